@@ -1,0 +1,2 @@
+//! The binary `pump`.
+fn main() {}

@@ -1,0 +1,272 @@
+//! Style as a test: lengths, headers, words, and where `unsafe`, clocks and a second copy loop may stand.
+//!
+//! Every rule is a function from a file to its violations, and has its own test below with planted violations.
+//! Must not know: what the code does; it reads text.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+mod tidy_parts;
+
+use tidy_parts::rules::{self, FILE_RULES};
+use tidy_parts::text::File;
+
+/// Folders whose files are not ours, or not sources.
+const SKIPPED: [&str; 6] = [".git", "target", "corpus", "artifacts", "coverage", "dist"];
+
+#[test]
+fn the_tree_is_tidy() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    collect(&root, "", &mut files);
+    let rust = files.iter().filter(|file| file.is_rust()).count();
+    assert!(rust >= 10, "only {rust} Rust files found under {}", root.display());
+
+    let violations = violations(&files);
+    let mut list = String::new();
+    for violation in &violations {
+        writeln!(list, "  {violation}").unwrap();
+    }
+    assert!(violations.is_empty(), "{} violations in {rust} Rust files:\n{list}", violations.len());
+}
+
+/// All violations of all rules, sorted by file.
+fn violations(files: &[File]) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in files {
+        for rule in FILE_RULES {
+            rule(file, &mut found);
+        }
+    }
+    rules::every_module_is_declared(files, &mut found);
+    rules::dependencies_point_one_way(files, &mut found);
+    found.sort();
+    found
+}
+
+/// Reads every text file below `folder`, in the order of names.
+fn collect(root: &Path, folder: &str, files: &mut Vec<File>) {
+    let mut names: Vec<_> = fs::read_dir(root.join(folder))
+        .unwrap_or_else(|error| panic!("{folder}: {error}"))
+        .map(|entry| entry.unwrap())
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.file_type().ok()?)))
+        .collect();
+    names.sort_by(|one, other| one.0.cmp(&other.0));
+    for (name, kind) in names {
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        if kind.is_dir() && !SKIPPED.contains(&name.as_str()) {
+            collect(root, &path, files);
+        } else if kind.is_file() && is_text(&name) {
+            // A file that is not UTF-8 is data, whatever its name says.
+            if let Ok(text) = fs::read_to_string(root.join(&path)) {
+                files.push(File::new(&path, &text));
+            }
+        }
+    }
+}
+
+fn is_text(name: &str) -> bool {
+    match name.rsplit_once('.') {
+        Some((_, ending)) => {
+            ["rs", "toml", "md", "sh", "csv", "json", "jsonl", "txt", "html"].contains(&ending)
+        }
+        None => name == "run",
+    }
+}
+
+/// The violations of one planted file that is otherwise in order.
+fn planted(path: &str, text: &str) -> Vec<String> {
+    let header = "//! Does one thing. Must not know: the rest.\n\n";
+    let file = File::new(path, &format!("{header}{text}"));
+    let mut found = Vec::new();
+    for rule in FILE_RULES {
+        rule(&file, &mut found);
+    }
+    found
+}
+
+/// Checks rows of path, text, and the one violation expected (empty: none).
+fn check(rows: &[(&str, &str, &str)]) {
+    for (path, text, expected) in rows {
+        let found = planted(path, text);
+        match expected.is_empty() {
+            true => assert!(found.is_empty(), "{path}: {text:?} is in order, but: {found:?}"),
+            false => assert!(
+                found.len() == 1 && found[0].contains(expected),
+                "{path}: {text:?} should give one {expected:?}, gave {found:?}"
+            ),
+        }
+    }
+}
+
+const MODULE: &str = "crates/datapump/src/walk.rs";
+const CORE: &str = "crates/core/src/plan.rs";
+const ENGINE: &str = "crates/engine/src/uring.rs";
+
+#[test]
+fn long_files_are_found() {
+    for (path, lines, expected) in [
+        (MODULE, 500, 0),
+        (MODULE, 501, 1),
+        ("crates/datapump/tests/walk.rs", 700, 0),
+        ("crates/datapump/tests/walk.rs", 701, 1),
+    ] {
+        let found = planted(path, &"const A: u8 = 1;\n".repeat(lines - 2));
+        assert_eq!(found.len(), expected, "{path} with {lines} lines: {found:?}");
+    }
+}
+
+#[test]
+fn long_functions_are_found() {
+    let of_lines =
+        |lines: usize| format!("fn f(a: [u8; 2]) {{\n{}}}\n", "    g('{', \"}\");\n".repeat(lines - 2));
+    check(&[
+        (MODULE, &of_lines(60), ""),
+        (MODULE, &of_lines(61), "`f` has 61 lines"),
+        (MODULE, &format!("trait T {{ fn g(); }}\n{}", of_lines(60)), ""),
+        (MODULE, &format!("type F = fn(u8);\n{}", of_lines(60)), ""),
+    ]);
+}
+
+#[test]
+fn long_lines_are_found() {
+    let of_chars = |chars: usize| format!("// {}\n", "ä".repeat(chars - 3));
+    check(&[(MODULE, &of_chars(120), ""), (MODULE, &of_chars(121), "121 characters")]);
+}
+
+#[test]
+fn missing_headers_are_found() {
+    for (path, text, expected) in [
+        (MODULE, "//! Walks. Must not know: clocks.\n", ""),
+        (MODULE, "//! Walks.\n//!\n//! Must not\n//! know: clocks.\n", ""),
+        (MODULE, "//! Walks.\n", "Must not know"),
+        (MODULE, "use std::fs; // Must not know: clocks.\n", "header"),
+        ("crates/cli/tests/copy.rs", "//! Copies.\n", ""),
+        ("crates/cli/tests/copy.rs", "use std::fs;\n", "header"),
+        ("crates/core/src/lib.rs", "//! All.\n#![forbid(unsafe_code)]\n", ""),
+        ("crates/core/src/lib.rs", "//! All.\n", "forbid(unsafe_code)"),
+        ("crates/cli/src/main.rs", "//! All. #![forbid(unsafe_code)]\n", "forbid(unsafe_code)"),
+        ("crates/engine/src/lib.rs", "//! All.\n", ""),
+    ] {
+        let mut found = Vec::new();
+        let file = File::new(path, text);
+        FILE_RULES.iter().for_each(|rule| rule(&file, &mut found));
+        let right = if expected.is_empty() { found.is_empty() } else { found.join(" ").contains(expected) };
+        assert!(right, "{path}: {text:?} should give {expected:?}, gave {found:?}");
+    }
+}
+
+#[test]
+fn banned_words_are_found() {
+    check(&[
+        (MODULE, "fn f(src: u8) {}", "`src`: say source"),
+        (MODULE, "let dst_path = 1;", "`dst_path`: say target or sink"),
+        (MODULE, "struct A { read_buf: u8 }", "`read_buf`: say slot or bytes"),
+        (MODULE, "let req = 1;", "say request"),
+        (MODULE, "let ctx = 1;", "say what it is"),
+        (MODULE, "let cnt = 1;", "say count"),
+        (MODULE, "const SRC_MAX: u8 = 1;", "say source"),
+        (MODULE, "let path = PathBuf::new(); reader.fill_buf(); libc::req(); require(buffer);", ""),
+        (MODULE, "let a = \"src\"; // src and dst in words\nlet b = 's'; let c = r#\"a \" buf\"#;", ""),
+        (MODULE, "fn f() { todo!() }", "left unfinished"),
+        (MODULE, "fn f() { unimplemented!() }", "left unfinished"),
+        (MODULE, "fn f() { dbg!(1); }", "left unfinished"),
+        (MODULE, concat!("// TO", "DO: later"), "left unfinished"),
+        (MODULE, concat!("let a = \"FIX", "ME\";"), "left unfinished"),
+        (MODULE, "fn todo() {}", ""),
+    ]);
+}
+
+#[test]
+fn unsafe_is_found_outside_engine_and_without_a_reason() {
+    check(&[
+        (MODULE, "fn f() { unsafe { g() } }", "`unsafe` outside crates/engine"),
+        ("crates/cli/tests/kill.rs", "// SAFETY: none.\nunsafe { g() }", "outside crates/engine"),
+        (MODULE, "// unsafe\nlet a = \"unsafe\"; let unsafe_code = 1;", ""),
+        (ENGINE, "fn f() { unsafe { g() } }", "without a `// SAFETY:`"),
+        (ENGINE, "// SAFETY: g holds.\nunsafe { g() }", ""),
+        (ENGINE, "// SAFETY: g holds,\n// and longer.\n#[inline]\nunsafe impl Send for A {}", ""),
+        (ENGINE, "// SAFETY: g holds.\nlet a =\n    unsafe { g() };", ""),
+        (ENGINE, "// SAFETY: g holds.\nlet a = 1;\nunsafe { g() };", "without a `// SAFETY:`"),
+        (ENGINE, "// SAFETY: one.\nunsafe { g() };\nunsafe { h() };", "without a `// SAFETY:`"),
+        (ENGINE, "/// # Safety\n/// The slot is free.\npub unsafe fn f() {}", ""),
+        (ENGINE, "pub unsafe fn f() {}", "without a `// SAFETY:`"),
+        (ENGINE, "type F = unsafe extern \"C\" fn(u8);", ""),
+    ]);
+}
+
+#[test]
+fn clocks_threads_randomness_and_files_are_found_in_core() {
+    check(&[
+        (CORE, "use std::time::Duration;", "`time` in crates/core"),
+        (CORE, "use std::{cmp, time::Duration};", "`time` in crates/core"),
+        (CORE, "fn f(now: Instant) {}", "`Instant` in crates/core"),
+        (CORE, "let a = SystemTime::now;", "`SystemTime` in crates/core"),
+        (CORE, "use std::thread;", "`thread` in crates/core"),
+        (CORE, "let a = rand::random;", "`rand` in crates/core"),
+        (CORE, "getrandom(1);", "`getrandom` in crates/core"),
+        (CORE, "use std::collections::HashMap;", "take BTreeMap"),
+        (CORE, "use std::fs;", "`fs` in crates/core"),
+        (CORE, "let time = 1; let io = time; // Instant", ""),
+        (MODULE, "use std::time::Instant;", ""),
+        ("crates/core/tests/model.rs", "use std::collections::HashMap;", ""),
+    ]);
+}
+
+#[test]
+fn ignored_tests_and_machine_paths_are_found() {
+    check(&[
+        (MODULE, "#[test]\n#[ignore]\nfn f() {}", "no test is ignored"),
+        (MODULE, "#[ignore = \"slow\"]\nfn f() {}", "no test is ignored"),
+        (MODULE, concat!("let a = \"/wo", "rk/main\";"), "path of one machine"),
+        (MODULE, concat!("// see /ro", "ot/x"), "path of one machine"),
+        ("README.md", concat!("in /ro", "ot/x"), "path of one machine"),
+        ("README.md", concat!("a net/wo", "rk/graph and {base}/ro", "ot/x"), ""),
+    ]);
+}
+
+#[test]
+fn a_second_copy_loop_and_printing_that_panics_are_found() {
+    check(&[
+        (MODULE, "fs::copy(a, b);", "one copy loop"),
+        (MODULE, "std::io::copy(a, b);", "one copy loop"),
+        (MODULE, "#[cfg(test)]\nmod tests { fn f() { fs::copy(a, b); println!(); } }", ""),
+        ("crates/cli/tests/copy.rs", "fs::copy(a, b);", ""),
+        (MODULE, "println!();", "panics on a closed pipe"),
+        (MODULE, "eprintln!();", "panics on a closed pipe"),
+        (MODULE, "writeln!(out, \"println!\");", ""),
+    ]);
+}
+
+#[test]
+fn undeclared_modules_are_found() {
+    let tree = |rows: &[(&str, &str)]| {
+        let files: Vec<_> = rows.iter().map(|(path, text)| File::new(path, text)).collect();
+        let mut found = Vec::new();
+        rules::every_module_is_declared(&files, &mut found);
+        found
+    };
+    let lib = ("crates/lab/src/lib.rs", "pub mod row; mod report; #[path = \"odd_name.rs\"] mod odd;");
+    assert_eq!(tree(&[lib, ("crates/lab/src/row.rs", ""), ("crates/lab/src/report/mod.rs", "")]), [""; 0]);
+    assert_eq!(tree(&[lib, ("crates/lab/src/odd_name.rs", "")]), [""; 0]);
+    assert_eq!(tree(&[lib, ("crates/lab/src/dead.rs", "mod dead_too;")]).len(), 1);
+    assert_eq!(tree(&[lib, ("crates/cli/src/row.rs", "")]).len(), 1, "declared by another crate only");
+}
+
+#[test]
+fn dependencies_against_the_arrows_are_found() {
+    for (path, text, expected) in [
+        ("crates/lab/Cargo.toml", "[dependencies]\ndatapump.workspace = true\n", 0),
+        ("crates/core/Cargo.toml", "[dependencies]\ndatapump-engine.workspace = true\n", 1),
+        ("crates/core/Cargo.toml", "[dependencies]\nrustix.workspace = true\n", 1),
+        ("crates/core/Cargo.toml", "[dev-dependencies]\nproptest.workspace = true\n", 0),
+        ("crates/engine/Cargo.toml", "[dependencies]\ndatapump-core.workspace = true\n", 1),
+        ("crates/datapump/Cargo.toml", "[dependencies]\ndatapump-lab = { path = \"../lab\" }\n", 1),
+        ("crates/lab/Cargo.toml", "[dependencies]\ndatapump-engine.workspace = true\n", 1),
+    ] {
+        let mut found = Vec::new();
+        rules::dependencies_point_one_way(&[File::new(path, text)], &mut found);
+        assert_eq!(found.len(), expected, "{path}: {text:?} gave {found:?}");
+    }
+}

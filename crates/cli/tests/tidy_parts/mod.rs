@@ -1,0 +1,4 @@
+//! The parts of the tidy test: reading a file into code and comments, and the rules.
+
+pub mod rules;
+pub mod text;

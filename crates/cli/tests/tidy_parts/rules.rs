@@ -1,0 +1,348 @@
+//! The rules. Each takes a file and adds its violations: where it is, what is wrong, what to do.
+//!
+//! Must not know: where files come from, how violations are shown.
+
+use super::text::{File, Word};
+
+/// A rule about one file.
+pub type Rule = fn(&File, &mut Vec<String>);
+
+/// All rules about one file.
+pub const FILE_RULES: &[Rule] = &[
+    short_files,
+    short_functions,
+    short_lines,
+    headers,
+    unsafe_is_forbidden_by_name,
+    whole_words,
+    nothing_unfinished,
+    unsafe_only_in_engine,
+    unsafe_has_a_reason,
+    core_performs_nothing,
+    no_ignored_tests,
+    no_machine_paths,
+    one_copy_loop,
+    no_printing_that_panics,
+];
+
+const FILE_LINES_MAX: usize = 500;
+const TEST_FILE_LINES_MAX: usize = 700;
+const FUNCTION_LINES_MAX: usize = 60;
+// rustfmt breaks code at 110; comments and strings get a little more.
+const LINE_CHARS_MAX: usize = 120;
+
+/// Short forms, and the word to write.
+const WORDS: [(&str, &str); 6] = [
+    ("src", "source"),
+    ("dst", "target or sink"),
+    ("buf", "slot or bytes"),
+    ("req", "request"),
+    ("ctx", "what it is"),
+    ("cnt", "count"),
+];
+
+/// What `core` must not name, and what it does instead.
+const CORE_WORDS: [(&str, &str); 9] = [
+    ("Instant", "take what the caller measured"),
+    ("SystemTime", "take what the caller measured"),
+    ("thread", "let the owner have the threads"),
+    ("rand", "take the random source as an argument"),
+    ("getrandom", "take the random source as an argument"),
+    ("RandomState", "take BTreeMap"),
+    ("DefaultHasher", "take BTreeMap"),
+    ("HashMap", "take BTreeMap: its order does not change from run to run"),
+    ("HashSet", "take BTreeSet: its order does not change from run to run"),
+];
+
+/// Modules of the standard library that perform something.
+const CORE_MODULES: [&str; 7] = ["time", "fs", "net", "io", "process", "env", "os"];
+
+/// Which of our crates, and which libraries that perform, a crate may not depend on.
+const ARROWS: [(&str, &[&str]); 5] = [
+    ("core", &["datapump", "datapump-engine", "datapump-lab", "pump"]),
+    ("core", &["rustix", "libc", "io-uring", "crossbeam-channel", "rand", "getrandom"]),
+    ("engine", &["datapump", "datapump-core", "datapump-lab", "pump"]),
+    ("datapump", &["datapump-lab", "pump"]),
+    ("lab", &["datapump-engine", "datapump-core", "pump"]),
+];
+
+fn tell(found: &mut Vec<String>, file: &File, line: usize, what: impl std::fmt::Display) {
+    found.push(format!("{}:{line}: {what}", file.path));
+}
+
+fn is_test(file: &File) -> bool {
+    file.path.contains("/tests/") || file.path.ends_with("/tests.rs")
+}
+
+/// Is it part of a crate's product?
+fn is_product(file: &File) -> bool {
+    file.path.starts_with("crates/") && file.path.contains("/src/") && file.is_rust() && !is_test(file)
+}
+
+fn is_crate_root(file: &File) -> bool {
+    file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs")
+}
+
+fn short_files(file: &File, found: &mut Vec<String>) {
+    let max = if is_test(file) { TEST_FILE_LINES_MAX } else { FILE_LINES_MAX };
+    let lines = file.text.lines().count();
+    if file.is_rust() && lines > max {
+        tell(found, file, max, format_args!("{lines} lines, at most {max}: split the file"));
+    }
+}
+
+fn short_functions(file: &File, found: &mut Vec<String>) {
+    for word in file.words().iter().filter(|word| word.text == "fn") {
+        let Some(end) = body_end(file, *word) else { continue };
+        let lines = file.line_of(end) - word.line + 1;
+        if lines > FUNCTION_LINES_MAX {
+            let name: String =
+                file.behind(*word).chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let what =
+                format!("`{name}` has {lines} lines, at most {FUNCTION_LINES_MAX}: split the function");
+            tell(found, file, word.line, what);
+        }
+    }
+}
+
+/// Where the body of this `fn` closes; `None` for a type or a declaration without a body.
+fn body_end(file: &File, word: Word<'_>) -> Option<usize> {
+    if file.behind(word).starts_with('(') {
+        return None;
+    }
+    let (mut brackets, mut braces) = (0, 0);
+    for (at, byte) in file.code.bytes().enumerate().skip(word.start) {
+        match byte {
+            b'(' | b'[' => brackets += 1,
+            b')' | b']' => brackets -= 1,
+            b';' if brackets == 0 && braces == 0 => return None,
+            b'{' => braces += 1,
+            b'}' => braces -= 1,
+            _ => continue,
+        }
+        if byte == b'}' && braces == 0 && brackets == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn short_lines(file: &File, found: &mut Vec<String>) {
+    for (index, line) in file.text.lines().enumerate().filter(|_| file.is_rust()) {
+        let chars = line.chars().count();
+        if chars > LINE_CHARS_MAX {
+            tell(found, file, index + 1, format_args!("{chars} characters, at most {LINE_CHARS_MAX}"));
+        }
+    }
+}
+
+fn headers(file: &File, found: &mut Vec<String>) {
+    if !file.is_rust() {
+        return;
+    }
+    let header: Vec<_> = file.text.lines().map_while(|line| line.strip_prefix("//!")).collect();
+    if header.is_empty() {
+        tell(found, file, 1, "no header: begin with `//!` and say what the file does");
+    } else if is_product(file) && !is_crate_root(file) && !words_of(&header).contains("Must not know") {
+        tell(found, file, 1, "the header does not say `Must not know: …`");
+    }
+}
+
+fn words_of(lines: &[&str]) -> String {
+    lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn unsafe_is_forbidden_by_name(file: &File, found: &mut Vec<String>) {
+    let ours = is_crate_root(file) && !file.path.starts_with("crates/engine/");
+    if ours && !file.code.contains("#![forbid(unsafe_code)]") {
+        tell(found, file, 1, "no `#![forbid(unsafe_code)]`: only crates/engine may do without");
+    }
+}
+
+fn whole_words(file: &File, found: &mut Vec<String>) {
+    for word in file.words() {
+        let before = file.before(word.start);
+        // A name behind `.` or `::` was given elsewhere: by us, where it is found, or by a stranger.
+        let given_elsewhere = (before.ends_with('.') && !before.ends_with("..")) || before.ends_with("::");
+        let short =
+            WORDS.iter().find(|(short, _)| word.text.to_lowercase().split('_').any(|part| part == *short));
+        if let (Some((_, instead)), false) = (short, given_elsewhere) {
+            tell(found, file, word.line, format_args!("`{}`: say {instead}", word.text));
+        }
+    }
+}
+
+fn nothing_unfinished(file: &File, found: &mut Vec<String>) {
+    for word in file.words() {
+        let is_macro = file.behind(word).starts_with('!') && !file.behind(word).starts_with("!=");
+        if is_macro && ["todo", "unimplemented", "dbg"].contains(&word.text) {
+            tell(found, file, word.line, format_args!("`{}!`: left unfinished", word.text));
+        }
+    }
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME")];
+    for (index, line) in file.text.lines().enumerate().filter(|_| file.is_rust()) {
+        if line.split(|c: char| !c.is_alphanumeric()).any(|word| marks.contains(&word)) {
+            tell(found, file, index + 1, "left unfinished: do it, or open an issue");
+        }
+    }
+}
+
+fn unsafe_only_in_engine(file: &File, found: &mut Vec<String>) {
+    if file.path.starts_with("crates/engine/") {
+        return;
+    }
+    for word in file.words().iter().filter(|word| word.text == "unsafe") {
+        tell(found, file, word.line, "`unsafe` outside crates/engine: give engine a safe function for it");
+    }
+}
+
+fn unsafe_has_a_reason(file: &File, found: &mut Vec<String>) {
+    if !file.path.starts_with("crates/engine/") {
+        return;
+    }
+    let code: Vec<_> = file.code.lines().collect();
+    let comments: Vec<_> = file.comments.lines().collect();
+    for word in file.words().iter().filter(|word| word.text == "unsafe") {
+        if !is_type(file, *word) && !has_reason(&code, &comments, word.line - 1) {
+            tell(
+                found,
+                file,
+                word.line,
+                "`unsafe` without a `// SAFETY:` comment: name what holds and who keeps it",
+            );
+        }
+    }
+}
+
+/// Is this the type of a function, and no function?
+fn is_type(file: &File, word: Word<'_>) -> bool {
+    let rest = file.behind(word).trim_start_matches("extern").trim_start();
+    rest.strip_prefix("fn").is_some_and(|rest| rest.trim_start().starts_with('('))
+}
+
+/// Looks in the line itself, in the earlier lines of the statement, and in the comment above it.
+fn has_reason(code: &[&str], comments: &[&str], line: usize) -> bool {
+    let says = |index: usize| comments[index].contains("SAFETY:") || comments[index].contains("# Safety");
+    if says(line) {
+        return true;
+    }
+    for index in (0..line).rev() {
+        let statement = code[index].trim();
+        let ended = statement.ends_with([';', '{', '}', ',']) && !statement.starts_with("#[");
+        let blank = statement.is_empty() && comments[index].trim().is_empty();
+        if ended || blank {
+            return false;
+        }
+        if says(index) {
+            return true;
+        }
+    }
+    false
+}
+
+fn core_performs_nothing(file: &File, found: &mut Vec<String>) {
+    if !file.path.starts_with("crates/core/src/") {
+        return;
+    }
+    for word in file.words() {
+        if let Some((_, instead)) = CORE_WORDS.iter().find(|(banned, _)| *banned == word.text) {
+            tell(found, file, word.line, format_args!("`{}` in crates/core: {instead}", word.text));
+        }
+        let from_std = file.before(word.start).ends_with("std::") || file.behind(word).starts_with("::");
+        if from_std && CORE_MODULES.contains(&word.text) {
+            let what = format!("`{}` in crates/core: it decides and performs nothing", word.text);
+            tell(found, file, word.line, what);
+        }
+    }
+}
+
+fn no_ignored_tests(file: &File, found: &mut Vec<String>) {
+    for (start, _) in file.code.match_indices("#[ignore") {
+        let line = file.line_of(start);
+        tell(found, file, line, "no test is ignored: repair it, or gate it behind the feature `wider`");
+    }
+}
+
+fn no_machine_paths(file: &File, found: &mut Vec<String>) {
+    for path in [concat!("/wo", "rk/"), concat!("/ro", "ot/")] {
+        for (start, _) in file.text.match_indices(path) {
+            let before = file.text[..start].chars().next_back().unwrap_or(' ');
+            let relative = before.is_alphanumeric() || "_.-*~})]>".contains(before);
+            if !relative {
+                tell(found, file, file.line_of(start), format_args!("`{path}`: a path of one machine"));
+            }
+        }
+    }
+}
+
+fn one_copy_loop(file: &File, found: &mut Vec<String>) {
+    for call in ["fs::copy(", "io::copy("].iter().filter(|_| is_product(file)) {
+        for (start, _) in file.code.match_indices(call).filter(|(start, _)| *start < file.tests_start()) {
+            tell(
+                found,
+                file,
+                file.line_of(start),
+                format_args!("`{call})`: there is one copy loop, and this is not it"),
+            );
+        }
+    }
+}
+
+fn no_printing_that_panics(file: &File, found: &mut Vec<String>) {
+    for word in file.words().iter().filter(|word| is_product(file) && word.start < file.tests_start()) {
+        let prints = ["print", "println", "eprint", "eprintln"].contains(&word.text);
+        if prints && file.behind(*word).starts_with('!') {
+            let what =
+                format!("`{}!` panics on a closed pipe: take `writeln!` and look at the error", word.text);
+            tell(found, file, word.line, what);
+        }
+    }
+}
+
+/// A file that no `mod` names is never compiled.
+pub fn every_module_is_declared(files: &[File], found: &mut Vec<String>) {
+    let area = |file: &File| file.path.split_inclusive("/src/").next().unwrap_or_default().to_owned();
+    let modules = files.iter().filter(|file| is_module(file));
+    for module in modules {
+        let path =
+            module.path.strip_suffix("/mod.rs").or(module.path.strip_suffix(".rs")).unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let own_name = module.path.rsplit('/').next().unwrap_or_default();
+        let declared = files.iter().filter(|file| file.is_rust() && area(file) == area(module)).any(|file| {
+            let named = file
+                .words()
+                .iter()
+                .any(|word| word.text == "mod" && starts_with_word(file.behind(*word), name));
+            named || file.text.contains(&format!("{own_name}\"]"))
+        });
+        if !declared {
+            tell(found, module, 1, format_args!("no `mod {name};` names this file: it is dead"));
+        }
+    }
+}
+
+fn is_module(file: &File) -> bool {
+    let own_program = file.path.contains("/src/bin/") || is_crate_root(file);
+    file.is_rust() && file.path.contains("/src/") && !own_program
+}
+
+fn starts_with_word(text: &str, word: &str) -> bool {
+    let rest = text.strip_prefix(word);
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The crates know each other in one direction only.
+pub fn dependencies_point_one_way(files: &[File], found: &mut Vec<String>) {
+    for (name, banned) in ARROWS {
+        let path = format!("crates/{name}/Cargo.toml");
+        for file in files.iter().filter(|file| file.path == path) {
+            for (index, line) in file.text.lines().enumerate() {
+                let dependency = line.split(['.', '=', ' ']).next().unwrap_or_default();
+                if banned.contains(&dependency) {
+                    let what = format!("`{dependency}`: crates/{name} must not depend on it");
+                    tell(found, file, index + 1, what);
+                }
+            }
+        }
+    }
+}

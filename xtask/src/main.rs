@@ -1,0 +1,53 @@
+//! Chores of the repository: `cargo xtask wider [--full]` and `cargo xtask mutants [NAME | --check]`.
+//!
+//! Must not know: how pump works, beyond the texts that the planted bugs replace.
+#![forbid(unsafe_code)]
+
+mod install;
+mod mutants;
+mod steps;
+mod wider;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+cargo xtask wider [--full]    the suites that need root, loop mounts, Debian packages, other targets or minutes;
+                              --full: a million simulated copies, 200 kills, 300 s a fuzz target, kept in bench/soak
+cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
+cargo xtask mutants --check   only looks whether every planted bug still has its place";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["wider"] => wider::run(&root(), false),
+        ["wider", "--full"] => wider::run(&root(), true),
+        ["mutants"] => mutants::run(&root(), None),
+        ["mutants", "--check"] => mutants::check(&root()),
+        ["mutants", name] => mutants::run(&root(), Some(name)),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => bail!("which chore?\n{USAGE}"),
+    }
+}
+
+/// The root of the tree.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("xtask lies in the root").to_path_buf()
+}

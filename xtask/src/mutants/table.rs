@@ -1,0 +1,96 @@
+//! The planted bugs: where, which text, what stands there instead.
+//!
+//! Must not know: how they are planted and caught.
+
+/// A planted bug.
+pub struct Mutant {
+    /// What is wrong.
+    pub name: &'static str,
+    /// The folder or file in which the text stands exactly once.
+    pub place: &'static str,
+    /// The right text.
+    pub find: &'static str,
+    /// The wrong one.
+    pub replacement: &'static str,
+}
+
+const CORE: &str = "crates/core/src";
+
+/// All planted bugs.
+pub const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "write-before-read-completed",
+        place: CORE,
+        find: "self.queue.front().is_some_and(|&slot| self.slots[slot as usize].state == State::Full)",
+        replacement: "self.queue.front().is_some_and(|&slot| self.slots[slot as usize].state != State::Free)",
+    },
+    Mutant {
+        name: "source-depth-exceeded",
+        place: CORE,
+        find: "self.held < self.shape.source_depth",
+        replacement: "self.held <= self.shape.source_depth",
+    },
+    Mutant {
+        name: "sink-depth-exceeded",
+        place: CORE,
+        find: "self.writing < self.shape.sink_depth",
+        replacement: "self.writing <= self.shape.sink_depth",
+    },
+    Mutant {
+        name: "rest-skipped-after-partial-read",
+        place: CORE,
+        find: "            if self.shape.assemble {\n                return self.post_again(slot);",
+        replacement: "            if self.shape.assemble {\n                return self.read_finished(slot);",
+    },
+    Mutant {
+        name: "rest-skipped-after-partial-write",
+        place: CORE,
+        find: concat!(
+            "            return self.post_again(slot);\n",
+            "        }\n        let block = entry.block;\n        self.writing -= 1;",
+        ),
+        replacement: "        }\n        let block = entry.block;\n        self.writing -= 1;",
+    },
+    Mutant {
+        name: "block-skipped-after-partial-return",
+        place: CORE,
+        find: "        self.extent = Some(Extent { file, at, length, way: Way::Slots });",
+        replacement: "        self.extent = Some(Extent { file, at: at + u64::from(rest), length, way: Way::Slots });",
+    },
+    Mutant {
+        name: "wait-charged-to-the-wrong-end",
+        place: CORE,
+        find: "if held_back || self.reading == 0 { Side::Sink } else { Side::Source }",
+        replacement: "if held_back || self.reading == 0 { Side::Source } else { Side::Sink }",
+    },
+    Mutant {
+        name: "wait-charged-to-a-sink-that-holds-nothing-back",
+        place: CORE,
+        find: "let held_back = self.front_is_full() && !self.sink_is_free();",
+        replacement: "let held_back = !self.sink_is_free();",
+    },
+    Mutant {
+        name: "wait-charged-to-a-source-without-reads",
+        place: CORE,
+        find: "if held_back || self.reading == 0 {",
+        replacement: "if held_back {",
+    },
+    Mutant {
+        name: "order-of-blocks-lost",
+        place: CORE,
+        find: "        if self.shape.in_order {\n            self.queue.push_back(slot);",
+        replacement: "        if self.shape.in_order {\n            self.queue.push_front(slot);",
+    },
+    Mutant {
+        name: "fault-forgotten",
+        place: CORE,
+        find: "        self.failed.insert(file);\n",
+        replacement: "",
+    },
+    Mutant {
+        name: "block-before-the-end-of-data-lost",
+        place: CORE,
+        find: "        if entry.done == 0 {\n            self.drop_read(slot);",
+        replacement: "        if entry.done < entry.block.len {\n            self.drop_read(slot);",
+    },
+];

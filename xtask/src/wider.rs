@@ -1,0 +1,129 @@
+//! The suites that need more than Rust and a C compiler, or more than seconds.
+//!
+//! Must not know: what the tests test; it knows their names and the variables that say how long.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+
+use crate::install;
+use crate::steps::{Step, Steps};
+
+/// What the tests behind the feature `wider` use.
+const PACKAGES: &[&str] = &[
+    "rsync",
+    "mbuffer",
+    "b3sum",
+    "fuse3",
+    "btrfs-progs",
+    "xfsprogs",
+    "e2fsprogs",
+    "acl",
+    "attr",
+    "strace",
+    "python3",
+];
+
+/// Systems for which `core` and `engine` are checked, not run.
+const TARGETS: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
+
+/// How long a run of the suites is.
+struct Extent {
+    seeds: u32,
+    kills: u32,
+    fuzz_seconds: u32,
+}
+
+// Short: a few minutes on two cores, for every change. Full: what a release needs.
+const SHORT: Extent = Extent { seeds: 100_000, kills: 20, fuzz_seconds: 20 };
+const FULL: Extent = Extent { seeds: 1_000_000, kills: 200, fuzz_seconds: 300 };
+
+/// Runs the suites; the first that fails ends the run.
+pub fn run(root: &Path, full: bool) -> Result<()> {
+    let extent = if full { FULL } else { SHORT };
+    let record = if full { Some(record(root)?) } else { None };
+    let mut steps = Steps::new(root, record);
+    let outcome = suites(&mut steps, root, &extent);
+    steps.close()?;
+    if let Err(error) = &outcome {
+        steps.say(&format!("== FAILED: {error:#}"))?;
+    }
+    outcome
+}
+
+fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
+    install::packages(steps, PACKAGES)?;
+    for target in TARGETS {
+        if install::target(steps, target)? {
+            let line = format!("cargo check -p datapump-core -p datapump-engine --target {target}");
+            steps.run(&Step::new(&format!("check {target}"), &line))?;
+        }
+    }
+    let kills = format!("DATAPUMP_KILLS={} cargo test --release -p pump --features wider", extent.kills);
+    steps.run(&Step::new("wider tests", &kills))?;
+    let seeds = format!("DATAPUMP_SEEDS={} cargo test --release -p datapump --test simulation", extent.seeds);
+    steps.run(&Step::new("simulation", &seeds))?;
+    fuzz(steps, root, extent.fuzz_seconds)
+}
+
+fn fuzz(steps: &mut Steps, root: &Path, seconds: u32) -> Result<()> {
+    if !root.join("fuzz/Cargo.toml").exists() {
+        return steps.cannot("fuzz targets", "there are none in fuzz/");
+    }
+    if !install::fuzzer(steps)? {
+        return Ok(());
+    }
+    let targets = install::fuzz_targets();
+    anyhow::ensure!(!targets.is_empty(), "fuzz/ has no targets");
+    for target in targets {
+        let line = format!("cargo +nightly fuzz run {target} -- -max_total_time={seconds}");
+        steps.run(&Step::new(&format!("fuzz {target}"), &line))?;
+    }
+    Ok(())
+}
+
+/// The file that keeps the output of a full run.
+fn record(root: &Path) -> Result<File> {
+    let folder = root.join("bench/soak");
+    let days = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400;
+    let path = folder.join(format!("{}.txt", date(days)));
+    fs::create_dir_all(&folder).and_then(|()| File::create(&path)).with_context(|| path.display().to_string())
+}
+
+/// The date of a day, counted from 1970-01-01.
+fn date(mut days: u64) -> String {
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while days >= lengths[month] {
+        days -= lengths[month];
+        month += 1;
+    }
+    format!("{year}-{:02}-{:02}", month + 1, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates_are_right() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (58, "1970-02-28"),
+            (11_016, "2000-02-29"),
+            (11_017, "2000-03-01"),
+            (20_453, "2025-12-31"),
+        ] {
+            assert_eq!(date(days), expected, "day {days}");
+        }
+    }
+}
