@@ -1,0 +1,18 @@
+//! Decides what to request next: the copy loop as a state machine, and the tree of hashes.
+//!
+//! Nothing here performs anything. No I/O, no clock, no threads, no randomness, no `unsafe`: time and results come
+//! in as arguments, decisions go out as values. So the deciding half of Datapump can be run a million times under
+//! a seeded simulation, and is the same whether bytes come from a disk, a pipe or nowhere.
+//!
+//! Must not know: files' names, sockets, engines, error texts.
+
+#![forbid(unsafe_code)]
+
+mod block;
+mod hash_tree;
+pub mod model;
+mod pump;
+
+pub use block::{Block, Extent, Length, Way};
+pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
+pub use pump::{Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Shape, Side, Step};
