@@ -1,0 +1,34 @@
+//! Performs requests: one request type, aligned slots, and the engines that complete requests.
+//!
+//! Must not know: names of files, jobs, plans, hashes, the network protocol, why a request is made.
+//!
+//! A lane owns one [`Engine`] and one [`Arena`]. It posts an [`Op`] under a token of its own choosing and gets
+//! the token back in a [`Completion`], in any order, exactly once. All `unsafe` code of Datapump lives in this crate.
+//!
+//! | engine | performs | where |
+//! |---|---|---|
+//! | [`Uring`] | queued, many requests a system call | Linux |
+//! | [`Threads`] | queued, one blocked thread for each request in flight | anywhere |
+//! | [`Inline`] | at once, one by one, in the caller's thread | anywhere |
+//! | [`Sim`] | seeded and on a virtual clock, or paced on the real one | tests and the lab |
+
+mod arena;
+mod engine;
+mod handle;
+mod inline;
+mod op;
+pub mod os;
+pub mod sim;
+mod threads;
+#[cfg(target_os = "linux")]
+mod uring;
+
+pub use arena::{ALIGNMENT_BYTES, Arena, Slot};
+pub use engine::{Engine, Kind, Refused};
+pub use handle::Handle;
+pub use inline::Inline;
+pub use op::{Completion, Errno, Op, Place, Span};
+pub use sim::Sim;
+pub use threads::Threads;
+#[cfg(target_os = "linux")]
+pub use uring::Uring;

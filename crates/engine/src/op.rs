@@ -1,0 +1,93 @@
+//! The one request type, and what comes back for it.
+//!
+//! Must not know: which engine performs it, why it was asked.
+
+use std::sync::Arc;
+
+use crate::{Handle, Slot};
+
+/// An error number of the operating system (`errno`), as the system gave it; its text is made elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// The number in an I/O error of the standard library; `EIO` where it carries none.
+    pub fn of(error: &std::io::Error) -> Errno {
+        const EIO: i32 = 5; // POSIX errno.h; the same on Linux, macOS and in Windows' C runtime
+        Errno(error.raw_os_error().unwrap_or(EIO))
+    }
+}
+
+/// Where in the file a transfer starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At this offset in bytes (`pread`, `pwrite`).
+    At(u64),
+    /// Wherever the stream stands (`read`, `write`): pipes, terminals, character devices.
+    Stream,
+}
+
+/// A piece of a slot, in bytes: what a transfer fills or drains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The slot.
+    pub slot: Slot,
+    /// First byte within the slot.
+    pub start: u32,
+    /// Number of bytes, at least one.
+    pub len: u32,
+}
+
+/// One request. It is complete when its [`Completion`] has been taken, and not before: until then the slot
+/// belongs to the engine.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Does nothing and completes with `len`. `write` tells the simulated device which of its ends is meant.
+    Nop {
+        /// Bytes that it pretends to have moved.
+        len: u32,
+        /// Stands for a write rather than a read.
+        write: bool,
+    },
+    /// Fills the span from the file. Completes with the bytes read; 0 is the end of data.
+    Read {
+        /// Open for reading.
+        file: Arc<Handle>,
+        /// Where to start.
+        place: Place,
+        /// Where to put it.
+        span: Span,
+    },
+    /// Writes the span to the file. Completes with the bytes written, which may be fewer than asked.
+    Write {
+        /// Open for writing.
+        file: Arc<Handle>,
+        /// Where to start.
+        place: Place,
+        /// What to write.
+        span: Span,
+    },
+    /// Copies inside the kernel (`copy_file_range(2)`), through no slot. Completes with the bytes copied;
+    /// 0 is the end of data.
+    CopyRange {
+        /// Open for reading.
+        from: Arc<Handle>,
+        /// Offset in `from`, in bytes.
+        from_at: u64,
+        /// Open for writing.
+        to: Arc<Handle>,
+        /// Offset in `to`, in bytes.
+        to_at: u64,
+        /// Number of bytes.
+        len: u32,
+    },
+}
+
+/// The end of one request: its token, and the bytes moved or the system's error number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// As it was given to [`crate::Engine::post`].
+    pub token: u32,
+    /// Bytes moved.
+    pub result: Result<u32, Errno>,
+}

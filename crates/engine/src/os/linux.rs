@@ -1,0 +1,91 @@
+//! Linux. Lacks nothing that the engines use; below kernel 6.4 pipes refuse `RWF_NOWAIT` and are polled instead.
+//!
+//! The functions after the engines' own are for the crate `datapump` and the lab: what a file, a device and this
+//! process may do here. They exist on no other system.
+//!
+//! Must not know: requests, slots, names of files, why a call is made.
+
+use std::fs::File;
+use std::io::{IoSlice, IoSliceMut};
+
+use rustix::event::PollFlags;
+use rustix::io::{Errno as Error, ReadWriteFlags};
+
+use super::unix::{self, errno, may_block_for_ever, wait_for};
+pub use super::unix::{read_at, write_at};
+use crate::Errno;
+
+mod host;
+pub use host::{
+    block_device_bytes, cached_fraction, direct_alignment, logical_block_bytes, memlock_limit_bytes,
+    open_files_limit, process_cpu_ns, reflink, thread_cpu_ns, timer_slack,
+};
+
+/// A request was ended before it moved anything.
+pub const ECANCELED: Errno = Errno(libc::ECANCELED);
+/// The system has no such call.
+pub const ENOSYS: Errno = Errno(libc::ENOSYS);
+
+/// An offset of -1 makes preadv2(2) and pwritev2(2) use, and move, the file's own position.
+const CURRENT_POSITION: u64 = u64::MAX;
+
+/// Reads where the stream stands: preadv2(2) with `RWF_NOWAIT`, and poll(2) while there is nothing. 0 is its end;
+/// `ECANCELED` if `stopped` while there was nothing to read.
+pub fn read_stream(file: &File, into: &mut [u8], stopped: &dyn Fn() -> bool) -> Result<usize, Errno> {
+    let now = |into: &mut [u8]| {
+        let parts = &mut [IoSliceMut::new(into)];
+        rustix::io::preadv2(file, parts, CURRENT_POSITION, ReadWriteFlags::NOWAIT)
+    };
+    loop {
+        match now(into) {
+            Err(Error::INTR) => {}
+            Err(Error::AGAIN) => {
+                wait_for(file, PollFlags::IN, stopped).map_err(errno)?;
+                // A file that is always readable yet not at once has its data on the device: wait for that.
+                if !may_block_for_ever(file) {
+                    return unix::read_polled(file, into, stopped).map_err(errno);
+                }
+            }
+            Err(error) if lacks_nowait(error) => {
+                return unix::read_polled(file, into, stopped).map_err(errno);
+            }
+            result => return result.map_err(errno),
+        }
+    }
+}
+
+/// Writes where the stream stands: pwritev2(2) with `RWF_NOWAIT`, which fills the room there is, and poll(2) while
+/// there is none. May write a part; `ECANCELED` if `stopped` while there was no room at all.
+pub fn write_stream(file: &File, from: &[u8], stopped: &dyn Fn() -> bool) -> Result<usize, Errno> {
+    loop {
+        let parts = &[IoSlice::new(from)];
+        match rustix::io::pwritev2(file, parts, CURRENT_POSITION, ReadWriteFlags::NOWAIT) {
+            Err(Error::INTR) => {}
+            Err(Error::AGAIN) => {
+                wait_for(file, PollFlags::OUT, stopped).map_err(errno)?;
+                if !may_block_for_ever(file) {
+                    return unix::write_polled(file, from, stopped).map_err(errno);
+                }
+            }
+            Err(error) if lacks_nowait(error) => {
+                return unix::write_polled(file, from, stopped).map_err(errno);
+            }
+            result => return result.map_err(errno),
+        }
+    }
+}
+
+/// The kind of file, or the kernel (before 4.14), knows no `RWF_NOWAIT`.
+fn lacks_nowait(error: Error) -> bool {
+    matches!(error, Error::OPNOTSUPP | Error::NOSYS)
+}
+
+/// Copies up to `len` bytes inside the kernel: copy_file_range(2), again if a signal came in between. 0 is the end of
+/// the data in `from`. Between some file systems it answers `EXDEV`, `EINVAL`, `EOPNOTSUPP`, or 0 too early.
+pub fn copy_file_range(from: &File, from_at: u64, to: &File, to_at: u64, len: usize) -> Result<usize, Errno> {
+    rustix::io::retry_on_intr(|| {
+        let (mut from_at, mut to_at) = (from_at, to_at);
+        rustix::fs::copy_file_range(from, Some(&mut from_at), to, Some(&mut to_at), len)
+    })
+    .map_err(errno)
+}

@@ -1,0 +1,152 @@
+//! What a file, its device and this process may do here, as the kernel tells it.
+//!
+//! Must not know: requests, slots, names of files, what the answers are used for.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::fs::{AtFlags, StatxFlags};
+use rustix::ioctl::{Getter, ioctl, opcode};
+use rustix::process::{Resource, getrlimit};
+
+/// The part of the file's first `len` bytes that lies in the page cache, 0 to 1; 1 for an empty range.
+/// `None` where the kernel does not tell: cachestat(2) came with 6.5, and newer ones answer only for files that the
+/// caller owns or may write. (mincore(2) is no way out: for other people's files it answers 1 without looking.)
+pub fn cached_fraction(file: &File, len: u64) -> Option<f64> {
+    if len == 0 {
+        return Some(1.0); // to the kernel, a length of 0 means "to the end"
+    }
+    let range = [0_u64, len]; // struct cachestat_range { off, len }
+    let mut pages = [0_u64; 5]; // struct cachestat { cache, dirty, writeback, evicted, recently_evicted }
+    // SAFETY: both arrays have the kernel's layout (linux/mman.h: two and five 64-bit fields), live in this frame,
+    // and the kernel keeps no reference to them.
+    let result =
+        unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0_u32) };
+    let cached_bytes = pages[0].saturating_mul(rustix::param::page_size() as u64);
+    (result == 0).then(|| (cached_bytes as f64 / len as f64).min(1.0))
+}
+
+/// The number of cachestat(2), the same on all architectures that Rust's libc may not know it for yet.
+const CACHESTAT: libc::c_long = 451;
+
+/// Sets by how many nanoseconds the calling thread's timers may be late, to save wake-ups: `PR_SET_TIMERSLACK`,
+/// prctl(2). The default is 50,000; 0 restores it. Without effect on real-time threads.
+pub fn timer_slack(ns: u64) -> io::Result<()> {
+    Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(ns))?)
+}
+
+/// CPU time of the calling thread in nanoseconds, user and system: `RUSAGE_THREAD`, getrusage(2).
+pub fn thread_cpu_ns() -> (u64, u64) {
+    cpu_ns(libc::RUSAGE_THREAD)
+}
+
+/// CPU time of all threads of this process, ended ones too, in nanoseconds, user and system: `RUSAGE_SELF`,
+/// getrusage(2).
+pub fn process_cpu_ns() -> (u64, u64) {
+    cpu_ns(libc::RUSAGE_SELF)
+}
+
+fn cpu_ns(who: libc::c_int) -> (u64, u64) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills the structure, which lives in this frame, and keeps no reference to it.
+    unsafe { libc::getrusage(who, usage.as_mut_ptr()) };
+    // SAFETY: all fields are integers, for which zeros are a value, should the call have failed.
+    let usage = unsafe { usage.assume_init() };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    (ns(usage.ru_utime), ns(usage.ru_stime))
+}
+
+/// How many bytes this process may lock into memory (soft limit `RLIMIT_MEMLOCK`, getrlimit(2)); `None` is no limit.
+pub fn memlock_limit_bytes() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
+}
+
+/// How many files this process may have open (soft limit `RLIMIT_NOFILE`, getrlimit(2)); `None` is no limit.
+pub fn open_files_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// The size of an open block device in bytes: `BLKGETSIZE64`. `ENOTTY` for anything else.
+pub fn block_device_bytes(file: &File) -> io::Result<u64> {
+    const BLKGETSIZE64: rustix::ioctl::Opcode = opcode::read::<usize>(0x12, 114); // linux/fs.h
+    // SAFETY: the opcode's answer is one 64-bit number, whatever the size of `usize` that its definition names.
+    Ok(unsafe { ioctl(file, Getter::<BLKGETSIZE64, u64>::new()) }?)
+}
+
+/// The logical block of an open block device in bytes, the unit of direct I/O: `BLKSSZGET`. `ENOTTY` for anything
+/// else.
+pub fn logical_block_bytes(file: &File) -> io::Result<u32> {
+    Ok(rustix::fs::ioctl_blksszget(file)?)
+}
+
+/// The alignment in bytes that direct I/O needs on this file: of memory, then of offsets and lengths
+/// (`STATX_DIOALIGN`, statx(2), Linux 6.1). `None` where direct I/O is impossible or the kernel does not tell.
+pub fn direct_alignment(file: &File) -> Option<(u32, u32)> {
+    let told = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    let known = told.stx_mask & StatxFlags::DIOALIGN.bits() != 0 && told.stx_dio_offset_align != 0;
+    known.then_some((told.stx_dio_mem_align, told.stx_dio_offset_align))
+}
+
+/// Makes `to` share all of `from`'s blocks, replacing its content: `FICLONE`, ioctl_ficlone(2). Nothing is synced.
+/// `EOPNOTSUPP`, `EXDEV`, `EINVAL` or `ENOTTY` where the file system cannot.
+pub fn reflink(from: &File, to: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(to, from)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn freshly_written_data_is_cached() {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&[7; 1 << 20]).expect("room");
+        assert_eq!(cached_fraction(&file, 0), Some(1.0));
+        match cached_fraction(&file, 1 << 20) {
+            None => eprintln!("this kernel has no cachestat(2)"),
+            Some(part) => assert_eq!(part, 1.0),
+        }
+    }
+
+    #[test]
+    fn nothing_is_cached_beyond_the_end() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        assert!(matches!(cached_fraction(&file, 4096), None | Some(0.0)));
+    }
+
+    #[test]
+    fn a_file_is_no_block_device() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        let enotty = Some(libc::ENOTTY);
+        assert_eq!(block_device_bytes(&file).unwrap_err().raw_os_error(), enotty);
+        assert_eq!(logical_block_bytes(&file).unwrap_err().raw_os_error(), enotty);
+    }
+
+    #[test]
+    fn the_processor_time_of_a_thread_is_part_of_the_process() {
+        let thread = thread_cpu_ns();
+        let process = process_cpu_ns();
+        assert!(thread.0 + thread.1 <= process.0 + process.1, "{thread:?} of {process:?}");
+    }
+
+    #[test]
+    fn direct_alignment_is_a_power_of_two() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a temporary file");
+        match direct_alignment(&file) {
+            None => eprintln!("no direct I/O here"),
+            Some((memory, offset)) => assert!(memory.is_power_of_two() && offset.is_power_of_two()),
+        }
+    }
+
+    #[test]
+    fn timer_slack_can_be_set_and_restored() {
+        timer_slack(1).expect("always allowed");
+        timer_slack(0).expect("always allowed");
+        assert!(open_files_limit().is_none_or(|limit| limit > 0));
+        assert!(memlock_limit_bytes().is_none_or(|limit| limit > 0));
+    }
+}

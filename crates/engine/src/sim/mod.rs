@@ -1,0 +1,215 @@
+//! The simulation: an engine whose devices follow a model, with seeded faults, on a virtual clock (or on the real
+//! one, for paced ends).
+//!
+//! # Fault model
+//! Each is off unless [`Faults`] asks for it; everything random comes from one seed.
+//! - completions in any order (each is delayed by up to `reorder_ps` after its device is done with it);
+//! - partial returns (a transfer moves any part of what was asked, at least one byte);
+//! - an error at the n-th request, of either end;
+//! - one flipped bit in the data of the n-th request (a read delivers it wrong, a write stores it wrong);
+//! - lost unsynced writes and names: see [`SimDisk`].
+//!
+//! # Device model
+//! M5 of the science reference: a request becomes eligible `latency_ps` after it was posted (latencies of different
+//! requests overlap), then occupies its device's one channel for `len` bytes / `bytes_per_s`, first come first served.
+//!
+//! Must not know: which blocks the requests belong to, and in which order they ought to come.
+
+mod clock;
+mod disk;
+mod random;
+
+pub use clock::SimClock;
+pub use disk::{SimDisk, SimFile, SimMeta};
+pub use random::Random;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::{Completion, Errno, Op, Place};
+
+/// One simulated device. The default takes no time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Time from posting until a request may use the channel, in picoseconds.
+    pub latency_ps: u64,
+    /// Bandwidth of the channel in bytes per second; 0 means that transfers take no time.
+    pub bytes_per_s: u64,
+}
+
+impl Device {
+    /// Time that `len` bytes occupy the channel, in picoseconds, rounded to the nearest.
+    fn service_ps(&self, len: u32) -> u64 {
+        const PS_PER_S: u128 = 1_000_000_000_000;
+        match u128::from(self.bytes_per_s) {
+            0 => 0,
+            rate => ((u128::from(len) * PS_PER_S + rate / 2) / rate) as u64,
+        }
+    }
+}
+
+/// What goes wrong, and when. The default is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Completions are delayed by a random time up to this, in picoseconds.
+    pub reorder_ps: u64,
+    /// One transfer in this many is partial; 0 means none.
+    pub partial_one_in: u32,
+    /// The n-th request (from 1, both ends counted together) fails with this error.
+    pub error_at: Option<(u64, Errno)>,
+    /// A bit of the data of the n-th request is flipped.
+    pub flip_at: Option<u64>,
+}
+
+/// A request on its way.
+#[derive(Debug)]
+struct Pending {
+    done_ps: u64,
+    number: u64,
+    token: u32,
+    op: Op,
+    memory: Memory,
+}
+
+/// Where the data of a pending request lie; lent by the arena until the completion is popped.
+#[derive(Debug, Clone, Copy)]
+struct Memory(Option<*mut u8>);
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+impl Eq for Pending {}
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.done_ps, self.number).cmp(&(other.done_ps, other.number))
+    }
+}
+
+/// The simulated engine.
+#[derive(Debug)]
+pub struct Sim {
+    clock: SimClock,
+    source: Device,
+    sink: Device,
+    faults: Faults,
+    random: Random,
+    /// When each channel is free again: source, sink.
+    free_ps: [u64; 2],
+    posted: u64,
+    pending: BinaryHeap<Reverse<Pending>>,
+}
+
+impl Sim {
+    /// A simulation on `clock`, with these devices and faults; `seed` decides everything random.
+    pub fn new(clock: SimClock, source: Device, sink: Device, faults: Faults, seed: u64) -> Sim {
+        let random = Random::new(seed);
+        Sim { clock, source, sink, faults, random, free_ps: [0; 2], posted: 0, pending: BinaryHeap::new() }
+    }
+
+    pub(crate) fn push(&mut self, token: u32, op: &Op, memory: Option<*mut u8>) {
+        self.posted += 1;
+        let done_ps = self.occupy(op) + self.random.below(self.faults.reorder_ps.saturating_add(1));
+        let pending = Pending { done_ps, number: self.posted, token, op: op.clone(), memory: Memory(memory) };
+        self.pending.push(Reverse(pending));
+    }
+
+    /// Occupies the devices that the request needs; the time at which they are done with it.
+    fn occupy(&mut self, op: &Op) -> u64 {
+        let now_ps = self.clock.now_ps();
+        let (len, reads, writes) = match op {
+            Op::Nop { len, write } => (*len, !write, *write),
+            Op::Read { span, .. } => (span.len, true, false),
+            Op::Write { span, .. } => (span.len, false, true),
+            Op::CopyRange { len, .. } => (*len, true, true),
+        };
+        let mut done_ps = now_ps;
+        for (channel, device, used) in [(0, self.source, reads), (1, self.sink, writes)] {
+            if used {
+                let start_ps = (done_ps + device.latency_ps).max(self.free_ps[channel]);
+                done_ps = start_ps + device.service_ps(len);
+                self.free_ps[channel] = done_ps;
+            }
+        }
+        done_ps
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Completion> {
+        let due = self.pending.peek().is_some_and(|Reverse(pending)| pending.done_ps <= self.clock.now_ps());
+        if !due {
+            return None;
+        }
+        let Reverse(pending) = self.pending.pop()?;
+        Some(Completion { token: pending.token, result: self.perform(&pending) })
+    }
+
+    pub(crate) fn wait(&mut self) -> Result<(), Errno> {
+        if let Some(Reverse(pending)) = self.pending.peek() {
+            self.clock.advance_to(pending.done_ps);
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, pending: &Pending) -> Result<u32, Errno> {
+        if let Some((number, errno)) = self.faults.error_at
+            && number == pending.number
+        {
+            return Err(errno);
+        }
+        let flip = self.faults.flip_at == Some(pending.number);
+        match &pending.op {
+            Op::Nop { len, .. } => Ok(self.part_of(*len)),
+            Op::Read { file, place, span } => {
+                let asked = self.part_of(span.len) as usize;
+                // SAFETY: `Engine::post_queued` lent `span.len` bytes at `memory` until this completion is taken,
+                // and nobody else refers to them meanwhile; `asked` is at most `span.len`.
+                let into = unsafe { std::slice::from_raw_parts_mut(lent(pending), asked) };
+                let count = file.sim().read(offset(*place), into)?;
+                if flip && count > 0 {
+                    into[self.random.below(count as u64) as usize] ^= 1 << self.random.below(8);
+                }
+                Ok(count as u32)
+            }
+            Op::Write { file, place, span } => {
+                let asked = self.part_of(span.len) as usize;
+                // SAFETY: as above; the bytes were initialised when the arena was made.
+                let mut from = unsafe { std::slice::from_raw_parts(lent(pending), asked) }.to_vec();
+                if flip {
+                    from[self.random.below(asked as u64) as usize] ^= 1 << self.random.below(8);
+                }
+                file.sim().write(offset(*place), &from).map(|count| count as u32)
+            }
+            Op::CopyRange { from, from_at, to, to_at, len } => {
+                let mut between = vec![0; self.part_of(*len) as usize];
+                let count = from.sim().read(Some(*from_at), &mut between)?;
+                to.sim().write(Some(*to_at), &between[..count]).map(|count| count as u32)
+            }
+        }
+    }
+
+    /// All of `len`, or sometimes a part of it.
+    fn part_of(&mut self, len: u32) -> u32 {
+        match self.faults.partial_one_in {
+            0 => len,
+            one_in if len > 1 && self.random.below(u64::from(one_in)) == 0 => 1 + self.random.below(u64::from(len) - 1) as u32,
+            _ => len,
+        }
+    }
+}
+
+fn lent(pending: &Pending) -> *mut u8 {
+    pending.memory.0.expect("a transfer has a slot")
+}
+
+fn offset(place: Place) -> Option<u64> {
+    match place {
+        Place::At(at) => Some(at),
+        Place::Stream => None,
+    }
+}

@@ -1,0 +1,61 @@
+//! The one source of randomness in tests and simulations: SplitMix64 (Steele, Lea, Flood, *Fast splittable
+//! pseudorandom number generators*, 2014). Not for secrets.
+
+/// A seeded stream of numbers; equal seeds give equal streams on every machine.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of this seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below `bound` (0 for a bound of 0). Multiply-shift: the bias is below bound / 2^64.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// True once in `one_in` times on average; never for 0.
+    pub fn chance(&mut self, one_in: u64) -> bool {
+        one_in > 0 && self.below(one_in) == 0
+    }
+
+    /// Fills the bytes with noise.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next_u64().to_le_bytes()[..chunk.len()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_the_published_one() {
+        // Reference values of SplitMix64 for seed 1234567.
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next_u64(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn numbers_stay_below_their_bound() {
+        let mut random = Random::new(7);
+        for bound in [1, 2, 3, 1000, u64::MAX] {
+            assert!((0..100).all(|_| random.below(bound) < bound), "bound {bound}");
+        }
+        assert_eq!(random.below(0), 0);
+    }
+}

@@ -1,0 +1,181 @@
+//! Streams: pipes that are silent, full or closed, and how to get away from them.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datapump_engine::{Engine, Errno, Handle, Kind, Op, Place, Slot};
+
+use super::support::*;
+use crate::Maker;
+
+/// A pipe's reading and writing end.
+fn pipe() -> (Arc<Handle>, Arc<Handle>) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let (reader, writer): (std::os::fd::OwnedFd, std::os::fd::OwnedFd) = (reader.into(), writer.into());
+    (handle(reader), handle(writer))
+}
+
+/// A socket's two ends, of which the second is only written to.
+fn socket() -> (Arc<Handle>, Arc<Handle>) {
+    let (reader, writer) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+    let (reader, writer): (std::os::fd::OwnedFd, std::os::fd::OwnedFd) = (reader.into(), writer.into());
+    (handle(reader), handle(writer))
+}
+
+/// A pipe with a name.
+fn fifo() -> (Arc<Handle>, Arc<Handle>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().expect("POSIX has mkfifo");
+    assert!(made.success());
+    let opened = path.clone();
+    let reader = std::thread::spawn(move || std::fs::File::open(opened).expect("it exists"));
+    let writer = std::fs::OpenOptions::new().write(true).open(path).expect("it exists");
+    (handle(reader.join().expect("no panic")), handle(writer))
+}
+
+type Ends = fn() -> (Arc<Handle>, Arc<Handle>);
+const STREAMS: [(&str, Ends); 3] = [("pipe", pipe), ("socket", socket), ("fifo", fifo)];
+
+fn read_some(file: &Arc<Handle>, slot: u32) -> Op {
+    read(file, Place::Stream, span(slot, 0, 65_536))
+}
+
+/// What a request may say that was ended early.
+fn ended_early(result: Result<u32, Errno>) -> bool {
+    [Err(Errno(libc::ECANCELED)), Err(Errno(libc::EINTR))].contains(&result)
+}
+
+pub fn a_pipe_delivers_in_order_and_then_ends(make: Maker) {
+    let Some(mut engine) = small_real(make) else { return };
+    let bytes = noise(&mut seeded(), 1_000_000);
+    let (reader, writer) = pipe();
+    let expected = bytes.clone();
+    let feeder = std::thread::spawn(move || writer.os().write_all(&bytes).expect("the reader stays"));
+    let mut got = Vec::new();
+    loop {
+        let count = one(&mut engine, read_some(&reader, 0)).expect("a pipe can be read") as usize;
+        if count == 0 {
+            break;
+        }
+        got.extend_from_slice(&engine.bytes(Slot(0))[..count]);
+    }
+    feeder.join().expect("no panic");
+    assert!(got == expected, "{} bytes of {}", got.len(), expected.len());
+}
+
+pub fn a_read_from_a_pipe_returns_what_is_there(make: Maker) {
+    let Some(mut engine) = small_real(make) else { return };
+    let (reader, writer) = pipe();
+    engine.bytes_mut(Slot(1))[..5].copy_from_slice(b"hello");
+    assert_eq!(one(&mut engine, write(&writer, Place::Stream, span(1, 0, 5))), Ok(5));
+    assert_eq!(one(&mut engine, read_some(&reader, 0)), Ok(5));
+    assert_eq!(&engine.bytes(Slot(0))[..5], b"hello");
+    drop(writer);
+    assert_eq!(one(&mut engine, read_some(&reader, 0)), Ok(0));
+}
+
+pub fn a_write_to_a_closed_pipe_fails(make: Maker) {
+    let Some(mut engine) = small_real(make) else { return };
+    let (reader, writer) = pipe();
+    drop(reader);
+    // Rust programs ignore SIGPIPE.
+    let result = one(&mut engine, write(&writer, Place::Stream, span(0, 0, 5)));
+    assert_eq!(result, Err(Errno(libc::EPIPE)));
+}
+
+/// An engine that can have a request in flight; inline cannot.
+fn queued(make: Maker) -> Option<Engine> {
+    small_real(make).filter(|engine| engine.kind() != Kind::Inline)
+}
+
+pub fn cancelling_ends_a_read_from_a_silent_stream(make: Maker) {
+    let Some(mut engine) = queued(make) else { return };
+    for (kind, ends) in STREAMS {
+        let (reader, _writer) = ends();
+        for handed_over in [false, true] {
+            assert_eq!(engine.post(3, read_some(&reader, 0)), None);
+            if handed_over {
+                engine.submit().expect("the engine works");
+            }
+            engine.cancel();
+            let result = next(&mut engine).result;
+            assert!(ended_early(result), "{kind}, handed over: {handed_over}, {result:?}");
+        }
+    }
+}
+
+pub fn cancelling_ends_a_write_to_a_full_stream(make: Maker) {
+    for (kind, ends) in STREAMS {
+        let Some(mut engine) = queued(make) else { return };
+        let (reader, writer) = ends();
+        let mut written = 0;
+        let end = loop {
+            // The first finds room, whatever the size; one of the next cannot end by itself.
+            assert_eq!(engine.post(0, write(&writer, Place::Stream, span(0, 0, 65_536))), None);
+            engine.submit().expect("the engine works");
+            if written > 0 {
+                engine.cancel();
+            }
+            match next(&mut engine).result {
+                Ok(count) => written += u64::from(count),
+                result => break result,
+            }
+        };
+        assert!(ended_early(end), "{kind}: {end:?}");
+        // What was said to be written can be read, and no more.
+        drop(writer);
+        let mut rest = Vec::new();
+        std::io::Read::read_to_end(&mut reader.os(), &mut rest).expect("readable");
+        assert_eq!(rest.len() as u64, written, "{kind}");
+    }
+}
+
+pub fn after_a_cancellation_new_requests_work(make: Maker) {
+    let Some(mut engine) = queued(make) else { return };
+    let (reader, writer) = pipe();
+    engine.post(0, read_some(&reader, 0));
+    engine.cancel();
+    assert!(ended_early(next(&mut engine).result));
+    assert_eq!(engine.post(1, read_some(&reader, 0)), None);
+    engine.submit().expect("the engine works");
+    writer.os().write_all(b"late").expect("the reader is there");
+    let completion = next(&mut engine);
+    assert_eq!((completion.token, completion.result), (1, Ok(4)));
+    assert_eq!(one(&mut engine, Op::Nop { len: 9, write: false }), Ok(9));
+}
+
+pub fn dropping_ends_a_read_from_a_silent_pipe(make: Maker) {
+    let Some(mut engine) = queued(make) else { return };
+    let (reader, writer) = pipe();
+    for slot in 0..4 {
+        engine.post(slot, read_some(&reader, slot));
+    }
+    drop(engine);
+    assert_eq!(Arc::strong_count(&reader), 1);
+    drop(writer);
+}
+
+/// Blocking in the caller's thread, on every engine: the flag comes from another thread, as from a signal handler.
+pub fn stopping_ends_a_wait_for_a_stream(make: Maker) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let Some(mut engine) = make(4, 65_536, 4, Arc::clone(&stop)) else { return };
+    if engine.kind() == Kind::Sim {
+        return eprintln!("SKIPPED on sim: about the operating system");
+    }
+    let (reader, writer) = pipe();
+    let stopper = std::thread::spawn(move || stop.store(true, Ordering::Relaxed));
+    assert_eq!(engine.post_inline(0, read_some(&reader, 0)).result, Err(Errno(libc::ECANCELED)));
+    stopper.join().expect("no panic");
+    // A stream that moves is not interrupted, so what is under way can be finished.
+    writer.os().write_all(b"rest").expect("the reader is there");
+    assert_eq!(engine.post_inline(0, read_some(&reader, 0)).result, Ok(4));
+    let full = loop {
+        match engine.post_inline(0, write(&writer, Place::Stream, span(1, 0, 65_536))).result {
+            Ok(count) => assert!(count > 0),
+            result => break result,
+        }
+    };
+    assert_eq!(full, Err(Errno(libc::ECANCELED)));
+}
