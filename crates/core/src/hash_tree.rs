@@ -74,7 +74,12 @@ pub struct HashTree {
 
 impl HashTree {
     /// Adds a subtree's hash and merges it with its neighbours while both halves of a node are known.
-    pub fn insert(&mut self, subtree: Subtree, hash: Chaining, merge: impl Fn(&Chaining, &Chaining) -> Chaining) {
+    pub fn insert(
+        &mut self,
+        subtree: Subtree,
+        hash: Chaining,
+        merge: impl Fn(&Chaining, &Chaining) -> Chaining,
+    ) {
         let (mut at, mut bytes, mut node) = (subtree.at, subtree.bytes, Node::Merged(hash));
         while bytes.is_power_of_two() && bytes >= CHUNK_BYTES {
             let sibling = at ^ bytes;
@@ -129,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_range_is_cut_at_its_alignment() {
-        let cut = |at, len, most| subtrees(at, len, most).map(|part| (part.at, part.bytes)).collect::<Vec<_>>();
+        let cut =
+            |at, len, most| subtrees(at, len, most).map(|part| (part.at, part.bytes)).collect::<Vec<_>>();
         for (at, len, most, parts) in [
             (0, 0, 4096, vec![]),
             (0, 1, 4096, vec![(0, 1)]),

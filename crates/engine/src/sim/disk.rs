@@ -91,7 +91,8 @@ impl SimDisk {
     /// Makes or replaces a file with this content, already durable.
     pub fn put(&self, name: &[u8], content: &[u8]) {
         let mut inner = self.inner();
-        let inode = Inode { seen: content.to_vec(), durable: content.to_vec(), mode: 0o644, ..Inode::default() };
+        let inode =
+            Inode { seen: content.to_vec(), durable: content.to_vec(), mode: 0o644, ..Inode::default() };
         inner.inodes.push(inode);
         let number = inner.inodes.len() - 1;
         inner.names.insert(name.to_vec(), number);
@@ -305,7 +306,12 @@ impl Inner {
 
     fn room_for(&self, inode: usize, end: usize) -> Result<(), Errno> {
         let Some(capacity) = self.capacity_bytes else { return Ok(()) };
-        let others: usize = self.names.values().filter(|&&number| number != inode).map(|&number| self.inodes[number].seen.len()).sum();
+        let others: usize = self
+            .names
+            .values()
+            .filter(|&&number| number != inode)
+            .map(|&number| self.inodes[number].seen.len())
+            .sum();
         let own = self.inodes[inode].seen.len().max(end);
         if (others + own) as u64 > capacity { Err(ENOSPC) } else { Ok(()) }
     }
@@ -313,7 +319,13 @@ impl Inner {
     fn meta(&self, number: usize) -> SimMeta {
         let inode = &self.inodes[number];
         let size_bytes = inode.seen.len() as u64;
-        SimMeta { inode: number as u64, size_bytes, mode: inode.mode, mtime_ns: inode.mtime_ns, ctime_ns: inode.ctime_ns }
+        SimMeta {
+            inode: number as u64,
+            size_bytes,
+            mode: inode.mode,
+            mtime_ns: inode.mtime_ns,
+            ctime_ns: inode.ctime_ns,
+        }
     }
 }
 

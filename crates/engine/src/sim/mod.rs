@@ -197,7 +197,9 @@ impl Sim {
     fn part_of(&mut self, len: u32) -> u32 {
         match self.faults.partial_one_in {
             0 => len,
-            one_in if len > 1 && self.random.below(u64::from(one_in)) == 0 => 1 + self.random.below(u64::from(len) - 1) as u32,
+            one_in if len > 1 && self.random.below(u64::from(one_in)) == 0 => {
+                1 + self.random.below(u64::from(len) - 1) as u32
+            }
             _ => len,
         }
     }

@@ -1,0 +1,161 @@
+//! Flags of `pump copy`.
+//!
+//! Must not know: how a copy is made.
+
+use std::ffi::OsString;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, ValueEnum};
+use datapump::{Choice, Options, Sync};
+
+use super::tuning::{OutputArguments, TuningArguments, When};
+use super::{HOW, WHAT};
+
+/// Copy files
+///
+/// The last word is the target, as with cp: an existing folder receives each source under its own name, anything else
+/// is the name of the copy. The copy appears under its name whole or not at all, with mode, times, owner, extended
+/// attributes and holes of the source, and is on stable storage when the command ends with status 0.
+///
+/// Folders are not copied by this version.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub struct CopyArguments {
+    /// Files to copy, `-` for standard input, null:SIZE for noise
+    #[arg(required = true, value_name = "SRC", help_heading = WHAT)]
+    pub sources: Vec<OsString>,
+
+    /// Where to: a name, an existing folder, `-` for standard output, null: for nowhere
+    #[arg(required = true, value_name = "DST", help_heading = WHAT)]
+    pub target: OsString,
+
+    /// Print what would be copied to where, and how; copy nothing
+    ///
+    /// The plan goes to standard output, a line for each file. Default: off.
+    ///
+    /// Example: pump copy -n a.bin b.bin folder/
+    #[arg(short = 'n', long, env = "PUMP_DRY_RUN", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub dry_run: bool,
+
+    /// Take DST as the name of the copy, never as a folder to copy into
+    ///
+    /// With one source only. Default: off, so that an existing folder receives the source under its own name.
+    ///
+    /// Example: pump copy -T new.bin current
+    #[arg(short = 'T', long, env = "PUMP_NO_TARGET_DIRECTORY", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub no_target_directory: bool,
+
+    /// Read and write block devices as data
+    ///
+    /// Without it a block device is refused, because writing to one destroys the file system on it. Default: off.
+    ///
+    /// Example: pump copy --devices /dev/sdb backup.img
+    #[arg(long, env = "PUMP_DEVICES", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub devices: bool,
+
+    /// Read the target back from the device and compare before it gets its name
+    ///
+    /// Costs a second read of every byte. A difference ends with status 26 and leaves an old target as it was.
+    /// Default: off.
+    ///
+    /// Example: pump copy --verify big.bin /backup/
+    #[arg(long, env = "PUMP_VERIFY", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub verify: bool,
+
+    /// When the copy is put on stable storage
+    ///
+    /// With `none` a power failure after status 0 can lose the copy, as it can with cp. Default: end.
+    ///
+    /// Example: pump copy --sync=none in.bin out.bin
+    #[arg(long, value_name = "WHEN", env = "PUMP_SYNC", help_heading = HOW)]
+    #[arg(value_enum, default_value_t = SyncWhen::End)]
+    pub sync: SyncWhen,
+
+    /// Whether the copy shares the source's blocks where the file system can
+    ///
+    /// A shared copy moves no bytes: it is instant, takes no room until one side changes, and is no second copy on
+    /// the device. `always` fails where that cannot be had. Default: auto, which tries it.
+    ///
+    /// Example: pump copy --reflink=never image.raw second.raw
+    #[arg(long, value_name = "WHEN", env = "PUMP_REFLINK", help_heading = HOW)]
+    #[arg(value_enum, default_value_t = When::Auto)]
+    pub reflink: When,
+
+    /// Whether holes of the source stay holes
+    ///
+    /// `never` reads and writes every byte: for file systems whose reports of holes are not to be trusted.
+    /// Default: auto.
+    ///
+    /// Example: pump copy --sparse=never disk.img full.img
+    #[arg(long, value_name = "WHEN", env = "PUMP_SPARSE", help_heading = HOW)]
+    #[arg(value_enum, default_value_t = Sparse::Auto)]
+    pub sparse: Sparse,
+
+    /// Write into the existing target instead of replacing it
+    ///
+    /// Keeps links to the target and needs no room for a second copy; but a copy that is cut leaves the target half
+    /// old and half new. Has no environment variable, because it gives up that safety. Default: off.
+    ///
+    /// Example: pump copy --inplace new.img disk.img
+    #[arg(long, help_heading = HOW)]
+    pub inplace: bool,
+
+    #[command(flatten)]
+    pub tuning: TuningArguments,
+
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pump copy big.bin /mnt/disk/            into a folder
+  pump copy --verify a.bin b.bin          read back from the device
+  pump copy null:10GiB null: --depth 8    what this host's pump can do without a disk
+  tar c folder | pump copy - /mnt/a.tar   from a pipe
+
+Exit status: 0 done, 1 failed, 2 usage, 20 interrupted, 23 some files failed, 24 a source changed, 26 mismatch.";
+
+/// When data are put on stable storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SyncWhen {
+    /// Before the command ends
+    End,
+    /// Before each name appears
+    Each,
+    /// Never asked for
+    None,
+}
+
+/// What becomes of holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sparse {
+    /// Holes stay holes
+    Auto,
+    /// Every byte is read and written
+    Never,
+}
+
+impl CopyArguments {
+    /// What the library is asked for.
+    pub fn options(&self) -> Options {
+        Options {
+            reflink: Choice::from(self.reflink),
+            sync: match self.sync {
+                SyncWhen::End => Sync::End,
+                SyncWhen::Each => Sync::Each,
+                SyncWhen::None => Sync::None,
+            },
+            verify: self.verify,
+            inplace: self.inplace,
+            target_is_name: self.no_target_directory,
+            devices: self.devices,
+            ignore_holes: self.sparse == Sparse::Never,
+            ..self.tuning.options()
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Flags of `pump lab`.
+//!
+//! Must not know: what a study is made of.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, Subcommand};
+
+use super::{HOW, OUTPUT, WHAT};
+
+/// Measure: run studies and look at their rows
+///
+/// A study is a file that names what is varied. The built-in ones can be listed, printed, edited and run; each run is
+/// a row, appended to a file at once.
+#[derive(Debug, Args)]
+pub struct LabArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The commands of the lab.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// List the built-in studies
+    List,
+    /// Print a built-in study, to edit and run
+    Show {
+        /// Its name
+        #[arg(value_name = "NAME", help_heading = WHAT)]
+        name: String,
+    },
+    Run(LabRunArguments),
+    /// Print medians, intervals and ratios of rows
+    View {
+        /// Files of rows
+        #[arg(value_name = "ROWS", required = true, help_heading = WHAT)]
+        rows: Vec<PathBuf>,
+
+        /// Print the figures as JSON
+        ///
+        /// On standard output. Default: off.
+        ///
+        /// Example: pump lab view --json cpu.jsonl
+        #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+        #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+        json: bool,
+    },
+}
+
+/// Run a study
+///
+/// The same command goes on where it stopped: rows that are already there are not measured again.
+#[derive(Debug, Args)]
+pub struct LabRunArguments {
+    /// Name of a built-in study, or a file
+    #[arg(value_name = "NAME-or-FILE", help_heading = WHAT)]
+    pub study: String,
+
+    /// Replace the levels of a factor
+    ///
+    /// May be given several times; in the environment once. Default: the study's own levels.
+    ///
+    /// Example: pump lab run cpu --set request_size=64KiB,1MiB
+    #[arg(long, value_name = "FACTOR=LEVEL,…", env = "PUMP_SET", help_heading = WHAT)]
+    #[arg(value_parser = parse_set)]
+    pub set: Vec<(String, Vec<String>)>,
+
+    /// How often each combination is run
+    ///
+    /// A count. Default: the study's own.
+    ///
+    /// Example: pump lab run cpu --repeats 20
+    #[arg(long, value_name = "COUNT", env = "PUMP_REPEATS", help_heading = WHAT)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub repeats: Option<u32>,
+
+    /// Run small: to see that all works, not to measure
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump lab run peers-local-file --quick
+    #[arg(long, env = "PUMP_QUICK", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub quick: bool,
+
+    /// Decides the order of the runs and the bytes of the files
+    ///
+    /// A whole number. Default: the study's own.
+    ///
+    /// Example: pump lab run cpu --seed 7
+    #[arg(long, value_name = "NUMBER", env = "PUMP_SEED", help_heading = HOW)]
+    pub seed: Option<u64>,
+
+    /// The folder for the files that are copied
+    ///
+    /// It must lie on the device that is to be measured and is cleaned up. Default: the current folder.
+    ///
+    /// Example: pump lab run peers-local-file --folder /mnt/disk
+    #[arg(long, value_name = "DIR", env = "PUMP_FOLDER", help_heading = HOW)]
+    pub folder: Option<PathBuf>,
+
+    /// The file that rows are appended to
+    ///
+    /// Default: STUDY.jsonl in the current folder.
+    ///
+    /// Example: pump lab run cpu --out bench/cpu.jsonl
+    #[arg(long, value_name = "FILE", env = "PUMP_OUT", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
+
+    /// Print the figures at the end as JSON
+    ///
+    /// On standard output. Default: off.
+    ///
+    /// Example: pump lab run cpu --json
+    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub json: bool,
+}
+
+impl LabCommand {
+    /// Whether standard output carries JSON.
+    pub fn json(&self) -> bool {
+        match self {
+            LabCommand::List | LabCommand::Show { .. } => false,
+            LabCommand::Run(run) => run.json,
+            LabCommand::View { json, .. } => *json,
+        }
+    }
+}
+
+/// Reads `factor=level,level`.
+fn parse_set(text: &str) -> Result<(String, Vec<String>), String> {
+    let wrong = || format!("'{text}' does not set a factor; write for example depth=1,2,4");
+    let (factor, levels) = text.split_once('=').ok_or_else(wrong)?;
+    let levels: Vec<String> = levels.split(',').map(str::to_owned).collect();
+    if factor.is_empty() || levels.iter().any(String::is_empty) {
+        return Err(wrong());
+    }
+    Ok((factor.to_owned(), levels))
+}

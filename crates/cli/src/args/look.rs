@@ -1,0 +1,113 @@
+//! Flags of the commands that write no copy: verify, hash, doctor, demo, completions, man.
+//!
+//! Must not know: what the commands do.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args};
+use clap_complete::Shell;
+
+use super::tuning::{OutputArguments, TuningArguments};
+use super::{OUTPUT, WHAT};
+
+/// Compare two places and print each difference
+///
+/// Compares content, mode and times and moves nothing. Exit status as with cmp: 0 same, 1 different, 2 trouble.
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// One place
+    #[arg(value_name = "A", help_heading = WHAT)]
+    pub one: OsString,
+
+    /// The other place
+    #[arg(value_name = "B", help_heading = WHAT)]
+    pub other: OsString,
+
+    /// Compare bytes alone, not mode and times
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump verify --content-only a.bin b.bin
+    #[arg(long, env = "PUMP_CONTENT_ONLY", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub content_only: bool,
+
+    #[command(flatten)]
+    pub tuning: TuningArguments,
+
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// Print BLAKE3 hashes exactly as b3sum does
+///
+/// `b3sum --check` reads the output. A name with a backslash or a newline is escaped, and its line begins with a
+/// backslash.
+#[derive(Debug, Args)]
+pub struct HashArguments {
+    /// Files to hash; `-` or nothing for standard input
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true, help_heading = WHAT)]
+    pub files: Vec<OsString>,
+
+    #[command(flatten)]
+    pub tuning: TuningArguments,
+
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// Say what this host offers and what to change, with the command to do so
+///
+/// Looks at the engines, limits and the CPU, and at the file system and the device of PATH. Changes nothing; makes two
+/// small files in PATH for a moment to see whether blocks can be shared.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// The folder to look at [default: the current one]
+    #[arg(value_name = "PATH", help_heading = WHAT)]
+    pub path: Option<PathBuf>,
+
+    /// Print findings as JSON, one object a line, the last one a report
+    ///
+    /// On standard output, in the form of schema/events.schema.json. Default: off.
+    ///
+    /// Example: pump doctor --json /mnt/disk
+    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub json: bool,
+}
+
+/// Copy a sample, verify it, say what limited it, and remove it all
+///
+/// Without PATH a sample of 256 MiB of noise is made in a temporary folder in $TMPDIR, or else in the current folder.
+/// With PATH that file is copied to a temporary target beside it. Nothing is left behind.
+#[derive(Debug, Args)]
+pub struct DemoArguments {
+    /// The file to copy [default: a sample of its own]
+    #[arg(value_name = "PATH", help_heading = WHAT)]
+    pub path: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// Print the completions for a shell
+///
+/// For example: pump completions bash > /etc/bash_completion.d/pump
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_name = "SHELL", help_heading = WHAT)]
+    pub shell: Shell,
+}
+
+/// Print a manual page
+///
+/// For example: pump man copy | man -l -
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// The command, such as copy or lab run [default: pump itself]
+    #[arg(value_name = "COMMAND", help_heading = WHAT)]
+    pub path: Vec<String>,
+}

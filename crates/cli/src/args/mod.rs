@@ -1,0 +1,101 @@
+//! The one list of commands and flags. Parser, help, man page, completions and environment variables come from it.
+//!
+//! Must not know: what the commands do with their arguments.
+
+mod copy;
+mod hints;
+mod lab;
+mod look;
+mod read;
+mod tuning;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use copy::CopyArguments;
+pub use lab::{LabArguments, LabCommand, LabRunArguments};
+pub use look::{
+    CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
+};
+pub use read::read;
+pub use tuning::{OutputArguments, TuningArguments, When};
+
+/// Heading of flags that say what is moved and where it ends.
+const WHAT: &str = "What";
+/// Heading of flags that say how it is moved and what is promised.
+const HOW: &str = "How";
+/// Heading of flags that say what is printed.
+const OUTPUT: &str = "Output";
+/// Heading of flags that change speed and nothing else.
+const TUNING: &str = "Tuning";
+
+/// Version, features and system: what a report of a problem should name.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\nfeatures: engines uring threads inline; hash blake3; places path - null:; events v1"
+);
+
+const STATUSES: &str = "\
+Exit status:
+  0   everything asked is done, whole, with attributes, on stable storage (unless --sync=none)
+  1   failed as a whole
+  2   asked wrongly; nothing was written
+  20  interrupted; nothing half-done is left
+  23  some of several files failed, each named
+  24  a source vanished or changed while it was copied
+  26  content did not match and could not be mended
+
+Every flag --some-flag can be set by the environment variable PUMP_SOME_FLAG; the command line wins.";
+
+/// Moves data between disks as fast as the slowest part allows, and says which part that is
+///
+/// Places are paths, `-` (standard input or output) and `null:` (an endless sink; as a source with a size, as in
+/// null:10GiB). A local path with a colon is written ./a:b. Sizes need a unit: 64KiB (65536), 64kB (64000), 65536B.
+#[derive(Debug, Parser)]
+#[command(name = "pump", version, long_version = LONG_VERSION, after_long_help = STATUSES)]
+#[command(max_term_width = 110, color = clap::ColorChoice::Never, infer_long_args = false)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Copy(CopyArguments),
+    Verify(VerifyArguments),
+    Hash(HashArguments),
+    Doctor(DoctorArguments),
+    Demo(DemoArguments),
+    Lab(LabArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
+}
+
+impl Command {
+    /// Whether standard output carries JSON events, the last of which must be a report.
+    pub fn json(&self) -> bool {
+        match self {
+            Command::Copy(copy) => copy.output.json,
+            Command::Verify(verify) => verify.output.json,
+            Command::Hash(hash) => hash.output.json,
+            Command::Doctor(doctor) => doctor.json,
+            Command::Demo(demo) => demo.output.json,
+            Command::Lab(lab) => lab.command.json(),
+            Command::Completions(_) | Command::Man(_) => false,
+        }
+    }
+}
+
+/// The whole list as clap has it.
+pub fn command() -> clap::Command {
+    with_hidden_values(Arguments::command())
+}
+
+/// Help and man page must not change with the environment they were made in.
+fn with_hidden_values(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(with_hidden_values)
+}
+
+#[cfg(test)]
+mod tests;

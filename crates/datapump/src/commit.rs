@@ -1,0 +1,231 @@
+//! Puts a finished file under its name so that nobody ever sees half of it.
+//!
+//! Written under a temporary name beside the final one, reserved first, then: data, attributes, sync of the file
+//! (which makes both durable), rename, sync of the folder. An old target stays whole until the rename. The temporary
+//! name is `.pump-` and 16 hexadecimal digits made from the final name, locked while in use: unlocked it is a leftover
+//! of a killed run and removed, locked it belongs to another pump.
+//!
+//! *Written*, *synced* and *committed* are three promises; each function says which one it gives.
+//!
+//! Must not know: where the bytes come from, who writes them, plans.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::disk::{Access, Disk, FileCalls, FileKind, Folder};
+use crate::problem::{Class, Problem, class_of};
+use crate::units::bytes_words;
+
+const EEXIST: Errno = Errno(17);
+const ENOENT: Errno = Errno(2);
+const EINVAL: Errno = Errno(22);
+const EOPNOTSUPP: Errno = Errno(95);
+const ENOSYS: Errno = Errno(38);
+/// A leftover is removed and the name taken again; two pumps that race for it need a few rounds at most.
+const ROUNDS_MAX: u32 = 16;
+
+/// A target on its way.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    folder: Folder,
+    /// The final name's path, for messages.
+    path: PathBuf,
+    name: OsString,
+    /// The temporary name; `None` when the target is written in place.
+    temporary: Option<OsString>,
+    /// The name is new in its folder, or replaced: the folder must be synced.
+    names_change: bool,
+    pub(crate) handle: Arc<Handle>,
+}
+
+/// The temporary name beside `name`.
+pub(crate) fn temporary_name(name: &OsStr) -> OsString {
+    let hash = blake3::hash(name.as_bytes());
+    let digits: String = hash.as_bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    OsString::from(format!(".pump-{digits}"))
+}
+
+impl Staged {
+    /// A new file that will replace whatever stands at `path`, or come to stand there.
+    pub(crate) fn replacing(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
+        let (folder, name) = open_parent(disk, path)?;
+        let temporary = temporary_name(&name);
+        for _ in 0..ROUNDS_MAX {
+            remove_leftover(&folder, &temporary, path)?;
+            let handle = match folder.create_new(&temporary) {
+                Err(EEXIST) => continue,
+                made => made.map_err(|errno| Problem::system("create", path, errno.0))?,
+            };
+            if locked_and_ours(&folder, &temporary, &handle, path)? {
+                let (path, temporary, handle) = (path.to_path_buf(), Some(temporary), Arc::new(handle));
+                return Ok(Staged { folder, path, name, temporary, names_change: true, handle });
+            }
+        }
+        Err(busy(path))
+    }
+
+    /// The existing file at `path`, to be overwritten where it stands; made if there is none.
+    pub(crate) fn in_place(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
+        let (folder, name) = open_parent(disk, path)?;
+        let (made, names_change) = match disk.open(path, Access::ReadWrite) {
+            Err(ENOENT) => (folder.create_new(&name), true),
+            existing => (existing, false),
+        };
+        let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
+        if !handle.try_lock().map_err(|errno| Problem::system("lock", path, errno.0))? {
+            return Err(busy(path));
+        }
+        let (path, handle) = (path.to_path_buf(), Arc::new(handle));
+        Ok(Staged { folder, path, name, temporary: None, names_change, handle })
+    }
+
+    /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
+    /// cannot: then writes find out.
+    pub(crate) fn reserve(&self, ranges: &[(u64, u64)], length_bytes: u64) -> Result<bool, Problem> {
+        let failed = |errno: Errno| self.no_room(errno, ranges);
+        let dense = ranges == [(0, length_bytes)];
+        if !dense {
+            self.handle.set_len(length_bytes).map_err(failed)?;
+        }
+        for &(start, end) in ranges.iter().filter(|(start, end)| end > start) {
+            match self.handle.reserve(start, end - start) {
+                Ok(()) => {}
+                Err(EOPNOTSUPP | ENOSYS | EINVAL) => return Ok(false),
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Ok(true)
+    }
+
+    fn no_room(&self, errno: Errno, ranges: &[(u64, u64)]) -> Problem {
+        let mut problem = Problem::system("reserve", &self.path, errno.0);
+        if class_of(errno.0) == Class::NoSpace {
+            let needed: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+            problem.message =
+                format!("{}; {}", problem.message, room_words(needed, self.folder.room().free_bytes));
+            problem.offset = Some(0);
+        }
+        problem
+    }
+
+    /// Whether the target is written where it stands.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.temporary.is_none()
+    }
+
+    /// Opens the written file once more to read it back.
+    pub(crate) fn reopen_to_read(&self) -> Result<Handle, Problem> {
+        let name = self.temporary.as_ref().unwrap_or(&self.name);
+        self.folder.open(name, Access::Read).map_err(|errno| Problem::system("open", &self.path, errno.0))
+    }
+
+    /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
+    /// not write it may have forgotten (Rebello and others, *Can Applications Recover from fsync Failures?*, 2020).
+    pub(crate) fn sync(&self) -> Result<(), Problem> {
+        self.handle.sync().map_err(|errno| Problem::system("sync", &self.path, errno.0))
+    }
+
+    /// Gives the file its name. Gives: *committed*, if `durable` and the file was synced before.
+    pub(crate) fn publish(&self, durable: bool) -> Result<(), Problem> {
+        if let Some(temporary) = &self.temporary {
+            let renamed = self.folder.rename(temporary, &self.name);
+            renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0))?;
+        }
+        if durable && self.names_change {
+            self.folder.sync().map_err(|errno| Problem::system("sync the folder of", &self.path, errno.0))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what was written under the temporary name; a target written in place stays as it is.
+    pub(crate) fn discard(&self) {
+        if let Some(temporary) = &self.temporary {
+            // Best effort on the way out: a leftover is recognised and removed by the next run.
+            let _ = self.folder.remove(temporary);
+        }
+    }
+}
+
+fn open_parent(disk: &Disk, path: &Path) -> Result<(Folder, OsString), Problem> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let name = path
+        .file_name()
+        .ok_or_else(|| Problem::new(Class::Usage, "create", path, "this is no name of a file"))?;
+    let folder = disk.folder(parent).map_err(|errno| Problem::system("open the folder of", path, errno.0))?;
+    Ok((folder, name.to_os_string()))
+}
+
+/// Removes the temporary file of a run that was killed; refuses when its owner lives.
+fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
+    let system = |operation, errno: Errno| Problem::system(operation, path, errno.0);
+    match folder.metadata(temporary) {
+        Err(ENOENT) => return Ok(()),
+        Err(errno) => return Err(system("look for leftovers of", errno)),
+        Ok(meta) if meta.kind != FileKind::Regular => {
+            let message = format!(
+                "{} stands in the way and is no file of ours; remove it",
+                crate::shown(temporary.as_bytes())
+            );
+            return Err(Problem::new(Class::Refused, "create", path, message));
+        }
+        Ok(_) => {}
+    }
+    let leftover = match folder.open(temporary, Access::Write) {
+        Err(ENOENT) => return Ok(()),
+        opened => opened.map_err(|errno| system("open the leftover of", errno))?,
+    };
+    if !leftover.try_lock().map_err(|errno| system("lock", errno))? {
+        return Err(busy(path));
+    }
+    // Locked, but is it still the one under the name? Another pump may have replaced it in between.
+    if same_file(folder, temporary, &leftover) {
+        match folder.remove(temporary) {
+            Ok(()) | Err(ENOENT) => {}
+            Err(errno) => return Err(system("remove the leftover of", errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Locks a temporary file just made. `false` when another pump took it for a leftover in between and removed it.
+fn locked_and_ours(
+    folder: &Folder,
+    temporary: &OsStr,
+    handle: &Handle,
+    path: &Path,
+) -> Result<bool, Problem> {
+    let locked = handle.try_lock().map_err(|errno| Problem::system("lock", path, errno.0))?;
+    Ok(locked && same_file(folder, temporary, handle))
+}
+
+fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool {
+    match (folder.metadata(name), handle.meta()) {
+        (Ok(named), Ok(open)) => (named.device, named.inode) == (open.device, open.inode),
+        _ => false,
+    }
+}
+
+fn busy(path: &Path) -> Problem {
+    Problem::new(
+        Class::Refused,
+        "create",
+        path,
+        "another pump is writing it; wait for it to end, or choose another name",
+    )
+}
+
+/// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes.
+pub(crate) fn room_words(needed: u64, free: u64) -> String {
+    format!(
+        "{needed} bytes ({}) are needed, {free} bytes ({}) are free",
+        bytes_words(needed),
+        bytes_words(free)
+    )
+}

@@ -1,0 +1,289 @@
+//! The file system as Datapump uses it: open files, their attributes, and the names in one folder. Real or simulated.
+//!
+//! Every call gives the system's error number; words are made by the caller, who knows what it was for.
+//!
+//! Must not know: plans, jobs, in which order things must happen to be safe (see `commit`).
+
+mod os;
+mod sim;
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::sim::SimDisk;
+use datapump_engine::{Errno, Handle};
+
+const EINVAL: Errno = Errno(22);
+
+/// What an open file or a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Regular,
+    Folder,
+    BlockDevice,
+    CharDevice,
+    Fifo,
+    Socket,
+    Symlink,
+}
+
+/// What `stat(2)` says, as far as it matters here. Times are nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) kind: FileKind,
+    pub(crate) size_bytes: u64,
+    /// Bytes that the file system says it allocated.
+    pub(crate) allocated_bytes: u64,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) atime_ns: i128,
+    pub(crate) mtime_ns: i128,
+    pub(crate) ctime_ns: i128,
+    /// Of a block device: the device that it is.
+    pub(crate) special_device: u64,
+}
+
+/// How to open an existing file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    ReadWrite,
+    Write,
+}
+
+/// A file system.
+#[derive(Clone, Debug)]
+pub(crate) enum Disk {
+    Os,
+    Sim(Arc<SimDisk>),
+}
+
+/// An open folder, in which names are made, moved and removed.
+#[derive(Debug)]
+pub(crate) enum Folder {
+    Os(std::fs::File),
+    Sim(Arc<SimDisk>),
+}
+
+pub(crate) type Outcome<T> = Result<T, Errno>;
+
+/// What the file system says about itself where a file lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) free_bytes: u64,
+    /// `statfs(2)` type.
+    pub(crate) magic: u64,
+}
+
+impl Disk {
+    /// Opens an existing file by its path, following links.
+    pub(crate) fn open(&self, path: &Path, access: Access) -> Outcome<Handle> {
+        match self {
+            Disk::Os => os::open(path, access).map(Handle::Os),
+            Disk::Sim(disk) => disk.open(sim::name(path.as_os_str())).map(Handle::Sim),
+        }
+    }
+
+    /// What the path refers to, following links.
+    pub(crate) fn metadata(&self, path: &Path) -> Outcome<Meta> {
+        match self {
+            Disk::Os => os::metadata(path),
+            Disk::Sim(disk) => disk.metadata(sim::name(path.as_os_str())).map(sim::meta),
+        }
+    }
+
+    /// Whether the path itself is a symbolic link.
+    pub(crate) fn is_symlink(&self, path: &Path) -> bool {
+        match self {
+            Disk::Os => path.is_symlink(),
+            Disk::Sim(_) => false,
+        }
+    }
+
+    /// Opens a folder to change names in it.
+    pub(crate) fn folder(&self, path: &Path) -> Outcome<Folder> {
+        match self {
+            Disk::Os => os::folder(path).map(Folder::Os),
+            Disk::Sim(disk) => Ok(Folder::Sim(Arc::clone(disk))),
+        }
+    }
+}
+
+impl Folder {
+    /// Makes a new file that only this user may read, open for reading and writing; `EEXIST` if the name is taken.
+    pub(crate) fn create_new(&self, name: &OsStr) -> Outcome<Handle> {
+        match self {
+            Folder::Os(folder) => os::create_new(folder, name).map(Handle::Os),
+            Folder::Sim(disk) => disk.create_new(sim::name(name), 0o600).map(Handle::Sim),
+        }
+    }
+
+    /// Opens a file in the folder, never through a symbolic link.
+    pub(crate) fn open(&self, name: &OsStr, access: Access) -> Outcome<Handle> {
+        match self {
+            Folder::Os(folder) => os::open_at(folder, name, access).map(Handle::Os),
+            Folder::Sim(disk) => disk.open(sim::name(name)).map(Handle::Sim),
+        }
+    }
+
+    /// What a name in the folder is, not following links.
+    pub(crate) fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
+        match self {
+            Folder::Os(folder) => os::metadata_at(folder, name),
+            Folder::Sim(disk) => disk.metadata(sim::name(name)).map(sim::meta),
+        }
+    }
+
+    pub(crate) fn remove(&self, name: &OsStr) -> Outcome<()> {
+        match self {
+            Folder::Os(folder) => os::remove(folder, name),
+            Folder::Sim(disk) => disk.remove(sim::name(name)),
+        }
+    }
+
+    /// Moves a name within the folder, replacing what stood there.
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
+        match self {
+            Folder::Os(folder) => os::rename(folder, from, to),
+            Folder::Sim(disk) => disk.rename(sim::name(from), sim::name(to)),
+        }
+    }
+
+    /// Makes the names in the folder durable.
+    pub(crate) fn sync(&self) -> Outcome<()> {
+        match self {
+            Folder::Os(folder) => os::sync(folder),
+            Folder::Sim(disk) => disk.sync_folder(),
+        }
+    }
+
+    pub(crate) fn room(&self) -> Room {
+        match self {
+            Folder::Os(folder) => os::room(folder),
+            Folder::Sim(_) => Room { free_bytes: u64::MAX, magic: 0 },
+        }
+    }
+}
+
+/// What is done with an open file besides reading and writing.
+pub(crate) trait FileCalls {
+    fn meta(&self) -> Outcome<Meta>;
+    /// From now on requests go past the page cache (O_DIRECT); `EINVAL` where the file system cannot.
+    fn set_direct(&self) -> Outcome<()>;
+    /// Forgets the file's pages in the page cache, so that the next read comes from the device.
+    fn forget_cached(&self) -> Outcome<()>;
+    /// Alignment of direct requests in bytes.
+    fn direct_alignment_bytes(&self) -> u32;
+    /// Fraction of the file in the page cache.
+    fn cached_fraction(&self, size_bytes: u64) -> Option<f64>;
+    /// Shares the blocks of `from`, all of them (FICLONE).
+    fn reflink_from(&self, from: &Handle) -> Outcome<()>;
+    /// Locks against other pumps until closed; false when another has it.
+    fn try_lock(&self) -> Outcome<bool>;
+    fn set_len(&self, bytes: u64) -> Outcome<()>;
+    /// Allocates the range, so that later writes to it cannot run out of room. The length grows if need be.
+    fn reserve(&self, at: u64, bytes: u64) -> Outcome<()>;
+    fn sync(&self) -> Outcome<()>;
+    fn room(&self) -> Room;
+    /// The ranges that hold data, as the file system tells; `None` when it cannot.
+    fn data_ranges(&self, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>>;
+    /// Reads a few bytes; 0 at the end.
+    fn peek(&self, at: u64, into: &mut [u8]) -> Outcome<usize>;
+}
+
+impl FileCalls for Handle {
+    fn meta(&self) -> Outcome<Meta> {
+        match self {
+            Handle::Os(file) => os::file_metadata(file),
+            Handle::Sim(file) => Ok(sim::meta(file.metadata())),
+        }
+    }
+
+    fn set_direct(&self) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::set_direct(file),
+            Handle::Sim(_) => Err(EINVAL),
+        }
+    }
+
+    fn forget_cached(&self) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::forget_cached(file),
+            Handle::Sim(_) => Ok(()),
+        }
+    }
+
+    fn direct_alignment_bytes(&self) -> u32 {
+        match self {
+            Handle::Os(file) => os::direct_alignment_bytes(file),
+            Handle::Sim(_) => 1,
+        }
+    }
+
+    fn cached_fraction(&self, size_bytes: u64) -> Option<f64> {
+        match self {
+            Handle::Os(file) => datapump_engine::os::linux::cached_fraction(file, size_bytes),
+            Handle::Sim(_) => None,
+        }
+    }
+
+    fn reflink_from(&self, from: &Handle) -> Outcome<()> {
+        match (from, self) {
+            (Handle::Os(from), Handle::Os(to)) => os::reflink(from, to),
+            _ => Err(EINVAL),
+        }
+    }
+
+    fn try_lock(&self) -> Outcome<bool> {
+        match self {
+            Handle::Os(file) => os::try_lock(file),
+            Handle::Sim(file) => file.try_lock(),
+        }
+    }
+
+    fn set_len(&self, bytes: u64) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::set_len(file, bytes),
+            Handle::Sim(file) => file.set_len(bytes),
+        }
+    }
+
+    fn reserve(&self, at: u64, bytes: u64) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::reserve(file, at, bytes),
+            Handle::Sim(file) => file.write(Some(at), &vec![0; bytes as usize]).map(|_| ()),
+        }
+    }
+
+    fn sync(&self) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::sync(file),
+            Handle::Sim(file) => file.sync(),
+        }
+    }
+
+    fn room(&self) -> Room {
+        match self {
+            Handle::Os(file) => os::room(file),
+            Handle::Sim(_) => Room { free_bytes: u64::MAX, magic: 0 },
+        }
+    }
+
+    fn data_ranges(&self, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>> {
+        match self {
+            Handle::Os(file) => os::data_ranges(file, size_bytes),
+            Handle::Sim(_) => Ok(None),
+        }
+    }
+
+    fn peek(&self, at: u64, into: &mut [u8]) -> Outcome<usize> {
+        match self {
+            Handle::Os(file) => os::peek(file, at, into),
+            Handle::Sim(file) => file.read(Some(at), into),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The real file system in the terms of `disk`, by rustix.
+//!
+//! Must not know: what the calls are for.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use datapump_engine::Errno;
+use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat};
+
+use super::{Access, FileKind, Meta, Outcome, Room};
+
+fn errno(error: rustix::io::Errno) -> Errno {
+    Errno(error.raw_os_error())
+}
+
+fn flags(access: Access) -> OFlags {
+    let base = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::ReadWrite => OFlags::RDWR,
+        Access::Write => OFlags::WRONLY,
+    };
+    base | OFlags::CLOEXEC | OFlags::NOCTTY
+}
+
+pub(super) fn open(path: &Path, access: Access) -> Outcome<File> {
+    fs::open(path, flags(access), Mode::empty()).map(File::from).map_err(errno)
+}
+
+pub(super) fn open_at(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
+    let flags = flags(access) | OFlags::NOFOLLOW;
+    fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
+}
+
+pub(super) fn folder(path: &Path) -> Outcome<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    fs::open(path, flags, Mode::empty()).map(File::from).map_err(errno)
+}
+
+pub(super) fn create_new(folder: &File, name: &OsStr) -> Outcome<File> {
+    let flags = flags(Access::ReadWrite) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    // 0600 until the source's own attributes are set: a copy is never more readable than its source.
+    fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map(File::from).map_err(errno)
+}
+
+pub(super) fn metadata(path: &Path) -> Outcome<Meta> {
+    fs::stat(path).map(meta).map_err(errno)
+}
+
+pub(super) fn metadata_at(folder: &File, name: &OsStr) -> Outcome<Meta> {
+    fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(meta).map_err(errno)
+}
+
+pub(super) fn file_metadata(file: &File) -> Outcome<Meta> {
+    fs::fstat(file).map(meta).map_err(errno)
+}
+
+fn meta(stat: Stat) -> Meta {
+    const NS: i128 = 1_000_000_000;
+    let time = |seconds: i64, ns: u64| i128::from(seconds) * NS + i128::from(ns);
+    Meta {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        kind: kind(stat.st_mode),
+        size_bytes: stat.st_size as u64,
+        allocated_bytes: stat.st_blocks as u64 * 512, // st_blocks counts 512 bytes whatever the block size: stat(2)
+        mode: stat.st_mode & 0o7777,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        atime_ns: time(stat.st_atime, stat.st_atime_nsec),
+        mtime_ns: time(stat.st_mtime, stat.st_mtime_nsec),
+        ctime_ns: time(stat.st_ctime, stat.st_ctime_nsec),
+        special_device: stat.st_rdev,
+    }
+}
+
+fn kind(mode: u32) -> FileKind {
+    match fs::FileType::from_raw_mode(mode) {
+        fs::FileType::Directory => FileKind::Folder,
+        fs::FileType::BlockDevice => FileKind::BlockDevice,
+        fs::FileType::CharacterDevice => FileKind::CharDevice,
+        fs::FileType::Fifo => FileKind::Fifo,
+        fs::FileType::Socket => FileKind::Socket,
+        fs::FileType::Symlink => FileKind::Symlink,
+        _ => FileKind::Regular,
+    }
+}
+
+pub(super) fn remove(folder: &File, name: &OsStr) -> Outcome<()> {
+    fs::unlinkat(folder, name, AtFlags::empty()).map_err(errno)
+}
+
+pub(super) fn rename(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
+    fs::renameat(folder, from, folder, to).map_err(errno)
+}
+
+pub(super) fn sync(file: &File) -> Outcome<()> {
+    fs::fsync(file).map_err(errno)
+}
+
+pub(super) fn try_lock(file: &File) -> Outcome<bool> {
+    match fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        // File systems without locks: the name alone must do.
+        Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK) => Ok(true),
+        Err(error) => Err(errno(error)),
+    }
+}
+
+pub(super) fn set_len(file: &File, bytes: u64) -> Outcome<()> {
+    fs::ftruncate(file, bytes).map_err(errno)
+}
+
+pub(super) fn reserve(file: &File, at: u64, bytes: u64) -> Outcome<()> {
+    fs::fallocate(file, FallocateFlags::empty(), at, bytes).map_err(errno)
+}
+
+pub(super) fn room(file: impl AsFd) -> Room {
+    let Ok(statfs) = fs::fstatfs(file) else { return Room::default() };
+    Room { free_bytes: statfs.f_bavail.saturating_mul(statfs.f_bsize as u64), magic: statfs.f_type as u64 }
+}
+
+pub(super) fn data_ranges(file: &File, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while at < size_bytes {
+        let start = match fs::seek(file, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTSUP) => return Ok(None),
+            Err(error) => return Err(errno(error)),
+        };
+        let end = fs::seek(file, SeekFrom::Hole(start)).map_err(errno)?.min(size_bytes);
+        if end <= start {
+            break; // the file shrank meanwhile; the check after the copy will say so
+        }
+        ranges.push((start, end));
+        at = end;
+    }
+    Ok(Some(ranges))
+}
+
+pub(super) fn peek(file: &File, at: u64, into: &mut [u8]) -> Outcome<usize> {
+    rustix::io::pread(file, into, at).map_err(errno)
+}
+
+pub(super) fn set_direct(file: &File) -> Outcome<()> {
+    let flags = fs::fcntl_getfl(file).map_err(errno)?;
+    fs::fcntl_setfl(file, flags | OFlags::DIRECT).map_err(errno)
+}
+
+pub(super) fn forget_cached(file: &File) -> Outcome<()> {
+    fs::fadvise(file, 0, None, fs::Advice::DontNeed).map_err(errno)
+}
+
+/// What statx(2) tells, else a page: enough for every device whose logical block is at most a page.
+pub(super) fn direct_alignment_bytes(file: &File) -> u32 {
+    const PAGE_BYTES: u32 = 4096;
+    datapump_engine::os::linux::direct_alignment(file)
+        .map_or(PAGE_BYTES, |(memory, offset)| memory.max(offset).max(1))
+}
+
+pub(super) fn reflink(from: &File, to: &File) -> Outcome<()> {
+    fs::ioctl_ficlone(to, from).map_err(errno)
+}

@@ -1,0 +1,205 @@
+//! Finishes a file whose blocks have all landed: checks that the source stood still, sets attributes, syncs, reads
+//! back if asked, and commits. Or gives it up and removes what was written.
+//!
+//! Must not know: how blocks are moved, which lane it runs in.
+
+use std::sync::Arc;
+
+use datapump_core::Way;
+use datapump_engine::Handle;
+
+use crate::attributes::copy_attributes;
+use crate::commit::Staged;
+use crate::disk::FileCalls;
+use crate::end::{FileEnd, Sink, Source};
+use crate::hash::FileHash;
+use crate::identity::check_unchanged;
+use crate::options::{Choice, Sync};
+use crate::problem::{Class, Problem};
+use crate::report::Waits;
+use crate::run::Shared;
+use crate::task::{Finish, Task};
+
+/// Finishes a file; problems are reported, and the target is then as it was before.
+pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
+    if task.has_failed() {
+        return;
+    }
+    let finished = match &task.finish {
+        Finish::Nothing => source_stood_still(shared, &task).map(|()| true),
+        Finish::Commit(staged) => finish_staged(shared, waits, &task, staged),
+        Finish::Device(handle) => sync_device(shared, waits, &task, handle).map(|()| true),
+        Finish::Verified(written) => commit_verified(shared, waits, &task, written),
+    };
+    match finished {
+        Ok(true) => shared.done(&task),
+        Ok(false) => {}
+        Err(problem) => fail(shared, &task, problem),
+    }
+}
+
+/// Gives a file up: reports why and removes what was written of it. Requests in flight on it may go on to no effect.
+pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
+    if task.fail() {
+        abandon(task);
+        shared.report(problem);
+        shared.settle(task);
+    }
+}
+
+/// Removes what was written of a file that will not be finished.
+pub(crate) fn abandon(task: &Task) {
+    match &task.finish {
+        Finish::Commit(staged) => staged.discard(),
+        Finish::Verified(written) => abandon(written),
+        Finish::Nothing | Finish::Device(_) => {}
+    }
+}
+
+fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    match &task.original {
+        Some(original) if original.watched => {
+            check_unchanged(&shared.world.disk, &original.path, &original.handle, &original.meta)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// True when the file is committed, false when it is read back first.
+fn finish_staged(
+    shared: &Shared<'_>,
+    waits: &mut Waits,
+    task: &Arc<Task>,
+    staged: &Staged,
+) -> Result<bool, Problem> {
+    let clock = &shared.world.clock;
+    let start_ns = clock.now_ns();
+    let cut_off = cut_to_length(task, staged);
+    cut_off.map_err(|errno| Problem::system("set the length of", &task.target_name, errno.0))?;
+    source_stood_still(shared, task)?;
+    keep_attributes(shared, task, staged)?;
+    waits.metadata += clock.now_ns() - start_ns;
+    if shared.options.sync != Sync::None {
+        let start_ns = clock.now_ns();
+        staged.sync()?;
+        waits.sync += clock.now_ns() - start_ns;
+    }
+    if task.verify {
+        read_back(shared, task, staged)?;
+        return Ok(false);
+    }
+    publish(shared, waits, staged)?;
+    Ok(true)
+}
+
+/// Removes the padding of a direct write, and what an older file had behind the end.
+fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), datapump_engine::Errno> {
+    let padded =
+        matches!(&task.sink, Sink::File(file) if !task.length().is_multiple_of(u64::from(file.align_bytes)));
+    if padded || staged.is_in_place() { staged.handle.set_len(task.length()) } else { Ok(()) }
+}
+
+fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
+    let Some(original) = &task.original else { return plain_mode(task, staged) };
+    let kept = copy_attributes(&original.handle, &original.meta, &staged.handle);
+    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
+    lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    Ok(())
+}
+
+/// A copy of a stream gets the mode that any new file gets: 0666 less the umask.
+fn plain_mode(task: &Task, staged: &Staged) -> Result<(), Problem> {
+    let Handle::Os(file) = &*staged.handle else { return Ok(()) };
+    if staged.is_in_place() {
+        return Ok(());
+    }
+    let mode = rustix::fs::Mode::from_raw_mode(0o666 & !crate::run::umask());
+    let set = rustix::fs::fchmod(file, mode);
+    set.map_err(|error| Problem::system("set the mode of", &task.target_name, error.raw_os_error()))
+}
+
+fn publish(shared: &Shared<'_>, waits: &mut Waits, staged: &Staged) -> Result<(), Problem> {
+    let start_ns = shared.world.clock.now_ns();
+    let durable = shared.options.sync != Sync::None;
+    let published = staged.publish(durable);
+    let spent_ns = shared.world.clock.now_ns() - start_ns;
+    if durable {
+        waits.sync += spent_ns
+    } else {
+        waits.metadata += spent_ns
+    }
+    published
+}
+
+fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Handle) -> Result<(), Problem> {
+    source_stood_still(shared, task)?;
+    if shared.options.sync == Sync::None {
+        return Ok(());
+    }
+    let start_ns = shared.world.clock.now_ns();
+    let synced = handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0));
+    waits.sync += shared.world.clock.now_ns() - start_ns;
+    synced
+}
+
+/// Puts the written file into the plan once more, as a source to be hashed: the same loop reads it.
+fn read_back(shared: &Shared<'_>, task: &Arc<Task>, staged: &Staged) -> Result<(), Problem> {
+    let handle = Arc::new(staged.reopen_to_read()?);
+    let direct = shared.options.direct != Choice::Never && handle.set_direct().is_ok();
+    if !direct {
+        // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.
+        let _ = handle.forget_cached();
+    }
+    let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
+    let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
+    let ranges = task.ranges_to_read_back();
+    let names = (task.target_name.clone(), task.target_name.clone());
+    let finish = Finish::Verified(Arc::clone(task));
+    let hash = Some(FileHash::default());
+    let again = Task::new(
+        shared.next_number(),
+        names,
+        (source, Sink::Null),
+        None,
+        finish,
+        hash,
+        false,
+        Some(ranges.clone()),
+    );
+    let again = Arc::new(again);
+    shared.begin(&again);
+    match ranges.iter().any(|(start, end)| end > start) {
+        true => shared.plan.opened(again, Some(ranges), Way::Slots),
+        false => finish_empty(shared, again),
+    }
+    Ok(())
+}
+
+/// Nothing was written, so nothing is there to be read.
+fn finish_empty(shared: &Shared<'_>, again: Arc<Task>) {
+    let mut waits = Waits::default();
+    finish(shared, &mut waits, again);
+}
+
+fn commit_verified(
+    shared: &Shared<'_>,
+    waits: &mut Waits,
+    again: &Task,
+    written: &Arc<Task>,
+) -> Result<bool, Problem> {
+    let (Some(expected), Some(found)) = (&written.hash, &again.hash) else {
+        unreachable!("both were hashed")
+    };
+    if !expected.agrees_with(found) {
+        let message = "what the device gives back differs from what was written; the target was not changed; \
+                       check the device and its cables (dmesg), then copy again";
+        return Err(Problem::new(Class::Mismatch, "verify", &written.target_name, message));
+    }
+    match &written.finish {
+        Finish::Commit(staged) => publish(shared, waits, staged)?,
+        Finish::Nothing | Finish::Device(_) | Finish::Verified(_) => {}
+    }
+    shared.done(written);
+    shared.forget(again);
+    Ok(false)
+}

@@ -1,0 +1,105 @@
+//! Which ranges of a file hold data. Holes stay holes, but are never believed blindly.
+//!
+//! Copies have come out with zeroed pieces because a file system told of holes where there were fresh data
+//! (openzfs/zfs#15526). So a map of holes is used only if three witnesses agree:
+//! 1. the source was synced first, so that nothing is still on its way to the map;
+//! 2. the number of allocated bytes is no larger than the data that the map admits (a hole takes no blocks);
+//! 3. samples read from the claimed holes (both edges and places between) are zeros.
+//!
+//! Otherwise every byte is read and written.
+//!
+//! Must not know: the target.
+
+use datapump_engine::Handle;
+use datapump_engine::sim::Random;
+
+use crate::disk::{FileCalls, Meta, Outcome};
+
+/// Ranges are widened to this: requests of direct I/O start and end at multiples of it.
+const GRAIN_BYTES: u64 = 4096;
+/// File systems allocate some metadata blocks to a file besides its data.
+const ALLOCATION_SLACK_BYTES: u64 = 1 << 20;
+const SAMPLES_EACH_HOLE: u64 = 6;
+/// Enough to notice a systematic lie; a file with a million holes is not read a million times.
+const SAMPLES_MAX: u64 = 4096;
+
+/// The ranges `start..end` to copy of a file of this size, in order; together with why there are several.
+pub(crate) fn ranges(handle: &Handle, meta: &Meta, ignore_holes: bool) -> Outcome<Vec<(u64, u64)>> {
+    let whole = vec![(0, meta.size_bytes)];
+    // Files whose blocks cover their length have no holes worth a look: no call is made for them.
+    if ignore_holes || meta.allocated_bytes >= meta.size_bytes {
+        return Ok(whole);
+    }
+    // 1. A sync that fails (read-only file system) leaves the other two witnesses.
+    let _ = handle.sync();
+    let Some(told) = handle.data_ranges(meta.size_bytes)? else { return Ok(whole) };
+    let told = widened(&told, meta.size_bytes);
+    let data_bytes: u64 = told.iter().map(|(start, end)| end - start).sum();
+    let allocated = handle.meta()?.allocated_bytes;
+    if allocated > data_bytes + ALLOCATION_SLACK_BYTES || !holes_are_zero(handle, &told, meta)? {
+        return Ok(whole);
+    }
+    Ok(told)
+}
+
+/// Widens ranges to whole grains and joins those that touch.
+fn widened(ranges: &[(u64, u64)], size_bytes: u64) -> Vec<(u64, u64)> {
+    let mut out: Vec<(u64, u64)> = Vec::new();
+    for &(start, end) in ranges {
+        let start = start / GRAIN_BYTES * GRAIN_BYTES;
+        let end = end.next_multiple_of(GRAIN_BYTES).min(size_bytes);
+        match out.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => out.push((start, end)),
+        }
+    }
+    out
+}
+
+fn holes_are_zero(handle: &Handle, data: &[(u64, u64)], meta: &Meta) -> Outcome<bool> {
+    let mut random = Random::new(meta.inode ^ meta.size_bytes);
+    let mut sampled = 0;
+    let mut hole_start = 0;
+    for &(start, end) in data.iter().chain([&(meta.size_bytes, meta.size_bytes)]) {
+        if start > hole_start && sampled < SAMPLES_MAX {
+            sampled += SAMPLES_EACH_HOLE;
+            if !hole_is_zero(handle, hole_start, start, &mut random)? {
+                return Ok(false);
+            }
+        }
+        hole_start = end;
+    }
+    Ok(true)
+}
+
+fn hole_is_zero(handle: &Handle, start: u64, end: u64, random: &mut Random) -> Outcome<bool> {
+    let last = end.saturating_sub(GRAIN_BYTES).max(start);
+    let between = std::iter::repeat_with(|| start + random.below(end - start) / GRAIN_BYTES * GRAIN_BYTES);
+    for at in [start, last].into_iter().chain(between.take(SAMPLES_EACH_HOLE as usize - 2)) {
+        let mut sample = [0; GRAIN_BYTES as usize];
+        let count = handle.peek(at, &mut sample)?;
+        let within = count.min((end - at) as usize);
+        if sample[..within].iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_widened_and_joined() {
+        for (ranges, size, expected) in [
+            (vec![], 10_000, vec![]),
+            (vec![(0, 10)], 10_000, vec![(0, 4096)]),
+            (vec![(5000, 6000)], 5500, vec![(4096, 5500)]),
+            (vec![(0, 4096), (4100, 5000)], 1 << 20, vec![(0, 8192)]),
+            (vec![(0, 4096), (9000, 9001)], 1 << 20, vec![(0, 4096), (8192, 12_288)]),
+        ] {
+            assert_eq!(widened(&ranges, size), expected, "{ranges:?} of {size}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Tells whether a source is still what it was when its copy began, and if not, what happened to it.
+//!
+//! Must not know: where the copy goes.
+
+use std::path::Path;
+
+use datapump_engine::Handle;
+
+use crate::disk::{Disk, FileCalls, Meta};
+use crate::problem::{Class, Problem};
+
+/// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since
+/// `before` was taken from its open handle.
+pub(crate) fn check_unchanged(
+    disk: &Disk,
+    path: &Path,
+    handle: &Handle,
+    before: &Meta,
+) -> Result<(), Problem> {
+    let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
+    match change(before, &now, disk.metadata(path).ok().as_ref()) {
+        None => Ok(()),
+        Some(words) => Err(changed(path, &words)),
+    }
+}
+
+/// The problem for a change told in words.
+pub(crate) fn changed(path: &Path, words: &str) -> Problem {
+    let next = "the target was not changed; copy again when the source is quiet";
+    Problem::new(Class::Changed, "copy", path, format!("the source {words} while it was copied; {next}"))
+}
+
+/// What happened, in words. `named` is what the path refers to now.
+fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<String> {
+    let (was, is) = (before.size_bytes, now.size_bytes);
+    match named {
+        None => return Some("was deleted".into()),
+        Some(named) if (named.device, named.inode) != (before.device, before.inode) => {
+            return Some("was replaced by another file".into());
+        }
+        Some(_) => {}
+    }
+    if is > was {
+        return Some(format!("was appended to: it grew from {was} to {is} bytes"));
+    }
+    if is < was {
+        return Some(format!("was truncated from {was} to {is} bytes"));
+    }
+    if now.mtime_ns != before.mtime_ns {
+        return Some("was rewritten in place".into());
+    }
+    (now.ctime_ns != before.ctime_ns).then(|| "had its attributes or its content changed".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::FileKind;
+
+    fn meta(inode: u64, size_bytes: u64, mtime_ns: i128, ctime_ns: i128) -> Meta {
+        Meta {
+            device: 1,
+            inode,
+            kind: FileKind::Regular,
+            size_bytes,
+            allocated_bytes: 0,
+            mode: 0,
+            uid: 0,
+            gid: 0,
+            atime_ns: 0,
+            mtime_ns,
+            ctime_ns,
+            special_device: 0,
+        }
+    }
+
+    #[test]
+    fn each_change_has_its_own_words() {
+        let before = meta(1, 10, 5, 5);
+        for (now, named, words) in [
+            (before, Some(before), None),
+            (before, None, Some("was deleted")),
+            (before, Some(meta(2, 10, 5, 5)), Some("was replaced by another file")),
+            (meta(1, 11, 6, 6), Some(before), Some("was appended to: it grew from 10 to 11 bytes")),
+            (meta(1, 9, 6, 6), Some(before), Some("was truncated from 10 to 9 bytes")),
+            (meta(1, 10, 6, 6), Some(before), Some("was rewritten in place")),
+            (meta(1, 10, 5, 6), Some(before), Some("had its attributes or its content changed")),
+        ] {
+            assert_eq!(change(&before, &now, named.as_ref()).as_deref(), words);
+        }
+    }
+}

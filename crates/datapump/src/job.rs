@@ -1,0 +1,413 @@
+//! A job: one move, from what the user asked to the report.
+//!
+//! Must not know: command lines, terminals, how a block is moved.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use datapump_core::Shape;
+
+use crate::finish::abandon;
+use crate::how::{Facts, decide};
+use crate::lane::{Lane, LaneResult};
+use crate::options::{Choice, EngineChoice, Options};
+use crate::place::{Fill, Place};
+use crate::plan::Plan;
+use crate::problem::{Class, Problem, Status};
+use crate::rate::Rate;
+use crate::report::{Asked, Cpu, Report, Waits};
+use crate::run::{Event, Shared, Tally};
+use crate::target::{self, Item, Target};
+use crate::verdict::{Evidence, verdict};
+use crate::watch::Watch;
+use crate::world::World;
+
+/// 512 KiB: LIMITS §1, copy of 4 GiB, 512 KiB 1358 MB/s, 1 MiB 1247; 256 KiB costs twice the CPU.
+const REQUEST_BYTES: u32 = 512 << 10;
+/// Two at each end: LIMITS §1; more bytes in flight cost speed on one serial device.
+const DEPTH: u32 = 2;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Copy,
+    Hash,
+    Compare,
+}
+
+/// One move. Made by [`Job::copy`], [`Job::hash`] or [`Job::compare`], changed by the methods that take `self`, and
+/// performed by [`Job::run`].
+#[derive(Debug)]
+pub struct Job {
+    work: Work,
+    sources: Vec<Place>,
+    target: Place,
+    options: Options,
+    world: World,
+    stop: Arc<AtomicBool>,
+    watch: Arc<Watch>,
+}
+
+/// One line of what a job would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// Where the bytes come from.
+    pub source: Place,
+    /// Where they go.
+    pub target: Place,
+    /// How many, if that is known.
+    pub bytes: Option<u64>,
+    /// Which way, and why.
+    pub how: String,
+}
+
+impl Job {
+    /// Copies the sources to the target, by cp's rules for the target.
+    pub fn copy(sources: Vec<Place>, target: Place) -> Job {
+        Job::new(Work::Copy, sources, target)
+    }
+
+    /// Hashes the source; the report's `blake3` is what `b3sum` prints.
+    pub fn hash(source: Place) -> Job {
+        Job::new(Work::Hash, vec![source], Place::Null { bytes: None, fill: Fill::Noise })
+    }
+
+    /// Compares the content of two places. Each difference is a problem of class `mismatch`; the exit status is 0 for
+    /// the same, 1 for different, 2 for trouble, as cmp has it.
+    pub fn compare(one: Place, other: Place) -> Job {
+        Job::new(Work::Compare, vec![one], other)
+    }
+
+    fn new(work: Work, sources: Vec<Place>, target: Place) -> Job {
+        let (stop, watch) = (Arc::default(), Arc::default());
+        Job { work, sources, target, options: Options::default(), world: World::real(), stop, watch }
+    }
+
+    /// What is asked besides places.
+    pub fn options(self, options: Options) -> Job {
+        Job { options, ..self }
+    }
+
+    /// Where it runs; this host by default.
+    pub fn world(self, world: World) -> Job {
+        Job { world, ..self }
+    }
+
+    /// Ends the job soon, with status 20 and nothing left behind, once the flag is true.
+    pub fn stop(self, stop: Arc<AtomicBool>) -> Job {
+        Job { stop, ..self }
+    }
+
+    /// Live counters.
+    pub fn watch(self, watch: Arc<Watch>) -> Job {
+        Job { watch, ..self }
+    }
+
+    /// What [`Job::run`] would do, in order, without doing it.
+    ///
+    /// Errors: what would be refused before anything is written, and sources that are missing.
+    pub fn plan(&self) -> Result<Vec<Planned>, Problem> {
+        let (items, problems) = self.items()?;
+        if let Some(problem) = problems.into_iter().next() {
+            return Err(problem);
+        }
+        Ok(items.iter().map(|item| self.planned(item)).collect())
+    }
+
+    fn planned(&self, item: &Item) -> Planned {
+        let facts = Facts {
+            size_bytes: item.bytes().unwrap_or(0),
+            cached: None,
+            source_is_file: matches!(item.source, Place::Path(_)) && !item.source_is_stream(),
+            sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
+            bytes_are_looked_at: self.hashes(),
+            same_file_system: false,
+            whole_file: true,
+        };
+        let target = match &item.target {
+            Target::File(path) | Target::Special(path) | Target::Device(path) | Target::Compare(path) => {
+                Place::Path(path.clone())
+            }
+            Target::Stream => Place::Stream,
+            Target::Null => Place::Null { bytes: None, fill: Fill::Noise },
+        };
+        let how = decide(&facts, &self.options).why.to_string();
+        Planned { source: item.source.clone(), target, bytes: item.bytes(), how }
+    }
+
+    fn hashes(&self) -> bool {
+        self.work == Work::Hash || self.options.verify
+    }
+
+    /// What is copied where; an error refuses the job as a whole.
+    fn items(&self) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
+        self.options.check().map_err(Problem::usage)?;
+        if self.sources.is_empty() {
+            return Err(Problem::usage("there is nothing to copy: name a source and a target"));
+        }
+        match self.work {
+            Work::Copy => self.refuse_impossible_verify()?,
+            Work::Hash => {}
+            Work::Compare => return self.items_to_compare(),
+        }
+        target::items(&self.world.disk, &self.sources, &self.target, &self.options)
+    }
+
+    fn refuse_impossible_verify(&self) -> Result<(), Problem> {
+        match self.target {
+            Place::Stream | Place::Null { .. } if self.options.verify => Err(Problem::usage(format!(
+                "--verify reads the target back, and '{}' cannot be read",
+                self.target
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn items_to_compare(&self) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
+        let Place::Path(other) = &self.target else {
+            return Err(Problem::usage("the second place must be a file"));
+        };
+        let null = Place::Null { bytes: None, fill: Fill::Noise };
+        let (mut items, problems) = target::items(&self.world.disk, &self.sources, &null, &self.options)?;
+        let there =
+            self.world.disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
+        for item in &mut items {
+            item.target = Target::Compare(other.clone());
+            let differ = item.bytes().filter(|&bytes| bytes != there.size_bytes && there.size_bytes > 0);
+            if let (Some(bytes), Place::Path(path)) = (differ, &item.source) {
+                let words = format!(
+                    "has {bytes} bytes, '{}' has {}",
+                    crate::shown(other.as_os_str().as_encoded_bytes()),
+                    there.size_bytes
+                );
+                return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
+            }
+        }
+        Ok((items, problems))
+    }
+
+    /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.
+    ///
+    /// `events` is called as things happen, from several threads when there are several lanes.
+    /// Never panics for anything that a file, a device or the system may do.
+    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
+        let start_ns = self.world.clock.now_ns();
+        let cpu = cpu_now();
+        let (items, problems) = match self.items() {
+            Ok(items) => items,
+            Err(problem) => return self.refused(problem, events),
+        };
+        let shape = self.shape(&items);
+        let shared = self.shared(items, shape, events);
+        problems.into_iter().for_each(|problem| shared.report(problem));
+        let lanes = self.lanes(&shared);
+        let results = run_lanes(&shared, lanes);
+        shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| {
+            abandon(task);
+            shared.tally().unfinished += u64::from(!task.reads_back);
+        });
+        self.report(&shared, results, start_ns, cpu)
+    }
+
+    fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
+        let status = match (self.work, problem.class) {
+            (_, Class::Usage) | (Work::Compare, _) => Status::Usage,
+            _ => Status::Failed,
+        };
+        let problems = BTreeMap::from([(problem.class.name().to_string(), 1)]);
+        events(Event::Problem(problem));
+        Report { version: version(), exit_status: status as i32, problems, ..Report::default() }
+    }
+
+    fn shape(&self, items: &[Item]) -> Shape {
+        let source_serial = items.iter().any(Item::source_is_stream);
+        let sink_serial = items.iter().any(Item::target_is_stream);
+        Shape {
+            request_bytes: self.options.request_bytes.unwrap_or(REQUEST_BYTES),
+            source_depth: self.options.source_depth.unwrap_or(DEPTH),
+            sink_depth: self.options.sink_depth.unwrap_or(DEPTH),
+            in_order: sink_serial,
+            source_serial,
+            sink_serial,
+            // From pipe to pipe data are passed on as they come: someone may be waiting for them.
+            assemble: !(source_serial && sink_serial) || self.hashes(),
+        }
+    }
+
+    fn shared<'run>(
+        &'run self,
+        items: Vec<Item>,
+        shape: Shape,
+        events: &'run (dyn Fn(Event) + Sync),
+    ) -> Shared<'run> {
+        let total: Option<u64> = items.iter().map(Item::bytes).sum();
+        self.watch.set_total(total);
+        let null_source = |item: &Item| matches!(item.source, Place::Null { .. });
+        let null_noise = |item: &Item| matches!(item.source, Place::Null { fill: Fill::Noise, .. });
+        let all_null = items.iter().all(|item| null_source(item) && item.target == Target::Null);
+        let queued = self.options.engine != EngineChoice::Auto && self.options.engine != EngineChoice::Inline;
+        let only_null = all_null && !items.is_empty();
+        let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
+        Shared {
+            world: &self.world,
+            options: &self.options,
+            stop: Arc::clone(&self.stop),
+            events,
+            shape,
+            compares: self.work == Work::Compare,
+            hashes: self.hashes(),
+            queue_nulls: self.world.is_simulated() || (only_null && queued),
+            null_noise: items.iter().any(null_noise) && !only_null,
+            nothing_overlaps: (only_null && !queued) || one_block || self.copies_inside(&items, total),
+            rate: self.options.bytes_per_second.map(Rate::new),
+            watch: Arc::clone(&self.watch),
+            tally: std::sync::Mutex::new(self.tally()),
+            live: std::sync::Mutex::default(),
+            numbers: AtomicU32::new(0),
+            plan: Plan::new(items, shape.request_bytes),
+        }
+    }
+
+    /// A guess before the files are open: unsynced copies of files go through the kernel, which needs no engine.
+    fn copies_inside(&self, items: &[Item], total: Option<u64>) -> bool {
+        let files = items.iter().all(|item| item.meta.is_some() && matches!(item.target, Target::File(_)));
+        let small = total.is_some_and(|bytes| bytes <= 64 << 10);
+        files && items.len() == 1 && !self.hashes() && small
+    }
+
+    fn tally(&self) -> Tally {
+        let word = |choice: Choice| match choice {
+            Choice::Auto => "auto",
+            Choice::Always => "always",
+            Choice::Never => "never",
+        };
+        let asked =
+            |choice: Choice| Asked { asked: word(choice).into(), got: "none".into(), why: String::new() };
+        let reflink = Asked { got: "never".into(), ..asked(self.options.reflink) };
+        Tally { direct: asked(self.options.direct), reflink, ..Tally::default() }
+    }
+
+    fn lanes(&self, shared: &Shared<'_>) -> u32 {
+        let serial = shared.shape.source_serial || shared.shape.sink_serial;
+        if serial { 1 } else { self.options.lanes.unwrap_or(1) }
+    }
+
+    fn report(
+        &self,
+        shared: &Shared<'_>,
+        results: Vec<Result<LaneResult, Problem>>,
+        start_ns: u64,
+        cpu: Cpu,
+    ) -> Report {
+        let lanes = results.len() as u32;
+        let results: Vec<LaneResult> = results
+            .into_iter()
+            .filter_map(|result| result.map_err(|problem| shared.report(problem)).ok())
+            .collect();
+        let end_ns = self.world.clock.now_ns();
+        let tally = std::mem::take(&mut *shared.tally());
+        let waits = results.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.waits));
+        let elapsed_ns = end_ns - start_ns;
+        let cpu = cpu_since(cpu);
+        let evidence = Evidence {
+            lanes_ns: elapsed_ns * u64::from(lanes),
+            waits,
+            cpu,
+            shared_device: tally.source_devices.intersection(&tally.target_devices).next().is_some(),
+            in_kernel: shared.nothing_overlaps,
+        };
+        let (limited_by, limited_detail) = verdict(&evidence);
+        let done = |lane: &LaneResult| lane.done_ns.saturating_sub(start_ns);
+        let sum =
+            |count: fn(&datapump_core::Counts) -> u64| results.iter().map(|lane| count(&lane.counts)).sum();
+        let synced = self.options.sync != crate::Sync::None && !shared.compares;
+        Report {
+            version: version(),
+            exit_status: self.status(&tally) as i32,
+            bytes: tally.bytes,
+            bytes_moved: sum(|counts| counts.bytes),
+            bytes_moved_twice: 0,
+            files: tally.files,
+            problems: tally
+                .problems
+                .iter()
+                .map(|(class, count)| (class.name().to_string(), *count))
+                .collect(),
+            elapsed_ns,
+            first_done_ns: results.iter().map(done).min().unwrap_or(elapsed_ns),
+            last_done_ns: results.iter().map(done).max().unwrap_or(elapsed_ns),
+            synced_ns: synced.then_some(elapsed_ns),
+            requests: sum(|counts| counts.sink_requests),
+            partial_returns: sum(|counts| counts.source_partial + counts.sink_partial),
+            engine: results.first().map(|lane| lane.engine.clone()).unwrap_or_default(),
+            direct: tally.direct,
+            reflink: tally.reflink,
+            request_bytes: shared.shape.request_bytes,
+            source_depth: shared.shape.source_depth,
+            sink_depth: shared.shape.sink_depth,
+            lanes,
+            limited_by,
+            limited_detail,
+            waits_ns: waits,
+            cpu,
+            blake3: tally.blake3,
+        }
+    }
+
+    /// The exit status of the contract.
+    fn status(&self, tally: &Tally) -> Status {
+        let problems = &tally.problems;
+        if self.work == Work::Compare {
+            return compared(problems);
+        }
+        if self.stop.load(Ordering::Relaxed) && (tally.files as usize) < self.sources.len() {
+            return Status::Interrupted;
+        }
+        let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
+        match () {
+            () if problems.is_empty() => Status::Done,
+            () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
+            () if only(Class::Changed) => Status::Changed,
+            () if self.sources.len() > 1 => Status::Partial,
+            () if only(Class::Usage) => Status::Usage,
+            () => Status::Failed,
+        }
+    }
+}
+
+/// As cmp: 0 the same, 1 different, 2 trouble.
+fn compared(problems: &BTreeMap<Class, u64>) -> Status {
+    match () {
+        () if problems.is_empty() => Status::Done,
+        () if problems.keys().all(|class| *class == Class::Mismatch) => Status::Failed,
+        () => Status::Usage,
+    }
+}
+
+/// One lane runs in this thread: a short copy starts no other.
+fn run_lanes(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
+    std::thread::scope(|scope| {
+        let others: Vec<_> =
+            (1..lanes).map(|index| scope.spawn(move || Lane::new(shared, index as usize).run())).collect();
+        let own = Lane::new(shared, 0).run();
+        let join = |lane: std::thread::ScopedJoinHandle<'_, _>| {
+            lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        std::iter::once(own).chain(others.into_iter().map(join)).collect()
+    })
+}
+
+fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_string()
+}
+
+fn cpu_now() -> Cpu {
+    let (user_ns, system_ns) = datapump_engine::os::linux::process_cpu_ns();
+    Cpu { user_ns, system_ns }
+}
+
+fn cpu_since(start: Cpu) -> Cpu {
+    let now = cpu_now();
+    Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
+}

@@ -1,0 +1,365 @@
+//! One lane: one thread that drives one pump over one engine until the plan is done.
+//!
+//! The whole program is the loop in [`Lane::run`]: ask the pump, do what it says, tell it what came of it. Every wait
+//! is timed and charged to the end that the pump names.
+//!
+//! Must not know: how files are opened (`open`) and finished (`finish`), what the job is.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_core::{
+    Block, Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Side, Step, Way,
+};
+use datapump_engine::{Completion, Engine, Kind, Op, Slot};
+
+use crate::end::{Sink, Source};
+use crate::plan::Claim;
+use crate::problem::{Class, Problem};
+use crate::report::{Asked, Waits};
+use crate::run::Shared;
+use crate::task::Task;
+use crate::world::PATIENCE;
+use crate::{finish, identity, open};
+
+/// The request in flight on a slot.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    block: Block,
+    done: u32,
+    kind: Transfer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transfer {
+    Read,
+    Write,
+    Copy,
+}
+
+/// What a lane leaves behind.
+#[derive(Debug)]
+pub(crate) struct LaneResult {
+    pub(crate) counts: Counts,
+    pub(crate) waits: Waits,
+    pub(crate) engine: Asked,
+    pub(crate) done_ns: u64,
+}
+
+pub(crate) struct Lane<'run> {
+    shared: &'run Shared<'run>,
+    pump: Pump,
+    engine: Engine,
+    asked: Asked,
+    /// The task of each slot's block. Slots keep their task until another needs them: on the null path nothing is
+    /// counted up or down.
+    tasks: Vec<Option<Arc<Task>>>,
+    /// The task of the extent being cut.
+    current: Option<Arc<Task>>,
+    flights: Vec<Flight>,
+    /// Null ends take the engine's queue too: the engine is what is studied.
+    queue_nulls: bool,
+    /// Requests are performed where they are posted: the time inside is a wait.
+    blocking: bool,
+    pub(crate) waits: Waits,
+    index: usize,
+    stopping: bool,
+}
+
+impl<'run> Lane<'run> {
+    /// A lane whose first file is open already, because what it needs decides the engine.
+    pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Lane<'run> {
+        let pump = Pump::new(shared.shape);
+        let slots = pump.slots();
+        let twins = if shared.compares { 2 } else { 1 };
+        let (mut engine, asked) = shared.engine(slots * twins, slots);
+        shared.fill_null_slots(&mut engine, slots, index);
+        let empty = Flight { block: Block { file: 0, at: 0, len: 0 }, done: 0, kind: Transfer::Read };
+        Lane {
+            shared,
+            blocking: engine.kind() == Kind::Inline,
+            queue_nulls: shared.queue_nulls,
+            pump,
+            engine,
+            asked,
+            tasks: vec![None; slots as usize],
+            current: None,
+            flights: vec![empty; slots as usize],
+            waits: Waits::default(),
+            index,
+            stopping: false,
+        }
+    }
+
+    /// Moves blocks until the plan is done or the run is stopped.
+    pub(crate) fn run(mut self) -> Result<LaneResult, Problem> {
+        loop {
+            match self.pump.poll() {
+                Step::Post(request) => self.post(request)?,
+                Step::Claim => self.claim(),
+                Step::Wait(side) => self.reap(side)?,
+                Step::Starved => self.starve(),
+                Step::Done => break,
+            }
+        }
+        let done_ns = self.shared.world.clock.now_ns();
+        Ok(LaneResult { counts: self.pump.counts(), waits: self.waits, engine: self.asked, done_ns })
+    }
+
+    fn claim(&mut self) {
+        self.heed_stop();
+        let claimed = match self.shared.plan.claim() {
+            Claim::Never => Claimed::Never,
+            Claim::NotYet => Claimed::NotYet,
+            Claim::Piece(task, extent) => {
+                self.current = Some(task);
+                Claimed::Extent(extent)
+            }
+            Claim::Item(item) => {
+                let start_ns = self.now_ns();
+                open::open_item(self.shared, &mut self.waits, item);
+                self.waits.metadata += self.now_ns() - start_ns;
+                return;
+            }
+        };
+        if !self.stopping {
+            self.pump.handle_claim(claimed);
+        }
+    }
+
+    /// Nothing is in flight here; another lane may open or finish something.
+    fn starve(&mut self) {
+        self.shared.plan.wait();
+        self.heed_stop();
+        if !self.stopping {
+            self.pump.handle_more();
+        }
+    }
+
+    /// A stop was asked for: post no more, call back what may never end.
+    fn heed_stop(&mut self) {
+        if !self.stopping && self.shared.stop.load(Ordering::Relaxed) {
+            self.stopping = true;
+            self.pump.handle_stop();
+            self.engine.cancel();
+        }
+    }
+
+    #[inline]
+    fn post(&mut self, request: Request) -> Result<(), Problem> {
+        let (slot, block, done, kind) = match request {
+            Request::Read { slot, block, done } => (slot, block, done, Transfer::Read),
+            Request::Write { slot, block, done } => (slot, block, done, Transfer::Write),
+            Request::Copy { slot, block, done } => (slot, block, done, Transfer::Copy),
+        };
+        if kind != Transfer::Write {
+            self.own(slot, block.file);
+            self.obey_rate(block.len - done);
+        }
+        let op = self.op(slot, block, done, kind);
+        let flight = Flight { block, done, kind };
+        let at_once = match op {
+            Op::Nop { .. } if !self.queue_nulls => Some(self.engine.post_inline(slot, op)),
+            op if self.blocking && !matches!(op, Op::Nop { .. }) => Some(self.post_timed(slot, op, kind)),
+            op => self.engine.post(slot, op),
+        };
+        match at_once {
+            Some(completion) => self.complete(completion, flight),
+            None => {
+                self.flights[slot as usize] = flight;
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes the slot hold a reference to its block's task.
+    #[inline]
+    fn own(&mut self, slot: u32, file: u32) {
+        let owner = &mut self.tasks[slot as usize];
+        if owner.as_ref().is_none_or(|task| task.number != file) {
+            owner.clone_from(&self.current);
+        }
+    }
+
+    #[inline]
+    fn op(&mut self, slot: u32, block: Block, done: u32, kind: Transfer) -> Op {
+        let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
+        match kind {
+            Transfer::Read => task.source.op(slot, block, done),
+            Transfer::Write => {
+                let padding = task.sink.padding(block);
+                if padding > 0 {
+                    let start = block.len as usize;
+                    self.engine.bytes_mut(Slot(slot))[start..start + padding as usize].fill(0);
+                }
+                task.sink.op(slot, self.twin(slot), block, done)
+            }
+            Transfer::Copy => copy_op(task, block, done),
+        }
+    }
+
+    /// The slot into which a comparing sink reads.
+    fn twin(&self, slot: u32) -> u32 {
+        slot + self.tasks.len() as u32
+    }
+
+    /// A request that blocks: the time inside is charged to its end.
+    fn post_timed(&mut self, slot: u32, op: Op, kind: Transfer) -> Completion {
+        let start_ns = self.now_ns();
+        let completion = self.engine.post_inline(slot, op);
+        let side = if kind == Transfer::Read { Side::Source } else { Side::Sink };
+        self.charge(side, self.now_ns() - start_ns);
+        self.heed_stop();
+        completion
+    }
+
+    /// Takes a completion that is there, or waits for one.
+    fn reap(&mut self, side: Side) -> Result<(), Problem> {
+        if let Some(completion) = self.engine.take() {
+            let flight = self.flights[completion.token as usize];
+            return self.complete(completion, flight);
+        }
+        let start_ns = self.now_ns();
+        let waited = self.engine.wait(PATIENCE);
+        self.charge(side, self.now_ns() - start_ns);
+        self.heed_stop();
+        waited.map_err(|errno| {
+            let message = format!("the engine failed: {}", crate::problem::system_words(errno.0));
+            Problem { class: Class::Io, path: None, operation: "wait", offset: None, message }
+        })
+    }
+
+    fn charge(&mut self, side: Side, ns: u64) {
+        let reads_back = self.current.as_ref().is_some_and(|task| task.reads_back);
+        match side {
+            _ if reads_back => self.waits.verify += ns,
+            Side::Source => self.waits.source += ns,
+            Side::Sink => self.waits.sink += ns,
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: Completion, flight: Flight) -> Result<(), Problem> {
+        let Flight { block, done, kind } = flight;
+        let slot = completion.token;
+        let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
+        let settled = match kind {
+            Transfer::Read => task.source.settle(block, done, completion.result),
+            Transfer::Write => {
+                task.sink.settle(&self.engine, (slot, self.twin(slot)), block, done, completion.result)
+            }
+            Transfer::Copy => copy_settled(block, done, completion.result),
+        };
+        match self.pump.handle_completion(slot, settled) {
+            Event::Nothing => {}
+            Event::Filled { slot, block } => self.filled(slot, block)?,
+            Event::Landed { block } => self.landed(slot, block),
+            Event::Ended { file, at } => self.ended(slot, file, at),
+            Event::Failed(fault) => self.failed(slot, fault),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn filled(&mut self, slot: u32, block: Block) -> Result<(), Problem> {
+        let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
+        let Some(hash) = &task.hash else { return Ok(()) };
+        // The devices work on while this computes.
+        let _ = self.engine.submit();
+        let start_ns = self.shared.world.clock.now_ns();
+        hash.add(block, self.engine.bytes(Slot(slot)));
+        self.waits.hashing += self.shared.world.clock.now_ns() - start_ns;
+        Ok(())
+    }
+
+    #[inline]
+    fn landed(&mut self, slot: u32, block: Block) {
+        self.shared.watch.lane_moved(self.index, block.len.into());
+        let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
+        if task.landed(block.len.into()) {
+            self.finish(Arc::clone(task));
+        }
+    }
+
+    /// An open-ended source has ended; the last block may land later.
+    fn ended(&mut self, slot: u32, file: u32, at: u64) {
+        let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
+        debug_assert_eq!(task.number, file);
+        if task.ended(at) {
+            self.finish(task);
+        }
+    }
+
+    fn finish(&mut self, task: Arc<Task>) {
+        finish::finish(self.shared, &mut self.waits, task);
+    }
+
+    fn failed(&mut self, slot: u32, fault: Fault) {
+        let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
+        finish::fail(self.shared, &task, problem_of(self.shared, &task, fault));
+    }
+
+    /// Sleeps until the rate limit admits so many bytes.
+    #[inline]
+    fn obey_rate(&mut self, bytes: u32) {
+        if let Some(rate) = &self.shared.rate {
+            let start_ns = self.shared.world.clock.now_ns();
+            rate.admit(&self.shared.world.clock, bytes.into(), &self.shared.stop);
+            self.waits.rate_limit += self.shared.world.clock.now_ns() - start_ns;
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.shared.world.clock.now_ns()
+    }
+}
+
+fn copy_op(task: &Task, block: Block, done: u32) -> Op {
+    let (Source::File(from), Sink::File(to)) = (&task.source, &task.sink) else {
+        unreachable!("only files are copied inside the kernel")
+    };
+    let at = block.at + u64::from(done);
+    let (from, to) = (Arc::clone(&from.handle), Arc::clone(&to.handle));
+    Op::CopyRange { from, from_at: at, to, to_at: at, len: block.len - done }
+}
+
+fn copy_settled(block: Block, done: u32, result: Result<u32, datapump_engine::Errno>) -> Settled {
+    const EINTR: i32 = 4;
+    match result {
+        Ok(0) => Settled::EndOfData,
+        Ok(bytes) => Settled::Moved(bytes.min(block.len - done)),
+        Err(errno) if errno.0 == EINTR => Settled::Retry,
+        Err(errno) => Settled::Failed(errno.0),
+    }
+}
+
+/// The words for a fault of the loop.
+fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Problem {
+    let (operation, name) = match (fault.side, task.reads_back, &task.sink) {
+        (Side::Source, true, _) => ("read back", &task.target_name),
+        (Side::Source, false, _) => ("read", &task.source_name),
+        (Side::Sink, _, Sink::Compare(_)) => ("read", &task.target_name),
+        (Side::Sink, _, _) => ("write", &task.target_name),
+    };
+    match fault.kind {
+        FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
+        FaultKind::SourceEnded => {
+            let words = format!("was truncated: it ended at byte {}", fault.at);
+            identity::changed(&task.source_name, &words).at(fault.at)
+        }
+        FaultKind::SourceGrew => identity::changed(&task.source_name, "grew").at(fault.at),
+        FaultKind::WroteNothing => {
+            Problem::new(Class::Io, operation, name, "the system took no bytes and gave no error")
+                .at(fault.at)
+        }
+        FaultKind::Differs => {
+            let other = crate::shown(std::os::unix::ffi::OsStrExt::as_bytes(task.source_name.as_os_str()));
+            Problem::new(Class::Mismatch, "compare", name, format!("differs from '{other}'")).at(fault.at)
+        }
+    }
+}
+
+/// Which way a task's blocks go, for the plan.
+pub(crate) fn way(in_kernel: bool) -> Way {
+    if in_kernel { Way::InKernel } else { Way::Slots }
+}

@@ -1,0 +1,58 @@
+//! Moves data from a source to a sink as fast as the slowest part between them allows, and says which part that is.
+//!
+//! ```
+//! use datapump::{Job, Options, Place};
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let (from, to) = (folder.path().join("in.bin"), folder.path().join("out.bin"));
+//! std::fs::write(&from, b"some bytes").unwrap();
+//!
+//! let report = Job::copy(vec![Place::Path(from)], Place::Path(to.clone())).run(&|_event| {});
+//! assert_eq!(report.exit_status, 0);
+//! assert_eq!(report.bytes, 10);
+//! assert_eq!(std::fs::read(to).unwrap(), b"some bytes");
+//! println!("{}", report.sentence());
+//! ```
+//!
+//! One [`Job`] is one move: its plan is handed to one copy loop (`datapump-core`), whose requests an engine performs
+//! (`datapump-engine`). Status 0 means that every byte is at the target with its attributes, on stable storage.
+//!
+//! Must not know: command lines, terminals, studies.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod commit;
+mod disk;
+mod end;
+mod finish;
+mod hash;
+mod holes;
+mod how;
+mod identity;
+mod job;
+mod lane;
+mod open;
+mod options;
+mod place;
+mod plan;
+mod problem;
+mod rate;
+mod report;
+mod run;
+mod stream;
+mod target;
+mod task;
+pub mod units;
+mod verdict;
+mod watch;
+mod world;
+
+pub use job::{Job, Planned};
+pub use options::{Choice, EngineChoice, Options, Sync};
+pub use place::{Fill, Place, PlaceError};
+pub use problem::{Class, Problem, Status, shown};
+pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Report, Waits};
+pub use run::Event;
+pub use watch::{Snapshot, Watch};
+pub use world::{Simulation, World};

@@ -1,0 +1,365 @@
+//! Opens a source and its target, decides which way the bytes take, and puts the file up for the lanes.
+//!
+//! Must not know: lanes, how blocks are moved, what happens when all have landed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_engine::Handle;
+
+use crate::commit::{Staged, room_words};
+use crate::disk::{Access, FileCalls, FileKind, Meta};
+use crate::end::{FileEnd, Sink, Source};
+use crate::hash::FileHash;
+use crate::how::{Facts, How, decide};
+use crate::options::{Choice, Sync};
+use crate::place::Place;
+use crate::problem::{Class, Problem};
+use crate::report::Waits;
+use crate::run::Shared;
+use crate::target::{Item, Target};
+use crate::task::{Finish, Original, Task};
+use crate::{finish, holes, lane, stream};
+
+/// `statfs(2)` types of file systems whose files the kernel makes up as they are read: magic.h.
+const MADE_UP: [u64; 9] = [
+    0x9fa0,      // proc
+    0x6265_6572, // sysfs
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0x6265_6570, // configfs
+    0xcafe_4a11, // bpf
+];
+
+/// Byte ranges to copy, start and end.
+type Ranges = Vec<(u64, u64)>;
+
+/// A source that was opened.
+struct Opened {
+    handle: Option<Arc<Handle>>,
+    original: Option<Original>,
+    /// Ranges to copy; `None` until the end of data.
+    ranges: Option<Ranges>,
+    is_file: bool,
+    /// A regular file of a real file system.
+    ordinary: bool,
+}
+
+/// Opens an item and hands it to the plan, or reports why not. Either way the item is settled or will be.
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: Item) {
+    match prepare(shared, &item) {
+        Ok((task, ranges, in_kernel)) => {
+            let task = Arc::new(task);
+            shared.begin(&task);
+            match task.expected_bytes.load(Ordering::Relaxed) {
+                0 => finish::finish(shared, waits, task),
+                _ => shared.plan.opened(task, ranges, lane::way(in_kernel)),
+            }
+        }
+        Err(problem) => {
+            shared.report(problem);
+            shared.plan.settled();
+        }
+    }
+}
+
+type Prepared = (Task, Option<Ranges>, bool);
+
+fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
+    let opened = open_source(shared, item)?;
+    let how = decide(&facts(shared, item, &opened), shared.options);
+    let landing = open_target(shared, item, &opened)?;
+    let completed = match how.try_reflink && reflinked(shared, &opened, &landing) {
+        true => Ok((Source::Null, Sink::Null, opened.original, Some(Vec::new()))),
+        false => complete(shared, item, opened, how, &landing),
+    };
+    let (source, sink, original, ranges) = completed.inspect_err(|_| landing.discard())?;
+    let names = (name_of(&item.source), target_name(item));
+    let hash = shared.hashes.then(FileHash::default);
+    let finish = landing.into_finish();
+    let task = Task::new(
+        shared.next_number(),
+        names,
+        (source, sink),
+        original,
+        finish,
+        hash,
+        shared.options.verify,
+        ranges.clone(),
+    );
+    Ok((task, ranges, how.in_kernel))
+}
+
+/// What the target is before its end is made of it.
+enum Landing {
+    Staged(Staged),
+    Device(Arc<Handle>),
+    Stream(Arc<Handle>),
+    Compare(Arc<Handle>),
+    Null,
+}
+
+impl Landing {
+    fn into_finish(self) -> Finish {
+        match self {
+            Landing::Staged(staged) => Finish::Commit(staged),
+            Landing::Device(handle) => Finish::Device(handle),
+            Landing::Stream(_) | Landing::Compare(_) | Landing::Null => Finish::Nothing,
+        }
+    }
+
+    fn discard(&self) {
+        if let Landing::Staged(staged) = self {
+            staged.discard();
+        }
+    }
+
+    fn handle(&self) -> Option<&Arc<Handle>> {
+        match self {
+            Landing::Staged(staged) => Some(&staged.handle),
+            Landing::Device(handle) | Landing::Stream(handle) | Landing::Compare(handle) => Some(handle),
+            Landing::Null => None,
+        }
+    }
+}
+
+fn name_of(place: &Place) -> PathBuf {
+    match place {
+        Place::Path(path) => path.clone(),
+        Place::Stream => PathBuf::from("standard input"),
+        Place::Null { .. } => PathBuf::from("null:"),
+    }
+}
+
+fn target_name(item: &Item) -> PathBuf {
+    match &item.target {
+        Target::File(path) | Target::Special(path) | Target::Device(path) | Target::Compare(path) => {
+            path.clone()
+        }
+        Target::Stream => PathBuf::from("standard output"),
+        Target::Null => PathBuf::from("null:"),
+    }
+}
+
+fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
+    let nothing = Opened { handle: None, original: None, ranges: None, is_file: false, ordinary: false };
+    match (&item.source, &item.meta) {
+        (Place::Null { bytes, .. }, _) => {
+            Ok(Opened { ranges: Some(vec![(0, bytes.unwrap_or(0))]), ..nothing })
+        }
+        (Place::Stream, _) => Ok(Opened { handle: Some(Arc::new(stream::standard_input()?)), ..nothing }),
+        (Place::Path(path), Some(meta)) if meta.kind == FileKind::Fifo => {
+            let handle = stream::open_fifo(path, Access::Read, &shared.stop)?;
+            Ok(Opened { handle: Some(Arc::new(handle)), ..nothing })
+        }
+        (Place::Path(path), _) => open_path(shared, path),
+    }
+}
+
+fn open_path(shared: &Shared<'_>, path: &Path) -> Result<Opened, Problem> {
+    let system = |errno: datapump_engine::Errno| Problem::system("open", path, errno.0);
+    let handle = Arc::new(shared.world.disk.open(path, Access::Read).map_err(system)?);
+    let meta = handle.meta().map_err(system)?;
+    let made_up = MADE_UP.contains(&handle.room().magic);
+    let (ranges, is_file) = match meta.kind {
+        FileKind::BlockDevice => (Some(vec![(0, device_bytes(&handle, path)?)]), true),
+        FileKind::Regular if made_up || meta.size_bytes == 0 => (None, true),
+        FileKind::Regular => {
+            (Some(holes::ranges(&handle, &meta, shared.options.ignore_holes).map_err(system)?), true)
+        }
+        FileKind::CharDevice | FileKind::Fifo => (None, false),
+        FileKind::Folder | FileKind::Socket | FileKind::Symlink => {
+            return Err(Problem::new(Class::Changed, "open", path, "is no file any more"));
+        }
+    };
+    // The map of holes may have synced the source, which changes nothing that is watched.
+    let watched = meta.kind == FileKind::Regular && !made_up;
+    let original = Original { path: path.to_path_buf(), handle: Arc::clone(&handle), meta, watched };
+    let ordinary = watched && meta.size_bytes > 0;
+    Ok(Opened { handle: Some(handle), original: Some(original), ranges, is_file, ordinary })
+}
+
+fn device_bytes(handle: &Handle, path: &Path) -> Result<u64, Problem> {
+    datapump_engine::os::linux::block_device_bytes(handle.os())
+        .map_err(|error| Problem::system("measure", path, error.raw_os_error().unwrap_or(5)))
+}
+
+fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
+    let size_bytes = match &opened.ranges {
+        Some(ranges) => ranges.iter().map(|(start, end)| end - start).sum(),
+        // A stream of unknown length is taken for a long one, a file that does not know its size for a short one.
+        None if opened.is_file => 0,
+        None => u64::MAX,
+    };
+    let cached = match (&opened.handle, &opened.original) {
+        (Some(handle), Some(original)) if opened.ordinary => handle.cached_fraction(original.meta.size_bytes),
+        _ => None,
+    };
+    Facts {
+        size_bytes,
+        cached,
+        source_is_file: opened.is_file,
+        sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
+        bytes_are_looked_at: shared.hashes || shared.compares,
+        same_file_system: same_file_system(shared, item, opened),
+        whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
+    }
+}
+
+fn same_file_system(shared: &Shared<'_>, item: &Item, opened: &Opened) -> bool {
+    let (Target::File(path), Some(original)) = (&item.target, &opened.original) else { return false };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    shared.world.disk.metadata(parent).is_ok_and(|meta| meta.device == original.meta.device)
+}
+
+fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Result<Landing, Problem> {
+    let disk = &shared.world.disk;
+    match &item.target {
+        Target::Null => Ok(Landing::Null),
+        Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
+        Target::Special(path) => {
+            stream::open_special(path, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
+        }
+        Target::File(path) if shared.options.inplace => Staged::in_place(disk, path).map(Landing::Staged),
+        Target::File(path) => Staged::replacing(disk, path).map(Landing::Staged),
+        Target::Compare(path) => {
+            let handle =
+                disk.open(path, Access::Read).map_err(|errno| Problem::system("open", path, errno.0))?;
+            Ok(Landing::Compare(Arc::new(handle)))
+        }
+        Target::Device(path) => open_device(shared, path, opened),
+    }
+}
+
+fn open_device(shared: &Shared<'_>, path: &Path, opened: &Opened) -> Result<Landing, Problem> {
+    let handle = shared
+        .world
+        .disk
+        .open(path, Access::Write)
+        .map_err(|errno| Problem::system("open", path, errno.0))?;
+    let room = device_bytes(&handle, path)?;
+    let needed = opened.ranges.as_ref().and_then(|ranges| ranges.last()).map_or(0, |&(_, end)| end);
+    if needed > room {
+        return Err(Problem::new(Class::NoSpace, "reserve", path, room_words(needed, room)).at(0));
+    }
+    Ok(Landing::Device(Arc::new(handle)))
+}
+
+/// Tries to share the source's blocks: then nothing is left to move.
+fn reflinked(shared: &Shared<'_>, opened: &Opened, landing: &Landing) -> bool {
+    let (Some(from), Landing::Staged(staged)) = (&opened.handle, landing) else { return false };
+    match staged.handle.reflink_from(from) {
+        Ok(()) => {
+            shared.note_reflink("always", "the file system shares blocks");
+            true
+        }
+        Err(errno) => {
+            shared.note_reflink("never", &crate::problem::system_words(errno.0));
+            false
+        }
+    }
+}
+
+type Completed = (Source, Sink, Option<Original>, Option<Ranges>);
+
+/// Makes the two ends: direct or not, reserved.
+fn complete(
+    shared: &Shared<'_>,
+    item: &Item,
+    opened: Opened,
+    how: How,
+    landing: &Landing,
+) -> Result<Completed, Problem> {
+    let name = target_name(item);
+    if shared.options.reflink == Choice::Always {
+        let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
+        return Err(Problem::new(Class::Io, "reflink", &name, message));
+    }
+    let source_direct =
+        how.source_direct && direct(shared, opened.handle.as_deref(), &name_of(&item.source))?;
+    let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), &name)?;
+    shared.note_direct(source_direct, sink_direct, how.why);
+    shared.note(format!("'{}' -> '{}': {}", shown(&name_of(&item.source)), shown(&name), how.why));
+    let source = match (opened.handle, opened.is_file) {
+        (None, _) => Source::Null,
+        (Some(handle), true) => Source::File(file_end(handle, source_direct)),
+        (Some(handle), false) => Source::Stream(handle),
+    };
+    let sink = match landing {
+        Landing::Null => Sink::Null,
+        Landing::Stream(handle) => Sink::Stream(Arc::clone(handle)),
+        Landing::Compare(handle) => Sink::Compare(file_end(Arc::clone(handle), sink_direct)),
+        Landing::Staged(staged) => Sink::File(file_end(Arc::clone(&staged.handle), sink_direct)),
+        Landing::Device(handle) => Sink::File(device_end(shared, item, Arc::clone(handle), sink_direct)?),
+    };
+    if let (Landing::Staged(staged), Some(ranges)) = (landing, &opened.ranges) {
+        reserve(shared, staged, ranges, opened.original.as_ref().map(|original| &original.meta))?;
+    }
+    Ok((source, sink, opened.original, opened.ranges))
+}
+
+fn shown(path: &Path) -> String {
+    crate::shown(path.as_os_str().as_encoded_bytes())
+}
+
+fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {
+    let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
+    FileEnd { handle, align_bytes, buffered: None }
+}
+
+/// A device cannot be cut off behind a padded tail, so its tail is written buffered.
+fn device_end(
+    shared: &Shared<'_>,
+    item: &Item,
+    handle: Arc<Handle>,
+    direct: bool,
+) -> Result<FileEnd, Problem> {
+    let Target::Device(path) = &item.target else { return Ok(file_end(handle, direct)) };
+    let opened = shared.world.disk.open(path, Access::Write);
+    let buffered = opened.map_err(|errno| Problem::system("open", path, errno.0))?;
+    Ok(FileEnd { buffered: Some(Arc::new(buffered)), ..file_end(handle, direct) })
+}
+
+/// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
+fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
+    let Some(handle) = handle else { return Ok(false) };
+    let demanded = shared.options.direct == Choice::Always;
+    let align_bytes = handle.direct_alignment_bytes();
+    if !shared.shape.request_bytes.is_multiple_of(align_bytes) || align_bytes > 4096 {
+        let words = format!("direct I/O needs requests that are multiples of {align_bytes} bytes");
+        return if demanded { Err(Problem::usage(words)) } else { Ok(false) };
+    }
+    match handle.set_direct() {
+        Ok(()) => Ok(true),
+        Err(errno) if demanded && !shared.world.is_simulated() => {
+            Err(Problem::system("open directly", name, errno.0))
+        }
+        Err(_) => Ok(false),
+    }
+}
+
+/// Reserves the target's room where a reservation tells more than the first write would.
+fn reserve(
+    shared: &Shared<'_>,
+    staged: &Staged,
+    ranges: &[(u64, u64)],
+    meta: Option<&Meta>,
+) -> Result<(), Problem> {
+    let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+    let length = meta.map_or(total, |meta| meta.size_bytes);
+    let sparse = total != length;
+    if total <= u64::from(shared.shape.request_bytes) && !sparse {
+        return Ok(());
+    }
+    if shared.options.sync == Sync::None && !sparse && total <= RESERVE_UNSYNCED_MIN_BYTES {
+        return Ok(());
+    }
+    staged.reserve(ranges, length).map(|_| ())
+}
+
+/// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
+const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;

@@ -1,0 +1,127 @@
+//! What a user may ask of a job. Every field has a default that was measured or is the safe choice.
+//!
+//! Must not know: flags' names, how they were typed.
+
+/// A choice that the program makes unless told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The measured rule decides.
+    #[default]
+    Auto,
+    /// Required: it is an error if it cannot be had.
+    Always,
+    /// Forbidden.
+    Never,
+}
+
+/// The engine asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The first that works: uring, threads, inline.
+    #[default]
+    Auto,
+    /// io_uring(7), or the next that works.
+    Uring,
+    /// Threads, or the next that works.
+    Threads,
+    /// One request at a time.
+    Inline,
+}
+
+/// When data are put on stable storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// Before the job ends with status 0.
+    #[default]
+    End,
+    /// Before each name appears.
+    Each,
+    /// Never asked for: as cp.
+    None,
+}
+
+/// What a user may ask of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Size of a request in bytes: a multiple of 1 KiB from 1 KiB to 64 MiB. Default: by the measured rule.
+    pub request_bytes: Option<u32>,
+    /// Requests in flight at the source, 1 to 4096. Default: by the measured rule.
+    pub source_depth: Option<u32>,
+    /// Requests in flight at the sink, 1 to 4096. Default: by the measured rule.
+    pub sink_depth: Option<u32>,
+    /// Parallel loops, 1 to 256. Default 1.
+    pub lanes: Option<u32>,
+    /// Engine asked for.
+    pub engine: EngineChoice,
+    /// Direct I/O, past the page cache.
+    pub direct: Choice,
+    /// Sharing of blocks where the file system can (FICLONE).
+    pub reflink: Choice,
+    /// When data are put on stable storage.
+    pub sync: Sync,
+    /// Read the target back from the device and compare.
+    pub verify: bool,
+    /// Most bytes per second.
+    pub bytes_per_second: Option<u64>,
+    /// Write into the existing target instead of replacing it.
+    pub inplace: bool,
+    /// The target is the name itself, never a folder to copy into (`-T`).
+    pub target_is_name: bool,
+    /// Block devices may be read and written as data.
+    pub devices: bool,
+    /// Never look for holes: read and write every byte.
+    pub ignore_holes: bool,
+}
+
+/// Limits, with their reasons.
+impl Options {
+    /// The smallest request: one chunk of the hash tree.
+    pub const REQUEST_BYTES_MIN: u32 = 1 << 10;
+    /// The largest request: LIMITS §1 shows that more than 4 MiB in flight already costs speed.
+    pub const REQUEST_BYTES_MAX: u32 = 64 << 20;
+    /// The most requests in flight at an end: io_uring rings end at 32,768 entries, and lanes multiply.
+    pub const DEPTH_MAX: u32 = 4096;
+    /// The most lanes.
+    pub const LANES_MAX: u32 = 256;
+    /// The most bytes in slots of all lanes together.
+    pub const POOL_BYTES_MAX: u64 = 4 << 30;
+
+    /// Says which field is out of its limits, if one is.
+    pub fn check(&self) -> Result<(), String> {
+        use crate::units::bytes_words;
+        let (low, high) = (Self::REQUEST_BYTES_MIN, Self::REQUEST_BYTES_MAX);
+        if let Some(bytes) = self.request_bytes
+            && (!(low..=high).contains(&bytes) || bytes % low != 0)
+        {
+            return Err(format!(
+                "the request size must be a multiple of 1 KiB from 1 KiB to 64 MiB, not {bytes}B"
+            ));
+        }
+        for (name, depth) in [("source depth", self.source_depth), ("sink depth", self.sink_depth)] {
+            if depth.is_some_and(|depth| !(1..=Self::DEPTH_MAX).contains(&depth)) {
+                return Err(format!(
+                    "the {name} must be 1 to {}, not {}",
+                    Self::DEPTH_MAX,
+                    depth.unwrap_or(0)
+                ));
+            }
+        }
+        if self.lanes.is_some_and(|lanes| !(1..=Self::LANES_MAX).contains(&lanes)) {
+            return Err(format!("lanes must be 1 to {}, not {}", Self::LANES_MAX, self.lanes.unwrap_or(0)));
+        }
+        if self.bytes_per_second.is_some_and(|rate| rate == 0) {
+            return Err("a rate limit of 0 bytes per second would never end".into());
+        }
+        let slots = u64::from(self.source_depth.unwrap_or(2) + self.sink_depth.unwrap_or(2));
+        let pool =
+            u64::from(self.lanes.unwrap_or(1)) * slots * u64::from(self.request_bytes.unwrap_or(1 << 19));
+        if pool > Self::POOL_BYTES_MAX {
+            let limit = bytes_words(Self::POOL_BYTES_MAX);
+            return Err(format!(
+                "lanes x depths x request size need {} of memory; the limit is {limit}",
+                bytes_words(pool)
+            ));
+        }
+        Ok(())
+    }
+}

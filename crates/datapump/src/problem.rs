@@ -1,0 +1,205 @@
+//! What went wrong, for the person who reads it and for the script that counts it.
+//!
+//! Must not know: where problems are printed.
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// The exit statuses of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum Status {
+    /// All done.
+    Done = 0,
+    /// Failed as a whole.
+    Failed = 1,
+    /// Asked wrongly.
+    Usage = 2,
+    /// Refused by the other side.
+    Refused = 5,
+    /// Connection lost; can be resumed.
+    Lost = 10,
+    /// Interrupted; can be resumed.
+    Interrupted = 20,
+    /// Some of several files failed.
+    Partial = 23,
+    /// A source vanished or changed.
+    Changed = 24,
+    /// Content did not match.
+    Mismatch = 26,
+}
+
+/// The closed list of classes of problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// It is not there.
+    Missing,
+    /// It changed while it was copied.
+    Changed,
+    /// Not permitted.
+    Denied,
+    /// No room, or a quota reached.
+    NoSpace,
+    /// The system reported an error.
+    Io,
+    /// The other side, or a lock, refuses.
+    Refused,
+    /// Connection lost.
+    Lost,
+    /// Content differs.
+    Mismatch,
+    /// Asked wrongly.
+    Usage,
+}
+
+impl Class {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Missing => "missing",
+            Class::Changed => "changed",
+            Class::Denied => "denied",
+            Class::NoSpace => "no_space",
+            Class::Io => "io",
+            Class::Refused => "refused",
+            Class::Lost => "lost",
+            Class::Mismatch => "mismatch",
+            Class::Usage => "usage",
+        }
+    }
+}
+
+/// One thing that went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its class.
+    pub class: Class,
+    /// The file, if one is concerned, as the user named it.
+    pub path: Option<PathBuf>,
+    /// What was being done: `open`, `read`, `write`, `sync`, `rename`, …
+    pub operation: &'static str,
+    /// Offset in bytes, where it matters.
+    pub offset: Option<u64>,
+    /// What the system said and what to do next, without path and offset.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem with a file, without an offset.
+    pub fn new(class: Class, operation: &'static str, path: &Path, message: impl Into<String>) -> Problem {
+        Problem { class, path: Some(path.to_path_buf()), operation, offset: None, message: message.into() }
+    }
+
+    /// A problem with what was asked.
+    pub fn usage(message: impl Into<String>) -> Problem {
+        Problem {
+            class: Class::Usage,
+            path: None,
+            operation: "arguments",
+            offset: None,
+            message: message.into(),
+        }
+    }
+
+    /// A problem that the system reported.
+    pub fn system(operation: &'static str, path: &Path, errno: i32) -> Problem {
+        Problem::new(class_of(errno), operation, path, system_words(errno))
+    }
+
+    /// The same with an offset.
+    pub fn at(mut self, offset: u64) -> Problem {
+        self.offset = Some(offset);
+        self
+    }
+}
+
+/// The class of an error number (errno(3)).
+pub fn class_of(errno: i32) -> Class {
+    use rustix::io::Errno;
+    match Errno::from_raw_os_error(errno) {
+        Errno::NOENT | Errno::NOTDIR | Errno::NXIO | Errno::NODEV => Class::Missing,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => Class::Denied,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Class::NoSpace,
+        Errno::STALE => Class::Changed,
+        _ => Class::Io,
+    }
+}
+
+/// What the system says of an error number: `No space left on device (os error 28)`.
+pub fn system_words(errno: i32) -> String {
+    std::io::Error::from_raw_os_error(errno).to_string()
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.path, self.offset) {
+            (Some(path), Some(at)) => {
+                write!(
+                    out,
+                    "{} '{}' at byte {at}: {}",
+                    self.operation,
+                    shown(path.as_os_str().as_bytes()),
+                    self.message
+                )
+            }
+            (Some(path), None) => {
+                write!(out, "{} '{}': {}", self.operation, shown(path.as_os_str().as_bytes()), self.message)
+            }
+            (None, _) => out.write_str(&self.message),
+        }
+    }
+}
+
+/// A name for a terminal: control characters and bytes that are not UTF-8 are escaped, so that a hostile name can
+/// neither move the cursor nor hide what stands before it.
+pub fn shown(name: &[u8]) -> String {
+    let mut out = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                _ if letter.is_control() || is_invisible(letter) => out.extend(letter.escape_default()),
+                _ => out.push(letter),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
+    }
+    out
+}
+
+/// Letters that reorder or hide text: bidirectional controls and line separators (Unicode Standard Annex 9).
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_escaped() {
+        for (name, text) in [
+            (&b"plain name"[..], "plain name"),
+            ("größe".as_bytes(), "größe"),
+            (b"new\nline", "new\\nline"),
+            (b"esc\x1b[2J", "esc\\u{1b}[2J"),
+            (b"bad\xff\xfe", "bad\\xff\\xfe"),
+            ("rtl\u{202e}txt".as_bytes(), "rtl\\u{202e}txt"),
+        ] {
+            assert_eq!(shown(name), text);
+        }
+    }
+
+    #[test]
+    fn a_problem_names_operation_path_offset_and_cause() {
+        let problem = Problem::system("write", Path::new("out.bin"), 28).at(4096);
+        assert_eq!(
+            problem.to_string(),
+            "write 'out.bin' at byte 4096: No space left on device (os error 28)"
+        );
+        assert_eq!(problem.class, Class::NoSpace);
+    }
+}

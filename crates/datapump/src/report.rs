@@ -1,0 +1,224 @@
+//! The result of a job: what was done, what it cost, what limited it.
+//!
+//! Field names are those of `--json` (schema/events.schema.json) and never change their meaning.
+//!
+//! Must not know: how it is printed.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::units::{bytes_words, rate_words, with_commas};
+
+/// What was asked, what was done instead, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// What was asked: a value of the flag.
+    pub asked: String,
+    /// What was used.
+    pub got: String,
+    /// Why, where the two differ or a rule decided.
+    pub why: String,
+}
+
+/// The cause that bounds a move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedBy {
+    /// Reading.
+    Source,
+    /// Writing.
+    Sink,
+    /// The path between two hosts.
+    Network,
+    /// This process's own computing and the kernel's on its behalf.
+    Cpu,
+    /// Opening, reserving, naming, attributes.
+    Metadata,
+    /// Waiting for stable storage.
+    Sync,
+    /// No part waits notably longer than another.
+    Balanced,
+    /// The evidence does not tell.
+    #[default]
+    Unknown,
+}
+
+impl LimitedBy {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitedBy::Source => "source",
+            LimitedBy::Sink => "sink",
+            LimitedBy::Network => "network",
+            LimitedBy::Cpu => "cpu",
+            LimitedBy::Metadata => "metadata",
+            LimitedBy::Sync => "sync",
+            LimitedBy::Balanced => "balanced",
+            LimitedBy::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where the limit is, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LimitedDetail {
+    /// `local`, `sender` or `receiver`.
+    pub host: String,
+    /// The stage, such as `write`.
+    pub stage: String,
+    /// From the closed list of the schema: `device`, `shared device`, `copying`, `hashing`, `rate limit`, …
+    pub why: String,
+}
+
+/// Time in nanoseconds by stage, summed over lanes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Waits {
+    /// Waiting for the source while the sink had nothing to do.
+    pub source: u64,
+    /// Waiting for the sink, which held full blocks back.
+    pub sink: u64,
+    /// Opening, reserving space, naming, attributes.
+    pub metadata: u64,
+    /// Waiting for stable storage.
+    pub sync: u64,
+    /// Hashing.
+    pub hashing: u64,
+    /// Held back by the rate limit.
+    pub rate_limit: u64,
+    /// Reading the target back.
+    pub verify: u64,
+}
+
+impl Waits {
+    /// The sum, stage by stage.
+    #[must_use]
+    pub fn plus(&self, other: &Waits) -> Waits {
+        Waits {
+            source: self.source + other.source,
+            sink: self.sink + other.sink,
+            metadata: self.metadata + other.metadata,
+            sync: self.sync + other.sync,
+            hashing: self.hashing + other.hashing,
+            rate_limit: self.rate_limit + other.rate_limit,
+            verify: self.verify + other.verify,
+        }
+    }
+}
+
+/// CPU time of the process during the job, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel, on the process's behalf.
+    pub system_ns: u64,
+}
+
+/// The result of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Version of the program.
+    pub version: String,
+    /// Exit status of the contract.
+    pub exit_status: i32,
+    /// Bytes of all files that were completed.
+    pub bytes: u64,
+    /// Bytes that were read and written (holes are not).
+    pub bytes_moved: u64,
+    /// Bytes moved again after a cut or a mismatch.
+    pub bytes_moved_twice: u64,
+    /// Files completed.
+    pub files: u64,
+    /// Problems, counted by class.
+    pub problems: BTreeMap<String, u64>,
+    /// From start to end of the job, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Until the first lane had nothing left to do.
+    pub first_done_ns: u64,
+    /// Until the last lane had nothing left to do.
+    pub last_done_ns: u64,
+    /// Until all was on stable storage; null when that was not asked.
+    pub synced_ns: Option<u64>,
+    /// Blocks moved.
+    pub requests: u64,
+    /// Completions that moved less than was asked, at both ends.
+    pub partial_returns: u64,
+    /// Engine.
+    pub engine: Asked,
+    /// Direct I/O.
+    pub direct: Asked,
+    /// Sharing of blocks.
+    pub reflink: Asked,
+    /// Size of a request used, in bytes.
+    pub request_bytes: u32,
+    /// Source depth used.
+    pub source_depth: u32,
+    /// Sink depth used.
+    pub sink_depth: u32,
+    /// Lanes used.
+    pub lanes: u32,
+    /// What bounds the move.
+    pub limited_by: LimitedBy,
+    /// Where and why.
+    pub limited_detail: LimitedDetail,
+    /// Waits by stage.
+    pub waits_ns: Waits,
+    /// CPU time.
+    pub cpu: Cpu,
+    /// Root of the BLAKE3 tree of the last file, in hex, when it was computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blake3: Option<String>,
+}
+
+impl Report {
+    /// Bytes per second over the whole job.
+    pub fn bytes_per_second(&self) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { self.bytes as f64 * 1e9 / self.elapsed_ns as f64 }
+    }
+
+    /// Wall time per block, in nanoseconds.
+    pub fn ns_per_request(&self) -> f64 {
+        if self.requests == 0 { 0.0 } else { self.elapsed_ns as f64 / self.requests as f64 }
+    }
+
+    /// One line of numbers: `1,073,741,824 bytes, 16,384 requests, 23 ns/request, limited by cpu`.
+    pub fn line(&self) -> String {
+        let requests = with_commas(self.requests);
+        let head = format!(
+            "{} bytes, {requests} requests, {:.0} ns/request",
+            with_commas(self.bytes),
+            self.ns_per_request()
+        );
+        format!("{head}, limited by {}", self.limited_by.name())
+    }
+
+    /// What limited the move, in one sentence with the numbers behind it.
+    pub fn sentence(&self) -> String {
+        let seconds = |ns: u64| format!("{:.2} s", ns as f64 / 1e9);
+        let rate = rate_words(self.bytes_per_second());
+        let head = format!("{} in {} ({rate})", bytes_words(self.bytes), seconds(self.elapsed_ns));
+        let waits = &self.waits_ns;
+        let stages = [
+            ("waiting for the source", waits.source),
+            ("waiting for the sink", waits.sink),
+            ("in metadata", waits.metadata),
+            ("in sync", waits.sync),
+            ("hashing", waits.hashing),
+            ("held back by --bwlimit", waits.rate_limit),
+            ("reading back", waits.verify),
+        ];
+        let shown: Vec<String> = stages
+            .iter()
+            .filter(|(_, ns)| *ns * 100 >= self.elapsed_ns.max(1))
+            .map(|(name, ns)| format!("{} {name}", seconds(*ns)))
+            .collect();
+        let cpu = format!("{} of CPU", seconds(self.cpu.user_ns + self.cpu.system_ns));
+        let detail = match self.limited_detail.why.as_str() {
+            "" => String::new(),
+            why => format!(" ({why})"),
+        };
+        let evidence = if shown.is_empty() { cpu } else { format!("{}, {cpu}", shown.join(", ")) };
+        format!("{head}, limited by {}{detail}: {evidence}", self.limited_by.name())
+    }
+}

@@ -1,0 +1,223 @@
+//! One run: what its lanes share, and how it becomes a report.
+//!
+//! Must not know: how a lane works, what a command line is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use datapump_core::Shape;
+use datapump_engine::sim::Random;
+use datapump_engine::{Engine, Slot};
+
+use crate::commit::room_words;
+use crate::disk::FileCalls;
+use crate::options::Options;
+use crate::plan::Plan;
+use crate::problem::{Class, Problem, class_of};
+use crate::rate::Rate;
+use crate::report::Asked;
+use crate::target::Item;
+use crate::task::{Finish, Task};
+use crate::watch::Watch;
+use crate::world::{EngineNeed, World};
+
+/// What a job tells while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A file is complete.
+    File {
+        /// The target, as the user named it; the source where there is no target.
+        path: PathBuf,
+        /// Its length in bytes.
+        bytes: u64,
+        /// Root of its BLAKE3 tree in hex, when it was computed.
+        blake3: Option<String>,
+    },
+    /// Something went wrong with a file; the others go on.
+    Problem(Problem),
+    /// Something that could not be kept, although the copy is good.
+    Warning(String),
+    /// What was decided and why: for those who ask.
+    Note(String),
+}
+
+/// Sums over all files.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) problems: BTreeMap<Class, u64>,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) unfinished: u64,
+    pub(crate) direct: Asked,
+    pub(crate) reflink: Asked,
+    pub(crate) blake3: Option<String>,
+    /// Devices of sources and targets.
+    pub(crate) source_devices: BTreeSet<u64>,
+    pub(crate) target_devices: BTreeSet<u64>,
+    pub(crate) warned: BTreeSet<String>,
+}
+
+/// What the lanes of a run share.
+pub(crate) struct Shared<'run> {
+    pub(crate) world: &'run World,
+    pub(crate) options: &'run Options,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) events: &'run (dyn Fn(Event) + Sync),
+    pub(crate) plan: Plan<Item>,
+    pub(crate) shape: Shape,
+    /// Blocks are compared with another file.
+    pub(crate) compares: bool,
+    /// Blocks are hashed.
+    pub(crate) hashes: bool,
+    pub(crate) queue_nulls: bool,
+    /// What null sources deliver is noise.
+    pub(crate) null_noise: bool,
+    pub(crate) nothing_overlaps: bool,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) tally: Mutex<Tally>,
+    pub(crate) live: Mutex<BTreeMap<u32, Arc<Task>>>,
+    pub(crate) numbers: AtomicU32,
+}
+
+impl Shared<'_> {
+    pub(crate) fn engine(&self, slots: u32, requests: u32) -> (Engine, Asked) {
+        let need = EngineNeed {
+            choice: self.options.engine,
+            slots,
+            slot_bytes: self.shape.request_bytes,
+            requests,
+            nothing_overlaps: self.nothing_overlaps,
+        };
+        self.world.engine(&need, &self.stop)
+    }
+
+    /// Fills slots once with seeded noise for null sources: requests then cost nothing.
+    pub(crate) fn fill_null_slots(&self, engine: &mut Engine, slots: u32, lane: usize) {
+        if self.null_noise {
+            let mut random = Random::new(self.world.seed ^ lane as u64);
+            (0..slots).for_each(|slot| random.fill(engine.bytes_mut(Slot(slot))));
+        }
+    }
+
+    pub(crate) fn next_number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().expect("no panic while tallying")
+    }
+
+    fn live(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Task>>> {
+        self.live.lock().expect("no panic while the list of files is locked")
+    }
+
+    /// A file is on its way.
+    pub(crate) fn begin(&self, task: &Arc<Task>) {
+        self.live().insert(task.number, Arc::clone(task));
+        let mut tally = self.tally();
+        if let Some(original) = &task.original {
+            tally.source_devices.insert(original.meta.device);
+        }
+        if let Finish::Commit(staged) = &task.finish
+            && let Ok(meta) = staged.handle.meta()
+        {
+            tally.target_devices.insert(meta.device);
+        }
+    }
+
+    /// A file is complete and, where that was asked, committed.
+    pub(crate) fn done(&self, task: &Task) {
+        let bytes = task.length();
+        let blake3 =
+            task.hash.as_ref().and_then(|hash| hash.root(bytes)).map(|root| root.to_hex().to_string());
+        let mut tally = self.tally();
+        tally.files += 1;
+        tally.bytes += bytes;
+        tally.blake3.clone_from(&blake3);
+        drop(tally);
+        self.watch.file_done();
+        let nowhere = task.target_name.as_path() == Path::new("null:");
+        let path = if nowhere { &task.source_name } else { &task.target_name };
+        (self.events)(Event::File { path: path.clone(), bytes, blake3 });
+        self.settle(task);
+    }
+
+    /// A file needs no more attention.
+    pub(crate) fn settle(&self, task: &Task) {
+        self.forget(task);
+        self.plan.settled();
+    }
+
+    pub(crate) fn forget(&self, task: &Task) {
+        self.live().remove(&task.number);
+    }
+
+    /// Files that were begun and are neither complete nor given up.
+    pub(crate) fn unfinished(&self) -> Vec<Arc<Task>> {
+        std::mem::take(&mut *self.live()).into_values().collect()
+    }
+
+    pub(crate) fn report(&self, problem: Problem) {
+        *self.tally().problems.entry(problem.class).or_insert(0) += 1;
+        (self.events)(Event::Problem(problem));
+    }
+
+    pub(crate) fn note(&self, words: String) {
+        (self.events)(Event::Note(words));
+    }
+
+    /// Tells something once, however many files it concerns.
+    pub(crate) fn warn_once(&self, words: String) {
+        if self.tally().warned.insert(words.clone()) {
+            (self.events)(Event::Warning(words));
+        }
+    }
+
+    pub(crate) fn note_direct(&self, source: bool, sink: bool, why: &str) {
+        let got = match (source, sink) {
+            (true, true) => "both",
+            (true, false) => "source",
+            (false, true) => "sink",
+            (false, false) => "none",
+        };
+        let mut tally = self.tally();
+        (tally.direct.got, tally.direct.why) = (got.into(), why.into());
+    }
+
+    pub(crate) fn note_reflink(&self, got: &str, why: &str) {
+        let mut tally = self.tally();
+        (tally.reflink.got, tally.reflink.why) = (got.into(), why.into());
+    }
+
+    /// A problem that the system reported for a transfer; a full disk tells how much room is left.
+    pub(crate) fn system_problem(
+        &self,
+        operation: &'static str,
+        name: &Path,
+        errno: i32,
+        task: &Task,
+    ) -> Problem {
+        let mut problem = Problem::system(operation, name, errno);
+        if class_of(errno) == Class::NoSpace
+            && let Finish::Commit(staged) = &task.finish
+        {
+            problem.message = format!(
+                "{}; {}",
+                problem.message,
+                room_words(task.length(), staged.handle.room().free_bytes)
+            );
+        }
+        problem
+    }
+}
+
+/// The process's umask: /proc tells it without changing it, as umask(2) would.
+pub(crate) fn umask() -> u32 {
+    const USUAL: u32 = 0o022;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()).unwrap_or(USUAL)
+}

@@ -1,0 +1,72 @@
+//! Standard input and output, pipes and character devices: read and written in their own order, wherever they stand.
+//!
+//! Must not know: which end of a job they are.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use datapump_engine::{Errno, Handle};
+
+use crate::disk::{Access, Disk, FileKind};
+use crate::problem::{Class, Problem};
+use crate::world::PATIENCE;
+
+/// A pipe is widened to this if the system lets us (its default is 64 KiB): fewer, larger transfers. The largest that
+/// an ordinary user may ask for is 1 MiB (pipe(7), /proc/sys/fs/pipe-max-size).
+const PIPE_BYTES: usize = 1 << 20;
+
+pub(crate) fn standard_input() -> Result<Handle, Problem> {
+    duplicate(std::io::stdin().as_fd(), "standard input")
+}
+
+pub(crate) fn standard_output() -> Result<Handle, Problem> {
+    duplicate(std::io::stdout().as_fd(), "standard output")
+}
+
+fn duplicate(fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<Handle, Problem> {
+    let owned = fd.try_clone_to_owned();
+    let owned =
+        owned.map_err(|error| Problem::system("open", Path::new(name), error.raw_os_error().unwrap_or(5)))?;
+    let _ = rustix::pipe::fcntl_setpipe_size(&owned, PIPE_BYTES);
+    Ok(Handle::Os(owned.into()))
+}
+
+/// Opens what is written as a stream where it stands.
+pub(crate) fn open_special(path: &Path, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
+    let kind = Disk::Os.metadata(path).map(|meta| meta.kind);
+    match kind {
+        Ok(FileKind::Fifo) => open_fifo(path, Access::Write, stop),
+        _ => Disk::Os.open(path, Access::Write).map_err(|errno| Problem::system("open", path, errno.0)),
+    }
+}
+
+/// Opens a named pipe. The system makes the caller wait for the other side, so a thread of its own does it: a stop is
+/// answered meanwhile, and the thread is left behind.
+pub(crate) fn open_fifo(path: &Path, access: Access, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
+    let (sender, receiver) = channel();
+    let owned: PathBuf = path.to_path_buf();
+    std::thread::spawn(move || sender.send(Disk::Os.open(&owned, access)));
+    loop {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(opened) => return opened.map(widened).map_err(|errno| Problem::system("open", path, errno.0)),
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                return Err(Problem::new(
+                    Class::Io,
+                    "open",
+                    path,
+                    "interrupted while waiting for the other side of the pipe",
+                ));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(Problem::system("open", path, Errno(5).0)),
+        }
+    }
+}
+
+fn widened(handle: Handle) -> Handle {
+    let _ = rustix::pipe::fcntl_setpipe_size(handle.os(), PIPE_BYTES);
+    handle
+}

@@ -1,0 +1,232 @@
+//! What is copied where: cp's rules for the target, settled before anything is opened for writing.
+//!
+//! An existing folder receives the source under its own name; a symbolic link as target means the file it points to;
+//! several sources need a folder.
+//!
+//! Must not know: how files are copied.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, FileKind, Meta};
+use crate::options::Options;
+use crate::place::Place;
+use crate::problem::{Class, Problem};
+
+/// Where one source goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A file that stands there or will: the path behind all links.
+    File(PathBuf),
+    /// Character devices, pipes: written as a stream where they stand.
+    Special(PathBuf),
+    /// A block device.
+    Device(PathBuf),
+    /// Standard output.
+    Stream,
+    Null,
+    /// Nothing is written: compared with this file.
+    Compare(PathBuf),
+}
+
+/// One source and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) source: Place,
+    /// What the source is, when it is a path.
+    pub(crate) meta: Option<Meta>,
+    pub(crate) target: Target,
+}
+
+impl Item {
+    /// Length of the source in bytes, as far as it is known before opening.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        match (&self.source, &self.meta) {
+            (Place::Null { bytes, .. }, _) => *bytes,
+            (Place::Path(_), Some(meta)) if meta.kind == FileKind::Regular && meta.size_bytes > 0 => {
+                Some(meta.size_bytes)
+            }
+            _ => None,
+        }
+    }
+
+    /// The source delivers bytes in its own order only.
+    pub(crate) fn source_is_stream(&self) -> bool {
+        let stream = |meta: &Meta| matches!(meta.kind, FileKind::CharDevice | FileKind::Fifo);
+        self.source == Place::Stream || self.meta.as_ref().is_some_and(stream)
+    }
+
+    pub(crate) fn target_is_stream(&self) -> bool {
+        matches!(self.target, Target::Stream | Target::Special(_))
+    }
+}
+
+/// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
+pub(crate) fn items(
+    disk: &Disk,
+    sources: &[Place],
+    target: &Place,
+    options: &Options,
+) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
+    let folder = target_folder(disk, sources, target, options)?;
+    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for source in sources {
+        let meta = match source_meta(disk, source, options) {
+            Ok(meta) => meta,
+            Err(problem) if problem.class == Class::Usage => return Err(problem),
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        let resolved = resolve(disk, source, target, folder.as_deref(), options)?;
+        refuse_same_file(disk, source, meta.as_ref(), &resolved)?;
+        if let Target::File(path) = &resolved
+            && !names.insert(path.clone())
+        {
+            return Err(usage(path, "two of the sources would get this name; copy them one by one"));
+        }
+        items.push(Item { source: source.clone(), meta, target: resolved });
+    }
+    Ok((items, problems))
+}
+
+fn usage(path: &Path, message: &str) -> Problem {
+    Problem::new(Class::Usage, "copy", path, message)
+}
+
+/// The folder that receives the sources, if the target is one.
+fn target_folder(
+    disk: &Disk,
+    sources: &[Place],
+    target: &Place,
+    options: &Options,
+) -> Result<Option<PathBuf>, Problem> {
+    let several = sources.len() > 1;
+    let Place::Path(path) = target else {
+        return if several && *target == Place::Stream {
+            Err(Problem::usage(
+                "several sources cannot be told apart on standard output; copy them one by one",
+            ))
+        } else {
+            Ok(None)
+        };
+    };
+    let is_folder = disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
+    let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    match (is_folder, options.target_is_name, several) {
+        (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
+        (true, false, _) => Ok(Some(path.clone())),
+        (false, _, true) => Err(usage(path, "several sources need an existing folder as target")),
+        (false, _, false) if wants_folder => {
+            Err(usage(path, "is no folder; make it first, or leave out the slash at the end"))
+        }
+        (false, _, false) => Ok(None),
+    }
+}
+
+fn source_meta(disk: &Disk, source: &Place, options: &Options) -> Result<Option<Meta>, Problem> {
+    let path = match source {
+        Place::Path(path) => path,
+        Place::Null { bytes: None, .. } => {
+            return Err(Problem::usage("as a source null: needs a size, for example null:10GiB"));
+        }
+        Place::Stream | Place::Null { .. } => return Ok(None),
+    };
+    let meta = disk.metadata(path).map_err(|errno| Problem::system("open", path, errno.0))?;
+    match meta.kind {
+        FileKind::Folder => {
+            Err(usage(path, "is a folder; this version copies files, folders come with the next"))
+        }
+        FileKind::Socket => {
+            Err(Problem::new(Class::Io, "open", path, "is a socket: it has no content to copy"))
+        }
+        FileKind::BlockDevice if !options.devices => {
+            Err(usage(path, "is a block device; say --devices to copy its content"))
+        }
+        _ => Ok(Some(meta)),
+    }
+}
+
+fn resolve(
+    disk: &Disk,
+    source: &Place,
+    target: &Place,
+    folder: Option<&Path>,
+    options: &Options,
+) -> Result<Target, Problem> {
+    let path = match target {
+        Place::Stream => return Ok(Target::Stream),
+        Place::Null { .. } => return Ok(Target::Null),
+        Place::Path(path) => path,
+    };
+    let path = match folder {
+        None => path.clone(),
+        Some(folder) => folder.join(own_name(source).ok_or_else(|| {
+            usage(folder, "is a folder, and the source has no name of its own; write the name of the copy")
+        })?),
+    };
+    match disk.metadata(&path) {
+        Ok(meta) => existing(disk, path, &meta, options),
+        Err(_) if disk.is_symlink(&path) => {
+            Err(usage(&path, "is a symbolic link to nothing; remove it or make what it points to"))
+        }
+        Err(_) => Ok(Target::File(path)),
+    }
+}
+
+/// The name under which a folder receives the source.
+fn own_name(source: &Place) -> Option<&OsStr> {
+    match source {
+        Place::Path(path) => path.file_name(),
+        Place::Stream | Place::Null { .. } => None,
+    }
+}
+
+fn existing(disk: &Disk, path: PathBuf, meta: &Meta, options: &Options) -> Result<Target, Problem> {
+    match meta.kind {
+        FileKind::Regular | FileKind::Symlink => Ok(Target::File(behind_links(disk, path)?)),
+        FileKind::CharDevice | FileKind::Fifo => Ok(Target::Special(path)),
+        FileKind::BlockDevice if options.devices => Ok(Target::Device(path)),
+        FileKind::BlockDevice => {
+            Err(usage(&path, "is a block device; say --devices to overwrite what is on it"))
+        }
+        FileKind::Folder => Err(usage(&path, "is a folder; it is not replaced by a file")),
+        FileKind::Socket => Err(usage(&path, "is a socket and cannot be written")),
+    }
+}
+
+/// The file that a symbolic link points to: the copy replaces that file, and the link stays.
+fn behind_links(disk: &Disk, path: PathBuf) -> Result<PathBuf, Problem> {
+    if !disk.is_symlink(&path) {
+        return Ok(path);
+    }
+    std::fs::canonicalize(&path)
+        .map_err(|error| Problem::system("follow", &path, error.raw_os_error().unwrap_or(5)))
+}
+
+fn refuse_same_file(
+    disk: &Disk,
+    source: &Place,
+    meta: Option<&Meta>,
+    target: &Target,
+) -> Result<(), Problem> {
+    let (Place::Path(source), Some(meta)) = (source, meta) else { return Ok(()) };
+    let (Target::File(path) | Target::Device(path)) = target else { return Ok(()) };
+    let Ok(existing) = disk.metadata(path) else { return Ok(()) };
+    let same_file = (existing.device, existing.inode) == (meta.device, meta.inode);
+    let same_device = meta.kind == FileKind::BlockDevice
+        && existing.kind == meta.kind
+        && existing.special_device == meta.special_device;
+    if same_file || same_device {
+        return Err(usage(
+            path,
+            &format!(
+                "is the same file as the source '{}'",
+                crate::shown(source.as_os_str().as_encoded_bytes())
+            ),
+        ));
+    }
+    Ok(())
+}

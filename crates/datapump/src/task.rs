@@ -1,0 +1,137 @@
+//! One file on its way: its two ends, what is left of it, what went wrong.
+//!
+//! Shared by the lanes that move its blocks; the lane that lands the last one finishes it.
+//!
+//! Must not know: the plan it came from, how lanes work.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use datapump_engine::Handle;
+
+use crate::commit::Staged;
+use crate::disk::Meta;
+use crate::end::{Sink, Source};
+use crate::hash::FileHash;
+
+/// What is done when the last block has landed.
+#[derive(Debug)]
+pub(crate) enum Finish {
+    /// Nothing: streams, null ends, comparisons.
+    Nothing,
+    /// The target is completed and committed.
+    Commit(Staged),
+    /// The data of a device are put on stable storage.
+    Device(Arc<Handle>),
+    /// This task read a target back: its hash must agree with that of the task that wrote it, which is then committed.
+    Verified(Arc<Task>),
+}
+
+/// The source as it was when the copy began, to see later whether it changed.
+#[derive(Debug)]
+pub(crate) struct Original {
+    pub(crate) path: PathBuf,
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) meta: Meta,
+    /// Files of the kernel (`/proc`, `/sys`) have no stable size and times.
+    pub(crate) watched: bool,
+}
+
+/// One file on its way.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// Its number in the plan, never used twice.
+    pub(crate) number: u32,
+    /// For messages: where bytes come from and go to, as the user named them.
+    pub(crate) source_name: PathBuf,
+    pub(crate) target_name: PathBuf,
+    pub(crate) source: Source,
+    pub(crate) sink: Sink,
+    pub(crate) original: Option<Original>,
+    pub(crate) finish: Finish,
+    pub(crate) hash: Option<FileHash>,
+    /// Read back and compared before it is committed.
+    pub(crate) verify: bool,
+    /// The task reads a target back: its waits are charged to `verify`.
+    pub(crate) reads_back: bool,
+    length_bytes: AtomicU64,
+    /// Bytes that must land before the file is complete; `u64::MAX` until known.
+    pub(crate) expected_bytes: AtomicU64,
+    landed_bytes: AtomicU64,
+    failed: AtomicBool,
+    /// The ranges that are copied; holes lie between them. `None` until the end of data.
+    ranges: Option<Vec<(u64, u64)>>,
+}
+
+impl Task {
+    /// A task with nothing landed.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a file on its way, each named at its one caller"
+    )]
+    pub(crate) fn new(
+        number: u32,
+        names: (PathBuf, PathBuf),
+        ends: (Source, Sink),
+        original: Option<Original>,
+        finish: Finish,
+        hash: Option<FileHash>,
+        verify: bool,
+        ranges: Option<Vec<(u64, u64)>>,
+    ) -> Task {
+        let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
+        let expected = ranges.as_ref().map_or(u64::MAX, total);
+        Task {
+            number,
+            source_name: names.0,
+            target_name: names.1,
+            source: ends.0,
+            sink: ends.1,
+            length_bytes: AtomicU64::new(
+                original.as_ref().map_or(expected, |original| original.meta.size_bytes),
+            ),
+            original,
+            reads_back: matches!(finish, Finish::Verified(_)),
+            finish,
+            hash,
+            verify,
+            expected_bytes: AtomicU64::new(expected),
+            landed_bytes: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            ranges,
+        }
+    }
+
+    /// Counts bytes landed; true for the one call that makes the file complete.
+    pub(crate) fn landed(&self, bytes: u64) -> bool {
+        let landed = self.landed_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        bytes > 0 && landed == self.expected_bytes.load(Ordering::Acquire)
+    }
+
+    /// The source ended here: the length is known now. True if all of it has landed already.
+    pub(crate) fn ended(&self, at: u64) -> bool {
+        self.length_bytes.store(at, Ordering::Release);
+        self.expected_bytes.store(at, Ordering::Release);
+        self.landed_bytes.load(Ordering::Acquire) == at
+    }
+
+    /// Gives the file up; true for the first call.
+    pub(crate) fn fail(&self) -> bool {
+        !self.failed.swap(true, Ordering::AcqRel)
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// What was written, to be read back.
+    pub(crate) fn ranges_to_read_back(&self) -> Vec<(u64, u64)> {
+        self.ranges.clone().unwrap_or_else(|| vec![(0, self.length())])
+    }
+
+    /// Length of the file in bytes, once known.
+    pub(crate) fn length(&self) -> u64 {
+        self.length_bytes.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,107 @@
+//! Names what limited a move, from the time charged to each stage. A label comes with its numbers, or not at all.
+//!
+//! Must not know: how the numbers were taken.
+
+use crate::report::{Cpu, LimitedBy, LimitedDetail, Waits};
+
+/// A lead below this fraction of the time is no lead: both ends are about equally slow.
+const BALANCED_FRACTION: f64 = 0.10;
+/// Below this fraction of the time the largest stage explains too little.
+const EXPLAINS_FRACTION: f64 = 0.25;
+/// A process that computes for this fraction of the time is bound by the CPU, whoever it seems to wait for: the kernel
+/// copies bytes inside the calls that are charged to an end.
+const CPU_FRACTION: f64 = 0.85;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// Time of all lanes together, in nanoseconds.
+    pub(crate) lanes_ns: u64,
+    pub(crate) waits: Waits,
+    pub(crate) cpu: Cpu,
+    /// One device serves both ends.
+    pub(crate) shared_device: bool,
+    /// Data went through slots and the engine; not copied inside the kernel.
+    pub(crate) in_kernel: bool,
+}
+
+/// The cause, and where and why.
+pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
+    let Evidence { lanes_ns, waits, cpu, .. } = *evidence;
+    if lanes_ns == 0 {
+        return answer(LimitedBy::Unknown, "", "no time passed");
+    }
+    let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
+    let waited = waits.source + waits.sink + waits.metadata + waits.sync + waits.rate_limit + waits.verify;
+    let computing = lanes_ns.saturating_sub(waited);
+    if fraction(cpu.user_ns + cpu.system_ns) >= CPU_FRACTION {
+        return answer(LimitedBy::Cpu, "compute", cpu_reason(evidence));
+    }
+    let device = if evidence.shared_device { "shared device" } else { "device" };
+    let mut stages = [
+        (waits.source, LimitedBy::Source, "read", device),
+        (waits.sink, LimitedBy::Sink, "write", device),
+        (waits.verify, LimitedBy::Sink, "read back", "device"),
+        (waits.metadata, LimitedBy::Metadata, "metadata", "names and attributes"),
+        (waits.sync, LimitedBy::Sync, "sync", "stable storage"),
+        (waits.rate_limit, LimitedBy::Source, "read", "rate limit"),
+        (computing, LimitedBy::Cpu, "compute", cpu_reason(evidence)),
+    ];
+    stages.sort_by_key(|stage| std::cmp::Reverse(stage.0));
+    let [(first, limit, stage, why), (second, next, ..), ..] = stages;
+    let lead = fraction(first) - fraction(second);
+    match (fraction(first) >= EXPLAINS_FRACTION, lead < BALANCED_FRACTION && limit != next) {
+        (false, _) => answer(LimitedBy::Balanced, "", "no stage stands out"),
+        (true, true) if evidence.shared_device && is_end(limit) && is_end(next) => {
+            answer(limit, stage, "shared device")
+        }
+        (true, true) => answer(LimitedBy::Balanced, stage, "two stages take equal time"),
+        (true, false) => answer(limit, stage, why),
+    }
+}
+
+fn is_end(limit: LimitedBy) -> bool {
+    matches!(limit, LimitedBy::Source | LimitedBy::Sink)
+}
+
+fn cpu_reason(evidence: &Evidence) -> &'static str {
+    let cpu_ns = evidence.cpu.user_ns + evidence.cpu.system_ns;
+    match () {
+        () if evidence.waits.hashing * 2 > cpu_ns && evidence.waits.hashing > 0 => "hashing",
+        () if evidence.in_kernel || evidence.cpu.system_ns > evidence.cpu.user_ns => "copying",
+        () => "posting requests",
+    }
+}
+
+fn answer(limit: LimitedBy, stage: &str, why: &str) -> (LimitedBy, LimitedDetail) {
+    (limit, LimitedDetail { host: "local".into(), stage: stage.into(), why: why.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(source: u64, sink: u64) -> Waits {
+        Waits { source, sink, ..Waits::default() }
+    }
+
+    #[test]
+    fn the_verdict_follows_the_waits() {
+        let cpu = |ns| Cpu { user_ns: ns, system_ns: 0 };
+        for (waits, cpu, shared_device, limit, why) in [
+            (waits(900, 50), cpu(50), false, "source", "device"),
+            (waits(50, 900), cpu(50), false, "sink", "device"),
+            (waits(480, 470), cpu(50), false, "balanced", "two stages take equal time"),
+            (waits(480, 470), cpu(50), true, "source", "shared device"),
+            (waits(0, 0), cpu(990), false, "cpu", "posting requests"),
+            (waits(0, 900), cpu(900), false, "cpu", "posting requests"),
+            (Waits { hashing: 800, ..waits(100, 0) }, cpu(900), false, "cpu", "hashing"),
+            (Waits { sync: 700, ..waits(100, 100) }, cpu(100), false, "sync", "stable storage"),
+            (Waits { rate_limit: 900, ..waits(10, 10) }, cpu(10), false, "source", "rate limit"),
+        ] {
+            let evidence = Evidence { lanes_ns: 1000, waits, cpu, shared_device, in_kernel: false };
+            let (got, detail) = verdict(&evidence);
+            assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{evidence:?}");
+        }
+    }
+}

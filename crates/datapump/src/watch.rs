@@ -1,0 +1,69 @@
+//! Live counters of a running job, for whoever shows progress.
+//!
+//! Each lane writes its own counter with a plain store; readers add them up. Nothing is locked on the data path.
+//!
+//! Must not know: how progress is shown.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::options::Options;
+
+/// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
+#[derive(Debug)]
+pub struct Watch {
+    lanes: Box<[Padded]>,
+    total_bytes: AtomicU64,
+    files: AtomicU64,
+}
+
+/// One counter on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Bytes landed so far, those of files that fail later included.
+    pub bytes: u64,
+    /// Bytes that there are to move; `None` while unknown.
+    pub bytes_total: Option<u64>,
+    /// Files completed.
+    pub files: u64,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl Default for Watch {
+    fn default() -> Watch {
+        let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
+        Watch { lanes, total_bytes: AtomicU64::new(UNKNOWN), files: AtomicU64::new(0) }
+    }
+}
+
+impl Watch {
+    /// The counters now.
+    pub fn snapshot(&self) -> Snapshot {
+        let total = self.total_bytes.load(Ordering::Relaxed);
+        Snapshot {
+            bytes: self.lanes.iter().map(|lane| lane.0.load(Ordering::Relaxed)).sum(),
+            bytes_total: (total != UNKNOWN).then_some(total),
+            files: self.files.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A lane is the only writer of its counter: no locked instruction is needed.
+    #[inline]
+    pub(crate) fn lane_moved(&self, lane: usize, bytes: u64) {
+        let counter = &self.lanes[lane].0;
+        counter.store(counter.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_total(&self, bytes: Option<u64>) {
+        self.total_bytes.store(bytes.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    pub(crate) fn file_done(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+}
