@@ -12,7 +12,8 @@ mod block;
 mod hash_tree;
 pub mod model;
 mod pump;
+mod ring;
 
 pub use block::{Block, Extent, Length, Way};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
-pub use pump::{Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Shape, Side, Step};
+pub use pump::{Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Shape, Side, Step, Transfer};

@@ -11,8 +11,9 @@
 //!
 //! Must not know: files, sockets, threads, clocks, which engine performs the requests, what the bytes are.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
+use crate::ring::Ring;
 use crate::{Block, Extent, Length, Way};
 
 /// The fixed numbers of a run.
@@ -43,36 +44,28 @@ pub enum Side {
     Sink,
 }
 
-/// A request to post. Its completion is reported under its slot's number.
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transfer {
+    /// Reads into the slot, behind the bytes that are there.
+    Read,
+    /// Writes from the slot.
+    Write,
+    /// Copies inside the kernel; the slot is only a number.
+    Copy,
+}
+
+/// A request to post: move `block` from byte `done` on. Its completion is reported under its slot's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Read `block` from byte `done` on into the slot, behind the `done` bytes that are there.
-    Read {
-        /// The slot's number.
-        slot: u32,
-        /// The whole block.
-        block: Block,
-        /// Bytes of it that earlier partial returns delivered.
-        done: u32,
-    },
-    /// Write `block` from byte `done` on from the slot.
-    Write {
-        /// The slot's number.
-        slot: u32,
-        /// The whole block.
-        block: Block,
-        /// Bytes of it that earlier partial returns took.
-        done: u32,
-    },
-    /// Copy `block` from byte `done` on inside the kernel. The slot is only a number.
-    Copy {
-        /// The slot's number.
-        slot: u32,
-        /// The whole block.
-        block: Block,
-        /// Bytes of it that earlier partial returns copied.
-        done: u32,
-    },
+pub struct Request {
+    /// What it does.
+    pub transfer: Transfer,
+    /// The slot's number.
+    pub slot: u32,
+    /// Bytes of the block that earlier partial returns moved.
+    pub done: u32,
+    /// The whole block.
+    pub block: Block,
 }
 
 /// What the owner must do now.
@@ -157,6 +150,8 @@ pub enum Event {
         slot: u32,
         /// The block.
         block: Block,
+        /// The source has no more data: the file ends behind this block.
+        ends: bool,
     },
     /// The block was written, or copied inside the kernel.
     Landed {
@@ -230,9 +225,9 @@ pub struct Pump {
     /// Free slots; the last one freed is used first, its memory is warm.
     free: Vec<u32>,
     /// Slots on the source's side in reading order (in order), or full slots as they came (any order).
-    queue: VecDeque<u32>,
+    queue: Ring,
     /// Slots whose request must be posted again.
-    again: VecDeque<u32>,
+    again: Ring,
     extent: Option<Extent>,
     plan_done: bool,
     /// The plan had nothing; it is asked again when something has completed.
@@ -263,8 +258,8 @@ impl Pump {
             shape,
             slots: vec![EMPTY; slots as usize],
             free: (0..slots).rev().collect(),
-            queue: VecDeque::with_capacity(slots as usize),
-            again: VecDeque::new(),
+            queue: Ring::new(slots),
+            again: Ring::new(slots),
             extent: None,
             plan_done: false,
             starved: false,
@@ -284,6 +279,7 @@ impl Pump {
     }
 
     /// What was counted so far.
+    #[inline]
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -311,29 +307,35 @@ impl Pump {
 
     /// Whom a wait is charged to: the sink, if full blocks are held back by its depth or if only it has work;
     /// otherwise the source.
+    #[inline]
     fn waiting_for(&self) -> Side {
         let held_back = self.front_is_full() && !self.sink_is_free();
         if held_back || self.reading == 0 { Side::Sink } else { Side::Source }
     }
 
+    #[inline]
     fn front_is_full(&self) -> bool {
-        self.queue.front().is_some_and(|&slot| self.slots[slot as usize].state == State::Full)
+        self.queue.front().is_some_and(|slot| self.slots[slot as usize].state == State::Full)
     }
 
+    #[inline]
     fn sink_is_free(&self) -> bool {
         if self.shape.sink_serial { self.writing == 0 } else { self.writing < self.shape.sink_depth }
     }
 
+    #[inline]
     fn may_read(&self) -> bool {
         let room = self.held < self.shape.source_depth && !self.stopped;
         room && !(self.shape.source_serial && self.reading > 0)
     }
 
     /// A copy inside the kernel needs room at both ends.
+    #[inline]
     fn may_start(&self, extent: Extent) -> bool {
         extent.way == Way::Slots || self.sink_is_free()
     }
 
+    #[inline]
     fn next_again(&mut self) -> Option<Request> {
         while let Some(slot) = self.again.pop_front() {
             let SlotState { state, block, done, .. } = self.slots[slot as usize];
@@ -342,15 +344,16 @@ impl Pump {
                 State::Reading if dropped => self.drop_read(slot),
                 State::Writing if dropped => self.drop_write(slot),
                 State::Copying if dropped => self.drop_copy(slot),
-                State::Reading => return Some(Request::Read { slot, block, done }),
-                State::Writing => return Some(Request::Write { slot, block, done }),
-                State::Copying => return Some(Request::Copy { slot, block, done }),
+                State::Reading => return Some(Request { transfer: Transfer::Read, slot, done, block }),
+                State::Writing => return Some(Request { transfer: Transfer::Write, slot, done, block }),
+                State::Copying => return Some(Request { transfer: Transfer::Copy, slot, done, block }),
                 State::Free | State::Full => unreachable!("only requests in flight are posted again"),
             };
         }
         None
     }
 
+    #[inline]
     fn next_write(&mut self) -> Option<Request> {
         while self.front_is_full() && self.sink_is_free() {
             let slot = self.queue.pop_front()?;
@@ -363,12 +366,13 @@ impl Pump {
             self.slots[slot as usize].state = State::Writing;
             self.slots[slot as usize].done = 0;
             self.writing += 1;
-            return Some(Request::Write { slot, block, done: 0 });
+            return Some(Request { transfer: Transfer::Write, slot, done: 0, block });
         }
         None
     }
 
     /// Cuts the next block from the extent and posts it.
+    #[inline]
     fn start(&mut self, extent: Extent) -> Request {
         let slot = self.free.pop().expect("held + writing is below the number of slots");
         let full = u64::from(self.shape.request_bytes);
@@ -390,12 +394,12 @@ impl Pump {
         self.slots[slot as usize] = SlotState { state, open_ended, done: 0, block };
         if extent.way == Way::InKernel {
             self.writing += 1;
-            return Request::Copy { slot, block, done: 0 };
+            return Request { transfer: Transfer::Copy, slot, done: 0, block };
         }
         if self.shape.in_order {
             self.queue.push_back(slot);
         }
-        Request::Read { slot, block, done: 0 }
+        Request { transfer: Transfer::Read, slot, done: 0, block }
     }
 
     /// The plan's answer to [`Step::Claim`].
@@ -443,6 +447,7 @@ impl Pump {
         }
     }
 
+    #[inline]
     fn read_completed(&mut self, slot: u32, settled: Settled) -> Event {
         let entry = self.slots[slot as usize];
         match settled {
@@ -457,6 +462,7 @@ impl Pump {
         }
     }
 
+    #[inline]
     fn read_moved(&mut self, slot: u32, bytes: u32) -> Event {
         let entry = &mut self.slots[slot as usize];
         let asked = entry.block.len - entry.done;
@@ -474,7 +480,7 @@ impl Pump {
             }
             self.give_up_rest(slot);
         }
-        self.read_finished(slot)
+        self.read_finished(slot, false)
     }
 
     /// Without assembling, the block ends where the read did and the extent goes on from there.
@@ -491,14 +497,15 @@ impl Pump {
         self.extent = Some(Extent { file, at, length, way: Way::Slots });
     }
 
-    fn read_finished(&mut self, slot: u32) -> Event {
+    #[inline]
+    fn read_finished(&mut self, slot: u32, ends: bool) -> Event {
         self.reading -= 1;
         self.slots[slot as usize].state = State::Full;
         if !self.shape.in_order {
             self.queue.push_back(slot);
         }
         self.counts.source_requests += 1;
-        Event::Filled { slot, block: self.slots[slot as usize].block }
+        Event::Filled { slot, block: self.slots[slot as usize].block, ends }
     }
 
     /// The data of an open-ended file end within or before this block.
@@ -517,7 +524,7 @@ impl Pump {
         }
         // What came before the end is a block of its own, shorter than asked.
         self.slots[slot as usize].block.len = entry.done;
-        self.read_finished(slot)
+        self.read_finished(slot, true)
     }
 
     fn open_file(&mut self, file: u32) -> &mut OpenEnded {
@@ -542,6 +549,7 @@ impl Pump {
         open.reach <= at
     }
 
+    #[inline]
     fn write_completed(&mut self, slot: u32, settled: Settled) -> Event {
         let entry = self.slots[slot as usize];
         match settled {
@@ -558,6 +566,7 @@ impl Pump {
         }
     }
 
+    #[inline]
     fn write_moved(&mut self, slot: u32, bytes: u32) -> Event {
         let entry = &mut self.slots[slot as usize];
         let asked = entry.block.len - entry.done;
@@ -573,6 +582,7 @@ impl Pump {
         self.landed(slot, block)
     }
 
+    #[inline]
     fn landed(&mut self, slot: u32, block: Block) -> Event {
         self.counts.sink_requests += 1;
         self.counts.bytes += u64::from(block.len);
@@ -651,7 +661,7 @@ impl Pump {
         self.held -= 1;
         self.reading -= 1;
         if self.shape.in_order {
-            self.queue.retain(|&other| other != slot);
+            self.queue.remove(slot);
         }
         self.release(slot);
         Event::Nothing
@@ -663,6 +673,7 @@ impl Pump {
         Event::Nothing
     }
 
+    #[inline]
     fn release(&mut self, slot: u32) {
         self.slots[slot as usize].state = State::Free;
         self.free.push(slot);

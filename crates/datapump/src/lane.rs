@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datapump_core::{
-    Block, Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Side, Step, Way,
+    Block, Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Side, Step, Transfer, Way,
 };
-use datapump_engine::{Completion, Engine, Kind, Op, Slot};
+use datapump_engine::{Engine, Errno, Kind, Op, Slot};
 
 use crate::end::{Sink, Source};
 use crate::plan::Claim;
@@ -21,21 +21,6 @@ use crate::run::Shared;
 use crate::task::Task;
 use crate::world::PATIENCE;
 use crate::{finish, identity, open};
-
-/// The request in flight on a slot.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    block: Block,
-    done: u32,
-    kind: Transfer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transfer {
-    Read,
-    Write,
-    Copy,
-}
 
 /// What a lane leaves behind.
 #[derive(Debug)]
@@ -56,7 +41,7 @@ pub(crate) struct Lane<'run> {
     tasks: Vec<Option<Arc<Task>>>,
     /// The task of the extent being cut.
     current: Option<Arc<Task>>,
-    flights: Vec<Flight>,
+    flights: Vec<Request>,
     /// Null ends take the engine's queue too: the engine is what is studied.
     queue_nulls: bool,
     /// Requests are performed where they are posted: the time inside is a wait.
@@ -64,6 +49,11 @@ pub(crate) struct Lane<'run> {
     pub(crate) waits: Waits,
     index: usize,
     stopping: bool,
+    /// Bytes landed of `landed_of` and not yet told to the task, which other lanes share.
+    landed_bytes: u64,
+    landed_of: Option<Arc<Task>>,
+    /// The plan had no more: each block may be the last of its file.
+    draining: bool,
 }
 
 impl<'run> Lane<'run> {
@@ -74,7 +64,8 @@ impl<'run> Lane<'run> {
         let twins = if shared.compares { 2 } else { 1 };
         let (mut engine, asked) = shared.engine(slots * twins, slots);
         shared.fill_null_slots(&mut engine, slots, index);
-        let empty = Flight { block: Block { file: 0, at: 0, len: 0 }, done: 0, kind: Transfer::Read };
+        let block = Block { file: 0, at: 0, len: 0 };
+        let empty = Request { transfer: Transfer::Read, slot: 0, done: 0, block };
         Lane {
             shared,
             blocking: engine.kind() == Kind::Inline,
@@ -88,6 +79,9 @@ impl<'run> Lane<'run> {
             waits: Waits::default(),
             index,
             stopping: false,
+            landed_bytes: 0,
+            landed_of: None,
+            draining: false,
         }
     }
 
@@ -108,7 +102,10 @@ impl<'run> Lane<'run> {
 
     fn claim(&mut self) {
         self.heed_stop();
-        let claimed = match self.shared.plan.claim() {
+        self.tell_landed();
+        let claim = self.shared.plan.claim();
+        self.draining = !matches!(claim, Claim::Piece(..));
+        let claimed = match claim {
             Claim::Never => Claimed::Never,
             Claim::NotYet => Claimed::NotYet,
             Claim::Piece(task, extent) => {
@@ -147,29 +144,39 @@ impl<'run> Lane<'run> {
 
     #[inline]
     fn post(&mut self, request: Request) -> Result<(), Problem> {
-        let (slot, block, done, kind) = match request {
-            Request::Read { slot, block, done } => (slot, block, done, Transfer::Read),
-            Request::Write { slot, block, done } => (slot, block, done, Transfer::Write),
-            Request::Copy { slot, block, done } => (slot, block, done, Transfer::Copy),
-        };
-        if kind != Transfer::Write {
+        let Request { transfer, slot, block, done } = request;
+        if transfer != Transfer::Write {
             self.own(slot, block.file);
             self.obey_rate(block.len - done);
         }
-        let op = self.op(slot, block, done, kind);
-        let flight = Flight { block, done, kind };
-        let at_once = match op {
-            Op::Nop { .. } if !self.queue_nulls => Some(self.engine.post_inline(slot, op)),
-            op if self.blocking && !matches!(op, Op::Nop { .. }) => Some(self.post_timed(slot, op, kind)),
-            op => self.engine.post(slot, op),
-        };
-        match at_once {
-            Some(completion) => self.complete(completion, flight),
-            None => {
-                self.flights[slot as usize] = flight;
-                Ok(())
+        if self.does_nothing(transfer, slot) {
+            return self.complete(Ok(block.len - done), request);
+        }
+        match self.op(request) {
+            op if self.blocking => {
+                let result = self.post_timed(slot, op, transfer);
+                self.complete(result, request)
+            }
+            op => {
+                self.flights[slot as usize] = request;
+                match self.engine.post(slot, op) {
+                    Some(completion) => self.complete(completion.result, request),
+                    None => Ok(()),
+                }
             }
         }
+    }
+
+    /// Null ends complete where they stand, unless the engine itself is what is studied.
+    #[inline]
+    fn does_nothing(&self, transfer: Transfer, slot: u32) -> bool {
+        let Some(task) = &self.tasks[slot as usize] else { return false };
+        let null = match transfer {
+            Transfer::Read => matches!(task.source, Source::Null),
+            Transfer::Write => matches!(task.sink, Sink::Null),
+            Transfer::Copy => false,
+        };
+        null && !self.queue_nulls
     }
 
     /// Makes the slot hold a reference to its block's task.
@@ -182,9 +189,10 @@ impl<'run> Lane<'run> {
     }
 
     #[inline]
-    fn op(&mut self, slot: u32, block: Block, done: u32, kind: Transfer) -> Op {
+    fn op(&mut self, request: Request) -> Op {
+        let Request { transfer, slot, block, done } = request;
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-        match kind {
+        match transfer {
             Transfer::Read => task.source.op(slot, block, done),
             Transfer::Write => {
                 let padding = task.sink.padding(block);
@@ -204,20 +212,20 @@ impl<'run> Lane<'run> {
     }
 
     /// A request that blocks: the time inside is charged to its end.
-    fn post_timed(&mut self, slot: u32, op: Op, kind: Transfer) -> Completion {
+    fn post_timed(&mut self, slot: u32, op: Op, transfer: Transfer) -> Result<u32, Errno> {
         let start_ns = self.now_ns();
-        let completion = self.engine.post_inline(slot, op);
-        let side = if kind == Transfer::Read { Side::Source } else { Side::Sink };
+        let result = self.engine.post_inline(slot, op).result;
+        let side = if transfer == Transfer::Read { Side::Source } else { Side::Sink };
         self.charge(side, self.now_ns() - start_ns);
         self.heed_stop();
-        completion
+        result
     }
 
     /// Takes a completion that is there, or waits for one.
     fn reap(&mut self, side: Side) -> Result<(), Problem> {
         if let Some(completion) = self.engine.take() {
-            let flight = self.flights[completion.token as usize];
-            return self.complete(completion, flight);
+            let request = self.flights[completion.token as usize];
+            return self.complete(completion.result, request);
         }
         let start_ns = self.now_ns();
         let waited = self.engine.wait(PATIENCE);
@@ -239,20 +247,22 @@ impl<'run> Lane<'run> {
     }
 
     #[inline]
-    fn complete(&mut self, completion: Completion, flight: Flight) -> Result<(), Problem> {
-        let Flight { block, done, kind } = flight;
-        let slot = completion.token;
+    fn complete(&mut self, result: Result<u32, Errno>, request: Request) -> Result<(), Problem> {
+        let Request { transfer, slot, block, done } = request;
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-        let settled = match kind {
-            Transfer::Read => task.source.settle(block, done, completion.result),
-            Transfer::Write => {
-                task.sink.settle(&self.engine, (slot, self.twin(slot)), block, done, completion.result)
-            }
-            Transfer::Copy => copy_settled(block, done, completion.result),
+        let settled = match transfer {
+            Transfer::Read => task.source.settle(block, done, result),
+            Transfer::Write => task.sink.settle(&self.engine, (slot, self.twin(slot)), block, done, result),
+            Transfer::Copy => copy_settled(block, done, result),
         };
         match self.pump.handle_completion(slot, settled) {
             Event::Nothing => {}
-            Event::Filled { slot, block } => self.filled(slot, block)?,
+            Event::Filled { slot, block, ends } => {
+                self.filled(slot, block);
+                if ends {
+                    self.ended(slot, block.file, block.at + u64::from(block.len));
+                }
+            }
             Event::Landed { block } => self.landed(slot, block),
             Event::Ended { file, at } => self.ended(slot, file, at),
             Event::Failed(fault) => self.failed(slot, fault),
@@ -261,22 +271,38 @@ impl<'run> Lane<'run> {
     }
 
     #[inline]
-    fn filled(&mut self, slot: u32, block: Block) -> Result<(), Problem> {
+    fn filled(&mut self, slot: u32, block: Block) {
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-        let Some(hash) = &task.hash else { return Ok(()) };
+        let Some(hash) = &task.hash else { return };
         // The devices work on while this computes.
         let _ = self.engine.submit();
         let start_ns = self.shared.world.clock.now_ns();
         hash.add(block, self.engine.bytes(Slot(slot)));
         self.waits.hashing += self.shared.world.clock.now_ns() - start_ns;
-        Ok(())
     }
 
+    /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to
+    /// it in batches: at the latest when the next extent is claimed.
     #[inline]
     fn landed(&mut self, slot: u32, block: Block) {
-        self.shared.watch.lane_moved(self.index, block.len.into());
-        let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-        if task.landed(block.len.into()) {
+        let bytes = u64::from(block.len);
+        self.shared.watch.lane_moved(self.index, bytes);
+        if self.landed_of.as_ref().is_none_or(|task| task.number != block.file) {
+            self.tell_landed();
+            self.landed_of.clone_from(&self.tasks[slot as usize]);
+        }
+        self.landed_bytes += bytes;
+        if self.draining {
+            self.tell_landed();
+        }
+    }
+
+    /// Tells the task what landed; finishes it if that was all.
+    fn tell_landed(&mut self) {
+        let bytes = std::mem::take(&mut self.landed_bytes);
+        if let Some(task) = &self.landed_of
+            && task.landed(bytes)
+        {
             self.finish(Arc::clone(task));
         }
     }
@@ -285,6 +311,8 @@ impl<'run> Lane<'run> {
     fn ended(&mut self, slot: u32, file: u32, at: u64) {
         let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
         debug_assert_eq!(task.number, file);
+        self.draining = true;
+        self.tell_landed();
         if task.ended(at) {
             self.finish(task);
         }
@@ -323,7 +351,7 @@ fn copy_op(task: &Task, block: Block, done: u32) -> Op {
     Op::CopyRange { from, from_at: at, to, to_at: at, len: block.len - done }
 }
 
-fn copy_settled(block: Block, done: u32, result: Result<u32, datapump_engine::Errno>) -> Settled {
+fn copy_settled(block: Block, done: u32, result: Result<u32, Errno>) -> Settled {
     const EINTR: i32 = 4;
     match result {
         Ok(0) => Settled::EndOfData,

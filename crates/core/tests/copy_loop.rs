@@ -1,0 +1,209 @@
+//! The copy loop against a model, under seeded schedules: any completion order, partial returns, ends of data, faults,
+//! stops. SCIENCE S1 to S5, S10 and S11.
+//!
+//! `DATAPUMP_SEEDS=100000` runs that many; `DATAPUMP_SEED=7041` replays one.
+
+mod model;
+
+use datapump_core::{Claimed, Event, Extent, Fault, FaultKind, Length, Pump, Settled, Shape, Side, Step, Transfer, Way};
+use model::{Model, Random, for_each_seed};
+
+/// One random run's settings.
+#[derive(Debug)]
+struct Case {
+    shape: Shape,
+    file_bytes: u64,
+    known_length: bool,
+    in_kernel: bool,
+    partial_one_in: u64,
+    /// The n-th completion fails.
+    fail_at: Option<u64>,
+    stop_at: Option<u64>,
+}
+
+impl Case {
+    fn random(random: &mut Random) -> Case {
+        let request = [1, 2, 7, 16, 64][random.below(5) as usize];
+        let source_serial = random.below(4) == 0;
+        let in_kernel = random.below(6) == 0;
+        let around = [0, 1, request - 1, request, request + 1, 7 * request + 13, 40 * request][random.below(7) as usize];
+        let shape = Shape {
+            request_bytes: request as u32,
+            source_depth: 1 + random.below(8) as u32,
+            sink_depth: 1 + random.below(8) as u32,
+            in_order: random.below(2) == 0,
+            source_serial,
+            sink_serial: random.below(4) == 0,
+            assemble: !source_serial || random.below(2) == 0,
+        };
+        Case {
+            shape,
+            file_bytes: around,
+            known_length: in_kernel || random.below(3) > 0,
+            in_kernel,
+            partial_one_in: [0, 2, 5][random.below(3) as usize],
+            fail_at: (random.below(4) == 0).then(|| 1 + random.below(40)),
+            stop_at: (random.below(8) == 0).then(|| 1 + random.below(40)),
+        }
+    }
+
+    fn extent(&self) -> Extent {
+        let length = if self.known_length { Length::Bytes(self.file_bytes) } else { Length::UntilEnd };
+        Extent { file: 1, at: 0, length, way: if self.in_kernel { Way::InKernel } else { Way::Slots } }
+    }
+}
+
+/// How a run ended.
+struct Ended {
+    model: Model,
+    fault: Option<Fault>,
+    stopped: bool,
+    counts: datapump_core::Counts,
+}
+
+/// Drives the pump as an owner would, completing requests in random order.
+fn drive(case: &Case, random: &mut Random) -> Ended {
+    let mut pump = Pump::new(case.shape);
+    let mut model = Model::new(case.shape, case.file_bytes);
+    let (mut claimed, mut fault, mut stopped, mut completions) = (false, None, false, 0);
+    loop {
+        match pump.poll() {
+            Step::Claim => {
+                let answer = if claimed { Claimed::Never } else { Claimed::Extent(case.extent()) };
+                claimed = true;
+                pump.handle_claim(answer);
+            }
+            Step::Post(request) => {
+                assert!(fault.is_none() && !stopped, "{request:?} after a fault or a stop");
+                model.post(request);
+            }
+            Step::Wait(side) => {
+                // After a fault or a stop what is left only drains, and no time is compared any more.
+                if fault.is_none() && !stopped {
+                    assert_eq!(side, model.waits_for(), "whom this wait is charged to: {case:?}");
+                }
+                completions += 1;
+                if case.stop_at == Some(completions) {
+                    stopped = true;
+                    pump.handle_stop();
+                }
+                let fails = case.fail_at == Some(completions);
+                let (request, settled) = model.complete(random, case.partial_one_in, fails);
+                let expect_fault = fails && fault.is_none() && !stopped;
+                let event = pump.handle_completion(request.slot, settled);
+                model.note(request, settled, event);
+                if let Event::Failed(told) = event {
+                    assert!(fault.replace(told).is_none(), "only the first fault is told");
+                    assert!(expect_fault, "{told:?} without a cause");
+                    let at = request.block.at + u64::from(request.done);
+                    let side = if request.transfer == Transfer::Read { Side::Source } else { Side::Sink };
+                    assert_eq!(told, Fault { side, file: 1, at, kind: FaultKind::Errno(5) });
+                }
+            }
+            Step::Starved => unreachable!("the plan never says not yet"),
+            Step::Done => break,
+        }
+    }
+    Ended { model, fault, stopped, counts: pump.counts() }
+}
+
+#[test]
+fn every_run_copies_exactly_or_says_why_not() {
+    for_each_seed(5_000, |seed| {
+        let mut random = Random::new(seed);
+        let case = Case::random(&mut random);
+        let ended = drive(&case, &mut random);
+        assert_eq!(ended.model.in_flight(), 0, "{case:?}: nothing is left in flight");
+        if ended.fault.is_none() && !ended.stopped {
+            ended.model.assert_whole(&format!("{case:?}"));
+            assert_eq!(ended.counts.bytes, case.file_bytes, "{case:?}");
+        }
+        check_counts(&case, &ended);
+    });
+}
+
+/// S10: with assembly every block is full but the last, and the counters equal the script.
+fn check_counts(case: &Case, ended: &Ended) {
+    let counts = ended.counts;
+    if ended.fault.is_some() || ended.stopped {
+        return;
+    }
+    assert_eq!(counts.source_partial + counts.sink_partial, ended.model.partial_returns, "{case:?}");
+    let full = case.file_bytes.div_ceil(case.shape.request_bytes.into());
+    if case.shape.assemble || case.in_kernel {
+        assert_eq!(counts.sink_requests, full, "{case:?}");
+    } else {
+        // S11: without it, as many writes as reads returned data.
+        assert_eq!(counts.sink_requests, ended.model.reads_with_data, "{case:?}");
+    }
+}
+
+/// S3: one write that is stalled does not stop the others.
+#[test]
+fn a_stalled_write_does_not_stop_the_others() {
+    let shape = Shape {
+        request_bytes: 10,
+        source_depth: 2,
+        sink_depth: 2,
+        in_order: false,
+        source_serial: false,
+        sink_serial: false,
+        assemble: true,
+    };
+    let mut pump = Pump::new(shape);
+    let (mut stalled, mut landed, mut waiting) = (None, 0, Vec::new());
+    for _ in 0..10_000 {
+        match pump.poll() {
+            Step::Claim if landed == 0 && waiting.is_empty() && stalled.is_none() => {
+                pump.handle_claim(Claimed::Extent(Extent { file: 0, at: 0, length: Length::Bytes(1000), way: Way::Slots }));
+            }
+            Step::Claim => pump.handle_claim(Claimed::Never),
+            Step::Post(request) if request.transfer == Transfer::Write && stalled.is_none() => stalled = Some(request),
+            Step::Post(request) => waiting.push(request),
+            Step::Wait(_) => {
+                let Some(request) = waiting.pop() else { break };
+                let event = pump.handle_completion(request.slot, Settled::Moved(request.block.len));
+                landed += u32::from(matches!(event, Event::Landed { .. }));
+            }
+            Step::Done | Step::Starved => break,
+        }
+    }
+    assert_eq!(landed, 99, "all blocks but the stalled one have landed");
+}
+
+/// End of data is discovered at any request of an open-ended file, also when younger requests end first.
+#[test]
+fn data_behind_the_end_are_a_fault() {
+    let shape = Shape {
+        request_bytes: 10,
+        source_depth: 2,
+        sink_depth: 1,
+        in_order: true,
+        source_serial: false,
+        sink_serial: false,
+        assemble: true,
+    };
+    for (older, younger, fault) in [(0, 0, false), (4, 0, false), (0, 10, true), (10, 3, false)] {
+        let mut pump = Pump::new(shape);
+        let mut posted = Vec::new();
+        while posted.len() < 2 {
+            match pump.poll() {
+                Step::Claim => pump.handle_claim(Claimed::Extent(Extent { file: 3, at: 0, length: Length::UntilEnd, way: Way::Slots })),
+                Step::Post(request) => posted.push(request),
+                step => panic!("{step:?}"),
+            }
+        }
+        let mut failed = false;
+        for (request, bytes) in [(posted[1], younger), (posted[0], older)] {
+            for settled in [Settled::Moved(bytes), Settled::EndOfData] {
+                let skip = matches!(settled, Settled::Moved(0)) || (bytes == 10 && settled == Settled::EndOfData);
+                if !skip {
+                    let event = pump.handle_completion(request.slot, settled);
+                    failed |= matches!(event, Event::Failed(Fault { kind: FaultKind::SourceGrew, .. }));
+                    while matches!(pump.poll(), Step::Post(again) if again.transfer == Transfer::Read && again.slot == request.slot) {}
+                }
+            }
+        }
+        assert_eq!(failed, fault, "older {older}, younger {younger}");
+    }
+}
