@@ -150,15 +150,15 @@ pub enum Event {
         slot: u32,
         /// The block.
         block: Block,
-        /// The source has no more data: the file ends behind this block.
-        ends: bool,
+        /// Length of the file, when it was unknown and this was the last read to find it out.
+        ended: Option<u64>,
     },
     /// The block was written, or copied inside the kernel.
     Landed {
         /// The block.
         block: Block,
     },
-    /// The source has no more data: the file ends here. May come again with a smaller number.
+    /// The length of a file was unknown, and the last read of it found it out. Told once, here or with a block.
     Ended {
         /// The file's number in the plan.
         file: u32,
@@ -480,7 +480,7 @@ impl Pump {
             }
             self.give_up_rest(slot);
         }
-        self.read_finished(slot, false)
+        self.read_finished(slot)
     }
 
     /// Without assembling, the block ends where the read did and the extent goes on from there.
@@ -498,14 +498,16 @@ impl Pump {
     }
 
     #[inline]
-    fn read_finished(&mut self, slot: u32, ends: bool) -> Event {
+    fn read_finished(&mut self, slot: u32) -> Event {
         self.reading -= 1;
         self.slots[slot as usize].state = State::Full;
         if !self.shape.in_order {
             self.queue.push_back(slot);
         }
         self.counts.source_requests += 1;
-        Event::Filled { slot, block: self.slots[slot as usize].block, ends }
+        let SlotState { block, open_ended, .. } = self.slots[slot as usize];
+        let ended = if open_ended { self.settled_end(block.file) } else { None };
+        Event::Filled { slot, block, ended }
     }
 
     /// The data of an open-ended file end within or before this block.
@@ -520,11 +522,11 @@ impl Pump {
         }
         if entry.done == 0 {
             self.drop_read(slot);
-            return Event::Ended { file, at };
+            return self.settled_end(file).map_or(Event::Nothing, |at| Event::Ended { file, at });
         }
         // What came before the end is a block of its own, shorter than asked.
         self.slots[slot as usize].block.len = entry.done;
-        self.read_finished(slot, true)
+        self.read_finished(slot)
     }
 
     fn open_file(&mut self, file: u32) -> &mut OpenEnded {
@@ -550,6 +552,13 @@ impl Pump {
     }
 
     #[inline]
+    /// Where the file ends, once no read of it is in flight that could still tell otherwise.
+    fn settled_end(&mut self, file: u32) -> Option<u64> {
+        let reading = |entry: &SlotState| entry.state == State::Reading && entry.block.file == file;
+        let end = self.open_file(file).end;
+        end.filter(|_| !self.slots.iter().any(reading))
+    }
+
     fn write_completed(&mut self, slot: u32, settled: Settled) -> Event {
         let entry = self.slots[slot as usize];
         match settled {

@@ -257,10 +257,10 @@ impl<'run> Lane<'run> {
         };
         match self.pump.handle_completion(slot, settled) {
             Event::Nothing => {}
-            Event::Filled { slot, block, ends } => {
+            Event::Filled { slot, block, ended } => {
                 self.filled(slot, block);
-                if ends {
-                    self.ended(slot, block.file, block.at + u64::from(block.len));
+                if let Some(at) = ended {
+                    self.ended(slot, block.file, at);
                 }
             }
             Event::Landed { block } => self.landed(slot, block),

@@ -48,6 +48,14 @@ mod verdict;
 mod watch;
 mod world;
 
+/// The parts of a simulated [`World`].
+pub mod simulation {
+    pub use crate::world::Simulation;
+    pub use datapump_core::model;
+    pub use datapump_engine::sim::{Device, Faults, Peaks, Random, SimClock, SimDisk};
+    pub use datapump_engine::{Errno, os::linux::timer_slack};
+}
+
 pub use job::{Job, Planned};
 pub use options::{Choice, EngineChoice, Options, Sync};
 pub use place::{Fill, Place, PlaceError};
@@ -55,4 +63,4 @@ pub use problem::{Class, Problem, Status, shown};
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Report, Waits};
 pub use run::Event;
 pub use watch::{Snapshot, Watch};
-pub use world::{Simulation, World};
+pub use world::World;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use datapump_engine::sim::{Device, Faults, SimClock, SimDisk};
+use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
 use datapump_engine::{Arena, Engine, Kind, Refused, Sim};
 
 use crate::disk::Disk;
@@ -62,6 +62,8 @@ pub struct Simulation {
     pub faults: Faults,
     /// Decides everything random.
     pub seed: u64,
+    /// Counts requests in flight.
+    pub peaks: Peaks,
 }
 
 /// Where jobs run.
@@ -99,6 +101,7 @@ impl World {
         let arena = || Arena::new(need.slots, need.slot_bytes);
         if let Some(sim) = &self.simulation {
             let engine = Sim::new(sim.clock.clone(), sim.source, sim.sink, sim.faults, sim.seed);
+            let engine = engine.watched_by(sim.peaks.clone());
             return (Engine::sim(arena(), engine), asked(need.choice, Kind::Sim, "simulated world".into()));
         }
         let (order, mut why) = preference(need);

@@ -178,8 +178,11 @@ impl Model {
     /// Notes what the pump made of a completion.
     pub fn note(&mut self, request: Request, settled: Settled, event: Event) {
         match event {
-            Event::Filled { slot, block, .. } => self.full.push((slot, block.at)),
-            Event::Ended { at, .. } => assert_eq!(at.min(self.file_bytes), self.file_bytes, "the end is where it is"),
+            Event::Filled { slot, block, ended } => {
+                self.full.push((slot, block.at));
+                ended.into_iter().for_each(|at| assert_eq!(at, self.file_bytes, "the end is where it is"));
+            }
+            Event::Ended { at, .. } => assert_eq!(at, self.file_bytes, "the end is where it is"),
             Event::Landed { .. } | Event::Nothing | Event::Failed(_) => {}
         }
         let dropped = !matches!(event, Event::Filled { .. }) && !matches!(settled, Settled::Moved(_) | Settled::Retry);

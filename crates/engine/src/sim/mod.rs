@@ -25,6 +25,8 @@ pub use random::Random;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Completion, Errno, Op, Place};
 
@@ -59,6 +61,47 @@ pub struct Faults {
     pub error_at: Option<(u64, Errno)>,
     /// A bit of the data of the n-th request is flipped.
     pub flip_at: Option<u64>,
+}
+
+/// The most requests that were in flight at a time, for a test to look at from outside. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Peaks(Arc<[AtomicU32; 4]>);
+
+impl Peaks {
+    /// The most reads in flight.
+    pub fn reads(&self) -> u32 {
+        self.0[2].load(Ordering::Relaxed)
+    }
+
+    /// The most writes in flight.
+    pub fn writes(&self) -> u32 {
+        self.0[3].load(Ordering::Relaxed)
+    }
+
+    /// Requests in flight now.
+    pub fn in_flight(&self) -> u32 {
+        self.0[0].load(Ordering::Relaxed) + self.0[1].load(Ordering::Relaxed)
+    }
+
+    fn posted(&self, op: &Op) {
+        for side in sides(op) {
+            let now = self.0[side].fetch_add(1, Ordering::Relaxed) + 1;
+            self.0[2 + side].fetch_max(now, Ordering::Relaxed);
+        }
+    }
+
+    fn completed(&self, op: &Op) {
+        sides(op).for_each(|side| _ = self.0[side].fetch_sub(1, Ordering::Relaxed));
+    }
+}
+
+/// The ends that a request occupies: 0 the source, 1 the sink.
+fn sides(op: &Op) -> std::ops::Range<usize> {
+    match op {
+        Op::Read { .. } | Op::Nop { write: false, .. } => 0..1,
+        Op::Write { .. } | Op::Nop { write: true, .. } => 1..2,
+        Op::CopyRange { .. } => 0..2,
+    }
 }
 
 /// A request on its way.
@@ -104,17 +147,25 @@ pub struct Sim {
     free_ps: [u64; 2],
     posted: u64,
     pending: BinaryHeap<Reverse<Pending>>,
+    peaks: Peaks,
 }
 
 impl Sim {
     /// A simulation on `clock`, with these devices and faults; `seed` decides everything random.
     pub fn new(clock: SimClock, source: Device, sink: Device, faults: Faults, seed: u64) -> Sim {
         let random = Random::new(seed);
-        Sim { clock, source, sink, faults, random, free_ps: [0; 2], posted: 0, pending: BinaryHeap::new() }
+        Sim { clock, source, sink, faults, random, free_ps: [0; 2], posted: 0, pending: BinaryHeap::new(), peaks: Peaks::default() }
+    }
+
+    /// Keeps count of requests in flight in `peaks`.
+    #[must_use]
+    pub fn watched_by(self, peaks: Peaks) -> Sim {
+        Sim { peaks, ..self }
     }
 
     pub(crate) fn push(&mut self, token: u32, op: &Op, memory: Option<*mut u8>) {
         self.posted += 1;
+        self.peaks.posted(op);
         let done_ps = self.occupy(op) + self.random.below(self.faults.reorder_ps.saturating_add(1));
         let pending = Pending { done_ps, number: self.posted, token, op: op.clone(), memory: Memory(memory) };
         self.pending.push(Reverse(pending));
@@ -123,19 +174,16 @@ impl Sim {
     /// Occupies the devices that the request needs; the time at which they are done with it.
     fn occupy(&mut self, op: &Op) -> u64 {
         let now_ps = self.clock.now_ps();
-        let (len, reads, writes) = match op {
-            Op::Nop { len, write } => (*len, !write, *write),
-            Op::Read { span, .. } => (span.len, true, false),
-            Op::Write { span, .. } => (span.len, false, true),
-            Op::CopyRange { len, .. } => (*len, true, true),
+        let len = match op {
+            Op::Nop { len, .. } | Op::CopyRange { len, .. } => *len,
+            Op::Read { span, .. } | Op::Write { span, .. } => span.len,
         };
         let mut done_ps = now_ps;
-        for (channel, device, used) in [(0, self.source, reads), (1, self.sink, writes)] {
-            if used {
-                let start_ps = (done_ps + device.latency_ps).max(self.free_ps[channel]);
-                done_ps = start_ps + device.service_ps(len);
-                self.free_ps[channel] = done_ps;
-            }
+        for channel in sides(op) {
+            let device = [self.source, self.sink][channel];
+            let start_ps = (done_ps + device.latency_ps).max(self.free_ps[channel]);
+            done_ps = start_ps + device.service_ps(len);
+            self.free_ps[channel] = done_ps;
         }
         done_ps
     }
@@ -146,6 +194,7 @@ impl Sim {
             return None;
         }
         let Reverse(pending) = self.pending.pop()?;
+        self.peaks.completed(&pending.op);
         Some(Completion { token: pending.token, result: self.perform(&pending) })
     }
 

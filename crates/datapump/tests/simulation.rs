@@ -1,0 +1,232 @@
+//! Whole jobs in a simulated world, under seeded faults: the public library from end to end, on a virtual clock.
+//!
+//! `DATAPUMP_SEEDS=1000000` runs that many; `DATAPUMP_SEED=7041` replays one.
+
+use std::sync::{Arc, Mutex};
+
+use datapump::simulation::{Device, Errno, Faults, Peaks, Random, SimClock, SimDisk, Simulation};
+use datapump::{Class, Event, Job, Options, Place, Problem, Report, World};
+
+const EIO: Errno = Errno(5);
+
+/// What a seed decides.
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    content: Vec<u8>,
+    old: Option<Vec<u8>>,
+    options: Options,
+    source: Device,
+    sink: Device,
+    faults: Faults,
+    /// The process dies, or the power fails, at the n-th change of the disk.
+    dies_at: Option<u64>,
+}
+
+impl Case {
+    fn random(seed: u64) -> Case {
+        let mut random = Random::new(seed);
+        let request = 1024 * (1 + random.below(4));
+        let mut size = [0, 1, 511, 512, request - 1, request, request + 1, 7 * request + 13][random.below(8) as usize];
+        if random.chance(3) {
+            size = random.below(12 * request);
+        }
+        let mut content = vec![0; size as usize];
+        random.fill(&mut content);
+        let options = Options {
+            request_bytes: Some(request as u32),
+            source_depth: Some(1 + random.below(8) as u32),
+            sink_depth: Some(1 + random.below(8) as u32),
+            verify: random.chance(3),
+            ..Options::default()
+        };
+        // Swarm: each seed switches whole kinds of fault off.
+        let faults = Faults {
+            reorder_ps: if random.chance(2) { 1 + random.below(50_000_000) } else { 0 },
+            partial_one_in: if random.chance(2) { 2 + random.below(5) as u32 } else { 0 },
+            error_at: random.chance(4).then(|| (1 + random.below(40), EIO)),
+            flip_at: None,
+        };
+        let device = |random: &mut Random| Device {
+            latency_ps: random.below(3) * 1_000_000 * random.below(100),
+            bytes_per_s: random.below(4) * 100_000_000,
+        };
+        Case {
+            seed,
+            content,
+            old: random.chance(2).then(|| b"what stood there before".to_vec()),
+            options,
+            source: device(&mut random),
+            sink: device(&mut random),
+            faults,
+            dies_at: random.chance(3).then(|| 1 + random.below(40)),
+        }
+    }
+
+    fn disk(&self) -> Arc<SimDisk> {
+        let disk = SimDisk::new();
+        disk.put(b"source", &self.content);
+        if let Some(old) = &self.old {
+            disk.put(b"target", old);
+        }
+        disk
+    }
+
+    /// Runs the copy on `disk`.
+    fn run(&self, disk: &Arc<SimDisk>, faults: Faults) -> (Report, Vec<Problem>, Peaks) {
+        let peaks = Peaks::default();
+        let world = World::simulated(Simulation {
+            disk: Arc::clone(disk),
+            clock: SimClock::virtual_time(),
+            source: self.source,
+            sink: self.sink,
+            faults,
+            seed: self.seed,
+            peaks: peaks.clone(),
+        });
+        let problems = Mutex::new(Vec::new());
+        let job = Job::copy(vec![Place::Path("source".into())], Place::Path("target".into()));
+        let report = job.options(self.options.clone()).world(world).run(&|event| {
+            if let Event::Problem(problem) = event {
+                problems.lock().unwrap().push(problem);
+            }
+        });
+        (report, problems.into_inner().unwrap(), peaks)
+    }
+
+    /// The case without its content, which nobody wants to read.
+    fn words(&self) -> String {
+        let Case { seed, content, old, options, faults, dies_at, .. } = self;
+        let old = old.is_some();
+        format!("seed {seed}: {} bytes, old {old}, {options:?}, {faults:?}, dies at {dies_at:?}", content.len())
+    }
+}
+
+fn for_each_seed(usual: u64, test: &str, check: impl Fn(u64) + std::panic::RefUnwindSafe) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("DATAPUMP_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("DATAPUMP_SEEDS").unwrap_or(usual),
+    };
+    for seed in seeds {
+        if let Err(panic) = std::panic::catch_unwind(|| check(seed)) {
+            eprintln!("replay: DATAPUMP_SEED={seed} cargo test -p datapump --test simulation {test}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+#[test]
+fn a_copy_is_whole_or_the_target_is_untouched() {
+    for_each_seed(3_000, "a_copy_is_whole", |seed| {
+        let case = Case::random(seed);
+        let (disk, words) = (case.disk(), case.words());
+        let (report, problems, peaks) = case.run(&disk, case.faults);
+        match report.exit_status {
+            0 => {
+                assert!(problems.is_empty(), "{words}: {problems:?}");
+                assert!(disk.content(b"target").as_ref() == Some(&case.content), "{words}: content");
+                assert_eq!(report.bytes, case.content.len() as u64, "{words}");
+            }
+            1 => {
+                // S5: offset and cause, an old target untouched, nothing left behind.
+                assert_eq!(problems.len(), 1, "{words}: {problems:?}");
+                assert_eq!((problems[0].class, problems[0].offset.is_some()), (Class::Io, true), "{problems:?}");
+                assert!(disk.content(b"target") == case.old, "{words}: the old target");
+            }
+            status => panic!("{words}: status {status}, {problems:?}"),
+        }
+        let strays: Vec<_> = disk.names().into_iter().filter(|name| name.starts_with(b".pump-")).collect();
+        assert!(strays.is_empty(), "{words}: {strays:?}");
+        check_bounds(&case, &report, &peaks);
+    });
+}
+
+/// S4: depths are kept, and on a virtual clock all time is waiting.
+fn check_bounds(case: &Case, report: &Report, peaks: &Peaks) {
+    let words = case.words();
+    assert_eq!(peaks.in_flight(), 0, "{words}");
+    assert!(peaks.reads() <= case.options.source_depth.unwrap(), "{words}: {peaks:?}");
+    assert!(peaks.writes() <= case.options.sink_depth.unwrap(), "{words}: {peaks:?}");
+    let waits = report.waits_ns;
+    let waited = waits.source + waits.sink + waits.verify;
+    // Each wait is cut to whole nanoseconds.
+    let slack = 4 * (report.requests + report.partial_returns + 8);
+    assert!(report.elapsed_ns.abs_diff(waited) <= slack, "{words}: {} ns, waits {waits:?}", report.elapsed_ns);
+}
+
+/// A process that dies leaves the old target or the whole new one; the same command then goes on.
+#[test]
+fn after_a_kill_or_a_power_loss_the_target_is_old_or_whole() {
+    for_each_seed(3_000, "after_a_kill", |seed| {
+        let case = Case::random(seed);
+        let Some(dies_at) = case.dies_at else { return };
+        let (disk, words) = (case.disk(), case.words());
+        disk.stop_at(dies_at);
+        let (report, ..) = case.run(&disk, Faults { error_at: None, ..case.faults });
+        let mut random = Random::new(!seed);
+        let after = if random.chance(2) { disk.after_kill() } else { disk.after_power_loss(&mut random) };
+        let found = after.content(b"target");
+        let whole = found.as_ref() == Some(&case.content);
+        assert!(whole || found == case.old, "{words}: half a file under the final name");
+        assert!(report.exit_status != 0 || whole, "{words}: status 0 and the copy is gone");
+        let (report, problems, _) = case.run(&after, Faults::default());
+        assert_eq!(report.exit_status, 0, "{words}: {problems:?}");
+        assert!(after.content(b"target").as_ref() == Some(&case.content), "{words}: the second run");
+        assert_eq!(after.names(), vec![b"source".to_vec(), b"target".to_vec()], "{words}");
+    });
+}
+
+/// A bit that flips on its way back from the disk is found by --verify, and the old target stays.
+#[test]
+fn verify_finds_a_flipped_bit() {
+    for_each_seed(1_000, "verify_finds", |seed| {
+        let mut case = Case::random(seed);
+        case.options.verify = true;
+        let blocks = case.content.len().div_ceil(case.options.request_bytes.unwrap() as usize) as u64;
+        if blocks == 0 {
+            return;
+        }
+        // The first 2 * blocks requests copy; the one behind them is the first that reads back.
+        let flip_at = Some(2 * blocks + 1);
+        let (disk, words) = (case.disk(), case.words());
+        let (report, problems, _) = case.run(&disk, Faults { flip_at, ..Faults::default() });
+        assert_eq!(report.exit_status, 26, "{words}: {problems:?}");
+        assert_eq!(problems[0].class, Class::Mismatch);
+        assert!(disk.content(b"target") == case.old, "{words}");
+    });
+}
+
+/// No room: the old target is whole, nothing is left behind.
+#[test]
+fn a_full_disk_leaves_the_old_target() {
+    for_each_seed(500, "a_full_disk", |seed| {
+        let case = Case::random(seed);
+        if case.content.is_empty() {
+            return;
+        }
+        let (disk, words) = (case.disk(), case.words());
+        let used = (case.content.len() + case.old.as_ref().map_or(0, Vec::len)) as u64;
+        disk.set_capacity(used + Random::new(seed).below(case.content.len() as u64));
+        let (report, problems, _) = case.run(&disk, Faults::default());
+        assert_eq!((report.exit_status, problems[0].class), (1, Class::NoSpace), "{words}: {problems:?}");
+        assert!(disk.content(b"target") == case.old, "{words}");
+        assert!(disk.names().iter().all(|name| !name.starts_with(b".pump-")), "{words}");
+    });
+}
+
+/// Which end is waited for follows the devices: the slower one, clearly.
+#[test]
+fn the_slower_device_is_waited_for() {
+    for (source_mb, sink_mb) in [(10, 100), (100, 10)] {
+        let mut case = Case::random(1);
+        case.content = vec![7; 400 * 1024];
+        case.options = Options { request_bytes: Some(4096), ..Options::default() };
+        case.source = Device { latency_ps: 0, bytes_per_s: source_mb * 1_000_000 };
+        case.sink = Device { latency_ps: 0, bytes_per_s: sink_mb * 1_000_000 };
+        let (report, ..) = case.run(&case.disk(), Faults::default());
+        let waits = report.waits_ns;
+        let (more, less) = if source_mb < sink_mb { (waits.source, waits.sink) } else { (waits.sink, waits.source) };
+        assert!(more > 5 * less, "source {source_mb} MB/s, sink {sink_mb} MB/s: {waits:?}");
+    }
+}
