@@ -16,4 +16,6 @@ mod ring;
 
 pub use block::{Block, Extent, Length, Way};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
-pub use pump::{Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Shape, Side, Step, Transfer};
+pub use pump::{
+    Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Shape, Side, Step, Transfer,
+};

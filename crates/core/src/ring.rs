@@ -60,7 +60,11 @@ mod tests {
         for round in 0..5 {
             (0..3).for_each(|slot| ring.push_back(slot));
             ring.remove(1);
-            assert_eq!((ring.pop_front(), ring.pop_front(), ring.pop_front()), (Some(0), Some(2), None), "round {round}");
+            assert_eq!(
+                (ring.pop_front(), ring.pop_front(), ring.pop_front()),
+                (Some(0), Some(2), None),
+                "round {round}"
+            );
         }
     }
 }

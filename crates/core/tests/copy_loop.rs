@@ -5,7 +5,9 @@
 
 mod model;
 
-use datapump_core::{Claimed, Event, Extent, Fault, FaultKind, Length, Pump, Settled, Shape, Side, Step, Transfer, Way};
+use datapump_core::{
+    Claimed, Event, Extent, Fault, FaultKind, Length, Pump, Settled, Shape, Side, Step, Transfer, Way,
+};
 use model::{Model, Random, for_each_seed};
 
 /// One random run's settings.
@@ -26,7 +28,8 @@ impl Case {
         let request = [1, 2, 7, 16, 64][random.below(5) as usize];
         let source_serial = random.below(4) == 0;
         let in_kernel = random.below(6) == 0;
-        let around = [0, 1, request - 1, request, request + 1, 7 * request + 13, 40 * request][random.below(7) as usize];
+        let around = [0, 1, request - 1, request, request + 1, 7 * request + 13, 40 * request]
+            [random.below(7) as usize];
         let shape = Shape {
             request_bytes: request as u32,
             source_depth: 1 + random.below(8) as u32,
@@ -155,10 +158,17 @@ fn a_stalled_write_does_not_stop_the_others() {
     for _ in 0..10_000 {
         match pump.poll() {
             Step::Claim if landed == 0 && waiting.is_empty() && stalled.is_none() => {
-                pump.handle_claim(Claimed::Extent(Extent { file: 0, at: 0, length: Length::Bytes(1000), way: Way::Slots }));
+                pump.handle_claim(Claimed::Extent(Extent {
+                    file: 0,
+                    at: 0,
+                    length: Length::Bytes(1000),
+                    way: Way::Slots,
+                }));
             }
             Step::Claim => pump.handle_claim(Claimed::Never),
-            Step::Post(request) if request.transfer == Transfer::Write && stalled.is_none() => stalled = Some(request),
+            Step::Post(request) if request.transfer == Transfer::Write && stalled.is_none() => {
+                stalled = Some(request)
+            }
             Step::Post(request) => waiting.push(request),
             Step::Wait(_) => {
                 let Some(request) = waiting.pop() else { break };
@@ -188,7 +198,12 @@ fn data_behind_the_end_are_a_fault() {
         let mut posted = Vec::new();
         while posted.len() < 2 {
             match pump.poll() {
-                Step::Claim => pump.handle_claim(Claimed::Extent(Extent { file: 3, at: 0, length: Length::UntilEnd, way: Way::Slots })),
+                Step::Claim => pump.handle_claim(Claimed::Extent(Extent {
+                    file: 3,
+                    at: 0,
+                    length: Length::UntilEnd,
+                    way: Way::Slots,
+                })),
                 Step::Post(request) => posted.push(request),
                 step => panic!("{step:?}"),
             }
@@ -196,11 +211,14 @@ fn data_behind_the_end_are_a_fault() {
         let mut failed = false;
         for (request, bytes) in [(posted[1], younger), (posted[0], older)] {
             for settled in [Settled::Moved(bytes), Settled::EndOfData] {
-                let skip = matches!(settled, Settled::Moved(0)) || (bytes == 10 && settled == Settled::EndOfData);
+                let skip =
+                    matches!(settled, Settled::Moved(0)) || (bytes == 10 && settled == Settled::EndOfData);
                 if !skip {
                     let event = pump.handle_completion(request.slot, settled);
                     failed |= matches!(event, Event::Failed(Fault { kind: FaultKind::SourceGrew, .. }));
-                    while matches!(pump.poll(), Step::Post(again) if again.transfer == Transfer::Read && again.slot == request.slot) {}
+                    while matches!(pump.poll(), Step::Post(again) if again.transfer == Transfer::Read && again.slot == request.slot)
+                    {
+                    }
                 }
             }
         }

@@ -224,7 +224,7 @@ impl Job {
         let source_serial = items.iter().any(Item::source_is_stream);
         let sink_serial = items.iter().any(Item::target_is_stream);
         Shape {
-            request_bytes: self.options.request_bytes.unwrap_or(REQUEST_BYTES),
+            request_bytes: self.options.request_bytes.unwrap_or_else(|| request_bytes(items)),
             source_depth: self.options.source_depth.unwrap_or(DEPTH),
             sink_depth: self.options.sink_depth.unwrap_or(DEPTH),
             in_order: sink_serial,
@@ -373,6 +373,17 @@ impl Job {
             () if only(Class::Usage) => Status::Usage,
             () => Status::Failed,
         }
+    }
+}
+
+/// A copy of less than one request needs no larger slots, and no memory for them.
+fn request_bytes(items: &[Item]) -> u32 {
+    const PAGE_BYTES: u64 = 4096;
+    let largest = items.iter().filter_map(Item::bytes).max().unwrap_or(0);
+    let known = items.iter().all(|item| item.bytes().is_some());
+    match largest.max(1).next_multiple_of(PAGE_BYTES) {
+        bytes if known && bytes < REQUEST_BYTES.into() => bytes as u32,
+        _ => REQUEST_BYTES,
     }
 }
 

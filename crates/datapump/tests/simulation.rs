@@ -27,7 +27,8 @@ impl Case {
     fn random(seed: u64) -> Case {
         let mut random = Random::new(seed);
         let request = 1024 * (1 + random.below(4));
-        let mut size = [0, 1, 511, 512, request - 1, request, request + 1, 7 * request + 13][random.below(8) as usize];
+        let mut size =
+            [0, 1, 511, 512, request - 1, request, request + 1, 7 * request + 13][random.below(8) as usize];
         if random.chance(3) {
             size = random.below(12 * request);
         }
@@ -98,7 +99,10 @@ impl Case {
     fn words(&self) -> String {
         let Case { seed, content, old, options, faults, dies_at, .. } = self;
         let old = old.is_some();
-        format!("seed {seed}: {} bytes, old {old}, {options:?}, {faults:?}, dies at {dies_at:?}", content.len())
+        format!(
+            "seed {seed}: {} bytes, old {old}, {options:?}, {faults:?}, dies at {dies_at:?}",
+            content.len()
+        )
     }
 }
 
@@ -131,7 +135,11 @@ fn a_copy_is_whole_or_the_target_is_untouched() {
             1 => {
                 // S5: offset and cause, an old target untouched, nothing left behind.
                 assert_eq!(problems.len(), 1, "{words}: {problems:?}");
-                assert_eq!((problems[0].class, problems[0].offset.is_some()), (Class::Io, true), "{problems:?}");
+                assert_eq!(
+                    (problems[0].class, problems[0].offset.is_some()),
+                    (Class::Io, true),
+                    "{problems:?}"
+                );
                 assert!(disk.content(b"target") == case.old, "{words}: the old target");
             }
             status => panic!("{words}: status {status}, {problems:?}"),
@@ -152,7 +160,11 @@ fn check_bounds(case: &Case, report: &Report, peaks: &Peaks) {
     let waited = waits.source + waits.sink + waits.verify;
     // Each wait is cut to whole nanoseconds.
     let slack = 4 * (report.requests + report.partial_returns + 8);
-    assert!(report.elapsed_ns.abs_diff(waited) <= slack, "{words}: {} ns, waits {waits:?}", report.elapsed_ns);
+    assert!(
+        report.elapsed_ns.abs_diff(waited) <= slack,
+        "{words}: {} ns, waits {waits:?}",
+        report.elapsed_ns
+    );
 }
 
 /// A process that dies leaves the old target or the whole new one; the same command then goes on.
@@ -226,7 +238,8 @@ fn the_slower_device_is_waited_for() {
         case.sink = Device { latency_ps: 0, bytes_per_s: sink_mb * 1_000_000 };
         let (report, ..) = case.run(&case.disk(), Faults::default());
         let waits = report.waits_ns;
-        let (more, less) = if source_mb < sink_mb { (waits.source, waits.sink) } else { (waits.sink, waits.source) };
+        let (more, less) =
+            if source_mb < sink_mb { (waits.source, waits.sink) } else { (waits.sink, waits.source) };
         assert!(more > 5 * less, "source {source_mb} MB/s, sink {sink_mb} MB/s: {waits:?}");
     }
 }

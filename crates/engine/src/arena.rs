@@ -5,10 +5,8 @@
 //!
 //! Must not know: which request a slot serves, what is in it.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::ptr::NonNull;
-
 use crate::Span;
+use crate::os::pages::Pages;
 
 /// The number of a slot in its arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,25 +19,21 @@ pub const ALIGNMENT_BYTES: usize = 4096;
 /// Equal, aligned slots in one allocation. Not `Sync`: a lane is one thread.
 #[derive(Debug)]
 pub struct Arena {
-    base: NonNull<u8>,
-    layout: Layout,
+    pages: Pages,
     slot_bytes: usize,
     in_flight: Box<[bool]>,
 }
 
 impl Arena {
     /// `slots` slots of at least `slot_bytes` bytes each, zeroed, each starting at a multiple of
-    /// [`ALIGNMENT_BYTES`]. The memory is touched by its first use, not here.
+    /// [`ALIGNMENT_BYTES`]. The memory is touched by its first use, not here. The engine that owns the arena waits for
+    /// every request in flight before it drops it.
     pub fn new(slots: u32, slot_bytes: u32) -> Arena {
         let slot_bytes = (slot_bytes.max(1) as usize).next_multiple_of(ALIGNMENT_BYTES);
-        let total_bytes =
-            slot_bytes.checked_mul(slots.max(1) as usize).expect("limits of Tuning keep the pool small");
-        let layout = Layout::from_size_align(total_bytes, ALIGNMENT_BYTES)
-            .expect("limits of Tuning keep the pool small");
-        // SAFETY: the layout's size is not zero (at least one slot of at least one page).
-        let memory = unsafe { alloc_zeroed(layout) };
-        let base = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
-        Arena { base, layout, slot_bytes, in_flight: vec![false; slots as usize].into() }
+        let total_bytes = slot_bytes.checked_mul(slots.max(1) as usize);
+        // As any allocation that fails in Rust: there is no going on without memory.
+        let pages = total_bytes.and_then(Pages::new).expect("memory for the slots");
+        Arena { pages, slot_bytes, in_flight: vec![false; slots as usize].into() }
     }
 
     /// Number of slots.
@@ -100,15 +94,7 @@ impl Arena {
 
     fn start(&self, slot: Slot) -> *mut u8 {
         // SAFETY: callers checked the slot's number against `in_flight`, which has one entry a slot.
-        unsafe { self.base.as_ptr().add(slot.0 as usize * self.slot_bytes) }
-    }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout. The engine that owns the arena waits for every request in
-        // flight before it drops (`Engine::drop`), so nobody refers to the memory.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) }
+        unsafe { self.pages.base().as_ptr().add(slot.0 as usize * self.slot_bytes) }
     }
 }
 

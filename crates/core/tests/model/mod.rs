@@ -104,7 +104,11 @@ impl Model {
         let at = request.block.at;
         if self.shape.in_order {
             assert_eq!(self.reading_order.first(), Some(&at), "S2: handed on out of order");
-            assert!(self.last_handed_on.is_none_or(|last| last < at), "S2: {at} after {:?}", self.last_handed_on);
+            assert!(
+                self.last_handed_on.is_none_or(|last| last < at),
+                "S2: {at} after {:?}",
+                self.last_handed_on
+            );
         }
         self.reading_order.retain(|&other| other != at);
         self.last_handed_on = Some(at);
@@ -114,7 +118,8 @@ impl Model {
 
     /// S4: at every event.
     fn check_depths(&self) {
-        let (reads, writes, copies) = (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));
+        let (reads, writes, copies) =
+            (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));
         let held = reads + copies + self.full.len();
         assert!(held <= self.shape.source_depth as usize, "source depth exceeded");
         assert!(writes + copies <= self.shape.sink_depth as usize, "sink depth exceeded");
@@ -124,10 +129,13 @@ impl Model {
 
     /// The rule of the design: full blocks held back by the sink's depth, or only the sink at work: the sink.
     pub fn waits_for(&self) -> Side {
-        let (reads, writes, copies) = (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));
+        let (reads, writes, copies) =
+            (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));
         let limit = if self.shape.sink_serial { 1 } else { self.shape.sink_depth as usize };
         let ready = match self.shape.in_order {
-            true => self.reading_order.first().is_some_and(|first| self.full.iter().any(|(_, at)| at == first)),
+            true => {
+                self.reading_order.first().is_some_and(|first| self.full.iter().any(|(_, at)| at == first))
+            }
             false => !self.full.is_empty(),
         };
         let sink_full = writes + copies >= limit;
@@ -146,7 +154,11 @@ impl Model {
         }
         let at = request.block.at + u64::from(request.done);
         let asked = u64::from(request.block.len - request.done);
-        let there = if request.transfer == Transfer::Write { asked } else { asked.min(self.file_bytes.saturating_sub(at)) };
+        let there = if request.transfer == Transfer::Write {
+            asked
+        } else {
+            asked.min(self.file_bytes.saturating_sub(at))
+        };
         let bytes = match there {
             0 => return (request, Settled::EndOfData),
             there if partial_one_in > 0 && random.below(partial_one_in) == 0 => 1 + random.below(there),
@@ -168,7 +180,10 @@ impl Model {
             Transfer::Write => {
                 for offset in 0..bytes {
                     let byte = content[(u64::from(request.done) + offset) as usize];
-                    assert!(self.sink[(at + offset) as usize].replace(byte).is_none(), "written twice: {request:?}");
+                    assert!(
+                        self.sink[(at + offset) as usize].replace(byte).is_none(),
+                        "written twice: {request:?}"
+                    );
                 }
             }
             Transfer::Copy => (at..at + bytes).for_each(|offset| self.sink[offset as usize] = Some(offset)),
@@ -185,7 +200,8 @@ impl Model {
             Event::Ended { at, .. } => assert_eq!(at, self.file_bytes, "the end is where it is"),
             Event::Landed { .. } | Event::Nothing | Event::Failed(_) => {}
         }
-        let dropped = !matches!(event, Event::Filled { .. }) && !matches!(settled, Settled::Moved(_) | Settled::Retry);
+        let dropped =
+            !matches!(event, Event::Filled { .. }) && !matches!(settled, Settled::Moved(_) | Settled::Retry);
         if request.transfer == Transfer::Read && dropped {
             self.reading_order.retain(|&at| at != request.block.at);
         }

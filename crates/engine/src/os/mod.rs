@@ -16,6 +16,8 @@ mod macos;
 #[cfg(all(unix, not(target_os = "linux")))]
 pub use macos::{ECANCELED, ENOSYS, copy_file_range, read_at, read_stream, write_at, write_stream};
 
+pub(crate) mod pages;
+
 #[cfg(unix)]
 mod unix;
 

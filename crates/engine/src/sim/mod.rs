@@ -154,7 +154,17 @@ impl Sim {
     /// A simulation on `clock`, with these devices and faults; `seed` decides everything random.
     pub fn new(clock: SimClock, source: Device, sink: Device, faults: Faults, seed: u64) -> Sim {
         let random = Random::new(seed);
-        Sim { clock, source, sink, faults, random, free_ps: [0; 2], posted: 0, pending: BinaryHeap::new(), peaks: Peaks::default() }
+        Sim {
+            clock,
+            source,
+            sink,
+            faults,
+            random,
+            free_ps: [0; 2],
+            posted: 0,
+            pending: BinaryHeap::new(),
+            peaks: Peaks::default(),
+        }
     }
 
     /// Keeps count of requests in flight in `peaks`.

@@ -1,0 +1,140 @@
+//! The loop in simulated time against the reference tables: SCIENCE S6 and S7; and on paced ends: S8.
+
+use datapump::simulation::model::{self, Bottleneck};
+use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation};
+use datapump::{Fill, Job, Options, Place, Report, World};
+
+/// A table with a header, as maps from column to value.
+fn table(name: &str) -> Vec<Row> {
+    let path = format!("{}/../lab/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut lines = text.lines();
+    let header: Vec<String> = lines.next().unwrap().split(',').map(String::from).collect();
+    lines
+        .map(|line| Row { header: header.clone(), cells: line.split(',').map(String::from).collect() })
+        .collect()
+}
+
+struct Row {
+    header: Vec<String>,
+    cells: Vec<String>,
+}
+
+impl Row {
+    fn text(&self, column: &str) -> &str {
+        let index = self
+            .header
+            .iter()
+            .position(|name| name == column)
+            .unwrap_or_else(|| panic!("no column {column}"));
+        &self.cells[index]
+    }
+
+    fn number(&self, column: &str) -> f64 {
+        self.text(column).parse().unwrap_or_else(|_| panic!("{column}: {}", self.text(column)))
+    }
+
+    fn device(&self, end: &str) -> model::Device {
+        model::Device {
+            latency_s: self.number(&format!("{end}_latency_us")) * 1e-6,
+            bytes_per_s: self.number(&format!("{end}_bandwidth_mb_per_s")) * 1e6,
+            depth: self.number(&format!("{end}_depth")) as u32,
+        }
+    }
+}
+
+fn simulated(device: model::Device) -> Device {
+    Device {
+        latency_ps: (device.latency_s * 1e12).round() as u64,
+        bytes_per_s: device.bytes_per_s.round() as u64,
+    }
+}
+
+/// Moves `bytes` from nowhere to nowhere through two devices.
+fn run(
+    clock: SimClock,
+    source: model::Device,
+    sink: model::Device,
+    bytes: u64,
+    request_bytes: u32,
+) -> Report {
+    let world = World::simulated(Simulation {
+        disk: SimDisk::new(),
+        clock,
+        source: simulated(source),
+        sink: simulated(sink),
+        faults: Faults::default(),
+        seed: 1,
+        peaks: Peaks::default(),
+    });
+    let options = Options {
+        request_bytes: Some(request_bytes),
+        source_depth: Some(source.depth),
+        sink_depth: Some(sink.depth),
+        ..Options::default()
+    };
+    let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
+    Job::copy(vec![null(Some(bytes))], null(None)).options(options).world(world).run(&|_| {})
+}
+
+fn bottleneck_name(bottleneck: Bottleneck) -> &'static str {
+    match bottleneck {
+        Bottleneck::SourceBandwidth => "source_bandwidth",
+        Bottleneck::SourceLatency => "source_latency",
+        Bottleneck::SinkBandwidth => "sink_bandwidth",
+        Bottleneck::SinkLatency => "sink_latency",
+    }
+}
+
+fn relative(one: f64, other: f64) -> f64 {
+    (one / other - 1.0).abs()
+}
+
+#[test]
+fn s6_the_loop_takes_the_time_of_the_reference_table() {
+    let rows = table("ref_pipeline.csv");
+    assert_eq!(rows.len(), 225);
+    for (index, row) in rows.iter().enumerate() {
+        let (source, sink) = (row.device("source"), row.device("sink"));
+        let (bytes, request) =
+            (row.number("file_size_bytes") as u64, row.number("request_size_bytes") as u64);
+        let expected_s = row.number("elapsed_exact_s");
+        let clock = SimClock::virtual_time();
+        let report = run(clock.clone(), source, sink, bytes, request as u32);
+        let elapsed_s = clock.now_ps() as f64 / 1e12;
+        assert!(relative(elapsed_s, expected_s) < 1e-6, "row {index}: {elapsed_s} s, table {expected_s} s");
+        assert_eq!(report.requests as f64, row.number("requests"), "row {index}");
+        let closed_s = model::elapsed_s(source, sink, bytes, request);
+        assert!(relative(closed_s, expected_s) < 1e-6, "row {index}: closed form {closed_s} s");
+        let (cycle_s, bottleneck) = model::cycle_time_s(source, sink, request);
+        assert!(relative(cycle_s * 1e6, row.number("cycle_time_us")) < 1e-6, "row {index}");
+        assert_eq!(bottleneck_name(bottleneck), row.text("bottleneck"), "row {index}");
+    }
+}
+
+#[test]
+fn s7_the_depth_needed_is_that_of_the_reference_table() {
+    for (index, row) in table("ref_depth.csv").iter().enumerate() {
+        let (rate, latency_s) = (row.number("bandwidth_mb_per_s") * 1e6, row.number("latency_us") * 1e-6);
+        let request = row.number("request_size_bytes") as u64;
+        let needed = row.number("depth_needed") as u32;
+        assert_eq!(model::depth_needed(rate, latency_s, request), needed, "row {index}");
+        let throughput = |depth: u32| {
+            let source = model::Device { latency_s, bytes_per_s: rate, depth };
+            let sink = model::Device { latency_s: 0.0, bytes_per_s: 1e15, depth: 1 };
+            let report = run(SimClock::virtual_time(), source, sink, 400 * request, request as u32);
+            400.0 * request as f64 / (report.elapsed_ns as f64 / 1e9 - latency_s)
+        };
+        if needed > 64 {
+            continue; // a pool of thousands of slots shows nothing new
+        }
+        assert!(throughput(needed) > 0.98 * rate, "row {index}: depth {needed} is enough");
+        if needed > 1 {
+            assert!(
+                throughput(needed - 1) < 0.9999 * rate,
+                "row {index}: depth {} is too little",
+                needed - 1
+            );
+        }
+    }
+}
