@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use datapump_core::{
     Block, Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Side, Step, Transfer, Way,
 };
-use datapump_engine::{Engine, Errno, Kind, Op, Slot};
+use datapump_engine::{Completion, Engine, Errno, Kind, Op, Slot};
 
 use crate::end::{Sink, Source};
 use crate::plan::Claim;
@@ -44,7 +44,7 @@ pub(crate) struct Lane<'run> {
     flights: Vec<Request>,
     /// Null ends take the engine's queue too: the engine is what is studied.
     queue_nulls: bool,
-    /// Requests are performed where they are posted: the time inside is a wait.
+    /// Posting may block: the time inside is a wait.
     blocking: bool,
     pub(crate) waits: Waits,
     index: usize,
@@ -68,7 +68,7 @@ impl<'run> Lane<'run> {
         let empty = Request { transfer: Transfer::Read, slot: 0, done: 0, block };
         Lane {
             shared,
-            blocking: engine.kind() == Kind::Inline,
+            blocking: matches!(engine.kind(), Kind::Inline | Kind::Sim),
             queue_nulls: shared.queue_nulls,
             pump,
             engine,
@@ -89,7 +89,7 @@ impl<'run> Lane<'run> {
     pub(crate) fn run(mut self) -> Result<LaneResult, Problem> {
         loop {
             match self.pump.poll() {
-                Step::Post(request) => self.post(request)?,
+                Step::Post(request) => self.post(request),
                 Step::Claim => self.claim(),
                 Step::Wait(side) => self.reap(side)?,
                 Step::Starved => self.starve(),
@@ -143,7 +143,7 @@ impl<'run> Lane<'run> {
     }
 
     #[inline]
-    fn post(&mut self, request: Request) -> Result<(), Problem> {
+    fn post(&mut self, request: Request) {
         let Request { transfer, slot, block, done } = request;
         if transfer != Transfer::Write {
             self.own(slot, block.file);
@@ -152,18 +152,12 @@ impl<'run> Lane<'run> {
         if self.does_nothing(transfer, slot) {
             return self.complete(Ok(block.len - done), request);
         }
-        match self.op(request) {
-            op if self.blocking => {
-                let result = self.post_timed(slot, op, transfer);
-                self.complete(result, request)
-            }
-            op => {
-                self.flights[slot as usize] = request;
-                match self.engine.post(slot, op) {
-                    Some(completion) => self.complete(completion.result, request),
-                    None => Ok(()),
-                }
-            }
+        let op = self.op(request);
+        self.flights[slot as usize] = request;
+        let at_once =
+            if self.blocking { self.post_timed(slot, op, transfer) } else { self.engine.post(slot, op) };
+        if let Some(completion) = at_once {
+            self.complete(completion.result, request);
         }
     }
 
@@ -211,21 +205,22 @@ impl<'run> Lane<'run> {
         slot + self.tasks.len() as u32
     }
 
-    /// A request that blocks: the time inside is charged to its end.
-    fn post_timed(&mut self, slot: u32, op: Op, transfer: Transfer) -> Result<u32, Errno> {
+    /// A request that may block: the time inside is charged to its end.
+    fn post_timed(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
         let start_ns = self.now_ns();
-        let result = self.engine.post_inline(slot, op).result;
+        let completion = self.engine.post(slot, op);
         let side = if transfer == Transfer::Read { Side::Source } else { Side::Sink };
         self.charge(side, self.now_ns() - start_ns);
         self.heed_stop();
-        result
+        completion
     }
 
     /// Takes a completion that is there, or waits for one.
     fn reap(&mut self, side: Side) -> Result<(), Problem> {
         if let Some(completion) = self.engine.take() {
             let request = self.flights[completion.token as usize];
-            return self.complete(completion.result, request);
+            self.complete(completion.result, request);
+            return Ok(());
         }
         let start_ns = self.now_ns();
         let waited = self.engine.wait(PATIENCE);
@@ -247,7 +242,7 @@ impl<'run> Lane<'run> {
     }
 
     #[inline]
-    fn complete(&mut self, result: Result<u32, Errno>, request: Request) -> Result<(), Problem> {
+    fn complete(&mut self, result: Result<u32, Errno>, request: Request) {
         let Request { transfer, slot, block, done } = request;
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
         let settled = match transfer {
@@ -267,7 +262,6 @@ impl<'run> Lane<'run> {
             Event::Ended { file, at } => self.ended(slot, file, at),
             Event::Failed(fault) => self.failed(slot, fault),
         }
-        Ok(())
     }
 
     #[inline]

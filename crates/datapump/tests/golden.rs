@@ -44,10 +44,8 @@ impl Row {
 }
 
 fn simulated(device: model::Device) -> Device {
-    Device {
-        latency_ps: (device.latency_s * 1e12).round() as u64,
-        bytes_per_s: device.bytes_per_s.round() as u64,
-    }
+    let latency_ps = (device.latency_s * 1e12).round() as u64;
+    Device { latency_ps, bytes_per_s: device.bytes_per_s.round() as u64, synchronous: false }
 }
 
 /// Moves `bytes` from nowhere to nowhere through two devices.
@@ -58,19 +56,30 @@ fn run(
     bytes: u64,
     request_bytes: u32,
 ) -> Report {
+    run_devices(clock, (simulated(source), source.depth), (simulated(sink), sink.depth), bytes, request_bytes)
+}
+
+/// The same for devices and depths.
+fn run_devices(
+    clock: SimClock,
+    source: (Device, u32),
+    sink: (Device, u32),
+    bytes: u64,
+    request_bytes: u32,
+) -> Report {
     let world = World::simulated(Simulation {
         disk: SimDisk::new(),
         clock,
-        source: simulated(source),
-        sink: simulated(sink),
+        source: source.0,
+        sink: sink.0,
         faults: Faults::default(),
         seed: 1,
         peaks: Peaks::default(),
     });
     let options = Options {
         request_bytes: Some(request_bytes),
-        source_depth: Some(source.depth),
-        sink_depth: Some(sink.depth),
+        source_depth: Some(source.1),
+        sink_depth: Some(sink.1),
         ..Options::default()
     };
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
@@ -137,4 +146,36 @@ fn s7_the_depth_needed_is_that_of_the_reference_table() {
             );
         }
     }
+}
+
+/// A sink that blocks whoever posts to it, as a write that extends a file may: the times of the ends add up, and the
+/// time inside posting is the sink's. Posted by a helper (a queue), the slower end alone counts, and the thread that
+/// posts is not blocked at all.
+#[test]
+fn s17_a_queue_overlaps_what_a_synchronous_sink_would_add_up() {
+    let device = |synchronous| Device { latency_ps: 0, bytes_per_s: 100_000_000, synchronous };
+    let (bytes, request) = (200 * 65_536, 65_536);
+    let one_end_ns = bytes * 10; // 100 MB/s
+    let append = run_devices(SimClock::virtual_time(), (device(false), 1), (device(true), 1), bytes, request);
+    let queued =
+        run_devices(SimClock::virtual_time(), (device(false), 1), (device(false), 1), bytes, request);
+    // With one slot at the source it cannot read while the loop is blocked in posting.
+    assert!(relative(append.elapsed_ns as f64, 2.0 * one_end_ns as f64) < 0.05, "{append:?}");
+    assert!(append.waits_ns.sink as f64 > 0.95 * one_end_ns as f64, "{append:?}");
+    assert!(relative(queued.elapsed_ns as f64, one_end_ns as f64) < 0.05, "{queued:?}");
+}
+
+/// Depth gains nothing at a sink whose writes follow one another, and what M6 says at one whose latencies overlap.
+#[test]
+fn s18_depth_gains_only_where_writes_overlap() {
+    let source = (Device { latency_ps: 0, bytes_per_s: 1_000_000_000, synchronous: false }, 4);
+    let (bytes, request) = (400 * 65_536, 65_536);
+    let elapsed = |latency_ps, depth| {
+        let sink = Device { latency_ps, bytes_per_s: 200_000_000, synchronous: false };
+        run_devices(SimClock::virtual_time(), source, (sink, depth), bytes, request).elapsed_ns as f64
+    };
+    assert!(relative(elapsed(0, 1), elapsed(0, 4)) < 0.01, "serial writes");
+    let latency_ps = 2_000_000_000; // 2 ms, six times the transfer
+    let gain = elapsed(latency_ps, 1) / elapsed(latency_ps, 4);
+    assert!((3.9..4.1).contains(&gain), "M6: the latency is divided by the depth, not by {gain}");
 }

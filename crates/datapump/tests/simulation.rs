@@ -51,6 +51,7 @@ impl Case {
         let device = |random: &mut Random| Device {
             latency_ps: random.below(3) * 1_000_000 * random.below(100),
             bytes_per_s: random.below(4) * 100_000_000,
+            synchronous: random.chance(8),
         };
         Case {
             seed,
@@ -234,8 +235,8 @@ fn the_slower_device_is_waited_for() {
         let mut case = Case::random(1);
         case.content = vec![7; 400 * 1024];
         case.options = Options { request_bytes: Some(4096), ..Options::default() };
-        case.source = Device { latency_ps: 0, bytes_per_s: source_mb * 1_000_000 };
-        case.sink = Device { latency_ps: 0, bytes_per_s: sink_mb * 1_000_000 };
+        case.source = Device { latency_ps: 0, bytes_per_s: source_mb * 1_000_000, synchronous: false };
+        case.sink = Device { latency_ps: 0, bytes_per_s: sink_mb * 1_000_000, synchronous: false };
         let (report, ..) = case.run(&case.disk(), Faults::default());
         let waits = report.waits_ns;
         let (more, less) =

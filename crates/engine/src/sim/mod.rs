@@ -37,6 +37,8 @@ pub struct Device {
     pub latency_ps: u64,
     /// Bandwidth of the channel in bytes per second; 0 means that transfers take no time.
     pub bytes_per_s: u64,
+    /// Posting returns only when the request is done, as for a write that makes a file longer on some systems.
+    pub synchronous: bool,
 }
 
 impl Device {
@@ -176,7 +178,11 @@ impl Sim {
     pub(crate) fn push(&mut self, token: u32, op: &Op, memory: Option<*mut u8>) {
         self.posted += 1;
         self.peaks.posted(op);
-        let done_ps = self.occupy(op) + self.random.below(self.faults.reorder_ps.saturating_add(1));
+        let channel_ps = self.occupy(op);
+        if sides(op).any(|channel| [self.source, self.sink][channel].synchronous) {
+            self.clock.advance_to(channel_ps);
+        }
+        let done_ps = channel_ps + self.random.below(self.faults.reorder_ps.saturating_add(1));
         let pending = Pending { done_ps, number: self.posted, token, op: op.clone(), memory: Memory(memory) };
         self.pending.push(Reverse(pending));
     }
