@@ -22,11 +22,11 @@ use super::{HOW, WHAT};
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
     /// Files to copy, `-` for standard input, null:SIZE for noise
-    #[arg(required = true, value_name = "SRC", help_heading = WHAT)]
+    #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 
     /// Where to: a name, an existing folder, `-` for standard output, null: for nowhere
-    #[arg(required = true, value_name = "DST", help_heading = WHAT)]
+    #[arg(required = true, value_name = "DST", help_heading = WHAT, display_order = 0)]
     pub target: OsString,
 
     /// Print what would be copied to where, and how; copy nothing

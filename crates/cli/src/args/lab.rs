@@ -28,19 +28,19 @@ pub enum LabCommand {
     /// Print a built-in study, to edit and run
     Show {
         /// Its name
-        #[arg(value_name = "NAME", help_heading = WHAT)]
+        #[arg(value_name = "NAME", help_heading = WHAT, display_order = 0)]
         name: String,
     },
     Run(LabRunArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
-        #[arg(value_name = "ROWS", required = true, help_heading = WHAT)]
+        #[arg(value_name = "ROWS", required = true, help_heading = WHAT, display_order = 0)]
         rows: Vec<PathBuf>,
 
         /// Print the figures as JSON
         ///
-        /// On standard output. Default: off.
+        /// On standard output, an event `summary` and a report. Default: off.
         ///
         /// Example: pump lab view --json cpu.jsonl
         #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
@@ -55,7 +55,7 @@ pub enum LabCommand {
 #[derive(Debug, Args)]
 pub struct LabRunArguments {
     /// Name of a built-in study, or a file
-    #[arg(value_name = "NAME-or-FILE", help_heading = WHAT)]
+    #[arg(value_name = "NAME-or-FILE", help_heading = WHAT, display_order = 0)]
     pub study: String,
 
     /// Replace the levels of a factor
@@ -111,7 +111,7 @@ pub struct LabRunArguments {
 
     /// Print the figures at the end as JSON
     ///
-    /// On standard output. Default: off.
+    /// On standard output, an event `summary` and a report. Default: off.
     ///
     /// Example: pump lab run cpu --json
     #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]

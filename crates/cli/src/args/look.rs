@@ -18,11 +18,11 @@ use super::{OUTPUT, WHAT};
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// One place
-    #[arg(value_name = "A", help_heading = WHAT)]
+    #[arg(value_name = "A", help_heading = WHAT, display_order = 0)]
     pub one: OsString,
 
     /// The other place
-    #[arg(value_name = "B", help_heading = WHAT)]
+    #[arg(value_name = "B", help_heading = WHAT, display_order = 0)]
     pub other: OsString,
 
     /// Compare bytes alone, not mode and times
@@ -48,7 +48,7 @@ pub struct VerifyArguments {
 #[derive(Debug, Args)]
 pub struct HashArguments {
     /// Files to hash; `-` or nothing for standard input
-    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true, help_heading = WHAT)]
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true, help_heading = WHAT, display_order = 0)]
     pub files: Vec<OsString>,
 
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub struct HashArguments {
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     /// The folder to look at [default: the current one]
-    #[arg(value_name = "PATH", help_heading = WHAT)]
+    #[arg(value_name = "PATH", help_heading = WHAT, display_order = 0)]
     pub path: Option<PathBuf>,
 
     /// Print findings as JSON, one object a line, the last one a report
@@ -85,7 +85,7 @@ pub struct DoctorArguments {
 #[derive(Debug, Args)]
 pub struct DemoArguments {
     /// The file to copy [default: a sample of its own]
-    #[arg(value_name = "PATH", help_heading = WHAT)]
+    #[arg(value_name = "PATH", help_heading = WHAT, display_order = 0)]
     pub path: Option<PathBuf>,
 
     #[command(flatten)]
@@ -98,7 +98,7 @@ pub struct DemoArguments {
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
     /// The shell
-    #[arg(value_name = "SHELL", help_heading = WHAT)]
+    #[arg(value_name = "SHELL", help_heading = WHAT, display_order = 0)]
     pub shell: Shell,
 }
 
@@ -108,6 +108,6 @@ pub struct CompletionsArguments {
 #[derive(Debug, Args)]
 pub struct ManArguments {
     /// The command, such as copy or lab run [default: pump itself]
-    #[arg(value_name = "COMMAND", help_heading = WHAT)]
+    #[arg(value_name = "COMMAND", help_heading = WHAT, display_order = 0)]
     pub path: Vec<String>,
 }

@@ -17,7 +17,7 @@ pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
 pub use read::read;
-pub use tuning::{OutputArguments, TuningArguments, When};
+pub use tuning::{OutputArguments, When};
 
 /// Heading of flags that say what is moved and where it ends.
 const WHAT: &str = "What";
@@ -92,7 +92,7 @@ pub fn command() -> clap::Command {
     with_hidden_values(Arguments::command())
 }
 
-/// Help and man page must not change with the environment they were made in.
+/// Help must not change with the environment it is read in.
 fn with_hidden_values(command: clap::Command) -> clap::Command {
     command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(with_hidden_values)
 }

@@ -1,0 +1,112 @@
+//! The list of flags is complete: help, heading, example and environment variable; and it has what the contract says.
+
+use clap::{Arg, Command};
+
+use super::command;
+
+/// Flags that give up a safety must be typed each time.
+const WITHOUT_VARIABLE: [&str; 4] = ["delete", "max-delete", "inplace", "insecure"];
+
+/// Every command with its arguments, clap's own left out.
+fn each_argument(check: &mut dyn FnMut(&str, &Arg)) {
+    fn walk(command: &Command, check: &mut dyn FnMut(&str, &Arg)) {
+        let ours = |argument: &&Arg| !["help", "version"].contains(&argument.get_id().as_str());
+        command.get_arguments().filter(ours).for_each(|argument| check(command.get_name(), argument));
+        command.get_subcommands().for_each(|below| walk(below, check));
+    }
+    walk(&command(), check);
+}
+
+fn text(argument: &Arg) -> String {
+    argument.get_long_help().or(argument.get_help()).map(|help| help.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn clap_finds_no_contradiction() {
+    command().debug_assert();
+}
+
+#[test]
+fn every_argument_has_help_and_a_heading() {
+    each_argument(&mut |command, argument| {
+        let name = argument.get_id();
+        assert!(!text(argument).is_empty(), "pump {command}: {name} has no help");
+        let heading = argument.get_help_heading().unwrap_or_default();
+        assert!(
+            ["What", "How", "Output", "Tuning"].contains(&heading),
+            "pump {command}: {name} has heading {heading:?}"
+        );
+    });
+}
+
+#[test]
+fn every_flag_has_an_example_and_a_default() {
+    each_argument(&mut |command, argument| {
+        if let Some(flag) = argument.get_long() {
+            let text = text(argument);
+            assert!(text.contains("Example: pump "), "pump {command} --{flag}: no example");
+            assert!(text.contains(&format!("--{flag}")) || short_is_in(argument, &text), "--{flag}: {text}");
+            assert!(text.contains("Default: "), "pump {command} --{flag}: no default");
+        }
+    });
+}
+
+fn short_is_in(argument: &Arg, text: &str) -> bool {
+    argument.get_short().is_some_and(|short| text.contains(&format!(" -{short} ")))
+}
+
+#[test]
+fn every_flag_has_its_environment_variable() {
+    each_argument(&mut |command, argument| {
+        let Some(flag) = argument.get_long() else { return };
+        let variable = argument.get_env().map(|name| name.to_string_lossy().into_owned());
+        let expected = format!("PUMP_{}", flag.to_uppercase().replace('-', "_"));
+        let expected = (!WITHOUT_VARIABLE.contains(&flag)).then_some(expected);
+        assert_eq!(variable, expected, "pump {command} --{flag}");
+    });
+}
+
+#[test]
+fn the_commands_and_flags_of_the_contract_exist() {
+    for (path, flags) in [
+        (
+            "copy",
+            "-n --dry-run -v --verbose -q --quiet --progress --json --request-size --depth --source-depth \
+             --sink-depth --lanes --engine --direct --reflink --sync --verify --bwlimit --inplace -T \
+             --no-target-directory --devices --sparse",
+        ),
+        ("verify", "--content-only --json"),
+        ("hash", "--json"),
+        ("doctor", "--json"),
+        ("demo", ""),
+        ("lab list", ""),
+        ("lab show", ""),
+        ("lab run", "--set --repeats --quick --seed --out --folder --json"),
+        ("lab view", "--json"),
+        ("completions", ""),
+        ("man", ""),
+    ] {
+        let root = command();
+        let found = path.split(' ').fold(&root, |command, name| {
+            command.find_subcommand(name).unwrap_or_else(|| panic!("no command {path}"))
+        });
+        for flag in flags.split_whitespace() {
+            let same = |argument: &&Arg| {
+                argument.get_long().is_some_and(|long| format!("--{long}") == flag)
+                    || argument.get_short().is_some_and(|short| format!("-{short}") == flag)
+            };
+            assert!(found.get_arguments().any(|argument| same(&argument)), "pump {path} has no {flag}");
+        }
+    }
+}
+
+#[test]
+fn no_flag_of_other_tools_is_both_ours_and_a_habit() {
+    each_argument(&mut |_, argument| {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        for flag in [long, short].into_iter().flatten() {
+            assert_eq!(super::hints::hint(&flag), None, "{flag}");
+        }
+    });
+}

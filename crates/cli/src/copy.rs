@@ -1,0 +1,72 @@
+//! `pump copy`.
+//!
+//! Must not know: how a copy is made.
+
+use datapump::{Job, Place};
+
+use crate::args::CopyArguments;
+use crate::json;
+use crate::output::Output;
+use crate::progress::shown;
+use crate::run::{Runner, places};
+
+/// Copies, or says what would be copied. Gives the exit status.
+pub fn copy(arguments: &CopyArguments) -> i32 {
+    let output = Output::new(&arguments.output);
+    let status = match read_places(arguments) {
+        Ok((sources, target)) => perform(arguments, sources, target, &output),
+        Err(message) => output.usage(message),
+    };
+    output.status(status)
+}
+
+fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String> {
+    let sources = places(&arguments.sources).map_err(|error| error.to_string())?;
+    let target = Place::parse(&arguments.target).map_err(|error| error.to_string())?;
+    if arguments.output.json && target == Place::Stream && !arguments.dry_run {
+        return Err("--json and the target '-' both want standard output; \
+                    leave --json out or name a file"
+            .into());
+    }
+    if arguments.no_target_directory && sources.len() > 1 {
+        return Err("-T makes the target one name, and there are several sources; leave -T out".into());
+    }
+    let streams = sources.iter().filter(|source| **source == Place::Stream).count();
+    if streams > 1 {
+        return Err("standard input can be read once only; name '-' once".into());
+    }
+    Ok((sources, target))
+}
+
+fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output: &Output) -> i32 {
+    if output.json {
+        output.result(&json::start("copy", &sources, Some(&target)));
+    }
+    let job = Job::copy(sources, target).options(arguments.options());
+    if arguments.dry_run {
+        return plan(&job, output);
+    }
+    let report = Runner::new(output, shown(&arguments.output)).run(job);
+    output.report(&report);
+    report.exit_status
+}
+
+/// `-n`: a line for each file on standard output.
+fn plan(job: &Job, output: &Output) -> i32 {
+    let planned = match job.plan() {
+        Ok(planned) => planned,
+        Err(problem) => return output.refusal(&problem),
+    };
+    for file in &planned {
+        if output.json {
+            output.result(&json::plan(file));
+        } else {
+            let bytes = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
+            output.result(&format!("{} -> {} ({bytes}; {})", file.source, file.target, file.how));
+        }
+    }
+    if output.json {
+        output.result(&json::report(&crate::output::empty_report(0, None)));
+    }
+    0
+}

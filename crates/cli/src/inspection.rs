@@ -1,0 +1,228 @@
+//! Looks at this host: engines, limits, and what the file system of a folder can do.
+//!
+//! Gives facts; what to make of them is for whoever shows them. Changes nothing; to see whether blocks can be shared,
+//! two small files are made in the folder for a moment.
+//!
+//! Must not know: advice, how facts are shown.
+
+use std::fs::{File, OpenOptions, read_to_string};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use datapump::{EngineChoice, Fill, Job, Options, Place, Problem};
+use rustix::fs::{AtFlags, StatxFlags};
+use rustix::process::{Resource, getrlimit};
+
+/// The facts.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// Engines in the order in which they are tried.
+    pub engines: Vec<EngineState>,
+    /// Bytes that may be locked into memory; `None` is no limit.
+    pub locked_memory_bytes: Option<u64>,
+    /// Files that may be open; `None` is no limit.
+    pub open_files: Option<u64>,
+    /// How the CPU's speed is governed; `None` where that is not visible.
+    pub governor: Option<String>,
+    /// The folder, or why it cannot be looked at.
+    pub folder: Result<FolderState, Problem>,
+}
+
+/// An engine, and why it cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineState {
+    /// As `--engine` names it.
+    pub name: &'static str,
+    /// Why not; `None` when it works.
+    pub refused: Option<String>,
+}
+
+/// What the file system of a folder can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderState {
+    /// The folder that was looked at.
+    pub path: PathBuf,
+    /// Such as `ext4`.
+    pub file_system: String,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// The mount gives deleted blocks back at once.
+    pub discards_online: bool,
+    /// Bytes that this user may still write.
+    pub free_bytes: u64,
+    /// Bytes in all.
+    pub total_bytes: u64,
+    /// Why no file can be made here; `None` when one can. Then the next two are not known.
+    pub unwritable: Option<String>,
+    /// Alignment in bytes of memory and of offsets for direct I/O; `None` where it is impossible or not told.
+    pub direct_alignment_bytes: Option<(u32, u32)>,
+    /// Why blocks cannot be shared; `None` when they can.
+    pub reflink_refused: Option<String>,
+}
+
+/// Looks at this host and at a folder (of a file: the folder it is in).
+pub fn inspect(path: &Path) -> Inspection {
+    let governor = read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
+    Inspection {
+        engines: engines(),
+        locked_memory_bytes: getrlimit(Resource::Memlock).current,
+        open_files: getrlimit(Resource::Nofile).current,
+        governor: governor.map(|words| words.trim().to_owned()),
+        folder: inspect_folder(path),
+    }
+}
+
+fn engines() -> Vec<EngineState> {
+    let choices = [
+        ("uring", EngineChoice::Uring),
+        ("threads", EngineChoice::Threads),
+        ("inline", EngineChoice::Inline),
+    ];
+    choices.map(|(name, choice)| EngineState { name, refused: try_engine(name, choice) }).into()
+}
+
+/// Why a job that asks for the engine does not get it.
+fn try_engine(name: &str, engine: EngineChoice) -> Option<String> {
+    let source = Place::Null { bytes: Some(1 << 10), fill: Fill::Zero };
+    let job = Job::copy(vec![source], Place::Null { bytes: None, fill: Fill::Zero });
+    let report = job.options(Options { engine, ..Options::default() }).run(&|_event| {});
+    (report.engine.got != name).then_some(report.engine.why)
+}
+
+fn inspect_folder(path: &Path) -> Result<FolderState, Problem> {
+    let failed = |operation, error: std::io::Error| {
+        Problem::system(operation, path, error.raw_os_error().unwrap_or_default())
+    };
+    let whole = path.canonicalize().map_err(|error| failed("open", error))?;
+    let folder = match whole.parent() {
+        Some(parent) if !whole.is_dir() => parent.to_path_buf(),
+        _ => whole,
+    };
+    let room = rustix::fs::statvfs(&folder).map_err(|error| failed("look at", error.into()))?;
+    let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let mount = mount_of(&mounts, &folder).unwrap_or_default();
+    let files = two_files(&folder);
+    let refused = files.as_ref().ok().and_then(|(one, other)| rustix::fs::ioctl_ficlone(other, one).err());
+    Ok(FolderState {
+        file_system: mount.file_system,
+        mount_point: mount.point,
+        discards_online: mount.discards,
+        free_bytes: room.f_bavail * room.f_frsize,
+        total_bytes: room.f_blocks * room.f_frsize,
+        direct_alignment_bytes: files.as_ref().ok().and_then(|(one, _)| direct_alignment(one)),
+        unwritable: files.err().map(|error| error.to_string()),
+        reflink_refused: refused.map(|errno| io::Error::from(errno).to_string()),
+        path: folder,
+    })
+}
+
+/// Two files that are gone when they are closed, the first with a block in it.
+fn two_files(folder: &Path) -> io::Result<(File, File)> {
+    let mut one = nameless(folder)?;
+    one.write_all(&[1; 4096])?;
+    Ok((one, nameless(folder)?))
+}
+
+/// `STATX_DIOALIGN`, statx(2), Linux 6.1: of memory, then of offsets and lengths.
+fn direct_alignment(file: &File) -> Option<(u32, u32)> {
+    let told = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    let known = told.stx_mask & StatxFlags::DIOALIGN.bits() != 0 && told.stx_dio_offset_align != 0;
+    known.then_some((told.stx_dio_mem_align, told.stx_dio_offset_align))
+}
+
+/// A file without a name, which is gone when it is closed. Where the file system knows none, it loses its name at once.
+fn nameless(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    let flags = rustix::fs::OFlags::TMPFILE.bits() as i32;
+    match options.clone().custom_flags(flags).open(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::IsADirectory) => {
+            let path = folder.join(format!(".pump-doctor-{}", std::process::id()));
+            let file = options.create_new(true).open(&path)?;
+            std::fs::remove_file(&path)?;
+            Ok(file)
+        }
+        made => made,
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Mount {
+    point: PathBuf,
+    file_system: String,
+    discards: bool,
+}
+
+/// The mount that a folder lies on: the longest mount point above it, of several the last (proc_pid_mountinfo(5)).
+fn mount_of(mountinfo: &[u8], folder: &Path) -> Option<Mount> {
+    let lines = mountinfo.split(|&byte| byte == b'\n').filter_map(parse_mount);
+    lines.filter(|mount| folder.starts_with(&mount.point)).max_by_key(|mount| mount.point.as_os_str().len())
+}
+
+/// `36 35 98:0 /root /mount/point rw,noatime master:1 - ext4 /dev/sda1 rw,discard`
+fn parse_mount(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+    let dash = fields.iter().position(|field| *field == b"-")?;
+    let (options, more) = (fields.get(5)?, fields.get(dash + 3)?);
+    let discards =
+        |options: &[u8]| options.split(|&byte| byte == b',').any(|option| option.starts_with(b"discard"));
+    Some(Mount {
+        point: PathBuf::from(std::ffi::OsString::from_vec(unescaped(fields.get(4)?))),
+        file_system: String::from_utf8_lossy(fields.get(dash + 1)?).into_owned(),
+        discards: discards(options) || discards(more),
+    })
+}
+
+/// Blanks and the like stand as a backslash and three octal digits.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(field.len()), field);
+    while let Some((&first, behind)) = rest.split_first() {
+        let digits = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if first == b'\\' => {
+                out.push(byte);
+                rest = &behind[3..];
+            }
+            _ => {
+                out.push(first);
+                rest = behind;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &[u8] = b"22 1 254:0 / / rw,relatime - ext4 /dev/root rw,discard\n\
+        30 22 0:20 / /proc rw - proc proc rw\n\
+        41 22 8:1 / /mnt/two\\040words rw,noatime shared:1 - xfs /dev/sda1 rw\n\
+        42 22 8:2 / /mnt rw master:2 - btrfs /dev/sdb rw,discard=async\n";
+
+    #[test]
+    fn a_folder_lies_on_the_longest_mount_point_above_it() {
+        for (folder, point, file_system, discards) in [
+            ("/home/a", "/", "ext4", true),
+            ("/proc/self", "/proc", "proc", false),
+            ("/process", "/", "ext4", true),
+            ("/mnt/two words/b", "/mnt/two words", "xfs", false),
+            ("/mnt/c", "/mnt", "btrfs", true),
+        ] {
+            let expected = Mount { point: point.into(), file_system: file_system.into(), discards };
+            assert_eq!(mount_of(MOUNTS, Path::new(folder)), Some(expected), "{folder}");
+        }
+    }
+
+    #[test]
+    fn this_host_can_be_looked_at() {
+        let here = inspect(Path::new(env!("CARGO_MANIFEST_DIR")));
+        assert_eq!(here.engines.len(), 3);
+        assert_eq!(here.engines[2].refused, None, "inline works everywhere");
+        assert!(here.folder.expect("the folder is there").total_bytes > 0);
+        assert!(inspect(Path::new("/no/such/folder")).folder.is_err());
+    }
+}

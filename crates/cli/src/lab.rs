@@ -1,0 +1,97 @@
+//! `pump lab`: studies by name or file, rows and what they say.
+//!
+//! Must not know: what a study is made of, how rows are judged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datapump::{Class, Problem, Report, Status};
+use datapump_lab::study::StudyError;
+use datapump_lab::{RunArguments, Summary};
+
+use crate::args::{LabCommand, LabRunArguments};
+use crate::json;
+use crate::output::{Output, empty_report};
+use crate::signals::stop_flag;
+
+/// Runs a command of the lab. Gives the exit status.
+pub fn lab(command: &LabCommand) -> i32 {
+    let output = Output::of_results(command.json());
+    let status = match command {
+        LabCommand::List => list(&output),
+        LabCommand::Show { name } => show(name, &output),
+        LabCommand::Run(arguments) => run(arguments, &output),
+        LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
+            Ok(summary) => print(&summary, Status::Done, &output),
+            Err(error) => refuse(&error, Status::Failed, &output),
+        },
+    };
+    output.status(status)
+}
+
+fn list(output: &Output) -> i32 {
+    let studies = datapump_lab::list();
+    let width = studies.iter().map(|study| study.name.len()).max().unwrap_or(0);
+    for study in studies {
+        output.result(&format!("{:<width$}  {}", study.name, study.title));
+    }
+    0
+}
+
+fn show(name: &str, output: &Output) -> i32 {
+    match datapump_lab::show(name) {
+        Some(text) => {
+            output.bytes(text.as_bytes());
+            0
+        }
+        None => {
+            let name = datapump::shown(name.as_bytes());
+            output.usage(format!("there is no built-in study '{name}'; `pump lab list` names them"))
+        }
+    }
+}
+
+fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
+    let stop: Arc<AtomicBool> = stop_flag().unwrap_or_default();
+    let asked = RunArguments {
+        study: arguments.study.clone(),
+        set: arguments.set.clone(),
+        repeats: arguments.repeats,
+        quick: arguments.quick,
+        seed: arguments.seed,
+        folder: arguments.folder.clone(),
+        out: arguments.out.clone(),
+        stop: Arc::clone(&stop),
+        ..RunArguments::default()
+    };
+    match datapump_lab::run(asked) {
+        // Failed runs are rows; that there are some is not done what was asked.
+        Ok(summary) if summary.failed_runs() > 0 => print(&summary, Status::Partial, output),
+        Ok(summary) => print(&summary, Status::Done, output),
+        Err(error) if stop.load(Ordering::Relaxed) => refuse(&error, Status::Interrupted, output),
+        Err(error) if error.is::<StudyError>() => refuse(&error, Status::Usage, output),
+        Err(error) => refuse(&error, Status::Failed, output),
+    }
+}
+
+fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
+    if output.json {
+        output.result(&json::summary(summary));
+        output.result(&json::report(&empty_report(status as i32, None)));
+    } else {
+        output.bytes(summary.to_string().as_bytes());
+    }
+    status as i32
+}
+
+/// Tells why there are no figures.
+fn refuse(error: &anyhow::Error, status: Status, output: &Output) -> i32 {
+    let class = if status == Status::Usage { Class::Usage } else { Class::Io };
+    let message = datapump::shown(format!("{error:#}").as_bytes());
+    output.problem(&Problem { class, path: None, operation: "study", offset: None, message });
+    if output.json {
+        let report: Report = empty_report(status as i32, Some(class));
+        output.result(&json::report(&report));
+    }
+    status as i32
+}

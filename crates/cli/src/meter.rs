@@ -1,0 +1,151 @@
+//! How fast it goes and how long it takes: readings from counters and a clock that the caller reads.
+//!
+//! The percentage never falls. The time left is a range, from the spread of the recent rate: a promise of one number
+//! would be false precision.
+//!
+//! Must not know: clocks, threads, terminals.
+
+use std::collections::VecDeque;
+
+use datapump::Snapshot;
+
+/// Time between two samples of the rate: shorter ones show the device's own jitter.
+const SAMPLE_NS: u64 = 500_000_000;
+/// Samples that the rate is taken from: the last 10 s.
+const SAMPLES_MAX: usize = 20;
+/// The slow end of the range is at most this many times slower than the mean: beyond it a range says nothing.
+const SPREAD_MAX: f64 = 4.0;
+
+/// What is shown at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Bytes there are, once known.
+    pub bytes_total: Option<u64>,
+    /// Files completed.
+    pub files: u64,
+    /// 0 to 100, in tenths; never falls. `None` while the total is unknown.
+    pub percent: Option<f64>,
+    /// Recent rate.
+    pub rate_bytes_per_second: f64,
+    /// Seconds left, the fewest and the most; `None` while unknown.
+    pub time_left_s: Option<(f64, f64)>,
+}
+
+/// Turns counters into readings.
+#[derive(Debug, Default)]
+pub struct Meter {
+    /// Time in nanoseconds and bytes, oldest first.
+    samples: VecDeque<(u64, u64)>,
+    percent: f64,
+}
+
+impl Meter {
+    /// The reading at `now_ns`, which never goes back.
+    pub fn read(&mut self, now_ns: u64, snapshot: &Snapshot) -> Reading {
+        self.take_sample(now_ns, snapshot.bytes);
+        let rate = self.rate(now_ns, snapshot.bytes);
+        Reading {
+            bytes: snapshot.bytes,
+            bytes_total: snapshot.bytes_total,
+            files: snapshot.files,
+            percent: snapshot.bytes_total.map(|total| self.percent(snapshot.bytes, total)),
+            rate_bytes_per_second: rate,
+            time_left_s: snapshot
+                .bytes_total
+                .and_then(|total| self.time_left(total.saturating_sub(snapshot.bytes))),
+        }
+    }
+
+    fn take_sample(&mut self, now_ns: u64, bytes: u64) {
+        if self.samples.back().is_none_or(|&(last_ns, _)| now_ns >= last_ns + SAMPLE_NS) {
+            self.samples.push_back((now_ns, bytes));
+        }
+        if self.samples.len() > SAMPLES_MAX {
+            self.samples.pop_front();
+        }
+    }
+
+    fn rate(&self, now_ns: u64, bytes: u64) -> f64 {
+        match self.samples.front() {
+            Some(&(start_ns, start)) if now_ns > start_ns => {
+                bytes.saturating_sub(start) as f64 * 1e9 / (now_ns - start_ns) as f64
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn percent(&mut self, bytes: u64, total: u64) -> f64 {
+        let now = if total == 0 { 100.0 } else { bytes as f64 * 100.0 / total as f64 };
+        // Down to a tenth, so that 100 means all.
+        self.percent = self.percent.max((now * 10.0).floor() / 10.0).min(100.0);
+        self.percent
+    }
+
+    /// One standard deviation of the rate to both sides of its mean.
+    fn time_left(&self, left: u64) -> Option<(f64, f64)> {
+        let pairs = self.samples.iter().zip(self.samples.iter().skip(1));
+        let rates: Vec<f64> = pairs
+            .map(|(one, next)| (next.1.saturating_sub(one.1)) as f64 * 1e9 / (next.0 - one.0) as f64)
+            .collect();
+        if rates.len() < 2 {
+            return None;
+        }
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64;
+        let slow = (mean - variance.sqrt()).max(mean / SPREAD_MAX);
+        let tenth = |seconds: f64| (seconds * 10.0).round() / 10.0;
+        (mean > 0.0).then(|| (tenth(left as f64 / (mean + variance.sqrt())), tenth(left as f64 / slow)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn snapshot(bytes: u64, bytes_total: Option<u64>) -> Snapshot {
+        Snapshot { bytes, bytes_total, files: 0 }
+    }
+
+    #[test]
+    fn the_percentage_never_falls() {
+        let mut meter = Meter::default();
+        let rows = [(0, 100, 0.0), (50, 100, 50.0), (50, 200, 50.0), (120, 200, 60.0), (300, 200, 100.0)];
+        for (step, (bytes, total, percent)) in rows.into_iter().enumerate() {
+            let reading = meter.read(step as u64 * SECOND, &snapshot(bytes, Some(total)));
+            assert_eq!(reading.percent, Some(percent), "{bytes} of {total}");
+        }
+    }
+
+    #[test]
+    fn an_empty_job_is_done_and_an_unknown_total_has_no_percentage() {
+        assert_eq!(Meter::default().read(0, &snapshot(0, Some(0))).percent, Some(100.0));
+        assert_eq!(Meter::default().read(0, &snapshot(5, None)).percent, None);
+    }
+
+    #[test]
+    fn a_steady_rate_gives_one_time_and_a_varying_one_a_range() {
+        for (step_bytes, low, high) in [([100, 100, 100, 100], 6.0, 6.0), ([50, 150, 50, 150], 3.8, 14.2)] {
+            let (mut meter, mut bytes) = (Meter::default(), 0);
+            let mut reading = meter.read(0, &snapshot(0, Some(1000)));
+            for (step, more) in step_bytes.into_iter().enumerate() {
+                bytes += more;
+                reading = meter.read((step as u64 + 1) * SECOND, &snapshot(bytes, Some(1000)));
+            }
+            assert_eq!(reading.rate_bytes_per_second, 100.0);
+            assert_eq!(reading.time_left_s, Some((low, high)), "{step_bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_stands_still_has_no_end_in_sight() {
+        let mut meter = Meter::default();
+        let readings: Vec<Reading> =
+            (0..10).map(|step| meter.read(step * SECOND, &snapshot(7, Some(1000)))).collect();
+        assert_eq!(readings[9].time_left_s, None);
+        assert_eq!(readings[9].rate_bytes_per_second, 0.0);
+    }
+}

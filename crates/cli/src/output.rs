@@ -1,0 +1,184 @@
+//! Where words go: results and events to standard output, everything for people to standard error.
+//!
+//! A reader that goes away (`| head`) is no failure; any other error of standard output is, told once at the end.
+//!
+//! Must not know: commands, what the words say.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use datapump::{Class, Event, Problem, Report, Status, shown};
+use indicatif::ProgressBar;
+
+use crate::args::OutputArguments;
+use crate::json;
+
+/// The two streams, and what was asked of them.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Events go to standard output.
+    pub json: bool,
+    /// Nothing but problems.
+    pub quiet: bool,
+    /// What was decided, and each file.
+    pub verbose: bool,
+    results: Mutex<Results>,
+    bar: Mutex<Option<ProgressBar>>,
+}
+
+#[derive(Debug, Default)]
+struct Results {
+    closed: bool,
+    failed: Option<io::Error>,
+}
+
+impl Output {
+    /// As the flags say.
+    pub fn new(arguments: &OutputArguments) -> Output {
+        let OutputArguments { json, quiet, verbose, .. } = *arguments;
+        Output { json, quiet, verbose, ..Output::default() }
+    }
+
+    /// For commands that print results, or JSON, and nothing between.
+    pub fn of_results(json: bool) -> Output {
+        Output { json, ..Output::default() }
+    }
+
+    /// A line on standard output.
+    pub fn result(&self, line: &str) {
+        self.bytes(format!("{line}\n").as_bytes());
+    }
+
+    /// Bytes on standard output.
+    pub fn bytes(&self, bytes: &[u8]) {
+        let mut results = locked(&self.results);
+        if results.closed || results.failed.is_some() {
+            return;
+        }
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => results.closed = true,
+            Err(error) => results.failed = Some(error),
+        }
+    }
+
+    /// A line for people on standard error, above the progress bar if there is one.
+    pub fn line(&self, line: &str) {
+        // Nobody can be told that standard error is closed.
+        let write = || drop(writeln!(io::stderr(), "{line}"));
+        match &*locked(&self.bar) {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// An event of a job, in the form that was asked for.
+    pub fn event(&self, event: Event) {
+        match event {
+            Event::File { path, bytes, blake3 } => {
+                if self.json {
+                    self.result(&json::file(&path, bytes, blake3.as_deref()));
+                } else if self.verbose {
+                    self.line(&format!("{}: {bytes} bytes", json::words(&path)));
+                }
+            }
+            Event::Problem(problem) => self.problem(&problem),
+            Event::Warning(words) => self.line(&format!("pump: warning: {words}")),
+            Event::Note(words) if self.verbose => self.line(&words),
+            Event::Note(_) => {}
+        }
+    }
+
+    /// What went wrong: always for people, and as an event where those were asked for.
+    pub fn problem(&self, problem: &Problem) {
+        if self.json {
+            self.result(&json::problem(problem));
+        }
+        self.line(&format!("pump: {problem}"));
+    }
+
+    /// The last words: the report as an event, or for people unless they want quiet.
+    pub fn report(&self, report: &Report) {
+        if report.exit_status == Status::Interrupted as i32 {
+            self.line("pump: interrupted before all was done; the same command starts it again");
+        }
+        match (self.json, self.quiet) {
+            (true, _) => self.result(&json::report(report)),
+            (false, true) => {}
+            (false, false) => self.report_for_people(report),
+        }
+    }
+
+    fn report_for_people(&self, report: &Report) {
+        let notable = |asked: &datapump::Asked| self.verbose || fell_back(asked);
+        for (name, asked) in
+            [("engine", &report.engine), ("direct", &report.direct), ("reflink", &report.reflink)]
+        {
+            if !asked.asked.is_empty() && notable(asked) {
+                let why = if asked.why.is_empty() { String::new() } else { format!(" ({})", asked.why) };
+                self.line(&format!("{name}: asked {}, got {}{why}", asked.asked, asked.got));
+            }
+        }
+        if report.files > 0 || report.bytes > 0 || report.exit_status == Status::Done as i32 {
+            self.line(&report.line());
+            self.line(&report.sentence());
+        }
+    }
+
+    /// What is asked wrongly after the flags were read: a problem, a report, status 2.
+    pub fn usage(&self, message: impl Into<String>) -> i32 {
+        self.refusal(&Problem::usage(message))
+    }
+
+    /// A problem that ends the command before there is anything to report but its status.
+    pub fn refusal(&self, problem: &Problem) -> i32 {
+        let status = if problem.class == Class::Usage { Status::Usage } else { Status::Failed };
+        self.problem(problem);
+        let report = empty_report(status as i32, Some(problem.class));
+        if self.json {
+            self.result(&json::report(&report));
+        }
+        report.exit_status
+    }
+
+    /// The status to end with, given that of the work: results that could not be written are a failure.
+    pub fn status(&self, status: i32) -> i32 {
+        let Some(error) = locked(&self.results).failed.take() else { return status };
+        self.line(&format!("pump: write to standard output: {error}"));
+        if status == Status::Done as i32 { Status::Failed as i32 } else { status }
+    }
+
+    /// From now on lines are printed above this bar.
+    pub fn share(&self, bar: ProgressBar) {
+        *locked(&self.bar) = Some(bar);
+    }
+
+    /// Removes the bar.
+    pub fn clear(&self) {
+        if let Some(bar) = locked(&self.bar).take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A report of which only the status is known.
+pub fn empty_report(exit_status: i32, class: Option<Class>) -> Report {
+    let problems = class.into_iter().map(|class| (class.name().to_string(), 1)).collect();
+    Report { version: env!("CARGO_PKG_VERSION").into(), exit_status, problems, ..Report::default() }
+}
+
+/// A choice that was made by the user and could not be had is told without being asked.
+fn fell_back(asked: &datapump::Asked) -> bool {
+    let differs = asked.asked != asked.got;
+    ["uring", "threads", "inline"].contains(&asked.asked.as_str()) && differs
+}
+
+/// A name for people, control characters escaped.
+pub fn name(bytes: &[u8]) -> String {
+    shown(bytes)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,115 @@
+//! Runs one job of the library with progress, signals and events attached.
+//!
+//! Must not know: which command it is for.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use datapump::{Job, Place, PlaceError, Report, Status, Watch};
+
+use crate::output::Output;
+use crate::progress::{Shown, show};
+use crate::signals::stop_flag;
+
+/// The means of a command that runs jobs.
+#[derive(Debug)]
+pub struct Runner<'out> {
+    /// Where words go.
+    pub output: &'out Output,
+    shown: Shown,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'out> Runner<'out> {
+    /// Takes over SIGINT and SIGTERM.
+    pub fn new(output: &'out Output, shown: Shown) -> Runner<'out> {
+        let stop = stop_flag().unwrap_or_else(|error| {
+            output.line(&format!("pump: warning: signals end this copy at once: {error}"));
+            Arc::default()
+        });
+        Runner { output, shown, stop }
+    }
+
+    /// Runs a job; its events go to the output.
+    pub fn run(&self, job: Job) -> Report {
+        self.run_with(job, &|event| self.output.event(event))
+    }
+
+    /// Runs a job whose events are looked at first.
+    pub fn run_with(&self, job: Job, events: &(dyn Fn(datapump::Event) + Sync)) -> Report {
+        let watch = Arc::new(Watch::default());
+        let job = job.watch(Arc::clone(&watch)).stop(Arc::clone(&self.stop));
+        let (end, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            if self.shown != Shown::Nothing {
+                let (output, shown) = (self.output, self.shown);
+                // Without a thread for it there is no progress, and the job goes on.
+                let _ = thread::Builder::new()
+                    .name("progress".into())
+                    .spawn_scoped(scope, move || show(shown, &watch, output, &ended));
+            }
+            let report = job.run(events);
+            drop(end);
+            report
+        })
+    }
+
+    /// Whether the user asked to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads words as places.
+pub fn places(words: &[std::ffi::OsString]) -> Result<Vec<Place>, PlaceError> {
+    words.iter().map(|word| Place::parse(word)).collect()
+}
+
+/// One report over several jobs that ran one after another.
+#[derive(Debug, Default)]
+pub struct Sum {
+    report: Report,
+    jobs: u32,
+    failed: u32,
+}
+
+impl Sum {
+    /// Adds a job's report. The engine, the limit and the like are those of the last job.
+    pub fn add(&mut self, report: Report) {
+        let before = std::mem::replace(&mut self.report, report);
+        let sum = &mut self.report;
+        self.jobs += 1;
+        self.failed += u32::from(sum.exit_status != Status::Done as i32);
+        sum.exit_status = sum.exit_status.max(before.exit_status);
+        sum.bytes += before.bytes;
+        sum.bytes_moved += before.bytes_moved;
+        sum.bytes_moved_twice += before.bytes_moved_twice;
+        sum.files += before.files;
+        sum.elapsed_ns += before.elapsed_ns;
+        sum.requests += before.requests;
+        sum.partial_returns += before.partial_returns;
+        sum.cpu.user_ns += before.cpu.user_ns;
+        sum.cpu.system_ns += before.cpu.system_ns;
+        for (class, count) in before.problems {
+            *sum.problems.entry(class).or_default() += count;
+        }
+    }
+
+    /// The sum. With several jobs a failure is a failure of some.
+    pub fn report(self, stopped: bool) -> Report {
+        let mut report = self.report;
+        report.version = env!("CARGO_PKG_VERSION").into();
+        if self.jobs > 1 {
+            report.blake3 = None;
+        }
+        match () {
+            () if stopped && report.exit_status != Status::Done as i32 => {
+                report.exit_status = Status::Interrupted as i32;
+            }
+            () if self.jobs > 1 && self.failed > 0 => report.exit_status = Status::Partial as i32,
+            () => {}
+        }
+        report
+    }
+}

@@ -1,0 +1,116 @@
+//! A folder of its own for each test, in which `pump` runs.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program that has not ended by then hangs: a guard for the suite, not a measure of speed.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+/// The folder.
+pub struct Home {
+    folder: tempfile::TempDir,
+}
+
+/// How a run of `pump` ended.
+#[derive(Debug)]
+pub struct Outcome {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        Home { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    pub fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.folder.path().join(name.as_ref())
+    }
+
+    /// Makes a file of `bytes` bytes that repeat after a prime number of them.
+    pub fn file(&self, name: impl AsRef<OsStr>, bytes: usize) -> Vec<u8> {
+        let content: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+        std::fs::write(self.path(name), &content).expect("room for a file");
+        content
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// `pump` with words, in the folder, with no variable of its own set.
+    pub fn command(&self, words: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pump"));
+        command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PUMP_")) {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    pub fn pump(&self, words: &[impl AsRef<OsStr>]) -> Outcome {
+        outcome(self.command(words), b"")
+    }
+
+    /// With a variable of the environment.
+    pub fn pump_with(&self, variable: (&str, &str), words: &[&str]) -> Outcome {
+        let mut command = self.command(words);
+        command.env(variable.0, variable.1);
+        outcome(command, b"")
+    }
+}
+
+/// Runs a command with bytes on its standard input.
+pub fn outcome(mut command: Command, input: &[u8]) -> Outcome {
+    if !input.is_empty() {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("pump was built and can be started");
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input).expect("pump reads its input");
+    }
+    let (out, err) = (gather(child.stdout.take()), gather(child.stderr.take()));
+    let status = status(&mut child);
+    let text = |part: thread::JoinHandle<String>| part.join().expect("a pipe can be read");
+    Outcome { status, out: text(out), err: text(err) }
+}
+
+fn gather(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.expect("a pipe was asked for").read_to_end(&mut bytes).expect("a pipe can be read");
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits for the end; 128 and the signal for a program that a signal ended, as a shell has it.
+pub fn status(child: &mut Child) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    let start = Instant::now();
+    loop {
+        match child.try_wait().expect("the child can be waited for") {
+            Some(status) => {
+                return status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+            }
+            None if start.elapsed() > HANGS_AFTER => {
+                child.kill().expect("the child can be killed");
+                panic!("pump hangs");
+            }
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
