@@ -1,1 +1,129 @@
-//! x
+//! The lab: measures what the pump moves, beside its peers, and keeps every run as a row.
+//!
+//! A study is data: a TOML file of factors, levels and a template ([`list`], [`show`]). [`run`] runs one and appends a
+//! row for each run; [`view`] computes medians, intervals and ratios from rows, on any machine. ROWS.md beside this
+//! crate says what the fields of a row mean.
+//!
+//! ```
+//! let cpu = datapump_lab::show("cpu").expect("a built-in study");
+//! assert!(cpu.contains("request_size"));
+//! ```
+//!
+//! The lab uses the public library like any other user: what it measures is the product. Must not know: command lines
+//! of `pump`, how a block is moved.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, bail};
+
+mod builtin;
+mod perform;
+mod probe;
+mod progress;
+mod quiet;
+pub mod random;
+mod rig;
+pub mod row;
+mod session;
+pub mod stats;
+pub mod study;
+mod summary;
+mod table;
+mod words;
+
+pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
+
+use crate::row::{Row, read_rows};
+use crate::session::Session;
+use crate::study::{Changes, Study};
+
+/// A built-in study in a list.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub title: String,
+}
+
+/// What [`run`] is asked.
+#[derive(Clone, Debug, Default)]
+pub struct RunArguments {
+    /// The name of a built-in study, or the path of a file.
+    pub study: String,
+    /// Levels that replace those of a factor.
+    pub set: Vec<(String, Vec<String>)>,
+    /// How often each cell is run, instead of the study's own number.
+    pub repeats: Option<u32>,
+    /// The study's own small form.
+    pub quick: bool,
+    /// The seed, instead of the study's own.
+    pub seed: Option<u64>,
+    /// The folder for the files that are moved; the current one by default.
+    pub folder: Option<PathBuf>,
+    /// The file that rows are appended to; `STUDY.jsonl` in the current folder by default.
+    pub out: Option<PathBuf>,
+    /// The program that `{pump}` stands for in commands; this program's own file by default.
+    pub pump: Option<PathBuf>,
+    /// Once it is true, the study ends soon, with an error and with its files deleted.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// The built-in studies.
+pub fn list() -> Vec<Listed> {
+    let title = |study: &builtin::BuiltIn| {
+        Study::parse(study.name, study.text, &Changes::default()).map_or(String::new(), |study| study.title)
+    };
+    builtin::STUDIES.iter().map(|study| Listed { name: study.name, title: title(study) }).collect()
+}
+
+/// The file of a built-in study.
+pub fn show(name: &str) -> Option<&'static str> {
+    builtin::find(name).map(|study| study.text)
+}
+
+/// Runs a study and sums up the rows that its file then has. Rows that are there already are not measured again.
+/// Lines about the progress go to standard error.
+///
+/// Errors: a study that is not in order, no room, a file that cannot be written, an interrupt. Runs that fail are rows
+/// and no errors: see [`Summary::failed_runs`].
+pub fn run(arguments: RunArguments) -> anyhow::Result<Summary> {
+    let study = load(&arguments)?;
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.jsonl", study.name)));
+    Session::open(&study, &out, &arguments)?.run()?;
+    let rows = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
+    Ok(Summary::of(&[rows]))
+}
+
+/// Sums up files of rows.
+///
+/// Errors: a file that cannot be read, a line that is no row, no rows at all.
+pub fn view(paths: &[PathBuf]) -> anyhow::Result<Summary> {
+    let files = paths.iter().map(|path| read_rows(path)).collect::<anyhow::Result<Vec<Vec<Row>>>>()?;
+    if files.iter().all(Vec::is_empty) {
+        bail!("there are no rows; `pump lab run STUDY --out FILE` makes some");
+    }
+    Ok(Summary::of(&files))
+}
+
+fn load(arguments: &RunArguments) -> anyhow::Result<Study> {
+    let changes = Changes {
+        set: arguments.set.clone(),
+        repeats: arguments.repeats,
+        quick: arguments.quick,
+        seed: arguments.seed,
+    };
+    let name = &arguments.study;
+    let text = match show(name) {
+        Some(text) => text.to_string(),
+        None => std::fs::read_to_string(name).with_context(|| {
+            let names: Vec<&str> = builtin::STUDIES.iter().map(|study| study.name).collect();
+            format!("'{name}' is neither a file that can be read nor a built-in study ({})", names.join(", "))
+        })?,
+    };
+    Ok(Study::parse(name, &text, &changes)?)
+}

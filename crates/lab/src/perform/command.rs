@@ -1,0 +1,175 @@
+//! Runs a command line by `sh -c`, and reads the report of this program when the line is a copy of it with `--json`.
+//!
+//! Must not know: which program is compared with which.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::{Measured, Reported};
+use crate::probe::children;
+
+/// The end of a command's output that is kept: a report is below 2 KiB, and messages are short.
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+
+/// A shell's statuses for a program that is not there and for one that may not be run (POSIX, 2.8.2).
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTABLE: i32 = 126;
+
+/// A command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine(pub String);
+
+impl CommandLine {
+    /// Runs it and measures from before the shell is started until it has ended.
+    ///
+    /// Errors: the shell cannot be started. A command that fails is a result.
+    pub fn run(self) -> anyhow::Result<Measured> {
+        let mut command = self.command();
+        let start = Instant::now();
+        let mut child = command.spawn().context("start sh")?;
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let (ended, output, errors) = std::thread::scope(|scope| {
+            let output = scope.spawn(|| tail(output));
+            let errors = scope.spawn(|| tail(errors));
+            let ended = children::wait(&mut child);
+            (ended, output.join().unwrap_or_default(), errors.join().unwrap_or_default())
+        });
+        let ended = ended.context("wait for sh")?;
+        let report = report_in(&output);
+        Ok(Measured {
+            problem: problem(ended.status, report.as_ref(), &errors),
+            command: self.0,
+            elapsed_ns: (ended.at - start).as_nanos() as u64,
+            user_ns: ended.user_ns,
+            system_ns: ended.system_ns,
+            max_rss_bytes: ended.max_rss_bytes,
+            report,
+        })
+    }
+
+    /// The user's own settings of this program must not change what is measured.
+    fn command(&self) -> Command {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(&self.0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PUMP_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+}
+
+/// A path as one word of a shell.
+pub fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,".contains(letter);
+    match text.chars().all(plain) && !text.is_empty() {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// Reads to the end and keeps the last part.
+fn tail(stream: Option<impl Read>) -> String {
+    let mut kept = VecDeque::new();
+    let mut chunk = vec![0; OUTPUT_BYTES_MAX];
+    if let Some(mut stream) = stream {
+        while let Ok(len @ 1..) = stream.read(&mut chunk) {
+            kept.extend(&chunk[..len]);
+            kept.drain(..kept.len().saturating_sub(OUTPUT_BYTES_MAX));
+        }
+    }
+    String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+}
+
+/// The report is the last line, also after a failure.
+fn report_in(output: &str) -> Option<Reported> {
+    let line: Value = serde_json::from_str(output.trim_end().lines().next_back()?).ok()?;
+    (line["event"] == "report").then(|| serde_json::from_value(line).ok()).flatten()
+}
+
+fn problem(status: ExitStatus, report: Option<&Reported>, errors: &str) -> Option<(String, String)> {
+    if status.success() {
+        return None;
+    }
+    let class = report.and_then(Reported::class).unwrap_or_else(|| match status.code() {
+        Some(NOT_FOUND) => "missing".into(),
+        Some(NOT_EXECUTABLE) => "denied".into(),
+        Some(_) | None => "io".into(),
+    });
+    let words = match errors.trim_end().lines().next_back() {
+        Some(last) => format!("{status}: {last}"),
+        None => status.to_string(),
+    };
+    Some((class, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Measured {
+        CommandLine(line.into()).run().expect("a shell")
+    }
+
+    #[test]
+    fn commands_end_with_an_outcome_and_a_message() {
+        for (line, class, words) in [
+            ("true", None, ""),
+            ("exit 3", Some("io"), "exit status: 3"),
+            ("echo a >&2; echo no room >&2; exit 1", Some("io"), "exit status: 1: no room"),
+            ("no-such-program-anywhere", Some("missing"), "exit status: 127: "),
+            ("kill -9 $$", Some("io"), "signal: 9"),
+        ] {
+            let problem = run(line).problem;
+            let (got, message) = problem.unzip();
+            assert_eq!(got.as_deref(), class, "{line}");
+            assert!(message.unwrap_or_default().starts_with(words), "{line}");
+        }
+    }
+
+    #[test]
+    fn much_output_does_not_block_a_command() {
+        let measured = run("yes | head -c 3000000; yes | head -c 3000000 >&2");
+        assert_eq!(measured.problem, None);
+        assert_eq!(tail(Some(&[7_u8; 100_000][..])).len(), OUTPUT_BYTES_MAX);
+    }
+
+    #[test]
+    fn the_report_of_a_copy_is_read() {
+        let line = r#"{"v":1,"event":"report","exit_status":0,"bytes":10,"requests":3,"partial_returns":1,
+            "first_done_ns":5,"last_done_ns":6,"synced_ns":null,"waits_ns":{"source":2},"request_bytes":4096,
+            "engine":{"asked":"auto","got":"uring","why":""}}"#
+            .replace('\n', "");
+        let report = run(&format!("echo progress; echo '{line}'")).report.expect("a report");
+        assert_eq!((report.requests, report.waits_ns["source"], report.synced_ns), (3, 2, None));
+        assert_eq!(report.achieved()["engine"], "uring");
+        assert_eq!(report.achieved()["request_size"], 4096);
+        assert_eq!(run("echo hello").report, None);
+        assert_eq!(run("true").report, None);
+    }
+
+    #[test]
+    fn the_class_of_a_failed_copy_is_that_of_its_report() {
+        let line = r#"{"event":"report","bytes":0,"requests":0,"partial_returns":0,"first_done_ns":0,
+            "last_done_ns":0,"waits_ns":{},"problems":{"no_space":1}}"#
+            .replace('\n', "");
+        let problem = run(&format!("echo '{line}'; exit 1")).problem.expect("a failure");
+        assert_eq!(problem, ("no_space".into(), "exit status: 1".into()));
+    }
+
+    #[test]
+    fn paths_are_one_word_of_a_shell() {
+        for (path, word) in [("/a/b-1.bin", "/a/b-1.bin"), ("/a b", "'/a b'"), ("it's", r"'it'\''s'")] {
+            assert_eq!(quoted(Path::new(path)), word, "{path}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What the host is: read once for a study, except its load.
+//!
+//! What cannot be read is `unknown`, never guessed. Must not know: studies, rows.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// What the rows of one machine have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Model of its processors.
+    pub cpu_model: String,
+    /// Number of processors that this process may use.
+    pub cpus: u32,
+    /// What the kernel reads the time from.
+    pub clock_source: String,
+    /// Version of the kernel.
+    pub kernel: String,
+    /// Kind of file system of the folder.
+    pub file_system: String,
+}
+
+impl Host {
+    /// This host, with the file system of `folder`.
+    pub fn of(folder: &Path) -> Host {
+        let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        Host {
+            name: line_of("/proc/sys/kernel/hostname"),
+            cpu_model: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+            cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+            clock_source: line_of(clock),
+            kernel: line_of("/proc/sys/kernel/osrelease"),
+            file_system: file_system_of(folder),
+        }
+    }
+}
+
+/// The load average of the last minute; 0 where it cannot be read.
+pub fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
+const UNKNOWN: &str = "unknown";
+
+fn line_of(path: &str) -> String {
+    fs::read_to_string(path).map_or(UNKNOWN.into(), |text| text.trim().into())
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    let line = cpuinfo.lines().find(|line| line.starts_with("model name"));
+    line.and_then(|line| line.split_once(':')).map_or(UNKNOWN.into(), |(_, model)| model.trim().into())
+}
+
+fn file_system_of(folder: &Path) -> String {
+    let Ok(meta) = fs::metadata(folder) else { return UNKNOWN.into() };
+    let device = format!("{}:{}", rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    file_system(&mounts, &device).unwrap_or(UNKNOWN.into())
+}
+
+/// The kind stands behind the lone dash (proc_pid_mountinfo(5)).
+fn file_system(mounts: &str, device: &str) -> Option<String> {
+    let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some(device))?;
+    Some(mount.split_once(" - ")?.1.split(' ').next()?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_found_in_their_files() {
+        let mounts = "22 27 0:21 / /proc rw,relatime - proc proc rw\n\
+                      27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n";
+        assert_eq!(file_system(mounts, "254:0").as_deref(), Some("ext4"));
+        assert_eq!(file_system(mounts, "8:1"), None);
+        assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz\n"), "Some CPU @ 2.00GHz");
+        assert_eq!(cpu_model(""), "unknown");
+    }
+
+    #[test]
+    fn this_host_has_processors_and_a_kernel() {
+        let host = Host::of(Path::new("."));
+        assert!(host.cpus > 0 && !host.kernel.is_empty() && !host.file_system.is_empty(), "{host:?}");
+        assert!(load() >= 0.0);
+    }
+}

@@ -1,0 +1,7 @@
+//! Probes: what the host is, and what a run cost.
+//!
+//! Must not know: studies, rows.
+
+pub mod children;
+pub mod host;
+pub mod machine;

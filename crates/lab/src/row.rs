@@ -1,0 +1,333 @@
+//! A row: one run, as one line of JSON. ROWS.md says what each field means, schema/row.schema.json what form it has.
+//!
+//! Rows are appended one at a time and at once; everything else is computed from them and can be thrown away.
+//! Must not know: how a run is performed, what is computed from rows.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::study::Level;
+
+/// Version of the form. Fields may be added under the same version.
+pub const VERSION: u32 = 1;
+
+/// The `outcome` of a run that did what was asked; any other is the class of a problem.
+pub const COMPLETED: &str = "completed";
+
+/// One run. Times are in nanoseconds; `None` is null: not measured, or not applicable.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Version of the form.
+    pub v: u32,
+    /// Name of the study.
+    pub study: String,
+    /// Level of every factor.
+    pub asked: BTreeMap<String, Level>,
+    /// What was used instead of what was asked, or by a rule.
+    pub achieved: BTreeMap<String, Value>,
+    /// The round, from 0.
+    pub repeat: u32,
+    /// The seed.
+    pub seed: u64,
+    /// `completed`, or the class of the problem.
+    pub outcome: String,
+    /// Bytes that were to be moved.
+    pub bytes: u64,
+    /// Blocks moved.
+    pub requests: Option<u64>,
+    /// Completions that moved less than asked.
+    pub partial_returns: Option<u64>,
+    /// Wall time of the whole run.
+    pub elapsed_ns: u64,
+    /// Until the first lane had nothing left to do.
+    pub first_done_ns: Option<u64>,
+    /// Until the last lane had nothing left to do.
+    pub last_done_ns: Option<u64>,
+    /// Until all was on stable storage.
+    pub synced_ns: Option<u64>,
+    /// CPU time in user mode.
+    pub user_ns: Option<u64>,
+    /// CPU time in the kernel.
+    pub system_ns: Option<u64>,
+    /// CPU time left over to the soaker.
+    pub soaked_ns: Option<u64>,
+    /// CPU time for one request.
+    pub cpu_us_per_request: Option<f64>,
+    /// Waits by stage.
+    pub waits_ns: Option<BTreeMap<String, u64>>,
+    /// What TCP says of the connection.
+    pub tcp: Option<Value>,
+    /// Name of the host.
+    pub host: String,
+    /// Model of its processors.
+    pub cpu_model: String,
+    /// Number of processors that the program may use.
+    pub cpus: u32,
+    /// The kernel's clock.
+    pub clock_source: String,
+    /// Version of the kernel.
+    pub kernel: String,
+    /// Kind of file system of the study's folder.
+    pub file_system: String,
+    /// State of the source in the page cache.
+    pub cache_state: String,
+    /// Load average of the last minute before the run.
+    pub load: f64,
+    /// Version of the program.
+    pub version: String,
+    /// The command line that was run, or that does the same.
+    pub command: String,
+    /// Place in the shuffled order.
+    pub order: u64,
+    /// When the run began.
+    pub time: String,
+    /// CPU time of the whole machine during the run.
+    pub machine_cpu_ns: Option<u64>,
+    /// Where that was read.
+    pub machine_cpu_by: Option<String>,
+    /// Largest memory of the command.
+    pub max_rss_bytes: Option<u64>,
+    /// Whether the disk was quiet before the run.
+    pub quiet: Option<bool>,
+    /// What went wrong.
+    pub message: Option<String>,
+    /// What the study compares with.
+    pub baselines: Vec<BTreeMap<String, Level>>,
+    /// Programs that the study requires and that were not there.
+    pub absent: Vec<String>,
+}
+
+impl Row {
+    /// Whether the run did what was asked.
+    pub fn is_completed(&self) -> bool {
+        self.outcome == COMPLETED
+    }
+}
+
+/// A file of rows that are appended.
+#[derive(Debug)]
+pub struct RowFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl RowFile {
+    /// Opens or makes the file and gives the rows that are there. A last line without its end (the program was killed
+    /// while it wrote) is cut off.
+    ///
+    /// Errors: what the system says, or the first line that is no row.
+    pub fn open(path: &Path) -> anyhow::Result<(RowFile, Vec<Row>)> {
+        let open = || -> anyhow::Result<(File, String)> {
+            let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+            let mut text = String::new();
+            file.read_to_string(&mut text)?;
+            Ok((file, text))
+        };
+        let (mut file, text) = open().with_context(|| format!("open {}", path.display()))?;
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        if whole < text.len() {
+            file.set_len(whole as u64).with_context(|| format!("cut {}", path.display()))?;
+            file.seek(SeekFrom::End(0))?;
+        }
+        let rows = parse_rows(path, &text[..whole])?;
+        Ok((RowFile { file, path: path.into() }, rows))
+    }
+
+    /// Appends a row; *written* when it returns, in one piece.
+    pub fn append(&mut self, row: &Row) -> anyhow::Result<()> {
+        let mut line = serde_json::to_string(row)?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes()).with_context(|| format!("append to {}", self.path.display()))
+    }
+}
+
+/// Reads a file of rows. A last line without its end is left out, as [`RowFile::open`] would cut it.
+pub fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    parse_rows(path, &text[..whole])
+}
+
+fn parse_rows(path: &Path, text: &str) -> anyhow::Result<Vec<Row>> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(index, line)| parse_row(line).with_context(|| at(path, index))).collect()
+}
+
+fn at(path: &Path, index: usize) -> String {
+    format!("{}, line {}: this is no row; take this line out or name another file", path.display(), index + 1)
+}
+
+fn parse_row(line: &str) -> anyhow::Result<Row> {
+    let row: Row = serde_json::from_str(line)?;
+    if row.v != VERSION {
+        bail!("a row of version {}, and this program knows version {VERSION}", row.v);
+    }
+    Ok(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row(repeat: u32) -> Row {
+        let asked =
+            BTreeMap::from([("depth".into(), Level::from(8)), ("engine".into(), Level::from("inline"))]);
+        Row { v: VERSION, study: "tiny".into(), asked, repeat, outcome: COMPLETED.into(), ..Row::default() }
+    }
+
+    #[test]
+    fn rows_are_appended_and_read_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.jsonl");
+        let (mut file, before) = RowFile::open(&path).expect("new");
+        assert_eq!(before, []);
+        file.append(&row(0)).expect("written");
+        file.append(&row(1)).expect("written");
+        assert_eq!(read_rows(&path).expect("readable"), [row(0), row(1)]);
+    }
+
+    #[test]
+    fn a_torn_last_line_is_cut_off() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.jsonl");
+        RowFile::open(&path).expect("new").0.append(&row(0)).expect("written");
+        let whole = std::fs::read(&path).expect("readable");
+        std::fs::write(&path, [&whole[..], b"{\"v\":1,\"study\":\"ti"].concat()).expect("writable");
+        assert_eq!(read_rows(&path).expect("readable"), [row(0)]);
+        let (mut file, rows) = RowFile::open(&path).expect("readable");
+        assert_eq!(rows, [row(0)]);
+        file.append(&row(1)).expect("written");
+        assert_eq!(read_rows(&path).expect("readable"), [row(0), row(1)]);
+    }
+
+    #[test]
+    fn lines_that_are_no_rows_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.jsonl");
+        for (line, hint) in [("hello", "line 1: this is no row"), ("{\"v\":1}", "missing field `study`")] {
+            std::fs::write(&path, format!("{line}\n")).expect("writable");
+            let error = format!("{:#}", read_rows(&path).expect_err(line));
+            assert!(error.contains(hint), "{line}: {error}");
+        }
+        let newer = serde_json::to_string(&Row { v: 2, ..row(0) }).expect("JSON");
+        std::fs::write(&path, newer + "\n").expect("writable");
+        let error = format!("{:#}", read_rows(&path).expect_err("version 2"));
+        assert!(error.contains("a row of version 2"), "{error}");
+    }
+
+    #[test]
+    fn fields_of_later_versions_are_skipped() {
+        let mut later = serde_json::to_value(row(3)).expect("JSON");
+        later["moon_phase"] = 0.5.into();
+        assert_eq!(serde_json::from_value::<Row>(later).expect("readable"), row(3));
+    }
+
+    /// The names in the first column of the page's table.
+    fn documented() -> Vec<String> {
+        let page = include_str!("../ROWS.md");
+        let names = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        names.map(|(name, _)| name.to_string()).collect()
+    }
+
+    #[test]
+    fn the_writer_the_page_and_the_schema_name_the_same_fields() {
+        let line = serde_json::to_string(&row(0)).expect("JSON");
+        let fields: serde_json::Map<String, Value> = serde_json::from_str(&line).expect("an object");
+        let mut documented = documented();
+        documented.sort();
+        assert_eq!(fields.keys().cloned().collect::<Vec<_>>(), documented, "ROWS.md");
+
+        let schema: Value = serde_json::from_str(include_str!("../schema/row.schema.json")).expect("JSON");
+        let properties = schema["properties"].as_object().expect("properties");
+        assert!(fields.keys().eq(properties.keys()), "schema: {:?}", properties.keys().collect::<Vec<_>>());
+        let mut required: Vec<&str> =
+            schema["required"].as_array().expect("required").iter().filter_map(Value::as_str).collect();
+        required.sort_unstable();
+        assert!(fields.keys().eq(required), "required");
+    }
+
+    /// The types that the schema allows for a field.
+    fn allowed(schema: &Value) -> Vec<String> {
+        match &schema["type"] {
+            Value::String(one) => vec![one.clone()],
+            Value::Array(some) => some.iter().filter_map(|it| it.as_str().map(String::from)).collect(),
+            other => panic!("no type: {other}"),
+        }
+    }
+
+    fn kind(value: &Value) -> &'static str {
+        match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        }
+    }
+
+    fn any_row() -> impl Strategy<Value = Row> {
+        let level = prop_oneof![
+            any::<i64>().prop_map(Level::Number),
+            "[ -~äß]{0,8}".prop_map(|it| Level::from(&*it))
+        ];
+        let asked = prop::collection::btree_map("[a-z_]{1,8}", level, 0..4);
+        let number = || prop::option::of(0..i64::MAX as u64);
+        let text = || "\\PC{0,12}";
+        (
+            asked,
+            number(),
+            number(),
+            prop::option::of(0.0..1e12_f64),
+            any::<u64>(),
+            text(),
+            prop::option::of(text()),
+        )
+            .prop_map(|(asked, requests, user_ns, cpu_us_per_request, seed, command, message)| Row {
+                asked: asked.clone(),
+                baselines: vec![asked],
+                requests,
+                user_ns,
+                cpu_us_per_request,
+                seed,
+                command,
+                message,
+                waits_ns: user_ns.map(|ns| BTreeMap::from([("source".to_string(), ns)])),
+                ..row(1)
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn any_row_survives_its_line_and_fits_the_schema(row in any_row()) {
+            let line = serde_json::to_string(&row).expect("JSON");
+            prop_assert!(!line.contains('\n'));
+            let back: Row = serde_json::from_str(&line).expect("readable");
+            prop_assert_eq!(&back.asked, &row.asked);
+            // serde_json reads a number within one unit of the last place.
+            let close = |one: Option<f64>, other: Option<f64>| match (one, other) {
+                (Some(one), Some(other)) => (one - other).abs() <= one.abs() * 1e-15,
+                (one, other) => one == other,
+            };
+            prop_assert!(close(back.cpu_us_per_request, row.cpu_us_per_request));
+            prop_assert_eq!(Row { cpu_us_per_request: None, ..back }, Row { cpu_us_per_request: None, ..row });
+
+            let schema: Value = serde_json::from_str(include_str!("../schema/row.schema.json")).expect("JSON");
+            let fields: serde_json::Map<String, Value> = serde_json::from_str(&line).expect("an object");
+            for (name, value) in &fields {
+                let allowed = allowed(&schema["properties"][name]);
+                let kind = kind(value);
+                let fits = allowed.iter().any(|it| it == kind || (it == "number" && kind == "integer"));
+                prop_assert!(fits, "{}: {} is {}, the schema allows {:?}", name, value, kind, allowed);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Runs a study: in its order, one run at a time, a row appended after each; goes on where an earlier run stopped.
+//!
+//! Must not know: what is computed from rows, how a run is performed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::RunArguments;
+use crate::perform::{CommandLine, Measured, quoted, run_job};
+use crate::probe::host::{Host, load};
+use crate::probe::machine::Meter;
+use crate::progress::{Progress, tell};
+use crate::rig::{Prepared, Rig};
+use crate::row::{COMPLETED, Row, RowFile, VERSION};
+use crate::study::{COMMAND, Cell, Check, Level, Run, Study, Template, fill};
+
+/// What one run of a study needs.
+#[derive(Debug)]
+pub struct Session<'study> {
+    study: &'study Study,
+    cells: Vec<Cell>,
+    absent: Vec<String>,
+    done: BTreeSet<(BTreeMap<String, Level>, u32)>,
+    rows: RowFile,
+    rig: Rig,
+    host: Host,
+    meter: Option<Meter>,
+    pump: PathBuf,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'study> Session<'study> {
+    /// Opens the file of rows and checks the folder, its room and the programs; nothing is run yet.
+    pub fn open(
+        study: &'study Study,
+        out: &Path,
+        arguments: &RunArguments,
+    ) -> anyhow::Result<Session<'study>> {
+        let folder = arguments.folder.clone().unwrap_or_else(|| PathBuf::from("."));
+        let rig = Rig::new(&folder, study.seed, Arc::clone(&arguments.stop))?;
+        let pump = match &arguments.pump {
+            Some(path) => path.clone(),
+            None => std::env::current_exe().context("find this program's own file")?,
+        };
+        let absent: Vec<String> = study.requires.iter().filter(|name| !is_installed(name)).cloned().collect();
+        let cells = study.cells();
+        if !study.prepare.is_empty() {
+            tell(&rig.check_room(study, &cells)?);
+        }
+        let (rows, before) = RowFile::open(out)?;
+        let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
+        let done = own.map(|row| (row.asked, row.repeat)).collect();
+        let (host, meter) = (Host::of(rig.folder()), Meter::find());
+        let stop = Arc::clone(&arguments.stop);
+        Ok(Session { study, cells, absent, done, rows, rig, host, meter, pump, stop })
+    }
+
+    /// Performs all runs that have no row yet.
+    pub fn run(mut self) -> anyhow::Result<()> {
+        let left = self.left();
+        self.announce(&left);
+        let Some(_alone) = (!left.is_empty()).then(|| alone(&self.stop)) else { return Ok(()) };
+        let mut progress = Progress::new(left.len());
+        for (index, run) in left.iter().enumerate() {
+            self.rig.go_on()?;
+            progress.begin();
+            let row = self.row(run)?;
+            if run.repeat.is_some() {
+                self.rows.append(&row)?;
+            }
+            let cells: Vec<usize> = left[index + 1..].iter().map(|run| run.cell).collect();
+            progress.end(run, &row, &cells);
+        }
+        Ok(())
+    }
+
+    /// The runs without a row, and warm-ups for the cells that have such runs.
+    fn left(&self) -> Vec<Run> {
+        let has_row = |run: &Run, repeat| self.done.contains(&(self.cells[run.cell].levels.clone(), repeat));
+        let runs: Vec<Run> = self.study.runs(&self.cells);
+        let runs: Vec<Run> =
+            runs.into_iter().filter(|run| !self.lacks_program(&self.cells[run.cell])).collect();
+        let due = |run: &Run| run.repeat.is_some_and(|repeat| !has_row(run, repeat));
+        let open: BTreeSet<usize> = runs.iter().filter(|run| due(run)).map(|run| run.cell).collect();
+        let needed = |run: &Run| if run.repeat.is_some() { due(run) } else { open.contains(&run.cell) };
+        runs.into_iter().filter(needed).collect()
+    }
+
+    /// Whether a program that is not there stands in the cell's command line.
+    fn lacks_program(&self, cell: &Cell) -> bool {
+        let line = command_line(self.study, cell);
+        line.is_some_and(|line| self.absent.iter().any(|program| names(line, program)))
+    }
+
+    fn announce(&self, left: &[Run]) {
+        let counted = left.iter().filter(|run| run.repeat.is_some()).count();
+        let name = &self.study.name;
+        tell(&format!("{name}: {}", self.study.title));
+        for program in &self.absent {
+            tell(&format!("{name}: {program} is not installed: a report without it counts for nothing"));
+        }
+        let warmups = left.len() - counted;
+        let there = self.done.len();
+        tell(&format!("{name}: {counted} runs and {warmups} warm-ups to do, {there} rows are there already"));
+    }
+
+    /// Prepares, performs, checks and clears up one run.
+    fn row(&mut self, run: &Run) -> anyhow::Result<Row> {
+        let cell = self.cells[run.cell].clone();
+        let prepared = self.rig.prepare(self.study, &cell)?;
+        let (time, load) = (jiff::Timestamp::now(), load());
+        let before = self.meter.and_then(Meter::read_ns);
+        let mut measured = self.perform(&cell, &prepared)?;
+        let machine_cpu_ns =
+            self.meter.and_then(Meter::read_ns).zip(before).map(|(after, before)| after - before);
+        self.rig.go_on()?;
+        self.check(&cell, &prepared, &mut measured);
+        self.rig.delete_target();
+        self.rig.go_on()?;
+        let time = format!("{time:.3}");
+        Ok(Row { time, load, machine_cpu_ns, ..self.row_of(run, &cell, prepared, measured) })
+    }
+
+    fn perform(&self, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Measured> {
+        let levels = |name: &str| cell.levels.get(name).map(Level::to_string);
+        let path = |name: &str| match name {
+            "source" => prepared.source.clone(),
+            "target" => prepared.target.clone(),
+            "pump" => Some(self.pump.clone()),
+            _ => None,
+        };
+        match (&self.study.template, command_line(self.study, cell)) {
+            (Template::Job(job), _) => {
+                let word = |name: &str| path(name).map(|path| path.to_string_lossy().into_owned());
+                let filled = job.filled(&|name| word(name).or_else(|| levels(name)));
+                let filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
+                run_job(filled, Arc::clone(&self.stop))
+            }
+            (Template::Command(_), line) => {
+                let word = |name: &str| path(name).map(|path| quoted(&path));
+                let line = fill(line.unwrap_or_default(), &|name| word(name).or_else(|| levels(name)));
+                CommandLine(line.map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))?).run()
+            }
+        }
+    }
+
+    fn check(&self, cell: &Cell, prepared: &Prepared, measured: &mut Measured) {
+        for check in &cell.check {
+            match check {
+                Check::SameContent if measured.problem.is_none() => {
+                    let compared = self.rig.compare(prepared);
+                    measured.problem = compared.err().map(|(class, words)| (class.to_string(), words));
+                }
+                Check::SameContent => {}
+            }
+        }
+    }
+
+    fn row_of(&self, run: &Run, cell: &Cell, prepared: Prepared, measured: Measured) -> Row {
+        let report = measured.report.as_ref();
+        let requests = report.map(|report| report.requests);
+        let cpu_ns = measured.user_ns.zip(measured.system_ns).map(|(user, system)| user + system);
+        let per_request =
+            |(ns, requests): (u64, u64)| (requests > 0).then(|| ns as f64 / 1e3 / requests as f64);
+        let bytes = match prepared.source {
+            Some(_) => prepared.source_bytes,
+            None => report.map_or(0, |report| report.bytes),
+        };
+        let (outcome, message) = match measured.problem {
+            None => (COMPLETED.to_string(), None),
+            Some((class, words)) => (class, Some(words)),
+        };
+        let host = self.host.clone();
+        Row {
+            v: VERSION,
+            study: self.study.name.clone(),
+            asked: cell.levels.clone(),
+            achieved: report.map(|report| report.achieved()).unwrap_or_default(),
+            repeat: run.repeat.unwrap_or(0),
+            seed: self.study.seed,
+            outcome,
+            message,
+            bytes,
+            requests,
+            partial_returns: report.map(|report| report.partial_returns),
+            elapsed_ns: measured.elapsed_ns,
+            first_done_ns: report.map(|report| report.first_done_ns),
+            last_done_ns: report.map(|report| report.last_done_ns),
+            synced_ns: report.and_then(|report| report.synced_ns),
+            user_ns: measured.user_ns,
+            system_ns: measured.system_ns,
+            cpu_us_per_request: cpu_ns.zip(requests).and_then(per_request),
+            waits_ns: report.map(|report| report.waits_ns.clone()),
+            host: host.name,
+            cpu_model: host.cpu_model,
+            cpus: host.cpus,
+            clock_source: host.clock_source,
+            kernel: host.kernel,
+            file_system: host.file_system,
+            cache_state: prepared.cache_state.name().into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            command: measured.command,
+            order: run.order.unwrap_or(0),
+            machine_cpu_by: self.meter.map(|meter| meter.name().into()),
+            max_rss_bytes: measured.max_rss_bytes,
+            quiet: prepared.quiet,
+            baselines: self.study.baselines.clone(),
+            absent: self.absent.clone(),
+            // Not measured here, or set by the caller.
+            ..Row::default()
+        }
+    }
+}
+
+fn command_line<'study>(study: &'study Study, cell: &Cell) -> Option<&'study str> {
+    match &study.template {
+        Template::Command(lines) => lines.get(&cell.levels.get(COMMAND)?.to_string()).map(String::as_str),
+        Template::Job(_) => None,
+    }
+}
+
+/// Whether the program stands in the line as a word of its own.
+pub fn names(line: &str, program: &str) -> bool {
+    let in_names = |letter: char| letter.is_alphanumeric() || "_-.+".contains(letter);
+    line.split(|letter| !in_names(letter)).any(|word| word == program)
+}
+
+/// Whether the shell will find a program of this name.
+fn is_installed(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| {
+        let found = rustix::fs::access(folder.join(program), rustix::fs::Access::EXEC_OK);
+        found.is_ok() && folder.join(program).is_file()
+    })
+}
+
+/// Two studies at once would measure each other: the second waits. Without a folder for the lock nobody waits.
+fn alone(stop: &AtomicBool) -> Option<File> {
+    let path = std::env::temp_dir().join("pump-lab.lock");
+    let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let lock = made.or_else(|_| File::open(&path)).ok()?;
+    let mut told = false;
+    while let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        if !told {
+            tell("another study is running on this machine; this one waits for its end");
+            told = true;
+        }
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Some(lock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_words_of_a_line() {
+        for (line, program, found) in [
+            ("cp {source} {target}", "cp", true),
+            ("{pump} copy a b", "cp", false),
+            ("a|mbuffer -q", "mbuffer", true),
+            ("dd-direct x", "dd", false),
+            ("x && sync {target}", "sync", true),
+        ] {
+            assert_eq!(names(line, program), found, "{program} in {line}");
+        }
+        assert!(is_installed("sh") && !is_installed("no-such-program-anywhere"));
+    }
+}

@@ -1,0 +1,180 @@
+//! What must hold of a study before its first run, so that a wrong level is found now and not after an hour.
+//!
+//! Must not know: the machine the study will run on.
+
+use std::collections::BTreeMap;
+
+use datapump::units::parse_bytes;
+
+use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, Step, Study, StudyError, Template, fill};
+
+/// A study of more runs than this is a mistake: at one second a run it would take a day.
+const RUNS_MAX: u64 = 86_400;
+
+/// Names in braces that the rig and the runner give.
+const GIVEN: [&str; 3] = ["source", "target", "pump"];
+
+/// Checks everything that can be checked without running.
+pub fn check(study: &Study) -> Result<(), StudyError> {
+    check_name(study)?;
+    study.factors.iter().try_for_each(|factor| check_factor(study, factor))?;
+    study.baselines.iter().try_for_each(|baseline| check_baseline(study, baseline))?;
+    study.exceptions.iter().try_for_each(|exception| check_exception(study, exception))?;
+    check_checks(study, &study.check)?;
+    let cells = study.cells();
+    check_size(study, &cells)?;
+    cells.iter().try_for_each(|cell| check_cell(study, cell))
+}
+
+fn check_name(study: &Study) -> Result<(), StudyError> {
+    let in_file_names =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    match study.name.chars().all(in_file_names) && !study.name.is_empty() {
+        true => Ok(()),
+        false => Err(study.error(
+            "name",
+            format!("'{}' names a file too; write small letters, digits and '-', as in my-study", study.name),
+        )),
+    }
+}
+
+fn check_factor(study: &Study, factor: &super::Factor) -> Result<(), StudyError> {
+    let key = format!("factors.{}", factor.name);
+    if !FACTORS.contains(&factor.name.as_str()) {
+        return Err(study.error(key, format!("no factor has this name; write one of {}", FACTORS.join(", "))));
+    }
+    if factor.levels.is_empty() {
+        return Err(study.error(key, "the list is empty; write at least one level, as in [\"64KiB\"]"));
+    }
+    let twice = factor.levels.iter().enumerate().find(|(at, level)| factor.levels[..*at].contains(level));
+    if let Some((_, level)) = twice {
+        return Err(study.error(key, format!("'{level}' stands there twice; write each level once")));
+    }
+    match (factor.name.as_str(), &study.template) {
+        (COMMAND, Template::Command(_)) => {
+            factor.levels.iter().try_for_each(|level| check_command(study, level))
+        }
+        (COMMAND, Template::Job(_)) => {
+            Err(study.error(key, "a [job] has no commands; write [command.levels]"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_command(study: &Study, level: &Level) -> Result<(), StudyError> {
+    let Template::Command(lines) = &study.template else { return Ok(()) };
+    if lines.contains_key(&level.to_string()) {
+        return Ok(());
+    }
+    let names: Vec<&str> = lines.keys().map(String::as_str).collect();
+    let message = format!("[command.levels] has no '{level}'; it has {}", names.join(", "));
+    Err(study.error("factors.command", message))
+}
+
+fn check_baseline(study: &Study, baseline: &BTreeMap<String, Level>) -> Result<(), StudyError> {
+    if baseline.is_empty() {
+        return Err(study.error("baselines", "an empty baseline; write for example { command = \"cp\" }"));
+    }
+    baseline.keys().try_for_each(|name| has_factor(study, "baselines", name))?;
+    baseline.get(COMMAND).map_or(Ok(()), |level| check_command(study, level))
+}
+
+fn check_exception(study: &Study, exception: &Exception) -> Result<(), StudyError> {
+    exception.cells.keys().try_for_each(|name| has_factor(study, "exception.where", name))?;
+    exception.check.as_deref().map_or(Ok(()), |checks| check_checks(study, checks))
+}
+
+fn has_factor(study: &Study, key: &str, name: &str) -> Result<(), StudyError> {
+    let names: Vec<&str> = study.factors.iter().map(|factor| factor.name.as_str()).collect();
+    match names.contains(&name) {
+        true => Ok(()),
+        false => Err(study.error(
+            key,
+            format!("'{name}' is no factor of this study; its factors are {}", names.join(", ")),
+        )),
+    }
+}
+
+fn check_checks(study: &Study, checks: &[Check]) -> Result<(), StudyError> {
+    let makes = study.prepare.iter().any(|step| matches!(step, Step::MakeSource { .. }));
+    let names = study.prepare.iter().any(|step| matches!(step, Step::NewTarget {}));
+    match checks {
+        [] => Ok(()),
+        _ if makes && names => Ok(()),
+        _ => Err(study.error(
+            "check",
+            "same_content compares {target} with {source}; write the steps make_source and new_target in prepare",
+        )),
+    }
+}
+
+fn check_size(study: &Study, cells: &[Cell]) -> Result<(), StudyError> {
+    let runs: u64 = cells.iter().map(|cell| u64::from(cell.repeats)).sum();
+    match runs {
+        0 => {
+            Err(study.error("repeats", "nothing would be run; write 1 or more repeats, and skip fewer cells"))
+        }
+        1..=RUNS_MAX => Ok(()),
+        _ => Err(study.error(
+            "factors",
+            format!("{runs} runs are more than {RUNS_MAX}; write fewer levels or fewer repeats"),
+        )),
+    }
+}
+
+/// Fills the templates of a cell with stand-ins for what the rig gives.
+fn check_cell(study: &Study, cell: &Cell) -> Result<(), StudyError> {
+    let given = given(study);
+    let value = |name: &str| match given.contains(&name) {
+        true => Some("stand-in".to_string()),
+        false => cell.levels.get(name).map(Level::to_string),
+    };
+    study.prepare.iter().try_for_each(|step| check_step(study, step, &value))?;
+    match &study.template {
+        Template::Job(job) => {
+            job.filled(&value).map(drop).map_err(|(key, wrong)| study.error(format!("job.{key}"), wrong))
+        }
+        Template::Command(lines) => {
+            let name = cell.levels.get(COMMAND).map(Level::to_string).unwrap_or_default();
+            let line = lines.get(&name).map(String::as_str).unwrap_or_default();
+            let known =
+                || cell.levels.keys().map(String::as_str).chain(given.clone()).collect::<Vec<_>>().join(", ");
+            fill(line, &value).map(drop).map_err(|unknown| {
+                let message = format!("{{{unknown}}} has no value here; known are {}", known());
+                study.error(format!("command.levels.{name}"), message)
+            })
+        }
+    }
+}
+
+/// The names in braces that are given besides factors.
+fn given(study: &Study) -> Vec<&'static str> {
+    let prepares = |name: &str| match name {
+        "source" => study.prepare.iter().any(|step| matches!(step, Step::MakeSource { .. })),
+        "target" => study.prepare.contains(&Step::NewTarget {}),
+        _ => matches!(study.template, Template::Command(_)),
+    };
+    GIVEN.into_iter().filter(|name| prepares(name)).collect()
+}
+
+fn check_step(study: &Study, step: &Step, value: &dyn Fn(&str) -> Option<String>) -> Result<(), StudyError> {
+    let made_before = |step: &Step| {
+        let made = study.prepare.iter().take_while(|before| *before != step);
+        made.into_iter().any(|before| matches!(before, Step::MakeSource { .. }))
+    };
+    match step {
+        Step::MakeSource { size } => {
+            let word = fill(&size.to_string(), value).map_err(|name| {
+                study.error(
+                    "prepare.make_source.size",
+                    format!("{{{name}}} is no factor; write a size such as 1GiB"),
+                )
+            })?;
+            parse_bytes(&word).map(drop).map_err(|wrong| study.error("prepare.make_source.size", wrong))
+        }
+        Step::ColdSource {} | Step::WarmSource {} if !made_before(step) => {
+            Err(study.error("prepare", "there is no source yet; write the step make_source first"))
+        }
+        Step::ColdSource {} | Step::WarmSource {} | Step::NewTarget {} | Step::WaitQuiet {} => Ok(()),
+    }
+}

@@ -1,0 +1,212 @@
+//! A study: factors and their levels, a template of the run, what is prepared and checked, and how often.
+//!
+//! A study is a TOML file. This module reads one into a checked [`Study`]; an error names the file, the key and what
+//! to write instead. Must not know: how a run is prepared, performed or measured.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+
+mod cells;
+mod check;
+mod level;
+mod template;
+mod written;
+
+pub use cells::{Cell, Run};
+pub use level::Level;
+pub use template::{FilledJob, JobTemplate, fill};
+
+/// Names that a factor may have.
+pub const FACTORS: [&str; 25] = [
+    "command",
+    "size",
+    "request_size",
+    "depth",
+    "source_depth",
+    "sink_depth",
+    "lanes",
+    "connections",
+    "engine",
+    "operation",
+    "caching",
+    "interface",
+    "pattern",
+    "touch",
+    "readers",
+    "files",
+    "stage",
+    "stack",
+    "rtt",
+    "rate",
+    "loss",
+    "answer_size",
+    "frame_size",
+    "spacing",
+    "file",
+];
+
+/// The factor whose levels are command lines.
+pub const COMMAND: &str = "command";
+
+/// Something that is varied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// Its name, one of [`FACTORS`].
+    pub name: String,
+    /// What it takes, in the order of the file.
+    pub levels: Vec<Level>,
+}
+
+/// What a run does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Template {
+    /// A job of the library, in this process.
+    Job(Box<JobTemplate>),
+    /// A command line by the level of the factor `command`, run by `sh -c`.
+    Command(BTreeMap<String, String>),
+}
+
+/// What is done before a run. None of it is timed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Makes `{source}`: a file of this size, of seeded random bytes; once for all runs that name the size.
+    MakeSource {
+        /// A size such as `4GiB`, or a factor in braces.
+        size: Level,
+    },
+    /// Gives `{target}` a name that was not used before; what stands there after the run is deleted.
+    NewTarget {},
+    /// Takes the source out of the page cache.
+    ColdSource {},
+    /// Reads the source into the page cache.
+    WarmSource {},
+    /// Waits until the disk has nothing in flight and discarded nothing for a second.
+    WaitQuiet {},
+}
+
+/// What must hold after a run besides exit status 0. None of it is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// The target has the source's content.
+    SameContent,
+}
+
+/// The order of the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Every round visits all cells once, in an order shuffled by the seed.
+    #[default]
+    Interleaved,
+}
+
+/// What differs for some cells.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exception {
+    /// The cells whose factors have one of these levels.
+    #[serde(rename = "where")]
+    pub cells: BTreeMap<String, Vec<Level>>,
+    /// They are not run.
+    #[serde(default)]
+    pub skip: bool,
+    /// They are run as often as this.
+    pub repeats: Option<u32>,
+    /// They are checked like this.
+    pub check: Option<Vec<Check>>,
+}
+
+/// A study that was read and found in order.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Where it was read from, for messages.
+    pub file: String,
+    /// Its name, also that of its file of rows.
+    pub name: String,
+    /// One line: what it measures.
+    pub title: String,
+    /// Why, and how to read the result.
+    pub purpose: String,
+    /// What is varied.
+    pub factors: Vec<Factor>,
+    /// What a run does.
+    pub template: Template,
+    /// What is done before each run, in this order.
+    pub prepare: Vec<Step>,
+    /// What must hold after each run.
+    pub check: Vec<Check>,
+    /// Rounds whose rows are kept.
+    pub repeats: u32,
+    /// Rounds before them that leave no row.
+    pub warmup: u32,
+    /// Decides the order and the bytes of the source.
+    pub seed: u64,
+    /// The order of the runs.
+    pub order: Order,
+    /// What the others are compared with: levels of some factors.
+    pub baselines: Vec<BTreeMap<String, Level>>,
+    /// Programs without which the report counts for nothing.
+    pub requires: Vec<String>,
+    /// What differs for some cells.
+    pub exceptions: Vec<Exception>,
+}
+
+/// What replaces parts of a study.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Levels of factors.
+    pub set: Vec<(String, Vec<String>)>,
+    /// Number of rounds, for all cells.
+    pub repeats: Option<u32>,
+    /// The study's own small form.
+    pub quick: bool,
+    /// The seed.
+    pub seed: Option<u64>,
+}
+
+/// What is wrong with a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyError {
+    /// The file.
+    pub file: String,
+    /// The key, such as `factors.depth`; empty when the file is no TOML.
+    pub key: String,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key.as_str() {
+            "" => write!(out, "study {}: {}", self.file, self.message),
+            key => write!(out, "study {}: {key}: {}", self.file, self.message),
+        }
+    }
+}
+
+impl std::error::Error for StudyError {}
+
+impl Study {
+    /// Reads a study; `file` is its name for messages.
+    pub fn parse(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyError> {
+        let study = written::read(file, text, changes)?;
+        check::check(&study)?;
+        Ok(study)
+    }
+
+    /// The levels of a factor; none if it is not varied.
+    pub fn levels(&self, factor: &str) -> &[Level] {
+        self.factors.iter().find(|known| known.name == factor).map_or(&[], |known| &known.levels)
+    }
+
+    fn error(&self, key: impl Into<String>, message: impl Into<String>) -> StudyError {
+        StudyError { file: self.file.clone(), key: key.into(), message: message.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Tests of the study format: a table of wrong files with their messages, levels, order and changes.
+
+use super::*;
+
+const JOB: &str = r#"
+name = "tiny"
+title = "t"
+repeats = 3
+[factors]
+request_size = ["4KiB", "64KiB"]
+engine = ["inline", "uring"]
+[job]
+source = "null:1MiB"
+target = "null:"
+request_size = "{request_size}"
+engine = "{engine}"
+"#;
+
+const COMMANDS: &str = r#"
+name = "tiny"
+title = "t"
+prepare = [{ step = "make_source", size = "{size}" }, { step = "new_target" }, { step = "wait_quiet" }]
+check = ["same_content"]
+baselines = [{ command = "cp" }]
+[factors]
+size = ["64KiB", "1MiB"]
+[command.levels]
+pump = "{pump} copy {source} {target}"
+cp = "cp {source} {target}"
+odd = "true"
+[[exception]]
+where = { command = ["odd"] }
+check = []
+[[exception]]
+where = { command = ["odd"], size = ["1MiB"] }
+skip = true
+[[exception]]
+where = { size = ["64KiB"] }
+repeats = 20
+[quick]
+repeats = 2
+warmup = 0
+[quick.factors]
+size = ["4KiB"]
+"#;
+
+fn parse(text: &str) -> Result<Study, StudyError> {
+    Study::parse("my.toml", text, &Changes::default())
+}
+
+fn changed(text: &str, changes: Changes) -> Study {
+    Study::parse("my.toml", text, &changes).expect("in order")
+}
+
+#[test]
+fn wrong_files_say_file_key_and_what_to_write() {
+    for (text, from, to, hints) in [
+        (JOB, "name = \"tiny\"", "nam = \"tiny\"", &["unknown field `nam`", "expected one of `name`"][..]),
+        (JOB, "name = \"tiny\"", "name = \"My Study\"", &["name: 'My Study'", "write small letters"]),
+        (JOB, "title = \"t\"", "", &["missing field `title`"]),
+        (JOB, "request_size = [", "request_sizes = [", &["factors.request_sizes: no factor", "write one of"]),
+        (JOB, "[\"4KiB\", \"64KiB\"]", "[]", &["factors.request_size: the list is empty"]),
+        (JOB, "[\"4KiB\", \"64KiB\"]", "[0.5]", &["in quotes"]),
+        (JOB, "[\"4KiB\", \"64KiB\"]", "[\"4KiB\", \"4KiB\"]", &["'4KiB' stands there twice"]),
+        (JOB, "\"64KiB\"", "\"64K\"", &["job.request_size: ", "write 64KiB"]),
+        (JOB, "\"uring\"", "\"ring\"", &["job.engine: 'ring' is no engine; write auto, uring"]),
+        (JOB, "\"{engine}\"", "\"{lanes}\"", &["job.engine: {lanes} is neither a factor nor prepared"]),
+        (JOB, "\"null:\"", "\"{target}\"", &["job.target: {target} is neither"]),
+        (JOB, "[job]", "[jop]", &["unknown field `jop`"]),
+        (JOB, "engine = \"{engine}\"", "speed = 1", &["unknown field `speed`", "`request_size`"]),
+        (JOB, "repeats = 3", "repeats = 0", &["repeats: nothing would be run"]),
+        (JOB, "repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
+        (JOB, "[factors]", "[factors]\ncommand = [\"x\"]", &["factors.command: a [job] has no commands"]),
+        (JOB, "repeats = 3", "check = [\"same_content\"]", &["check: ", "make_source and new_target"]),
+        (
+            COMMANDS,
+            "[factors]",
+            "[job]\nsource = \"-\"\ntarget = \"-\"\n[factors]",
+            &["either [job] or [command]"],
+        ),
+        (COMMANDS, "[command.levels]", "[unused]", &["unknown field `unused`"]),
+        (
+            COMMANDS,
+            "[factors]",
+            "[factors]\ncommand = [\"mv\"]",
+            &["factors.command", "no 'mv'; it has cp, odd, pump"],
+        ),
+        (
+            COMMANDS,
+            "{ command = \"cp\" }",
+            "{ comand = \"cp\" }",
+            &["baselines: 'comand' is no factor of this study"],
+        ),
+        (COMMANDS, "{ command = \"cp\" }", "{ command = \"mv\" }", &["has no 'mv'"]),
+        (
+            COMMANDS,
+            "cp {source}",
+            "cp {sorce}",
+            &["command.levels.cp: {sorce} has no value", "source, target, pump"],
+        ),
+        (COMMANDS, "\"make_source\"", "\"make_sauce\"", &["unknown variant `make_sauce`", "`wait_quiet`"]),
+        (COMMANDS, "{ step = \"new_target\" }", "{ step = \"new_target\", x = 1 }", &["unknown field `x`"]),
+        (
+            COMMANDS,
+            "size = \"{size}\"",
+            "size = \"{depth}\"",
+            &["prepare.make_source.size: {depth} is no factor"],
+        ),
+        (
+            COMMANDS,
+            "[\"64KiB\", \"1MiB\"]",
+            "[\"64KiB\", \"1M\"]",
+            &["prepare.make_source.size", "write 1MiB"],
+        ),
+        (
+            COMMANDS,
+            "prepare = [",
+            "prepare = [{ step = \"cold_source\" }, ",
+            &["prepare: there is no source yet"],
+        ),
+        (COMMANDS, "where = { size", "where = { sizes", &["exception.where: 'sizes' is no factor"]),
+        (COMMANDS, "\"same_content\"", "\"same\"", &["unknown variant `same`"]),
+    ] {
+        assert!(text.contains(from), "the table's own text: {from}");
+        let error = parse(&text.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.starts_with("study my.toml: "), "{to}: {error}");
+        hints.iter().for_each(|hint| assert!(error.contains(hint), "{to}: {error}"));
+    }
+    let none = parse("name = \"tiny\"\ntitle = \"t\"\n").expect_err("nothing to run").to_string();
+    assert_eq!(none, "study my.toml: job: nothing is run; write a table [job] or [command.levels]");
+}
+
+#[test]
+fn factors_keep_the_order_of_the_file() {
+    let names = |study: &Study| study.factors.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&parse(JOB).expect("in order")), ["request_size", "engine"]);
+    let study = parse(COMMANDS).expect("in order");
+    assert_eq!(names(&study), ["command", "size"]);
+    assert_eq!(study.levels(COMMAND), ["pump", "cp", "odd"].map(Level::from));
+}
+
+#[test]
+fn exceptions_change_or_skip_cells() {
+    let study = parse(COMMANDS).expect("in order");
+    let rows: Vec<(String, u32, usize)> =
+        study.cells().iter().map(|cell| (cell.to_string(), cell.repeats, cell.check.len())).collect();
+    let row = |words: &str, repeats, checks| (words.to_string(), repeats, checks);
+    assert_eq!(
+        rows,
+        [
+            row("command=pump size=64KiB", 20, 1),
+            row("command=pump size=1MiB", 10, 1),
+            row("command=cp size=64KiB", 20, 1),
+            row("command=cp size=1MiB", 10, 1),
+            row("command=odd size=64KiB", 20, 0),
+        ]
+    );
+}
+
+#[test]
+fn every_round_visits_every_cell_once_in_an_order_by_the_seed() {
+    let order = |seed| {
+        let study = changed(JOB, Changes { seed: Some(seed), ..Changes::default() });
+        study.runs(&study.cells())
+    };
+    let runs = order(1);
+    assert_eq!(runs, order(1));
+    assert_ne!(runs, order(2));
+    assert_eq!(runs.len(), 4 + 3 * 4, "a warm-up round and three rounds of four cells");
+    assert!(runs[..4].iter().all(|run| run.repeat.is_none() && run.order.is_none()));
+    for (round, runs) in runs[4..].chunks(4).enumerate() {
+        let mut cells: Vec<usize> = runs.iter().map(|run| run.cell).collect();
+        cells.sort_unstable();
+        assert_eq!(cells, [0, 1, 2, 3], "round {round}");
+        assert!(runs.iter().all(|run| run.repeat == Some(round as u32)));
+    }
+    let places: Vec<_> = runs[4..].iter().map(|run| run.order).collect();
+    assert_eq!(places, (0..12).map(Some).collect::<Vec<_>>());
+}
+
+#[test]
+fn cells_with_more_repeats_have_rounds_of_their_own() {
+    let study = parse(COMMANDS).expect("in order");
+    let cells = study.cells();
+    let runs = study.runs(&cells);
+    let of = |cell: usize| runs.iter().filter(|run| run.cell == cell && run.repeat.is_some()).count() as u32;
+    (0..cells.len()).for_each(|cell| assert_eq!(of(cell), cells[cell].repeats, "{}", cells[cell]));
+}
+
+#[test]
+fn the_command_line_replaces_levels_repeats_and_seed() {
+    let set = |name: &str, levels: &[&str]| {
+        vec![(name.to_string(), levels.iter().map(|it| it.to_string()).collect())]
+    };
+    let study =
+        changed(JOB, Changes { set: set("engine", &["inline"]), seed: Some(9), ..Changes::default() });
+    assert_eq!((study.cells().len(), study.seed), (2, 9));
+
+    let study = changed(COMMANDS, Changes { repeats: Some(1), ..Changes::default() });
+    assert!(study.cells().iter().all(|cell| cell.repeats == 1));
+
+    let study = changed(COMMANDS, Changes { quick: true, ..Changes::default() });
+    assert_eq!((study.cells().len(), study.cells()[0].repeats, study.warmup), (3, 2, 0));
+
+    let wrong = Changes { set: set("depth", &["1"]), ..Changes::default() };
+    let error = Study::parse("my.toml", JOB, &wrong).expect_err("no such factor").to_string();
+    assert_eq!(
+        error,
+        "study my.toml: --set depth: the study has no such factor; its factors are request_size, engine"
+    );
+}

@@ -1,0 +1,171 @@
+//! The form of a study's file, and how changes from the command line are put over it.
+//!
+//! Must not know: whether the levels make sense.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Step, Study, StudyError, Template,
+};
+
+/// SCIENCE, section 0: 10 repeats, one discarded warm-up.
+const REPEATS: u32 = 10;
+const WARMUP: u32 = 1;
+const SEED: u64 = 1;
+
+/// Spans tell the order in which the file names the factors.
+type Factors = BTreeMap<String, Spanned<Vec<Level>>>;
+
+/// A study's file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
+    title: String,
+    #[serde(default)]
+    purpose: String,
+    repeats: Option<u32>,
+    warmup: Option<u32>,
+    seed: Option<u64>,
+    #[serde(default)]
+    order: Order,
+    #[serde(default)]
+    requires: Vec<String>,
+    #[serde(default)]
+    prepare: Vec<Step>,
+    #[serde(default)]
+    check: Vec<Check>,
+    #[serde(default)]
+    baselines: Vec<BTreeMap<String, Level>>,
+    #[serde(default)]
+    factors: Factors,
+    job: Option<JobTemplate>,
+    command: Option<Commands>,
+    #[serde(default, rename = "exception")]
+    exceptions: Vec<Exception>,
+    #[serde(default)]
+    quick: Quick,
+}
+
+/// The table `[command]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Commands {
+    levels: BTreeMap<String, Spanned<String>>,
+}
+
+/// The table `[quick]`: what replaces the rest with `--quick`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Quick {
+    repeats: Option<u32>,
+    warmup: Option<u32>,
+    #[serde(default)]
+    factors: BTreeMap<String, Vec<Level>>,
+}
+
+/// Reads the text and puts the changes over it.
+pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyError> {
+    let error = |key: &str, message: String| StudyError { file: file.into(), key: key.into(), message };
+    // The parser shows the line, the key, and what may stand there.
+    let written: Written =
+        toml::from_str(text).map_err(|wrong| error("", wrong.to_string().trim_end().to_string()))?;
+    let mut factors = in_order(written.factors);
+    let template = match (written.job, written.command) {
+        (Some(job), None) => Template::Job(Box::new(job)),
+        (None, Some(commands)) => {
+            add_command_factor(&mut factors, &commands);
+            let lines = commands.levels.into_iter().map(|(name, line)| (name, line.into_inner()));
+            Template::Command(lines.collect())
+        }
+        (Some(_), Some(_)) => {
+            return Err(error("job", "a study has either [job] or [command]; keep one".into()));
+        }
+        (None, None) => {
+            let hint = "nothing is run; write a table [job] or [command.levels]";
+            return Err(error("job", hint.into()));
+        }
+    };
+    let mut study = Study {
+        file: file.into(),
+        name: written.name,
+        title: written.title,
+        purpose: written.purpose,
+        factors,
+        template,
+        prepare: written.prepare,
+        check: written.check,
+        repeats: written.repeats.unwrap_or(REPEATS),
+        warmup: written.warmup.unwrap_or(WARMUP),
+        seed: changes.seed.or(written.seed).unwrap_or(SEED),
+        order: written.order,
+        baselines: written.baselines,
+        requires: written.requires,
+        exceptions: written.exceptions,
+    };
+    if changes.quick {
+        make_quick(&mut study, written.quick)?;
+    }
+    change(&mut study, changes)?;
+    Ok(study)
+}
+
+fn in_order(factors: Factors) -> Vec<Factor> {
+    let mut found: Vec<(usize, Factor)> = factors
+        .into_iter()
+        .map(|(name, levels)| (levels.span().start, Factor { name, levels: levels.into_inner() }))
+        .collect();
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, factor)| factor).collect()
+}
+
+/// All named command lines are run unless the factors say which.
+fn add_command_factor(factors: &mut Vec<Factor>, commands: &Commands) {
+    if factors.iter().any(|factor| factor.name == COMMAND) {
+        return;
+    }
+    let mut names: Vec<(usize, &String)> =
+        commands.levels.iter().map(|(name, line)| (line.span().start, name)).collect();
+    names.sort_unstable();
+    let levels = names.into_iter().map(|(_, name)| Level::from(name.as_str())).collect();
+    factors.insert(0, Factor { name: COMMAND.into(), levels });
+}
+
+fn make_quick(study: &mut Study, quick: Quick) -> Result<(), StudyError> {
+    study.warmup = quick.warmup.unwrap_or(study.warmup);
+    if let Some(repeats) = quick.repeats {
+        repeat_all(study, repeats);
+    }
+    quick.factors.into_iter().try_for_each(|(name, levels)| {
+        let key = format!("quick.factors.{name}");
+        replace_levels(study, &name, levels, key)
+    })
+}
+
+fn change(study: &mut Study, changes: &Changes) -> Result<(), StudyError> {
+    if let Some(repeats) = changes.repeats {
+        repeat_all(study, repeats);
+    }
+    changes.set.iter().try_for_each(|(name, levels)| {
+        let levels = levels.iter().map(|level| Level::from(level.as_str())).collect();
+        replace_levels(study, name, levels, format!("--set {name}"))
+    })
+}
+
+fn repeat_all(study: &mut Study, repeats: u32) {
+    study.repeats = repeats;
+    study.exceptions.iter_mut().for_each(|exception| exception.repeats = None);
+}
+
+fn replace_levels(study: &mut Study, name: &str, levels: Vec<Level>, key: String) -> Result<(), StudyError> {
+    if let Some(factor) = study.factors.iter_mut().find(|factor| factor.name == name) {
+        factor.levels = levels;
+        return Ok(());
+    }
+    let names: Vec<&str> = study.factors.iter().map(|factor| factor.name.as_str()).collect();
+    let message = format!("the study has no such factor; its factors are {}", names.join(", "));
+    Err(study.error(key, message))
+}

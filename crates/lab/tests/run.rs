@@ -1,0 +1,265 @@
+//! Studies that are run for real, small: commands and jobs, rows, going on, failures, the small form.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use datapump_lab::row::{Row, read_rows};
+use datapump_lab::{RunArguments, Summary, list, run, show, view};
+
+const COPIES: &str = r#"
+name = "tiny"
+title = "true and cp on a small file"
+repeats = 3
+prepare = [
+  { step = "make_source", size = "{size}" }, { step = "new_target" }, { step = "cold_source" },
+]
+check = ["same_content"]
+baselines = [{ command = "cp" }]
+[factors]
+size = ["10000B", "64KiB"]
+[command.levels]
+cp = "cp {source} {target}"
+cat = "cat {source} > {target}"
+true = "true"
+[[exception]]
+where = { command = ["true"] }
+check = []
+"#;
+
+const JOBS: &str = r#"
+name = "jobs"
+title = "null to null"
+repeats = 2
+[factors]
+request_size = ["4KiB", "64KiB"]
+engine = ["inline"]
+[job]
+source = "null:1MiB"
+target = "null:"
+request_size = "{request_size}"
+engine = "{engine}"
+depth = 2
+"#;
+
+/// A folder with a study's file, and where its rows go.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(study: &str) -> Bench {
+        let bench = Bench { folder: tempfile::tempdir().expect("a folder") };
+        std::fs::write(bench.path("study.toml"), study).expect("room");
+        std::fs::create_dir(bench.path("files")).expect("room");
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn arguments(&self) -> RunArguments {
+        RunArguments {
+            study: self.path("study.toml").to_string_lossy().into_owned(),
+            folder: Some(self.path("files")),
+            out: Some(self.path("rows.jsonl")),
+            ..RunArguments::default()
+        }
+    }
+
+    fn run(&self) -> Summary {
+        run(self.arguments()).expect("the study runs")
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        read_rows(&self.path("rows.jsonl")).expect("rows")
+    }
+
+    fn left_behind(&self) -> Vec<PathBuf> {
+        files_in(&self.path("files"))
+    }
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").path()).collect()
+}
+
+fn level(row: &Row, factor: &str) -> String {
+    row.asked[factor].to_string()
+}
+
+#[test]
+fn a_study_of_commands_gives_a_row_for_each_run_and_clears_up() {
+    let bench = Bench::new(COPIES);
+    let summary = bench.run();
+    let rows = bench.rows();
+    assert_eq!((rows.len(), summary.failed_runs()), (18, 0), "{summary}");
+    assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
+    let orders: BTreeSet<u64> = rows.iter().map(|row| row.order).collect();
+    assert_eq!(orders, (0..18).collect());
+    for round in rows.chunks(6) {
+        let cells: BTreeSet<_> = round.iter().map(|row| row.asked.clone()).collect();
+        assert_eq!(cells.len(), 6, "every round visits every cell once");
+    }
+    for row in &rows {
+        let bytes = if level(row, "size") == "64KiB" { 65_536 } else { 10_000 };
+        let facts = (row.v, row.bytes, row.cache_state.as_str(), row.outcome.as_str(), row.requests);
+        assert_eq!(facts, (1, bytes, "cold", "completed", None));
+        assert!(row.elapsed_ns > 0 && row.user_ns.is_some() && row.machine_cpu_ns.is_some(), "{row:?}");
+        assert!(row.cpus > 0 && !row.kernel.is_empty() && row.time.ends_with('Z'), "{row:?}");
+        assert!(level(row, "command") != "cp" || row.command.starts_with("cp /"), "{}", row.command);
+    }
+    let targets: BTreeSet<&str> =
+        rows.iter().filter_map(|row| row.command.split(' ').find(|word| word.contains("target"))).collect();
+    assert_eq!(targets.len(), 12, "no target has the name of another");
+    assert_eq!(view(&[bench.path("rows.jsonl")]).expect("rows"), summary, "the rows alone give the summary");
+}
+
+#[test]
+fn a_study_of_jobs_takes_its_figures_from_the_reports() {
+    let bench = Bench::new(JOBS);
+    let summary = bench.run();
+    let rows = bench.rows();
+    assert_eq!((rows.len(), summary.failed_runs()), (4, 0), "{summary}");
+    for row in rows {
+        let (size, requests) = if level(&row, "request_size") == "4KiB" { (4096, 256) } else { (65_536, 16) };
+        assert_eq!((row.bytes, row.requests, row.cache_state.as_str()), (1 << 20, Some(requests), "none"));
+        assert_eq!(
+            (&row.achieved["request_size"], &row.achieved["engine"]),
+            (&size.into(), &"inline".into())
+        );
+        assert!(row.waits_ns.is_some_and(|waits| waits.contains_key("source")));
+        assert!(row.cpu_us_per_request.is_some() && row.last_done_ns.is_some());
+        assert!(row.command.starts_with("pump copy --depth=2 --request-size="), "{}", row.command);
+    }
+    assert!(summary.to_string().contains("ns/request"), "{summary}");
+}
+
+#[test]
+fn a_stopped_study_goes_on_where_it_was() {
+    let bench = Bench::new(COPIES);
+    bench.run();
+    let whole = bench.rows();
+    // As if it had been killed while it wrote the ninth row.
+    let text = std::fs::read_to_string(bench.path("rows.jsonl")).expect("rows");
+    let cut: usize = text.lines().take(8).map(|line| line.len() + 1).sum();
+    std::fs::write(bench.path("rows.jsonl"), &text[..cut + 100]).expect("room");
+    bench.run();
+    let rows = bench.rows();
+    assert_eq!(rows[..8], whole[..8], "rows that were there stay");
+    let place = |row: &Row| (row.asked.clone(), row.repeat, row.order);
+    assert_eq!(rows.iter().map(place).collect::<Vec<_>>(), whole.iter().map(place).collect::<Vec<_>>());
+    bench.run();
+    assert_eq!(bench.rows(), rows, "nothing is left to do");
+    let more = RunArguments { repeats: Some(4), ..bench.arguments() };
+    run(more).expect("the study runs");
+    assert_eq!(bench.rows().len(), 24, "one more round");
+    let other = RunArguments { seed: Some(5), repeats: Some(1), ..bench.arguments() };
+    run(other).expect("the study runs");
+    assert_eq!(bench.rows().len(), 30, "another seed is another run");
+}
+
+#[test]
+fn failed_runs_are_rows_with_their_class_and_message() {
+    let study = COPIES
+        .replace("true = \"true\"", "true = \"echo no luck >&2; exit 3\"")
+        .replace("cat = \"cat {source} > {target}\"", "cat = \"head -c 5000 {source} > {target}\"");
+    let bench = Bench::new(&study);
+    let summary = bench.run();
+    assert_eq!(summary.failed_runs(), 12, "{summary}");
+    for row in bench.rows() {
+        let expected = match level(&row, "command").as_str() {
+            "true" => ("io", Some("exit status: 3: no luck")),
+            "cat" => ("mismatch", Some("the target differs from the source at byte 5000")),
+            _ => ("completed", None),
+        };
+        assert_eq!((row.outcome.as_str(), row.message.as_deref()), expected, "{}", row.command);
+    }
+    let text = summary.to_string();
+    assert!(text.contains("note: true 64KiB: failed runs: 3 io (exit status: 3: no luck)"), "{text}");
+    assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
+}
+
+#[test]
+fn levels_can_be_set_and_the_small_form_is_small() {
+    let bench = Bench::new(&format!("{COPIES}\n[quick]\nrepeats = 1\nwarmup = 0\n"));
+    let set = vec![("size".to_string(), vec!["2KiB".to_string()]), ("command".into(), vec!["cp".into()])];
+    run(RunArguments { set, quick: true, ..bench.arguments() }).expect("the study runs");
+    let rows = bench.rows();
+    assert_eq!((rows.len(), rows[0].bytes, level(&rows[0], "command").as_str()), (1, 2048, "cp"));
+}
+
+#[test]
+fn an_absent_program_is_named_and_the_report_counts_for_nothing() {
+    let study = COPIES
+        .replace("title", "requires = [\"no-such-program-anywhere\"]\ntitle")
+        .replace("true = \"true\"", "true = \"no-such-program-anywhere -x\"");
+    let bench = Bench::new(&study);
+    let summary = bench.run();
+    assert_eq!((bench.rows().len(), summary.failed_runs()), (12, 0), "its cells are not run");
+    let study = &summary.studies[0];
+    assert_eq!((study.counts, study.absent.join(" ")), (false, "no-such-program-anywhere".to_string()));
+    let line = "no-such-program-anywhere is not installed here: a report without it counts for nothing";
+    assert!(summary.to_string().contains(line), "{summary}");
+    let json = serde_json::to_value(&summary).expect("JSON");
+    assert_eq!((&json["v"], &json["studies"][0]["counts"]), (&1.into(), &false.into()));
+}
+
+#[test]
+fn an_interrupted_study_says_so_and_leaves_nothing() {
+    let bench = Bench::new(COPIES);
+    let arguments = bench.arguments();
+    arguments.stop.store(true, Ordering::Relaxed);
+    let error = run(arguments).expect_err("stopped").to_string();
+    assert_eq!(error, "interrupted; the same command goes on with the runs that are left");
+    assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_a_hint() {
+    let bench = Bench::new("name = 1");
+    let refused = |arguments: RunArguments| format!("{:#}", run(arguments).expect_err("refused"));
+    let unknown = RunArguments { study: "no-such-study".into(), ..bench.arguments() };
+    for (arguments, hint) in [
+        (bench.arguments(), "study.toml: TOML parse error at line 1"),
+        (
+            unknown,
+            "'no-such-study' is neither a file that can be read nor a built-in study (cpu, peers-local-file",
+        ),
+        (
+            RunArguments { study: "cpu".into(), folder: Some("/no/such".into()), ..bench.arguments() },
+            "the folder /no/such",
+        ),
+        (
+            RunArguments { study: "cpu".into(), out: Some("/no/such/rows".into()), ..bench.arguments() },
+            "open /no/such/rows",
+        ),
+    ] {
+        let error = refused(arguments);
+        assert!(error.contains(hint), "{error}");
+    }
+    std::fs::write(bench.path("rows.jsonl"), "").expect("room");
+    assert!(view(&[bench.path("rows.jsonl")]).expect_err("empty").to_string().contains("there are no rows"));
+}
+
+#[test]
+fn built_in_studies_are_listed_and_shown() {
+    let names: Vec<&str> = list().iter().map(|study| study.name).collect();
+    assert_eq!(names[..2], ["cpu", "peers-local-file"]);
+    assert!(list().iter().all(|study| !study.title.is_empty()));
+    assert!(
+        names.iter().all(|name| show(name).is_some_and(|text| text.contains(&format!("name = \"{name}\""))))
+    );
+    assert_eq!(show("no-such-study"), None);
+}
+
+#[test]
+fn a_folder_whose_name_needs_quotes_works() {
+    let bench = Bench::new(COPIES);
+    let odd = bench.path("it's a folder");
+    std::fs::create_dir(&odd).expect("room");
+    let arguments = RunArguments { folder: Some(odd.clone()), repeats: Some(1), ..bench.arguments() };
+    let summary = run(arguments).expect("the study runs");
+    assert_eq!((summary.failed_runs(), files_in(&odd).len()), (0, 0), "{summary}");
+}
