@@ -11,11 +11,12 @@
 mod block;
 mod hash_tree;
 pub mod model;
+mod open_ended;
 mod pump;
 mod ring;
+mod talk;
 
 pub use block::{Block, Extent, Length, Way};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
-pub use pump::{
-    Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Shape, Side, Step, Transfer,
-};
+pub use pump::Pump;
+pub use talk::{Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer};

@@ -13,178 +13,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::open_ended::OpenEnded;
 use crate::ring::Ring;
+use crate::talk::{Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer};
 use crate::{Block, Extent, Length, Way};
-
-/// The fixed numbers of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Size of every block but the last of a file, in bytes.
-    pub request_bytes: u32,
-    /// Blocks that may be on the source's side at a time: being read, or read and not yet handed on.
-    pub source_depth: u32,
-    /// Blocks that may be on the sink's side at a time.
-    pub sink_depth: u32,
-    /// Blocks are handed on in the order in which they were read: needed where the sink is a stream (S2).
-    pub in_order: bool,
-    /// The source takes one request at a time, each continuing where the one before ended: streams.
-    pub source_serial: bool,
-    /// The sink takes one request at a time: streams.
-    pub sink_serial: bool,
-    /// Partial reads are continued until the block is full (S10). Only a serial source can do without (S11).
-    pub assemble: bool,
-}
-
-/// One of the two ends of the loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Where bytes come from.
-    Source,
-    /// Where bytes go.
-    Sink,
-}
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Transfer {
-    /// Reads into the slot, behind the bytes that are there.
-    Read,
-    /// Writes from the slot.
-    Write,
-    /// Copies inside the kernel; the slot is only a number.
-    Copy,
-}
-
-/// A request to post: move `block` from byte `done` on. Its completion is reported under its slot's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// What it does.
-    pub transfer: Transfer,
-    /// The slot's number.
-    pub slot: u32,
-    /// Bytes of the block that earlier partial returns moved.
-    pub done: u32,
-    /// The whole block.
-    pub block: Block,
-}
-
-/// What the owner must do now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Claim an extent from the plan and report it by [`Pump::handle_claim`].
-    Claim,
-    /// Post this request, and report its end by [`Pump::handle_completion`].
-    Post(Request),
-    /// Nothing can be posted: wait for a completion, and charge the time to this end.
-    Wait(Side),
-    /// Nothing is in flight and the plan had nothing yet: wait for the plan, then report [`Pump::handle_more`].
-    Starved,
-    /// Nothing is in flight and nothing is left to do.
-    Done,
-}
-
-/// What the plan had to offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claimed {
-    /// This extent; no other lane gets it.
-    Extent(Extent),
-    /// Nothing now, but there may be more when something has completed.
-    NotYet,
-    /// Nothing ever again.
-    Never,
-}
-
-/// How one request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// So many bytes were moved: at least one, at most what was asked.
-    Moved(u32),
-    /// The source has no more data. (At the sink: it took nothing, which is a fault.)
-    EndOfData,
-    /// Nothing happened; the same request is to be posted again (`EINTR`).
-    Retry,
-    /// The request was called back because the run is stopping.
-    Cancelled,
-    /// It failed, with the system's error number.
-    Failed(i32),
-    /// A sink that compares found a difference, so many bytes behind what had been compared.
-    Differs(u32),
-}
-
-/// Why a file cannot be copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// The system's error number.
-    Errno(i32),
-    /// The source ended before the extent did: it was truncated.
-    SourceEnded,
-    /// Data came from behind the end of data: the source grew.
-    SourceGrew,
-    /// The sink took no bytes and gave no error.
-    WroteNothing,
-    /// A sink that compares found a difference.
-    Differs,
-}
-
-/// The first thing that went wrong with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The end at which it happened; for a copy inside the kernel, which cannot tell, the sink.
-    pub side: Side,
-    /// The file's number in the plan.
-    pub file: u32,
-    /// Offset of the first byte that was not moved.
-    pub at: u64,
-    /// The cause.
-    pub kind: FaultKind,
-}
-
-/// What a completion meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Nothing for the owner to note.
-    Nothing,
-    /// The block was read; its bytes stand in the slot until the write is posted.
-    Filled {
-        /// The slot's number.
-        slot: u32,
-        /// The block.
-        block: Block,
-        /// Length of the file, when it was unknown and this was the last read to find it out.
-        ended: Option<u64>,
-    },
-    /// The block was written, or copied inside the kernel.
-    Landed {
-        /// The block.
-        block: Block,
-    },
-    /// The length of a file was unknown, and the last read of it found it out. Told once, here or with a block.
-    Ended {
-        /// The file's number in the plan.
-        file: u32,
-        /// Its length in bytes.
-        at: u64,
-    },
-    /// A file failed; only the first fault of a file is told.
-    Failed(Fault),
-}
-
-/// What was counted, of both ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Blocks read (or copied inside the kernel).
-    pub source_requests: u64,
-    /// Blocks written (or copied inside the kernel).
-    pub sink_requests: u64,
-    /// Bytes landed.
-    pub bytes: u64,
-    /// Completions at the source that moved less than was asked.
-    pub source_partial: u64,
-    /// Completions at the sink that moved less than was asked.
-    pub sink_partial: u64,
-    /// Bytes that partial returns of both ends moved; divided by their number, the mean size.
-    pub partial_bytes: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -202,16 +34,6 @@ struct SlotState {
     open_ended: bool,
     done: u32,
     block: Block,
-}
-
-/// A file whose length is found out by reading it.
-#[derive(Clone, Copy, Debug)]
-struct OpenEnded {
-    file: u32,
-    /// Data were seen up to here.
-    reach: u64,
-    /// The source said that it ends here.
-    end: Option<u64>,
 }
 
 const EMPTY: SlotState =
@@ -240,7 +62,7 @@ pub struct Pump {
     /// Blocks on the sink's side.
     writing: u32,
     /// What is known of files whose length is unknown.
-    open_files: Vec<OpenEnded>,
+    open_files: OpenEnded,
     failed: BTreeSet<u32>,
     counts: Counts,
 }
@@ -267,7 +89,7 @@ impl Pump {
             held: 0,
             reading: 0,
             writing: 0,
-            open_files: Vec::new(),
+            open_files: OpenEnded::default(),
             failed: BTreeSet::new(),
             counts: Counts::default(),
         }
@@ -291,8 +113,8 @@ impl Pump {
             return Step::Post(request);
         }
         if self.may_read() {
-            match self.extent {
-                Some(extent) if self.may_start(extent) => return Step::Post(self.start(extent)),
+            match &self.extent {
+                Some(extent) if self.may_start(extent.way) => return Step::Post(self.start()),
                 Some(_) => {}
                 None if self.plan_done || self.starved => {}
                 None => return Step::Claim,
@@ -331,8 +153,8 @@ impl Pump {
 
     /// A copy inside the kernel needs room at both ends.
     #[inline]
-    fn may_start(&self, extent: Extent) -> bool {
-        extent.way == Way::Slots || self.sink_is_free()
+    fn may_start(&self, way: Way) -> bool {
+        way == Way::Slots || self.sink_is_free()
     }
 
     #[inline]
@@ -373,33 +195,37 @@ impl Pump {
 
     /// Cuts the next block from the extent and posts it.
     #[inline]
-    fn start(&mut self, extent: Extent) -> Request {
-        let slot = self.free.pop().expect("held + writing is below the number of slots");
+    fn start(&mut self) -> Request {
+        let extent = self.extent.as_mut().expect("polled for one");
+        let (file, at, way) = (extent.file, extent.at, extent.way);
         let full = u64::from(self.shape.request_bytes);
-        let (len, rest, open_ended) = match extent.length {
-            Length::Bytes(bytes) => (bytes.min(full), Length::Bytes(bytes - bytes.min(full)), false),
-            Length::UntilEnd => (full, Length::UntilEnd, true),
+        let (len, open_ended, used_up) = match &mut extent.length {
+            Length::Bytes(bytes) => {
+                let len = (*bytes).min(full);
+                *bytes -= len;
+                (len, false, *bytes == 0)
+            }
+            Length::UntilEnd => (full, true, false),
         };
-        self.extent = match rest {
-            Length::Bytes(0) => None,
-            length => Some(Extent { at: extent.at + len, length, ..extent }),
-        };
-        let block = Block { file: extent.file, at: extent.at, len: len as u32 };
+        extent.at += len;
+        if used_up {
+            self.extent = None;
+        }
+        let block = Block { file, at, len: len as u32 };
+        let slot = self.free.pop().expect("held + writing is below the number of slots");
         self.held += 1;
         self.reading += 1;
-        let state = match extent.way {
-            Way::Slots => State::Reading,
-            Way::InKernel => State::Copying,
+        let (state, transfer) = match way {
+            Way::Slots => (State::Reading, Transfer::Read),
+            Way::InKernel => (State::Copying, Transfer::Copy),
         };
         self.slots[slot as usize] = SlotState { state, open_ended, done: 0, block };
-        if extent.way == Way::InKernel {
-            self.writing += 1;
-            return Request { transfer: Transfer::Copy, slot, done: 0, block };
+        match way {
+            Way::InKernel => self.writing += 1,
+            Way::Slots if self.shape.in_order => self.queue.push_back(slot),
+            Way::Slots => {}
         }
-        if self.shape.in_order {
-            self.queue.push_back(slot);
-        }
-        Request { transfer: Transfer::Read, slot, done: 0, block }
+        Request { transfer, slot, done: 0, block }
     }
 
     /// The plan's answer to [`Step::Claim`].
@@ -469,7 +295,7 @@ impl Pump {
         debug_assert!(bytes > 0 && bytes <= asked, "{bytes} of {asked} bytes");
         entry.done += bytes;
         let SlotState { block, done, open_ended, .. } = *entry;
-        if open_ended && !self.reaches(block.file, block.at + u64::from(done)) {
+        if open_ended && !self.open_files.reaches(block.file, block.at + u64::from(done)) {
             return self.read_failed(slot, FaultKind::SourceGrew);
         }
         if bytes < asked {
@@ -517,7 +343,7 @@ impl Pump {
         if self.extent.is_some_and(|extent| extent.file == file) {
             self.extent = None;
         }
-        if !self.ends_at(file, at) {
+        if !self.open_files.ends_at(file, at) {
             return self.read_failed(slot, FaultKind::SourceGrew);
         }
         if entry.done == 0 {
@@ -529,33 +355,10 @@ impl Pump {
         self.read_finished(slot)
     }
 
-    fn open_file(&mut self, file: u32) -> &mut OpenEnded {
-        let index = self.open_files.iter().position(|open| open.file == file).unwrap_or_else(|| {
-            self.open_files.push(OpenEnded { file, reach: 0, end: None });
-            self.open_files.len() - 1
-        });
-        &mut self.open_files[index]
-    }
-
-    /// Notes that data were seen up to here; false when the file had ended before.
-    fn reaches(&mut self, file: u32, reach: u64) -> bool {
-        let open = self.open_file(file);
-        open.reach = open.reach.max(reach);
-        open.end.is_none_or(|end| reach <= end)
-    }
-
-    /// Notes that the file ends here; false when data were seen behind it.
-    fn ends_at(&mut self, file: u32, at: u64) -> bool {
-        let open = self.open_file(file);
-        open.end = Some(open.end.map_or(at, |end| end.min(at)));
-        open.reach <= at
-    }
-
-    #[inline]
     /// Where the file ends, once no read of it is in flight that could still tell otherwise.
-    fn settled_end(&mut self, file: u32) -> Option<u64> {
+    fn settled_end(&self, file: u32) -> Option<u64> {
         let reading = |entry: &SlotState| entry.state == State::Reading && entry.block.file == file;
-        let end = self.open_file(file).end;
+        let end = self.open_files.end(file);
         end.filter(|_| !self.slots.iter().any(reading))
     }
 

@@ -6,7 +6,8 @@
 mod model;
 
 use datapump_core::{
-    Claimed, Event, Extent, Fault, FaultKind, Length, Pump, Settled, Shape, Side, Step, Transfer, Way,
+    Claimed, Event, Extent, Fault, FaultKind, Length, Pump, Request, Settled, Shape, Side, Step, Transfer,
+    Way,
 };
 use model::{Model, Random, for_each_seed};
 
@@ -216,9 +217,9 @@ fn data_behind_the_end_are_a_fault() {
                 if !skip {
                     let event = pump.handle_completion(request.slot, settled);
                     failed |= matches!(event, Event::Failed(Fault { kind: FaultKind::SourceGrew, .. }));
-                    while matches!(pump.poll(), Step::Post(again) if again.transfer == Transfer::Read && again.slot == request.slot)
-                    {
-                    }
+                    let same =
+                        |again: Request| again.transfer == Transfer::Read && again.slot == request.slot;
+                    while matches!(pump.poll(), Step::Post(again) if same(again)) {}
                 }
             }
         }

@@ -76,7 +76,7 @@ impl Staged {
             existing => (existing, false),
         };
         let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
-        if !handle.try_lock().map_err(|errno| Problem::system("lock", path, errno.0))? {
+        if !handle.lock().map_err(|errno| Problem::system("lock", path, errno.0))? {
             return Err(busy(path));
         }
         let (path, handle) = (path.to_path_buf(), Arc::new(handle));
@@ -181,7 +181,7 @@ fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<()
         Err(ENOENT) => return Ok(()),
         opened => opened.map_err(|errno| system("open the leftover of", errno))?,
     };
-    if !leftover.try_lock().map_err(|errno| system("lock", errno))? {
+    if !leftover.lock().map_err(|errno| system("lock", errno))? {
         return Err(busy(path));
     }
     // Locked, but is it still the one under the name? Another pump may have replaced it in between.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use datapump_core::Way;
-use datapump_engine::Handle;
+use datapump_engine::{Errno, Handle};
 
 use crate::attributes::copy_attributes;
 use crate::commit::Staged;
@@ -14,6 +14,7 @@ use crate::disk::FileCalls;
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::identity::check_unchanged;
+use crate::open;
 use crate::options::{Choice, Sync};
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
@@ -26,7 +27,9 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
         return;
     }
     let finished = match &task.finish {
-        Finish::Nothing => source_stood_still(shared, &task).map(|()| true),
+        Finish::Nothing => {
+            source_stood_still(shared, &task).and_then(|()| nothing_is_behind(&task)).map(|()| true)
+        }
         Finish::Commit(staged) => finish_staged(shared, waits, &task, staged),
         Finish::Device(handle) => sync_device(shared, waits, &task, handle).map(|()| true),
         Finish::Verified(written) => commit_verified(shared, waits, &task, written),
@@ -65,6 +68,23 @@ fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     }
 }
 
+/// A file that is compared with a source of unknown length may go on behind the source's end.
+fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
+    let Sink::Compare(file) = &task.sink else { return Ok(()) };
+    let system = |errno: Errno| Problem::system("stat", &task.target_name, errno.0);
+    let length = task.length();
+    let goes_on = match open::is_made_up(&file.handle) {
+        true => file.handle.peek(length, &mut [0]).map_err(system)? > 0,
+        false => file.handle.meta().map_err(system)?.size_bytes > length,
+    };
+    if !goes_on {
+        return Ok(());
+    }
+    let source = crate::shown(task.source_name.as_os_str().as_encoded_bytes());
+    let words = format!("goes on where '{source}' ends");
+    Err(Problem::new(Class::Mismatch, "compare", &task.target_name, words).at(length))
+}
+
 /// True when the file is committed, false when it is read back first.
 fn finish_staged(
     shared: &Shared<'_>,
@@ -93,7 +113,7 @@ fn finish_staged(
 }
 
 /// Removes the padding of a direct write, and what an older file had behind the end.
-fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), datapump_engine::Errno> {
+fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
     let padded =
         matches!(&task.sink, Sink::File(file) if !task.length().is_multiple_of(u64::from(file.align_bytes)));
     if padded || staged.is_in_place() { staged.handle.set_len(task.length()) } else { Ok(()) }

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use datapump_core::Shape;
 
+use crate::account::{Account, version};
+use crate::disk::{FileKind, Meta};
 use crate::finish::abandon;
 use crate::how::{Facts, decide};
 use crate::lane::{Lane, LaneResult};
@@ -16,10 +18,9 @@ use crate::place::{Fill, Place};
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, Status};
 use crate::rate::Rate;
-use crate::report::{Asked, Cpu, Report, Waits};
-use crate::run::{Event, Shared, Tally};
+use crate::report::{Asked, Cpu, Report};
+use crate::run::{Event, QueuedNulls, Shared, Tally};
 use crate::target::{self, Item, Target};
-use crate::verdict::{Evidence, verdict};
 use crate::watch::Watch;
 use crate::world::World;
 
@@ -172,9 +173,17 @@ impl Job {
         let (mut items, problems) = target::items(&self.world.disk, &self.sources, &null, &self.options)?;
         let there =
             self.world.disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
+        if let (FileKind::Folder, Some(Item { source: Place::Path(path), .. })) = (there.kind, items.first())
+        {
+            let name = crate::shown(other.as_os_str().as_encoded_bytes());
+            let words = format!("is a file, '{name}' is a folder");
+            return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
+        }
         for item in &mut items {
             item.target = Target::Compare(other.clone());
-            let differ = item.bytes().filter(|&bytes| bytes != there.size_bytes && there.size_bytes > 0);
+            // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
+            let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
+            let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
             if let (Some(bytes), Place::Path(path)) = (differ, &item.source) {
                 let words = format!(
                     "has {bytes} bytes, '{}' has {}",
@@ -257,7 +266,11 @@ impl Job {
             shape,
             compares: self.work == Work::Compare,
             hashes: self.hashes(),
-            queue_nulls: self.world.is_simulated() || (only_null && queued),
+            // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
+            queued_nulls: QueuedNulls {
+                source: self.world.is_simulated() || (only_null && queued),
+                sink: self.world.is_simulated(),
+            },
             null_noise: items.iter().any(null_noise) && !only_null,
             nothing_overlaps: (only_null && !queued) || one_block || self.copies_inside(&items, total),
             rate: self.options.bytes_per_second.map(Rate::new),
@@ -300,69 +313,25 @@ impl Job {
         start_ns: u64,
         cpu: Cpu,
     ) -> Report {
-        let lanes = results.len() as u32;
-        let results: Vec<LaneResult> = results
-            .into_iter()
-            .filter_map(|result| result.map_err(|problem| shared.report(problem)).ok())
-            .collect();
-        let end_ns = self.world.clock.now_ns();
+        let told =
+            |result: Result<LaneResult, Problem>| result.map_err(|problem| shared.report(problem)).ok();
+        let lanes = results.into_iter().filter_map(told).collect();
         let tally = std::mem::take(&mut *shared.tally());
-        let waits = results.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.waits));
-        let elapsed_ns = end_ns - start_ns;
-        let cpu = cpu_since(cpu);
-        let evidence = Evidence {
-            lanes_ns: elapsed_ns * u64::from(lanes),
-            waits,
-            cpu,
-            shared_device: tally.source_devices.intersection(&tally.target_devices).next().is_some(),
-            in_kernel: shared.nothing_overlaps,
-        };
-        let (limited_by, limited_detail) = verdict(&evidence);
-        let done = |lane: &LaneResult| lane.done_ns.saturating_sub(start_ns);
-        let sum =
-            |count: fn(&datapump_core::Counts) -> u64| results.iter().map(|lane| count(&lane.counts)).sum();
-        let synced = self.options.sync != crate::Sync::None && !shared.compares;
-        Report {
-            version: version(),
-            exit_status: self.status(&tally) as i32,
-            bytes: tally.bytes,
-            bytes_moved: sum(|counts| counts.bytes),
-            bytes_moved_twice: 0,
-            files: tally.files,
-            problems: tally
-                .problems
-                .iter()
-                .map(|(class, count)| (class.name().to_string(), *count))
-                .collect(),
-            elapsed_ns,
-            first_done_ns: results.iter().map(done).min().unwrap_or(elapsed_ns),
-            last_done_ns: results.iter().map(done).max().unwrap_or(elapsed_ns),
-            synced_ns: synced.then_some(elapsed_ns),
-            requests: sum(|counts| counts.sink_requests),
-            partial_returns: sum(|counts| counts.source_partial + counts.sink_partial),
-            engine: results.first().map(|lane| lane.engine.clone()).unwrap_or_default(),
-            direct: tally.direct,
-            reflink: tally.reflink,
-            request_bytes: shared.shape.request_bytes,
-            source_depth: shared.shape.source_depth,
-            sink_depth: shared.shape.sink_depth,
-            lanes,
-            limited_by,
-            limited_detail,
-            waits_ns: waits,
-            cpu,
-            blake3: tally.blake3,
-        }
+        let exit_status = self.status(&tally) as i32;
+        let syncs = self.options.sync != crate::Sync::None && self.work == Work::Copy;
+        let (end_ns, cpu) = (self.world.clock.now_ns(), cpu_since(cpu));
+        let account = Account { shared, lanes, tally, start_ns, end_ns, cpu, syncs };
+        Report { exit_status, ..account.into_report() }
     }
 
     /// The exit status of the contract.
     fn status(&self, tally: &Tally) -> Status {
         let problems = &tally.problems;
-        if self.work == Work::Compare {
-            return compared(problems);
-        }
         if self.stop.load(Ordering::Relaxed) && (tally.files as usize) < self.sources.len() {
             return Status::Interrupted;
+        }
+        if self.work == Work::Compare {
+            return compared(problems);
         }
         let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
         match () {
@@ -374,6 +343,11 @@ impl Job {
             () => Status::Failed,
         }
     }
+}
+
+/// No blocks, and a page at most: then comparing costs less than finding out.
+fn may_be_made_up(meta: Meta) -> bool {
+    meta.allocated_bytes == 0 && meta.size_bytes <= 4096
 }
 
 /// A copy of less than one request needs no larger slots, and no memory for them.
@@ -407,10 +381,6 @@ fn run_lanes(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>
         };
         std::iter::once(own).chain(others.into_iter().map(join)).collect()
     })
-}
-
-fn version() -> String {
-    env!("CARGO_PKG_VERSION").to_string()
 }
 
 fn cpu_now() -> Cpu {

@@ -6,7 +6,7 @@
 //! Must not know: how files are opened (`open`) and finished (`finish`), what the job is.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use datapump_core::{
     Block, Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Side, Step, Transfer, Way,
@@ -17,8 +17,9 @@ use crate::end::{Sink, Source};
 use crate::plan::Claim;
 use crate::problem::{Class, Problem};
 use crate::report::{Asked, Waits};
-use crate::run::Shared;
+use crate::run::{QueuedNulls, Shared};
 use crate::task::Task;
+use crate::watch::Watch;
 use crate::world::PATIENCE;
 use crate::{finish, identity, open};
 
@@ -42,16 +43,19 @@ pub(crate) struct Lane<'run> {
     /// The task of the extent being cut.
     current: Option<Arc<Task>>,
     flights: Vec<Request>,
-    /// Null ends take the engine's queue too: the engine is what is studied.
-    queue_nulls: bool,
+    queued: QueuedNulls,
     /// Posting may block: the time inside is a wait.
     blocking: bool,
     pub(crate) waits: Waits,
-    index: usize,
+    /// What progress reads; this lane is the only writer.
+    counter: &'run AtomicU64,
+    /// There is a rate limit.
+    limited: bool,
     stopping: bool,
     /// Bytes landed of `landed_of` and not yet told to the task, which other lanes share.
     landed_bytes: u64,
     landed_of: Option<Arc<Task>>,
+    landed_file: u32,
     /// The plan had no more: each block may be the last of its file.
     draining: bool,
 }
@@ -69,7 +73,7 @@ impl<'run> Lane<'run> {
         Lane {
             shared,
             blocking: matches!(engine.kind(), Kind::Inline | Kind::Sim),
-            queue_nulls: shared.queue_nulls,
+            queued: shared.queued_nulls,
             pump,
             engine,
             asked,
@@ -77,10 +81,12 @@ impl<'run> Lane<'run> {
             current: None,
             flights: vec![empty; slots as usize],
             waits: Waits::default(),
-            index,
             stopping: false,
             landed_bytes: 0,
             landed_of: None,
+            landed_file: u32::MAX,
+            counter: shared.watch.counter(index),
+            limited: shared.rate.is_some(),
             draining: false,
         }
     }
@@ -147,10 +153,12 @@ impl<'run> Lane<'run> {
         let Request { transfer, slot, block, done } = request;
         if transfer != Transfer::Write {
             self.own(slot, block.file);
-            self.obey_rate(block.len - done);
+            if self.limited {
+                self.obey_rate(block.len - done);
+            }
         }
         if self.does_nothing(transfer, slot) {
-            return self.complete(Ok(block.len - done), request);
+            return self.settle(slot, Settled::Moved(block.len - done));
         }
         let op = self.op(request);
         self.flights[slot as usize] = request;
@@ -165,12 +173,11 @@ impl<'run> Lane<'run> {
     #[inline]
     fn does_nothing(&self, transfer: Transfer, slot: u32) -> bool {
         let Some(task) = &self.tasks[slot as usize] else { return false };
-        let null = match transfer {
-            Transfer::Read => matches!(task.source, Source::Null),
-            Transfer::Write => matches!(task.sink, Sink::Null),
+        match transfer {
+            Transfer::Read => matches!(task.source, Source::Null) && !self.queued.source,
+            Transfer::Write => matches!(task.sink, Sink::Null) && !self.queued.sink,
             Transfer::Copy => false,
-        };
-        null && !self.queue_nulls
+        }
     }
 
     /// Makes the slot hold a reference to its block's task.
@@ -250,6 +257,12 @@ impl<'run> Lane<'run> {
             Transfer::Write => task.sink.settle(&self.engine, (slot, self.twin(slot)), block, done, result),
             Transfer::Copy => copy_settled(block, done, result),
         };
+        self.settle(slot, settled);
+    }
+
+    /// Tells the pump how a request ended, and does what follows from it.
+    #[inline]
+    fn settle(&mut self, slot: u32, settled: Settled) {
         match self.pump.handle_completion(slot, settled) {
             Event::Nothing => {}
             Event::Filled { slot, block, ended } => {
@@ -280,10 +293,11 @@ impl<'run> Lane<'run> {
     #[inline]
     fn landed(&mut self, slot: u32, block: Block) {
         let bytes = u64::from(block.len);
-        self.shared.watch.lane_moved(self.index, bytes);
-        if self.landed_of.as_ref().is_none_or(|task| task.number != block.file) {
+        Watch::lane_moved(self.counter, bytes);
+        if self.landed_file != block.file {
             self.tell_landed();
             self.landed_of.clone_from(&self.tasks[slot as usize]);
+            self.landed_file = block.file;
         }
         self.landed_bytes += bytes;
         if self.draining {
@@ -322,7 +336,6 @@ impl<'run> Lane<'run> {
     }
 
     /// Sleeps until the rate limit admits so many bytes.
-    #[inline]
     fn obey_rate(&mut self, bytes: u32) {
         if let Some(rate) = &self.shared.rate {
             let start_ns = self.shared.world.clock.now_ns();

@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod attributes;
 mod commit;
 mod disk;

@@ -35,6 +35,11 @@ const MADE_UP: [u64; 9] = [
     0xcafe_4a11, // bpf
 ];
 
+/// Whether the kernel makes the file's content up as it is read: its size tells nothing.
+pub(crate) fn is_made_up(handle: &Handle) -> bool {
+    MADE_UP.contains(&handle.room().magic)
+}
+
 /// Byte ranges to copy, start and end.
 type Ranges = Vec<(u64, u64)>;
 
@@ -78,6 +83,7 @@ fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
         false => complete(shared, item, opened, how, &landing),
     };
     let (source, sink, original, ranges) = completed.inspect_err(|_| landing.discard())?;
+    shared.tally().in_kernel |= how.in_kernel;
     let names = (name_of(&item.source), target_name(item));
     let hash = shared.hashes.then(FileHash::default);
     let finish = landing.into_finish();
@@ -164,7 +170,7 @@ fn open_path(shared: &Shared<'_>, path: &Path) -> Result<Opened, Problem> {
     let system = |errno: datapump_engine::Errno| Problem::system("open", path, errno.0);
     let handle = Arc::new(shared.world.disk.open(path, Access::Read).map_err(system)?);
     let meta = handle.meta().map_err(system)?;
-    let made_up = MADE_UP.contains(&handle.room().magic);
+    let made_up = is_made_up(&handle);
     let (ranges, is_file) = match meta.kind {
         FileKind::BlockDevice => (Some(vec![(0, device_bytes(&handle, path)?)]), true),
         FileKind::Regular if made_up || meta.size_bytes == 0 => (None, true),

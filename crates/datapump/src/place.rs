@@ -49,14 +49,17 @@ impl Place {
             b"-" => Ok(Place::Stream),
             b"null:" => Ok(Place::Null { bytes: None, fill: Fill::Noise }),
             _ if bytes.starts_with(b"null:") => parse_null(&word.to_string_lossy()),
-            _ if is_remote(bytes) => Err(PlaceError(format!(
-                "'{}' names a place on another host, which this version cannot reach yet; a local path with a colon is written ./{}",
-                crate::shown(bytes),
-                crate::shown(bytes)
-            ))),
+            _ if is_remote(bytes) => Err(remote(&crate::shown(bytes))),
             _ => Ok(Place::Path(PathBuf::from(word))),
         }
     }
+}
+
+fn remote(word: &str) -> PlaceError {
+    let local = format!("a local path with a colon is written ./{word}");
+    PlaceError(format!(
+        "'{word}' names a place on another host, which this version cannot reach yet; {local}"
+    ))
 }
 
 fn parse_null(word: &str) -> Result<Place, PlaceError> {

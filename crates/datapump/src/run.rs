@@ -57,6 +57,15 @@ pub(crate) struct Tally {
     pub(crate) source_devices: BTreeSet<u64>,
     pub(crate) target_devices: BTreeSet<u64>,
     pub(crate) warned: BTreeSet<String>,
+    /// A file was copied inside the kernel.
+    pub(crate) in_kernel: bool,
+}
+
+/// Which null ends take the engine's queue instead of completing where they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueuedNulls {
+    pub(crate) source: bool,
+    pub(crate) sink: bool,
 }
 
 /// What the lanes of a run share.
@@ -71,7 +80,7 @@ pub(crate) struct Shared<'run> {
     pub(crate) compares: bool,
     /// Blocks are hashed.
     pub(crate) hashes: bool,
-    pub(crate) queue_nulls: bool,
+    pub(crate) queued_nulls: QueuedNulls,
     /// What null sources deliver is noise.
     pub(crate) null_noise: bool,
     pub(crate) nothing_overlaps: bool,

@@ -9,10 +9,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use datapump_engine::Errno;
+
 use crate::disk::{Disk, FileKind, Meta};
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem};
+
+const ENAMETOOLONG: Errno = Errno(36);
 
 /// Where one source goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +84,13 @@ pub(crate) fn items(
                 continue;
             }
         };
-        let resolved = resolve(disk, source, target, folder.as_deref(), options)?;
+        let resolved = match resolve(disk, source, target, folder.as_deref(), options) {
+            Err(problem) if problem.class != Class::Usage => {
+                problems.push(problem);
+                continue;
+            }
+            resolved => resolved?,
+        };
         refuse_same_file(disk, source, meta.as_ref(), &resolved)?;
         if let Target::File(path) = &resolved
             && !names.insert(path.clone())
@@ -172,6 +182,8 @@ fn resolve(
         Err(_) if disk.is_symlink(&path) => {
             Err(usage(&path, "is a symbolic link to nothing; remove it or make what it points to"))
         }
+        // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
+        Err(errno) if errno == ENAMETOOLONG => Err(Problem::system("create", &path, errno.0)),
         Err(_) => Ok(Target::File(path)),
     }
 }

@@ -39,9 +39,8 @@ fn unit_hint(text: &str, number: &str, unit: &str) -> String {
     match letter {
         Some(letter) if "KMGTP".contains(letter) => {
             let small = if letter == 'K' { 'k' } else { letter };
-            format!(
-                "'{text}' has no clear unit; write {number}{letter}iB (powers of 1024) or {number}{small}B (powers of 1000)"
-            )
+            let clear = format!("{number}{letter}iB (powers of 1024) or {number}{small}B (powers of 1000)");
+            format!("'{text}' has no clear unit; write {clear}")
         }
         None => format!("'{text}' has no unit; write {text}B for bytes, or for example {text}KiB"),
         _ => format!("'{text}' has an unknown unit; write for example {number}KiB, {number}MB or {number}B"),

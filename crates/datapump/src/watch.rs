@@ -52,10 +52,14 @@ impl Watch {
         }
     }
 
+    /// The counter of a lane.
+    pub(crate) fn counter(&self, lane: usize) -> &AtomicU64 {
+        &self.lanes[lane].0
+    }
+
     /// A lane is the only writer of its counter: no locked instruction is needed.
     #[inline]
-    pub(crate) fn lane_moved(&self, lane: usize, bytes: u64) {
-        let counter = &self.lanes[lane].0;
+    pub(crate) fn lane_moved(counter: &AtomicU64, bytes: u64) {
         counter.store(counter.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
 

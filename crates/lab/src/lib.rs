@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 mod builtin;
 mod perform;
@@ -39,7 +39,7 @@ pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 
 use crate::row::{Row, read_rows};
 use crate::session::Session;
-use crate::study::{Changes, Study};
+use crate::study::{Changes, Study, StudyError};
 
 /// A built-in study in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -120,10 +120,13 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Study> {
     let name = &arguments.study;
     let text = match show(name) {
         Some(text) => text.to_string(),
-        None => std::fs::read_to_string(name).with_context(|| {
-            let names: Vec<&str> = builtin::STUDIES.iter().map(|study| study.name).collect();
-            format!("'{name}' is neither a file that can be read nor a built-in study ({})", names.join(", "))
-        })?,
+        None => std::fs::read_to_string(name).map_err(|error| unknown(name, &error))?,
     };
     Ok(Study::parse(name, &text, &changes)?)
+}
+
+fn unknown(name: &str, error: &std::io::Error) -> StudyError {
+    let names: Vec<&str> = builtin::STUDIES.iter().map(|study| study.name).collect();
+    let message = format!("no built-in study ({}), and no file that can be read: {error}", names.join(", "));
+    StudyError { file: name.into(), key: String::new(), message }
 }

@@ -147,7 +147,7 @@ impl Rig {
                 prepared.cache_state = CacheState::Cold;
             }
             Step::WarmSource {} => {
-                prepared.source.as_deref().map_or(Ok(()), make_warm)?;
+                prepared.source.as_deref().map_or(Ok(()), |path| self.make_warm(path))?;
                 prepared.cache_state = CacheState::Warm;
             }
             Step::WaitQuiet {} => prepared.quiet = Some(self.disk.wait_quiet(&self.stop)),
@@ -184,6 +184,16 @@ impl Rig {
             left -= len as u64;
         }
         Ok(file.sync_all()?)
+    }
+
+    fn make_warm(&self, path: &Path) -> anyhow::Result<()> {
+        let read = || -> std::io::Result<()> {
+            let mut file = File::open(path)?;
+            let mut bytes = vec![0; CHUNK_BYTES];
+            while !self.stop.load(Ordering::Relaxed) && file.read(&mut bytes)? > 0 {}
+            Ok(())
+        };
+        read().with_context(|| format!("read {} into the page cache", path.display()))
     }
 
     fn new_target(&mut self) -> PathBuf {
@@ -268,16 +278,6 @@ fn make_cold(path: &Path) -> anyhow::Result<()> {
     let drop =
         || -> anyhow::Result<()> { Ok(rustix::fs::fadvise(File::open(path)?, 0, None, Advice::DontNeed)?) };
     drop().with_context(|| format!("take {} out of the page cache", path.display()))
-}
-
-fn make_warm(path: &Path) -> anyhow::Result<()> {
-    let read = || -> std::io::Result<()> {
-        let mut file = File::open(path)?;
-        let mut bytes = vec![0; CHUNK_BYTES];
-        while file.read(&mut bytes)? > 0 {}
-        Ok(())
-    };
-    read().with_context(|| format!("read {} into the page cache", path.display()))
 }
 
 /// Reads until the slot is full or the file ends.

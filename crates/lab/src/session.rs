@@ -145,7 +145,7 @@ impl<'study> Session<'study> {
             (Template::Command(_), line) => {
                 let word = |name: &str| path(name).map(|path| quoted(&path));
                 let line = fill(line.unwrap_or_default(), &|name| word(name).or_else(|| levels(name)));
-                CommandLine(line.map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))?).run()
+                CommandLine(line.map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))?).run(&self.stop)
             }
         }
     }

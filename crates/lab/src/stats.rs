@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::random::Random;
 
-/// Resamples of a bootstrap. The interval's ends lie near the 0.4 % quantile for 7 values, so that 4000 resamples
-/// leave 16 beyond each end.
-const RESAMPLES: usize = 4000;
+/// Resamples of a bootstrap. The interval's ends lie near the 0.4 % quantile for 7 values, so that 2000 resamples
+/// leave 8 beyond each end.
+const RESAMPLES: usize = 2000;
 
 /// Fewer values have no 95 % interval of the median: even the whole range of 4 covers it in 87.5 % of samples only
 /// (1 - 2 / 2^4); the range of 5 covers it in 93.75 %.
@@ -211,26 +211,22 @@ mod tests {
         }
     }
 
-    /// How often of 1000 seeded samples the interval covers the true median, in per mille.
-    fn covered(count: usize, sample: fn(&mut Random) -> f64, truth: f64) -> usize {
+    /// How many of 1000 seeded samples have an interval that covers the true median. Normal samples stand for all:
+    /// an interval made of order statistics moves along with every monotonic change of the values.
+    fn covered(count: usize) -> usize {
         let covers = |seed| {
             let mut random = Random::of(seed, "coverage");
-            let values: Vec<f64> = (0..count).map(|_| sample(&mut random)).collect();
-            median_interval(&values, seed).expect("enough values").contains(truth)
+            let values: Vec<f64> = (0..count).map(|_| deviate(&mut random)).collect();
+            median_interval(&values, seed).expect("enough values").contains(0.0)
         };
         (0..1000).filter(|&seed| covers(seed)).count()
     }
 
     #[test]
     fn the_interval_contains_the_true_median_about_95_percent_of_the_time() {
-        let skewed: fn(&mut Random) -> f64 = |random| deviate(random).exp();
-        for (count, low, high) in
-            [(5, 920, 960), (7, 930, 995), (10, 930, 985), (20, 930, 980), (51, 930, 980)]
-        {
-            let normal = covered(count, deviate, 0.0);
-            assert!((low..=high).contains(&normal), "{count} normal values: {normal} of 1000");
-            let skew = covered(count, skewed, 1.0);
-            assert!((low..=high).contains(&skew), "{count} log-normal values: {skew} of 1000");
+        for (count, low, high) in [(5, 920, 960), (7, 930, 990), (10, 930, 980), (20, 930, 980)] {
+            let covered = covered(count);
+            assert!((low..=high).contains(&covered), "{count} values: {covered} of 1000");
         }
     }
 
@@ -275,8 +271,9 @@ mod tests {
             seed: u64,
         ) {
             let interval = median_interval(&values, seed).expect("enough values");
-            let range = values.iter().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
-            prop_assert!(interval.low >= range.0 && interval.high <= range.1);
+            let low = values.iter().copied().fold(f64::MAX, f64::min);
+            let high = values.iter().copied().fold(f64::MIN, f64::max);
+            prop_assert!(interval.low >= low && interval.high <= high);
             prop_assert!(interval.contains(median(&values).expect("values")));
             prop_assert_eq!(Some(interval), median_interval(&values, seed));
         }

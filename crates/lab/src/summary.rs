@@ -239,7 +239,8 @@ fn notes(rows: &[Found<'_>]) -> Vec<String> {
     let restless = count(|row| row.quiet == Some(false));
     let all = rows.len();
     let load = format!(
-        "{loaded} of {all} runs began at a load above {LOAD_PER_CPU_MAX} for each processor; the study's own runs count towards it"
+        "{loaded} of {all} runs began at a load above {LOAD_PER_CPU_MAX} for each processor; the study's own runs \
+         count towards it"
     );
     let rest = format!("{restless} of {all} runs began although the disk had not come to rest");
     let mixed = [

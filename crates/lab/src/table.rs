@@ -76,13 +76,20 @@ impl StudySummary {
         rows.into_iter().map(|row| keep(row).collect()).collect()
     }
 
+    /// Ratios between baselines are left to the JSON form: here they would hide those that were asked for.
+    fn is_baseline(&self, cell: &CellSummary) -> bool {
+        let mut baselines = self.cells.iter().flat_map(|cell| &cell.ratios).map(|ratio| &ratio.baseline);
+        baselines.any(|baseline| baseline.iter().all(|(name, level)| cell.asked.get(name) == Some(level)))
+    }
+
     fn ratio_lines(&self) -> Vec<String> {
         let with = |cell: &CellSummary, ratio: &BaselineRatio| {
             let own: Vec<String> = self.varied().into_iter().map(|name| level(cell, name)).collect();
             let other: Vec<String> = ratio.baseline.values().map(ToString::to_string).collect();
             format!("{} / {}: {}", own.join(" "), other.join(" "), ratio_words(ratio))
         };
-        let pairs = self.cells.iter().flat_map(|cell| cell.ratios.iter().map(move |ratio| (cell, ratio)));
+        let compared = self.cells.iter().filter(|cell| !self.is_baseline(cell));
+        let pairs = compared.flat_map(|cell| cell.ratios.iter().map(move |ratio| (cell, ratio)));
         pairs.map(|(cell, ratio)| with(cell, ratio)).collect()
     }
 
@@ -119,14 +126,14 @@ fn figures_of(cell: &CellSummary) -> Vec<String> {
 fn ratio_words(ratio: &BaselineRatio) -> String {
     let ratio = &ratio.ratio;
     let interval = match ratio.interval {
-        Some(Interval { low, high }) => format!("[{low:.2}..{high:.2}]"),
-        None => "[too few rounds]".into(),
+        Some(Interval { low, high }) => format!("[{low:.2}..{high:.2}], n = {}", ratio.pairs),
+        None => format!("(n = {}, too few for an interval)", ratio.pairs),
     };
     let verdict = match ratio.verdict {
         Verdict::NoDifferenceShown => format!(", {}", ratio.verdict.words()),
         Verdict::Faster | Verdict::Slower => String::new(),
     };
-    format!("{:.2} {interval}, n = {}{verdict}", ratio.ratio, ratio.pairs)
+    format!("{:.2} {interval}{verdict}", ratio.ratio)
 }
 
 /// Columns as wide as their widest entry, figures to the right.
@@ -196,7 +203,10 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
     fn few_rounds_show_no_difference() {
         let text =
             Summary::of(&[vec![row("cp", 0, 2_000_000_000), row("pump", 0, 1_000_000_000)]]).to_string();
-        assert!(text.contains("pump / cp: 2.00 [too few rounds], n = 1, no difference shown"), "{text}");
+        assert!(
+            text.contains("pump / cp: 2.00 (n = 1, too few for an interval), no difference shown"),
+            "{text}"
+        );
         assert!(!text.contains("note:") && !text.contains("interval  "), "{text}");
     }
 }

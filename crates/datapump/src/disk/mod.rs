@@ -184,6 +184,8 @@ pub(crate) trait FileCalls {
     fn reflink_from(&self, from: &Handle) -> Outcome<()>;
     /// Locks against other pumps until closed; false when another has it.
     fn try_lock(&self) -> Outcome<bool>;
+    /// The same, but waits a moment for a lock that a killed process is about to lose.
+    fn lock(&self) -> Outcome<bool>;
     fn set_len(&self, bytes: u64) -> Outcome<()>;
     /// Allocates the range, so that later writes to it cannot run out of room. The length grows if need be.
     fn reserve(&self, at: u64, bytes: u64) -> Outcome<()>;
@@ -241,6 +243,13 @@ impl FileCalls for Handle {
     fn try_lock(&self) -> Outcome<bool> {
         match self {
             Handle::Os(file) => os::try_lock(file),
+            Handle::Sim(file) => file.try_lock(),
+        }
+    }
+
+    fn lock(&self) -> Outcome<bool> {
+        match self {
+            Handle::Os(file) => os::lock(file),
             Handle::Sim(file) => file.try_lock(),
         }
     }

@@ -6,11 +6,16 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 use datapump_engine::Errno;
 use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat};
 
 use super::{Access, FileKind, Meta, Outcome, Room};
+
+/// Together 800 ms: a signal is answered within a second.
+const LOCK_TRIES: u32 = 80;
+const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
 fn errno(error: rustix::io::Errno) -> Errno {
     Errno(error.raw_os_error())
@@ -108,6 +113,18 @@ pub(super) fn try_lock(file: &File) -> Outcome<bool> {
         Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK) => Ok(true),
         Err(error) => Err(errno(error)),
     }
+}
+
+/// Waits a moment for a lock that another has: it may be that of a killed process, whose requests the kernel has still
+/// to end (io_uring, 10 ms measured) before it gives up the lock.
+pub(super) fn lock(file: &File) -> Outcome<bool> {
+    for _ in 0..LOCK_TRIES {
+        if try_lock(file)? {
+            return Ok(true);
+        }
+        std::thread::sleep(LOCK_AGAIN_AFTER);
+    }
+    try_lock(file)
 }
 
 pub(super) fn set_len(file: &File, bytes: u64) -> Outcome<()> {

@@ -24,7 +24,7 @@ const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The most that a write may bring to a stream which poll(2) called writable without blocking there: POSIX wants
 /// `PIPE_BUF` bytes of room before it says so. 4096 on Linux, 512 on macOS.
-const PIPE_BUF_BYTES: usize = libc::PIPE_BUF;
+const PIPE_ATOMIC_BYTES: usize = libc::PIPE_BUF;
 
 /// The error number of one of rustix' errors.
 pub(super) fn errno(error: Error) -> Errno {
@@ -80,7 +80,7 @@ pub(super) fn read_polled(file: &File, into: &mut [u8], stopped: &dyn Fn() -> bo
 /// there is room. Blocks beyond `stopped` only if another writer to the same stream takes the room between the two
 /// calls, or on a terminal that was halted.
 pub(super) fn write_polled(file: &File, from: &[u8], stopped: &dyn Fn() -> bool) -> Result<usize, Error> {
-    let piece_bytes = if may_block_for_ever(file) { PIPE_BUF_BYTES } else { from.len().max(1) };
+    let piece_bytes = if may_block_for_ever(file) { PIPE_ATOMIC_BYTES } else { from.len().max(1) };
     let mut written = 0;
     for piece in from.chunks(piece_bytes) {
         let result = match written {

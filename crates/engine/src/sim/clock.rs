@@ -1,4 +1,6 @@
 //! The clock of a simulation: virtual (jumps to the next event) or real (sleeps until it).
+//!
+//! Must not know: events, devices.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

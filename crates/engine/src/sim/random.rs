@@ -1,5 +1,7 @@
 //! The one source of randomness in tests and simulations: SplitMix64 (Steele, Lea, Flood, *Fast splittable
 //! pseudorandom number generators*, 2014). Not for secrets.
+//!
+//! Must not know: what is decided by it.
 
 /// A seeded stream of numbers; equal seeds give equal streams on every machine.
 #[derive(Clone, Debug)]

@@ -4,11 +4,15 @@
 
 use std::collections::VecDeque;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use super::{Measured, Reported};
@@ -28,8 +32,10 @@ pub struct CommandLine(pub String);
 impl CommandLine {
     /// Runs it and measures from before the shell is started until it has ended.
     ///
+    /// Once `stop` is set, the shell and what it started are asked to end (SIGTERM).
+    ///
     /// Errors: the shell cannot be started. A command that fails is a result.
-    pub fn run(self) -> anyhow::Result<Measured> {
+    pub fn run(self, stop: &AtomicBool) -> anyhow::Result<Measured> {
         let mut command = self.command();
         let start = Instant::now();
         let mut child = command.spawn().context("start sh")?;
@@ -37,7 +43,11 @@ impl CommandLine {
         let (ended, output, errors) = std::thread::scope(|scope| {
             let output = scope.spawn(|| tail(output));
             let errors = scope.spawn(|| tail(errors));
+            let group = Pid::from_child(&child);
+            let (end, has_ended) = mpsc::channel::<()>();
+            scope.spawn(move || end_when_stopped(group, &has_ended, stop));
             let ended = children::wait(&mut child);
+            drop(end);
             (ended, output.join().unwrap_or_default(), errors.join().unwrap_or_default())
         });
         let ended = ended.context("wait for sh")?;
@@ -58,12 +68,26 @@ impl CommandLine {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&self.0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own can be ended as a whole.
+        command.process_group(0);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("PUMP_") {
                 command.env_remove(name);
             }
         }
         command
+    }
+}
+
+/// Signals are answered within a second.
+const STEP: Duration = Duration::from_millis(100);
+
+fn end_when_stopped(group: Pid, has_ended: &mpsc::Receiver<()>, stop: &AtomicBool) {
+    while let Err(mpsc::RecvTimeoutError::Timeout) = has_ended.recv_timeout(STEP) {
+        if stop.load(Ordering::Relaxed) {
+            // It may have ended by itself meanwhile.
+            let _ = rustix::process::kill_process_group(group, Signal::TERM);
+        }
     }
 }
 
@@ -117,7 +141,14 @@ mod tests {
     use super::*;
 
     fn run(line: &str) -> Measured {
-        CommandLine(line.into()).run().expect("a shell")
+        CommandLine(line.into()).run(&AtomicBool::new(false)).expect("a shell")
+    }
+
+    #[test]
+    fn a_stop_ends_the_shell_and_what_it_started() {
+        let measured = CommandLine("sleep 600 | sleep 600; echo".into()).run(&AtomicBool::new(true));
+        let problem = measured.expect("a shell").problem.expect("ended by a signal");
+        assert!(problem.1.starts_with("signal: 15"), "{problem:?}");
     }
 
     #[test]

@@ -52,80 +52,78 @@ fn changed(text: &str, changes: Changes) -> Study {
     Study::parse("my.toml", text, &changes).expect("in order")
 }
 
-#[test]
-fn wrong_files_say_file_key_and_what_to_write() {
-    for (text, from, to, hints) in [
-        (JOB, "name = \"tiny\"", "nam = \"tiny\"", &["unknown field `nam`", "expected one of `name`"][..]),
-        (JOB, "name = \"tiny\"", "name = \"My Study\"", &["name: 'My Study'", "write small letters"]),
-        (JOB, "title = \"t\"", "", &["missing field `title`"]),
-        (JOB, "request_size = [", "request_sizes = [", &["factors.request_sizes: no factor", "write one of"]),
-        (JOB, "[\"4KiB\", \"64KiB\"]", "[]", &["factors.request_size: the list is empty"]),
-        (JOB, "[\"4KiB\", \"64KiB\"]", "[0.5]", &["in quotes"]),
-        (JOB, "[\"4KiB\", \"64KiB\"]", "[\"4KiB\", \"4KiB\"]", &["'4KiB' stands there twice"]),
-        (JOB, "\"64KiB\"", "\"64K\"", &["job.request_size: ", "write 64KiB"]),
-        (JOB, "\"uring\"", "\"ring\"", &["job.engine: 'ring' is no engine; write auto, uring"]),
-        (JOB, "\"{engine}\"", "\"{lanes}\"", &["job.engine: {lanes} is neither a factor nor prepared"]),
-        (JOB, "\"null:\"", "\"{target}\"", &["job.target: {target} is neither"]),
-        (JOB, "[job]", "[jop]", &["unknown field `jop`"]),
-        (JOB, "engine = \"{engine}\"", "speed = 1", &["unknown field `speed`", "`request_size`"]),
-        (JOB, "repeats = 3", "repeats = 0", &["repeats: nothing would be run"]),
-        (JOB, "repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
-        (JOB, "[factors]", "[factors]\ncommand = [\"x\"]", &["factors.command: a [job] has no commands"]),
-        (JOB, "repeats = 3", "check = [\"same_content\"]", &["check: ", "make_source and new_target"]),
-        (
-            COMMANDS,
-            "[factors]",
-            "[job]\nsource = \"-\"\ntarget = \"-\"\n[factors]",
-            &["either [job] or [command]"],
-        ),
-        (COMMANDS, "[command.levels]", "[unused]", &["unknown field `unused`"]),
-        (
-            COMMANDS,
-            "[factors]",
-            "[factors]\ncommand = [\"mv\"]",
-            &["factors.command", "no 'mv'; it has cp, odd, pump"],
-        ),
-        (
-            COMMANDS,
-            "{ command = \"cp\" }",
-            "{ comand = \"cp\" }",
-            &["baselines: 'comand' is no factor of this study"],
-        ),
-        (COMMANDS, "{ command = \"cp\" }", "{ command = \"mv\" }", &["has no 'mv'"]),
-        (
-            COMMANDS,
-            "cp {source}",
-            "cp {sorce}",
-            &["command.levels.cp: {sorce} has no value", "source, target, pump"],
-        ),
-        (COMMANDS, "\"make_source\"", "\"make_sauce\"", &["unknown variant `make_sauce`", "`wait_quiet`"]),
-        (COMMANDS, "{ step = \"new_target\" }", "{ step = \"new_target\", x = 1 }", &["unknown field `x`"]),
-        (
-            COMMANDS,
-            "size = \"{size}\"",
-            "size = \"{depth}\"",
-            &["prepare.make_source.size: {depth} is no factor"],
-        ),
-        (
-            COMMANDS,
-            "[\"64KiB\", \"1MiB\"]",
-            "[\"64KiB\", \"1M\"]",
-            &["prepare.make_source.size", "write 1MiB"],
-        ),
-        (
-            COMMANDS,
-            "prepare = [",
-            "prepare = [{ step = \"cold_source\" }, ",
-            &["prepare: there is no source yet"],
-        ),
-        (COMMANDS, "where = { size", "where = { sizes", &["exception.where: 'sizes' is no factor"]),
-        (COMMANDS, "\"same_content\"", "\"same\"", &["unknown variant `same`"]),
-    ] {
+/// Checks rows of what is replaced in the text, by what, and hints that the message must have.
+fn refuses(text: &str, rows: &[(&str, &str, &[&str])]) {
+    for (from, to, hints) in rows {
         assert!(text.contains(from), "the table's own text: {from}");
         let error = parse(&text.replacen(from, to, 1)).expect_err(to).to_string();
         assert!(error.starts_with("study my.toml: "), "{to}: {error}");
         hints.iter().for_each(|hint| assert!(error.contains(hint), "{to}: {error}"));
     }
+}
+
+#[test]
+fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
+    refuses(
+        JOB,
+        &[
+            ("name = \"tiny\"", "nam = \"tiny\"", &["unknown field `nam`", "expected one of `name`"]),
+            ("name = \"tiny\"", "name = \"My Study\"", &["name: 'My Study'", "write small letters"]),
+            ("title = \"t\"", "", &["missing field `title`"]),
+            ("request_size = [", "request_sizes = [", &["factors.request_sizes: no factor", "write one of"]),
+            ("[\"4KiB\", \"64KiB\"]", "[]", &["factors.request_size: the list is empty"]),
+            ("[\"4KiB\", \"64KiB\"]", "[0.5]", &["in quotes"]),
+            ("[\"4KiB\", \"64KiB\"]", "[\"4KiB\", \"4KiB\"]", &["'4KiB' stands there twice"]),
+            ("\"64KiB\"", "\"64K\"", &["job.request_size: ", "write 64KiB"]),
+            ("\"uring\"", "\"ring\"", &["job.engine: 'ring' is no engine; write auto, uring"]),
+            ("\"{engine}\"", "\"{lanes}\"", &["job.engine: {lanes} is neither a factor nor prepared"]),
+            ("\"null:\"", "\"{target}\"", &["job.target: {target} is neither"]),
+            ("[job]", "[jop]", &["unknown field `jop`"]),
+            ("engine = \"{engine}\"", "speed = 1", &["unknown field `speed`", "`request_size`"]),
+            ("repeats = 3", "repeats = 0", &["repeats: nothing would be run"]),
+            ("repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
+            ("[factors]", "[factors]\ncommand = [\"x\"]", &["factors.command: a [job] has no commands"]),
+            ("repeats = 3", "check = [\"same_content\"]", &["check: ", "make_source and new_target"]),
+        ],
+    );
+}
+
+#[test]
+fn wrong_studies_of_commands_say_file_key_and_what_to_write() {
+    refuses(
+        COMMANDS,
+        &[
+            ("[factors]", "[job]\nsource = \"-\"\ntarget = \"-\"\n[factors]", &["either [job] or [command]"]),
+            ("[command.levels]", "[unused]", &["unknown field `unused`"]),
+            (
+                "[factors]",
+                "[factors]\ncommand = [\"mv\"]",
+                &["factors.command", "no 'mv'; it has cp, odd, pump"],
+            ),
+            (
+                "{ command = \"cp\" }",
+                "{ comand = \"cp\" }",
+                &["baselines: 'comand' is no factor of this study"],
+            ),
+            ("{ command = \"cp\" }", "{ command = \"mv\" }", &["has no 'mv'"]),
+            (
+                "cp {source}",
+                "cp {sorce}",
+                &["command.levels.cp: {sorce} has no value", "source, target, pump"],
+            ),
+            ("\"make_source\"", "\"make_sauce\"", &["unknown variant `make_sauce`", "`wait_quiet`"]),
+            ("{ step = \"new_target\" }", "{ step = \"new_target\", x = 1 }", &["unknown field `x`"]),
+            ("size = \"{size}\"", "size = \"{depth}\"", &["prepare.make_source.size: {depth} is no factor"]),
+            ("[\"64KiB\", \"1MiB\"]", "[\"64KiB\", \"1M\"]", &["prepare.make_source.size", "write 1MiB"]),
+            ("prepare = [", "prepare = [{ step = \"cold_source\" }, ", &["prepare: there is no source yet"]),
+            ("where = { size", "where = { sizes", &["exception.where: 'sizes' is no factor"]),
+            ("\"same_content\"", "\"same\"", &["unknown variant `same`"]),
+        ],
+    );
+}
+
+#[test]
+fn a_study_that_runs_nothing_is_refused() {
     let none = parse("name = \"tiny\"\ntitle = \"t\"\n").expect_err("nothing to run").to_string();
     assert_eq!(none, "study my.toml: job: nothing is run; write a table [job] or [command.levels]");
 }
@@ -208,4 +206,20 @@ fn the_command_line_replaces_levels_repeats_and_seed() {
         error,
         "study my.toml: --set depth: the study has no such factor; its factors are request_size, engine"
     );
+}
+
+#[test]
+fn the_page_names_every_factor_step_and_key() {
+    let page = include_str!("../../STUDIES.md");
+    FACTORS.iter().for_each(|name| assert!(page.contains(&format!("`{name}`")), "{name}"));
+    for written in [COMMANDS, JOB] {
+        let keys = written.lines().filter_map(|line| line.split([' ', '=']).next()).filter(|key| {
+            ["name", "title", "prepare", "check", "baselines", "repeats", "warmup"].contains(key)
+                || key.starts_with('[')
+        });
+        keys.for_each(|key| assert!(page.contains(key), "{key}"));
+    }
+    for step in ["make_source", "new_target", "cold_source", "warm_source", "wait_quiet"] {
+        assert!(page.contains(&format!("step = \"{step}\"")), "{step}");
+    }
 }

@@ -1,0 +1,88 @@
+//! Adds up what the lanes and the tally know into the report.
+//!
+//! Must not know: how a run is set up or driven.
+
+use datapump_core::Counts;
+
+use crate::lane::LaneResult;
+use crate::report::{Cpu, Report, Waits};
+use crate::run::{Shared, Tally};
+use crate::verdict::{Evidence, verdict};
+
+/// What is left when the lanes have ended.
+pub(crate) struct Account<'run> {
+    pub(crate) shared: &'run Shared<'run>,
+    pub(crate) lanes: Vec<LaneResult>,
+    pub(crate) tally: Tally,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) cpu: Cpu,
+    /// The job puts data on stable storage.
+    pub(crate) syncs: bool,
+}
+
+impl Account<'_> {
+    fn elapsed_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+
+    fn waits(&self) -> Waits {
+        self.lanes.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.waits))
+    }
+
+    fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
+        self.lanes.iter().map(|lane| count(&lane.counts)).sum()
+    }
+
+    fn evidence(&self) -> Evidence {
+        let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
+        Evidence {
+            lanes_ns: self.elapsed_ns() * self.lanes.len() as u64,
+            waits: self.waits(),
+            cpu: self.cpu,
+            shared_device: source_devices.intersection(target_devices).next().is_some(),
+            in_kernel: *in_kernel,
+        }
+    }
+
+    /// The report, all but the exit status.
+    pub(crate) fn into_report(self) -> Report {
+        let (limited_by, limited_detail) = verdict(&self.evidence());
+        let elapsed_ns = self.elapsed_ns();
+        let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
+        let shape = self.shared.shape;
+        let problems = &self.tally.problems;
+        Report {
+            version: version(),
+            exit_status: 0,
+            bytes: self.tally.bytes,
+            bytes_moved: self.sum(|counts| counts.bytes),
+            bytes_moved_twice: 0,
+            files: self.tally.files,
+            problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
+            elapsed_ns,
+            first_done_ns: done().min().unwrap_or(elapsed_ns),
+            last_done_ns: done().max().unwrap_or(elapsed_ns),
+            synced_ns: self.syncs.then_some(elapsed_ns),
+            requests: self.sum(|counts| counts.sink_requests),
+            partial_returns: self.sum(|counts| counts.source_partial + counts.sink_partial),
+            engine: self.lanes.first().map(|lane| lane.engine.clone()).unwrap_or_default(),
+            request_bytes: shape.request_bytes,
+            source_depth: shape.source_depth,
+            sink_depth: shape.sink_depth,
+            lanes: self.lanes.len() as u32,
+            limited_by,
+            limited_detail,
+            waits_ns: self.waits(),
+            cpu: self.cpu,
+            direct: self.tally.direct,
+            reflink: self.tally.reflink,
+            blake3: self.tally.blake3,
+        }
+    }
+}
+
+/// Version of the library.
+pub(crate) fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_string()
+}
