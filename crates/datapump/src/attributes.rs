@@ -37,8 +37,10 @@ fn copy_real(from: &File, meta: &Meta, to: &File) -> Outcome<Lost> {
         // A program that runs as its owner must not come to run as somebody else.
         mode &= !SET_ID_BITS;
     }
-    fs::fchmod(to, Mode::from_raw_mode(mode)).map_err(number)?;
+    // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
+    // and the mode share the bits of the group, which are the same in the source's two.
     copy_xattrs(from, to, &mut lost)?;
+    fs::fchmod(to, Mode::from_raw_mode(mode)).map_err(number)?;
     set_times(meta, to)?;
     Ok(lost)
 }

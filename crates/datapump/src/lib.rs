@@ -57,6 +57,11 @@ pub mod simulation {
     pub use datapump_engine::{Errno, os::linux::timer_slack};
 }
 
+/// What this host tells beyond the standard library, for programs that measure.
+pub mod host {
+    pub use datapump_engine::os::linux::{ChildUsage, cached_fraction, wait_with_usage};
+}
+
 pub use job::{Job, Planned};
 pub use options::{Choice, EngineChoice, Options, Sync};
 pub use place::{Fill, Place, PlaceError};

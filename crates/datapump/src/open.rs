@@ -250,7 +250,7 @@ fn open_device(shared: &Shared<'_>, path: &Path, opened: &Opened) -> Result<Land
     let room = device_bytes(&handle, path)?;
     let needed = opened.ranges.as_ref().and_then(|ranges| ranges.last()).map_or(0, |&(_, end)| end);
     if needed > room {
-        return Err(Problem::new(Class::NoSpace, "reserve", path, room_words(needed, room)).at(0));
+        return Err(Problem::new(Class::NoSpace, "reserve", path, room_words(Some(needed), room)).at(0));
     }
     Ok(Landing::Device(Arc::new(handle)))
 }

@@ -213,11 +213,9 @@ impl Shared<'_> {
         if class_of(errno) == Class::NoSpace
             && let Finish::Commit(staged) = &task.finish
         {
-            problem.message = format!(
-                "{}; {}",
-                problem.message,
-                room_words(task.length(), staged.handle.room().free_bytes)
-            );
+            let needed = Some(task.length()).filter(|&bytes| bytes != u64::MAX);
+            let words = room_words(needed, staged.handle.room().free_bytes);
+            problem.message = format!("{}; {words}", problem.message);
         }
         problem
     }

@@ -244,7 +244,8 @@ mod tests {
         documented.sort();
         assert_eq!(fields.keys().cloned().collect::<Vec<_>>(), documented, "ROWS.md");
 
-        let schema: Value = serde_json::from_str(include_str!("../schema/row.schema.json")).expect("JSON");
+        let schema: Value =
+            serde_json::from_str(include_str!("../../../schema/row.schema.json")).expect("JSON");
         let properties = schema["properties"].as_object().expect("properties");
         assert!(fields.keys().eq(properties.keys()), "schema: {:?}", properties.keys().collect::<Vec<_>>());
         let mut required: Vec<&str> =
@@ -320,7 +321,7 @@ mod tests {
             prop_assert!(close(back.cpu_us_per_request, row.cpu_us_per_request));
             prop_assert_eq!(Row { cpu_us_per_request: None, ..back }, Row { cpu_us_per_request: None, ..row });
 
-            let schema: Value = serde_json::from_str(include_str!("../schema/row.schema.json")).expect("JSON");
+            let schema: Value = serde_json::from_str(include_str!("../../../schema/row.schema.json")).expect("JSON");
             let fields: serde_json::Map<String, Value> = serde_json::from_str(&line).expect("an object");
             for (name, value) in &fields {
                 let allowed = allowed(&schema["properties"][name]);

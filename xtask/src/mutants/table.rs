@@ -21,8 +21,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "write-before-read-completed",
         place: CORE,
-        find: "self.queue.front().is_some_and(|&slot| self.slots[slot as usize].state == State::Full)",
-        replacement: "self.queue.front().is_some_and(|&slot| self.slots[slot as usize].state != State::Free)",
+        find: "self.queue.front().is_some_and(|slot| self.slots[slot as usize].state == State::Full)",
+        replacement: "self.queue.front().is_some_and(|slot| self.slots[slot as usize].state != State::Free)",
     },
     Mutant {
         name: "source-depth-exceeded",
@@ -76,10 +76,10 @@ pub const MUTANTS: &[Mutant] = &[
         replacement: "if held_back {",
     },
     Mutant {
-        name: "order-of-blocks-lost",
+        name: "block-in-order-lost",
         place: CORE,
-        find: "        if self.shape.in_order {\n            self.queue.push_back(slot);",
-        replacement: "        if self.shape.in_order {\n            self.queue.push_front(slot);",
+        find: "            Way::Slots if self.shape.in_order => self.queue.push_back(slot),\n",
+        replacement: "",
     },
     Mutant {
         name: "fault-forgotten",

@@ -17,8 +17,9 @@ use crate::Errno;
 
 mod host;
 pub use host::{
-    block_device_bytes, cached_fraction, direct_alignment, logical_block_bytes, memlock_limit_bytes,
-    open_files_limit, process_cpu_ns, reflink, thread_cpu_ns, timer_slack,
+    ChildUsage, block_device_bytes, cached_fraction, direct_alignment, logical_block_bytes,
+    memlock_limit_bytes, open_files_limit, process_cpu_ns, reflink, thread_cpu_ns, timer_slack,
+    wait_with_usage,
 };
 
 /// A request was ended before it moved anything.

@@ -46,7 +46,7 @@ impl CommandLine {
             let group = Pid::from_child(&child);
             let (end, has_ended) = mpsc::channel::<()>();
             scope.spawn(move || end_when_stopped(group, &has_ended, stop));
-            let ended = children::wait(&mut child);
+            let ended = children::wait(&child);
             drop(end);
             (ended, output.join().unwrap_or_default(), errors.join().unwrap_or_default())
         });
@@ -56,9 +56,9 @@ impl CommandLine {
             problem: problem(ended.status, report.as_ref(), &errors),
             command: self.0,
             elapsed_ns: (ended.at - start).as_nanos() as u64,
-            user_ns: ended.user_ns,
-            system_ns: ended.system_ns,
-            max_rss_bytes: ended.max_rss_bytes,
+            user_ns: Some(ended.user_ns),
+            system_ns: Some(ended.system_ns),
+            max_rss_bytes: Some(ended.max_rss_bytes),
             report,
         })
     }
