@@ -42,6 +42,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "wait4 reaps it")]
     fn a_child_is_waited_for() {
         for (line, code) in [("true", 0), ("exit 3", 3)] {
             let child = Command::new("sh").args(["-c", line]).spawn().expect("a shell");
