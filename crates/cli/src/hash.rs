@@ -44,6 +44,8 @@ fn perform(arguments: &HashArguments, sources: &[Place], output: &Output) -> i32
     // The results are on standard output; a report for people beside them is for those who ask.
     if output.json || output.verbose {
         output.report(&report);
+    } else {
+        output.interruption(&report);
     }
     report.exit_status
 }

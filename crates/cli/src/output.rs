@@ -100,13 +100,18 @@ impl Output {
 
     /// The last words: the report as an event, or for people unless they want quiet.
     pub fn report(&self, report: &Report) {
-        if report.exit_status == Status::Interrupted as i32 {
-            self.line("pump: interrupted before all was done; the same command starts it again");
-        }
+        self.interruption(report);
         match (self.json, self.quiet) {
             (true, _) => self.result(&json::report(report)),
             (false, true) => {}
             (false, false) => self.report_for_people(report),
+        }
+    }
+
+    /// Tells that the user, or the system, cut it short.
+    pub fn interruption(&self, report: &Report) {
+        if report.exit_status == Status::Interrupted as i32 {
+            self.line("pump: interrupted before all was done; the same command starts it again");
         }
     }
 

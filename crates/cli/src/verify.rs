@@ -46,6 +46,8 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
     // Silence means the same, as with cmp; a report for people is for those who ask.
     if output.json || output.verbose {
         output.report(&report);
+    } else {
+        output.interruption(&report);
     }
     report.exit_status
 }

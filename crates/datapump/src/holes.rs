@@ -42,6 +42,14 @@ pub(crate) fn ranges(handle: &Handle, meta: &Meta, ignore_holes: bool) -> Outcom
     Ok(told)
 }
 
+/// The ranges that are in one of the two lists or in both.
+pub(crate) fn union(mut one: Vec<(u64, u64)>, other: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    one.extend(other);
+    one.sort_unstable();
+    let size_bytes = one.iter().map(|&(_, end)| end).max().unwrap_or(0);
+    widened(&one, size_bytes)
+}
+
 /// Widens ranges to whole grains and joins those that touch.
 fn widened(ranges: &[(u64, u64)], size_bytes: u64) -> Vec<(u64, u64)> {
     let mut out: Vec<(u64, u64)> = Vec::new();
@@ -89,6 +97,19 @@ fn hole_is_zero(handle: &Handle, start: u64, end: u64, random: &mut Random) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_lists_are_joined() {
+        for (one, other, expected) in [
+            (vec![], vec![], vec![]),
+            (vec![(0, 4096)], vec![], vec![(0, 4096)]),
+            (vec![(8192, 10_000)], vec![(0, 4096)], vec![(0, 4096), (8192, 10_000)]),
+            (vec![(0, 4096), (8192, 12_288)], vec![(4096, 8192)], vec![(0, 12_288)]),
+            (vec![(0, 12_288)], vec![(4096, 8192)], vec![(0, 12_288)]),
+        ] {
+            assert_eq!(union(one.clone(), other.clone()), expected, "{one:?} and {other:?}");
+        }
+    }
 
     #[test]
     fn ranges_are_widened_and_joined() {

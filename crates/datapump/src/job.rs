@@ -370,12 +370,14 @@ fn compared(problems: &BTreeMap<Class, u64>) -> Status {
     }
 }
 
-/// One lane runs in this thread: a short copy starts no other.
+/// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
+/// lanes, and the report counts them.
 fn run_lanes(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
+    let run = |index: u32| Lane::new(shared, index as usize)?.run();
     std::thread::scope(|scope| {
-        let others: Vec<_> =
-            (1..lanes).map(|index| scope.spawn(move || Lane::new(shared, index as usize).run())).collect();
-        let own = Lane::new(shared, 0).run();
+        let spawn = |index| std::thread::Builder::new().spawn_scoped(scope, move || run(index)).ok();
+        let others: Vec<_> = (1..lanes).map_while(spawn).collect();
+        let own = run(0);
         let join = |lane: std::thread::ScopedJoinHandle<'_, _>| {
             lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

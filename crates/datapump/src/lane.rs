@@ -61,16 +61,16 @@ pub(crate) struct Lane<'run> {
 }
 
 impl<'run> Lane<'run> {
-    /// A lane whose first file is open already, because what it needs decides the engine.
-    pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Lane<'run> {
+    /// A lane with its engine; a problem when there is no memory for its slots.
+    pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
         let pump = Pump::new(shared.shape);
         let slots = pump.slots();
         let twins = if shared.compares { 2 } else { 1 };
-        let (mut engine, asked) = shared.engine(slots * twins, slots);
+        let (mut engine, asked) = shared.engine(slots * twins, slots)?;
         shared.fill_null_slots(&mut engine, slots, index);
         let block = Block { file: 0, at: 0, len: 0 };
         let empty = Request { transfer: Transfer::Read, slot: 0, done: 0, block };
-        Lane {
+        Ok(Lane {
             shared,
             blocking: matches!(engine.kind(), Kind::Inline | Kind::Sim),
             queued: shared.queued_nulls,
@@ -88,7 +88,7 @@ impl<'run> Lane<'run> {
             counter: shared.watch.counter(index),
             limited: shared.rate.is_some(),
             draining: false,
-        }
+        })
     }
 
     /// Moves blocks until the plan is done or the run is stopped.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use datapump_engine::Handle;
 
 use crate::commit::{Staged, room_words};
-use crate::disk::{Access, FileCalls, FileKind, Meta};
+use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome};
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
@@ -65,6 +65,8 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: Item) {
                 _ => shared.plan.opened(task, ranges, lane::way(in_kernel)),
             }
         }
+        // What cannot be opened because the run is stopping is not the file's fault.
+        Err(_) if shared.stop.load(Ordering::Relaxed) => shared.plan.settled(),
         Err(problem) => {
             shared.report(problem);
             shared.plan.settled();
@@ -162,21 +164,23 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
             let handle = stream::open_fifo(path, Access::Read, &shared.stop)?;
             Ok(Opened { handle: Some(Arc::new(handle)), ..nothing })
         }
-        (Place::Path(path), _) => open_path(shared, path),
+        (Place::Path(path), _) => open_path(shared, path, &item.target),
     }
 }
 
-fn open_path(shared: &Shared<'_>, path: &Path) -> Result<Opened, Problem> {
+fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
     let system = |errno: datapump_engine::Errno| Problem::system("open", path, errno.0);
     let handle = Arc::new(shared.world.disk.open(path, Access::Read).map_err(system)?);
-    let meta = handle.meta().map_err(system)?;
+    let mut meta = handle.meta().map_err(system)?;
+    if meta.kind == FileKind::BlockDevice {
+        // stat(2) says 0.
+        meta.size_bytes = device_bytes(&handle, path)?;
+    }
     let made_up = is_made_up(&handle);
     let (ranges, is_file) = match meta.kind {
-        FileKind::BlockDevice => (Some(vec![(0, device_bytes(&handle, path)?)]), true),
+        FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
         FileKind::Regular if made_up || meta.size_bytes == 0 => (None, true),
-        FileKind::Regular => {
-            (Some(holes::ranges(&handle, &meta, shared.options.ignore_holes).map_err(system)?), true)
-        }
+        FileKind::Regular => (Some(ranges(shared, &handle, &meta, target).map_err(system)?), true),
         FileKind::CharDevice | FileKind::Fifo => (None, false),
         FileKind::Folder | FileKind::Socket | FileKind::Symlink => {
             return Err(Problem::new(Class::Changed, "open", path, "is no file any more"));
@@ -187,6 +191,21 @@ fn open_path(shared: &Shared<'_>, path: &Path) -> Result<Opened, Problem> {
     let original = Original { path: path.to_path_buf(), handle: Arc::clone(&handle), meta, watched };
     let ordinary = watched && meta.size_bytes > 0;
     Ok(Opened { handle: Some(handle), original: Some(original), ranges, is_file, ordinary })
+}
+
+/// The ranges to move. Holes may be left out only where nothing stands yet, or where both of two files have them.
+fn ranges(shared: &Shared<'_>, handle: &Handle, meta: &Meta, target: &Target) -> Outcome<Ranges> {
+    let new_file = matches!(target, Target::File(_)) && !shared.options.inplace;
+    let Target::Compare(path) = target else {
+        return holes::ranges(handle, meta, shared.options.ignore_holes || !new_file);
+    };
+    let other = shared.world.disk.open(path, Access::Read)?;
+    let other_meta = other.meta()?;
+    let ignore = shared.options.ignore_holes
+        || other_meta.kind != FileKind::Regular
+        || other_meta.size_bytes != meta.size_bytes;
+    let (here, there) = (holes::ranges(handle, meta, ignore)?, holes::ranges(&other, &other_meta, ignore)?);
+    Ok(if ignore { here } else { holes::union(here, there) })
 }
 
 fn device_bytes(handle: &Handle, path: &Path) -> Result<u64, Problem> {

@@ -92,7 +92,7 @@ pub(crate) struct Shared<'run> {
 }
 
 impl Shared<'_> {
-    pub(crate) fn engine(&self, slots: u32, requests: u32) -> (Engine, Asked) {
+    pub(crate) fn engine(&self, slots: u32, requests: u32) -> Result<(Engine, Asked), Problem> {
         let need = EngineNeed {
             choice: self.options.engine,
             slots,

@@ -48,7 +48,8 @@ pub(crate) fn open_special(path: &Path, stop: &Arc<AtomicBool>) -> Result<Handle
 pub(crate) fn open_fifo(path: &Path, access: Access, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
     let (sender, receiver) = channel();
     let owned: PathBuf = path.to_path_buf();
-    std::thread::spawn(move || sender.send(Disk::Os.open(&owned, access)));
+    let spawned = std::thread::Builder::new().spawn(move || sender.send(Disk::Os.open(&owned, access)));
+    spawned.map_err(|error| Problem::system("open", path, error.raw_os_error().unwrap_or(5)))?;
     loop {
         match receiver.recv_timeout(PATIENCE) {
             Ok(opened) => return opened.map(widened).map_err(|errno| Problem::system("open", path, errno.0)),

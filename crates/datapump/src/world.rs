@@ -11,7 +11,9 @@ use datapump_engine::{Arena, Engine, Kind, Refused, Sim};
 
 use crate::disk::Disk;
 use crate::options::EngineChoice;
+use crate::problem::{Class, Problem};
 use crate::report::Asked;
+use crate::units::bytes_words;
 
 /// Monotonic time in nanoseconds from an arbitrary start.
 #[derive(Clone, Debug)]
@@ -97,24 +99,38 @@ impl World {
     }
 
     /// The engine for one lane: the one asked for or the next that works, and what became of the wish.
-    pub(crate) fn engine(&self, need: &EngineNeed, stop: &Arc<AtomicBool>) -> (Engine, Asked) {
-        let arena = || Arena::new(need.slots, need.slot_bytes);
+    pub(crate) fn engine(
+        &self,
+        need: &EngineNeed,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Engine, Asked), Problem> {
+        let arena = || Arena::try_new(need.slots, need.slot_bytes).ok_or_else(|| no_memory(need));
         if let Some(sim) = &self.simulation {
             let engine = Sim::new(sim.clock.clone(), sim.source, sim.sink, sim.faults, sim.seed);
             let engine = engine.watched_by(sim.peaks.clone());
-            return (Engine::sim(arena(), engine), asked(need.choice, Kind::Sim, "simulated world".into()));
+            let asked = asked(need.choice, Kind::Sim, "simulated world".into());
+            return Ok((Engine::sim(arena()?, engine), asked));
         }
         let (order, mut why) = preference(need);
         for kind in order {
-            match make(kind, arena(), need.requests, stop) {
-                Ok(engine) => return (engine, asked(need.choice, kind, why)),
+            match make(kind, arena()?, need.requests, stop) {
+                Ok(engine) => return Ok((engine, asked(need.choice, kind, why))),
                 Err(refused) => {
                     why = format!("{}: {}", refused.call, crate::problem::system_words(refused.errno.0))
                 }
             }
         }
-        (Engine::inline(arena(), Arc::clone(stop)), asked(need.choice, Kind::Inline, why))
+        Ok((Engine::inline(arena()?, Arc::clone(stop)), asked(need.choice, Kind::Inline, why)))
     }
+}
+
+fn no_memory(need: &EngineNeed) -> Problem {
+    let bytes = u64::from(need.slots) * u64::from(need.slot_bytes);
+    let message = format!(
+        "there is no memory for {} of slots (both depths x request size, for each lane); ask for less",
+        bytes_words(bytes)
+    );
+    Problem { class: Class::Io, path: None, operation: "allocate", offset: None, message }
 }
 
 /// What a lane asks of an engine.

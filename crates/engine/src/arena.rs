@@ -28,12 +28,18 @@ impl Arena {
     /// `slots` slots of at least `slot_bytes` bytes each, zeroed, each starting at a multiple of
     /// [`ALIGNMENT_BYTES`]. The memory is touched by its first use, not here. The engine that owns the arena waits for
     /// every request in flight before it drops it.
+    ///
+    /// # Panics
+    /// When there is no memory, as any allocation that fails in Rust; [`Arena::try_new`] does not.
     pub fn new(slots: u32, slot_bytes: u32) -> Arena {
+        Arena::try_new(slots, slot_bytes).expect("memory for the slots")
+    }
+
+    /// The same, or `None` when there is no memory.
+    pub fn try_new(slots: u32, slot_bytes: u32) -> Option<Arena> {
         let slot_bytes = (slot_bytes.max(1) as usize).next_multiple_of(ALIGNMENT_BYTES);
-        let total_bytes = slot_bytes.checked_mul(slots.max(1) as usize);
-        // As any allocation that fails in Rust: there is no going on without memory.
-        let pages = total_bytes.and_then(Pages::new).expect("memory for the slots");
-        Arena { pages, slot_bytes, in_flight: vec![false; slots as usize].into() }
+        let pages = slot_bytes.checked_mul(slots.max(1) as usize).and_then(Pages::new)?;
+        Some(Arena { pages, slot_bytes, in_flight: vec![false; slots as usize].into() })
     }
 
     /// Number of slots.

@@ -1,0 +1,147 @@
+//! A run of `pump` that goes on while the test acts: its words are gathered as they come.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::home::{Home, Outcome, status};
+
+/// What has not come true by then never will: a guard for the suite, not a measure of speed.
+const BOUND: Duration = Duration::from_secs(120);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
+
+/// Waits until it is true.
+pub fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_true() {
+        assert!(start.elapsed() < BOUND, "never happened: {what}");
+        thread::sleep(LOOK_AGAIN_AFTER);
+    }
+}
+
+/// Bytes that a thread gathers from a pipe.
+#[derive(Clone, Default)]
+struct Gathered(Arc<Mutex<Vec<u8>>>);
+
+impl Gathered {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().expect("no panic while gathering")).into_owned()
+    }
+}
+
+/// The run. Dropped before its end it is killed.
+pub struct Running {
+    child: Child,
+    pub stdin: Option<ChildStdin>,
+    out: Gathered,
+    err: Gathered,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Running {
+    /// Starts with pipes at all three ends.
+    pub fn start(mut command: Command) -> Running {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::start_as_it_is(command)
+    }
+
+    /// Starts with what the command has as ends; those that are pipes are gathered.
+    pub fn start_as_it_is(mut command: Command) -> Running {
+        let mut child = command.spawn().expect("pump was built and can be started");
+        let (out, err, mut threads) = (Gathered::default(), Gathered::default(), Vec::new());
+        if let Some(pipe) = child.stdout.take() {
+            threads.push(gather(pipe, out.clone()));
+        }
+        if let Some(pipe) = child.stderr.take() {
+            threads.push(gather(pipe, err.clone()));
+        }
+        Running { stdin: child.stdin.take(), child, out, err, threads }
+    }
+
+    /// What it has written to standard output so far.
+    pub fn out(&self) -> String {
+        self.out.text()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn err(&self) -> String {
+        self.err.text()
+    }
+
+    /// Waits for its first line of progress on standard error: from then on signals are answered.
+    pub fn await_progress(&mut self) {
+        eventually("progress on standard error", || self.err().contains("B/s") || self.has_ended());
+    }
+
+    /// Waits until its temporary file stands in the folder, or the run is over.
+    pub fn await_temporary(&mut self, folder: &Path) {
+        eventually("a temporary file", || has_temporary(folder) || self.has_ended());
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the child can be waited for").is_some()
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("standard input is a pipe");
+        stdin.write_all(bytes).expect("pump reads its input");
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let number = i32::try_from(self.child.id()).ok();
+        let pid = number.and_then(Pid::from_raw).expect("a process has a number");
+        kill_process(pid, signal).expect("the process is ours and not waited for yet");
+    }
+
+    /// Waits for the end.
+    pub fn end(mut self) -> Outcome {
+        drop(self.stdin.take());
+        self.end_with_open_input()
+    }
+
+    /// Waits for the end while its input stays open.
+    pub fn end_with_open_input(&mut self) -> Outcome {
+        let status = status(&mut self.child);
+        self.threads.drain(..).for_each(|thread| thread.join().expect("a pipe can be read"));
+        Outcome { status, out: self.out(), err: self.err() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Of a test that failed: nobody waits for the run any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn has_temporary(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(".pump-"))
+}
+
+fn gather(mut pipe: impl Read + Send + 'static, into: Gathered) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let mut part = [0; 65_536];
+        while let Ok(count @ 1..) = pipe.read(&mut part) {
+            into.0.lock().expect("no panic while gathering").extend_from_slice(&part[..count]);
+        }
+    })
+}
+
+/// Kills a slow copy in its middle and gives the name of the temporary file that it leaves.
+pub fn leave_temporary(home: &Home, source: &str, target: &str) -> String {
+    let slow = ["copy", "--progress=always", "--request-size=4KiB", "--bwlimit=20kB", source, target];
+    let mut running = Running::start(home.command(&slow));
+    running.await_progress();
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().status, 128 + Signal::KILL.as_raw());
+    let mut leftovers = super::leftovers(home);
+    assert_eq!(leftovers.len(), 1, "{leftovers:?}");
+    leftovers.remove(0)
+}

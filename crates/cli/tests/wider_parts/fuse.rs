@@ -1,0 +1,377 @@
+//! A file system in memory, mounted by FUSE, that fails where a test says.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+use crate::support::Home;
+
+/// Nothing is kept by the kernel: what the file system says holds now.
+const NOW: Duration = Duration::ZERO;
+const BLOCK_BYTES: u32 = 4096;
+const FREE_BLOCKS: u64 = 1000;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Reading this byte fails with this error number.
+    Read(u64, i32),
+    /// Writing this byte fails with this error number.
+    Write(u64, i32),
+    /// Every sync of a file fails.
+    Sync(i32),
+    /// Every rename fails.
+    Rename(i32),
+    /// When this byte is read, the file is cut off there first.
+    Truncate(u64),
+}
+
+#[derive(Clone)]
+struct Node {
+    content: Vec<u8>,
+    attributes: FileAttr,
+}
+
+#[derive(Default)]
+struct State {
+    names: BTreeMap<OsString, u64>,
+    nodes: BTreeMap<u64, Node>,
+    fault: Option<Fault>,
+}
+
+/// The mount; dropping it unmounts.
+pub struct Fuse {
+    home: Home,
+    state: Arc<Mutex<State>>,
+    session: Option<BackgroundSession>,
+}
+
+impl Fuse {
+    pub fn new() -> Fuse {
+        let home = Home::new();
+        let state = Arc::new(Mutex::new(State::default()));
+        std::fs::create_dir(home.path("mnt")).expect("a folder to mount on");
+        let mut config = Config::default();
+        config.mount_options.push(MountOption::FSName("pump-test".into()));
+        let session = fuser::spawn_mount(Memory(Arc::clone(&state)), home.path("mnt"), &config);
+        Fuse { home, state, session: Some(session.expect("FUSE: /dev/fuse, and root or fusermount3")) }
+    }
+
+    /// The path of a name in it.
+    pub fn at(&self, name: &str) -> String {
+        self.home.path("mnt").join(name).display().to_string()
+    }
+
+    pub fn put(&self, name: &str, content: &[u8]) {
+        let mut state = lock(&self.state);
+        let number = state.make(name.as_ref(), 0o644);
+        state.nodes.get_mut(&number).expect("just made").content = content.to_vec();
+    }
+
+    /// The content under a name, past the kernel.
+    pub fn content(&self, name: &str) -> Option<Vec<u8>> {
+        let state = lock(&self.state);
+        let number = state.names.get(OsStr::new(name))?;
+        state.nodes.get(number).map(|node| node.content.clone())
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        lock(&self.state).names.keys().map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// From now on this goes wrong, and nothing else.
+    pub fn fail(&self, fault: Option<Fault>) {
+        lock(&self.state).fault = fault;
+    }
+}
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
+            eprintln!("the FUSE file system is still mounted: {error}");
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl State {
+    fn make(&mut self, name: &OsStr, mode: u32) -> u64 {
+        let number = self.nodes.last_key_value().map_or(INodeNo::ROOT.0, |(number, _)| *number) + 1;
+        let now = SystemTime::now();
+        let attributes = FileAttr {
+            ino: INodeNo(number),
+            size: 0,
+            blocks: 0,
+            atime: now,
+            mtime: now,
+            ctime: now,
+            crtime: now,
+            kind: FileType::RegularFile,
+            perm: (mode & 0o7777) as u16,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: BLOCK_BYTES,
+            flags: 0,
+        };
+        self.nodes.insert(number, Node { content: Vec::new(), attributes });
+        self.names.insert(name.into(), number);
+        number
+    }
+
+    fn attributes(&self, number: u64) -> Option<FileAttr> {
+        if number == INodeNo::ROOT.0 {
+            return Some(root());
+        }
+        let node = self.nodes.get(&number)?;
+        let size = node.content.len() as u64;
+        Some(FileAttr { size, blocks: size.div_ceil(512), ..node.attributes })
+    }
+
+    /// The error of a transfer of these bytes, if one is due.
+    fn error_in(&self, at: u64, bytes: u64, write: bool) -> Option<Errno> {
+        let (byte, errno) = match (self.fault?, write) {
+            (Fault::Read(byte, errno), false) | (Fault::Write(byte, errno), true) => (byte, errno),
+            _ => return None,
+        };
+        (at..at + bytes).contains(&byte).then(|| Errno::from_i32(errno))
+    }
+
+    fn node(&mut self, number: u64) -> Option<&mut Node> {
+        self.nodes.get_mut(&number)
+    }
+
+    fn read(&mut self, number: u64, at: u64, bytes: u64) -> Result<Vec<u8>, Errno> {
+        if let Some(error) = self.error_in(at, bytes, false) {
+            return Err(error);
+        }
+        let cut = match self.fault {
+            Some(Fault::Truncate(byte)) if (at..at + bytes).contains(&byte) => Some(byte),
+            _ => None,
+        };
+        let node = self.node(number).ok_or(Errno::ENOENT)?;
+        if let Some(cut) = cut {
+            node.content.truncate(cut as usize);
+            node.attributes.mtime = SystemTime::now();
+        }
+        let start = node.content.len().min(at as usize);
+        let end = node.content.len().min((at + bytes) as usize);
+        Ok(node.content[start..end].to_vec())
+    }
+
+    fn write(&mut self, number: u64, at: u64, bytes: &[u8]) -> Result<u32, Errno> {
+        if let Some(error) = self.error_in(at, bytes.len() as u64, true) {
+            return Err(error);
+        }
+        let node = self.node(number).ok_or(Errno::ENOENT)?;
+        let end = at as usize + bytes.len();
+        if node.content.len() < end {
+            node.content.resize(end, 0);
+        }
+        node.content[at as usize..end].copy_from_slice(bytes);
+        (node.attributes.mtime, node.attributes.ctime) = (SystemTime::now(), SystemTime::now());
+        Ok(bytes.len() as u32)
+    }
+}
+
+fn root() -> FileAttr {
+    FileAttr {
+        ino: INodeNo::ROOT,
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: FileType::Directory,
+        perm: 0o755,
+        nlink: 2,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: BLOCK_BYTES,
+        flags: 0,
+    }
+}
+
+fn time(asked: TimeOrNow) -> SystemTime {
+    match asked {
+        TimeOrNow::SpecificTime(time) => time,
+        TimeOrNow::Now => SystemTime::now(),
+    }
+}
+
+struct Memory(Arc<Mutex<State>>);
+
+impl Memory {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+}
+
+/// Answers with nothing, or with the error of a fault.
+fn answer(reply: ReplyEmpty, error: Option<i32>) {
+    match error {
+        None => reply.ok(),
+        Some(errno) => reply.error(Errno::from_i32(errno)),
+    }
+}
+
+impl Filesystem for Memory {
+    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let state = self.state();
+        match state.names.get(name).and_then(|&number| state.attributes(number)) {
+            Some(attributes) => reply.entry(&NOW, &attributes, Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.state().attributes(number.0) {
+            Some(attributes) => reply.attr(&NOW, &attributes),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<fuser::BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let mut state = self.state();
+        let Some(node) = state.node(number.0) else { return reply.error(Errno::ENOENT) };
+        if let Some(size) = size {
+            node.content.resize(size as usize, 0);
+        }
+        let attributes = &mut node.attributes;
+        mode.into_iter().for_each(|mode| attributes.perm = (mode & 0o7777) as u16);
+        uid.into_iter().for_each(|uid| attributes.uid = uid);
+        gid.into_iter().for_each(|gid| attributes.gid = gid);
+        atime.into_iter().for_each(|asked| attributes.atime = time(asked));
+        mtime.into_iter().for_each(|asked| attributes.mtime = time(asked));
+        reply.attr(&NOW, &state.attributes(number.0).expect("it was there"));
+    }
+
+    fn create(&self, _: &Request, _: INodeNo, name: &OsStr, mode: u32, _: u32, _: i32, reply: ReplyCreate) {
+        let mut state = self.state();
+        let number = state.make(name, mode);
+        let attributes = state.attributes(number).expect("just made");
+        reply.created(&NOW, &attributes, Generation(0), FileHandle(0), FopenFlags::empty());
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        at: u64,
+        bytes: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.state().read(number.0, at, bytes.into()) {
+            Ok(content) => reply.data(&content),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        at: u64,
+        bytes: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.state().write(number.0, at, bytes) {
+            Ok(count) => reply.written(count),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let error = match self.state().fault {
+            Some(Fault::Sync(errno)) => Some(errno),
+            _ => None,
+        };
+        answer(reply, error);
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        // Its node stays for those who have it open.
+        match self.state().names.remove(name) {
+            Some(_) => reply.ok(),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        name: &OsStr,
+        _: INodeNo,
+        new: &OsStr,
+        _: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let mut state = self.state();
+        if let Some(Fault::Rename(errno)) = state.fault {
+            return reply.error(Errno::from_i32(errno));
+        }
+        match state.names.remove(name) {
+            Some(number) => {
+                state.names.insert(new.into(), number);
+                reply.ok();
+            }
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let state = self.state();
+        for (index, (name, &number)) in state.names.iter().enumerate().skip(offset as usize) {
+            if reply.add(INodeNo(number), index as u64 + 1, FileType::RegularFile, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        reply.statfs(FREE_BLOCKS * 2, FREE_BLOCKS, FREE_BLOCKS, 1000, 1000, BLOCK_BYTES, 255, BLOCK_BYTES);
+    }
+}
