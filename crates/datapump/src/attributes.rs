@@ -5,7 +5,7 @@
 //!
 //! Must not know: names, when the file is committed.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 
 use datapump_engine::{Errno, Handle};
@@ -63,7 +63,9 @@ fn set_owner(meta: &Meta, to: &File) -> Outcome<bool> {
 }
 
 fn copy_xattrs(from: &File, to: &File, lost: &mut Lost) -> Outcome<()> {
-    for name in xattr_names(from)? {
+    let names = xattr_names(from)?;
+    remove_others(&names, to)?;
+    for name in names {
         let Some(value) = xattr_value(from, &name)? else { continue };
         match fs::fsetxattr(to, name.as_c_str(), &value, XattrFlags::empty()) {
             Ok(()) => {}
@@ -79,7 +81,23 @@ fn copy_xattrs(from: &File, to: &File, lost: &mut Lost) -> Outcome<()> {
     Ok(())
 }
 
-fn xattr_names(file: &File) -> Outcome<Vec<std::ffi::CString>> {
+/// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
+/// had. Labels of the system and properties of the file system stay.
+fn remove_others(names: &[CString], to: &File) -> Outcome<()> {
+    let is_copied = |name: &CStr| {
+        let name = name.to_bytes();
+        name == b"system.posix_acl_access" || name.starts_with(b"user.") || name.starts_with(b"trusted.")
+    };
+    for name in xattr_names(to)?.into_iter().filter(|name| is_copied(name) && !names.contains(name)) {
+        match fs::fremovexattr(to, name.as_c_str()) {
+            Ok(()) | Err(System::NODATA | System::NOTSUP) => {}
+            Err(error) => return Err(number(error)),
+        }
+    }
+    Ok(())
+}
+
+fn xattr_names(file: &File) -> Outcome<Vec<CString>> {
     let mut names = vec![0u8; 1024];
     let len = loop {
         match fs::flistxattr(file, &mut names[..]) {

@@ -6,9 +6,12 @@
 //! 2. the number of allocated bytes is no larger than the data that the map admits (a hole takes no blocks);
 //! 3. samples read from the claimed holes (both edges and places between) are zeros.
 //!
-//! Otherwise every byte is read and written.
+//! Where the second one disagrees, reserved space may be the reason (`fallocate`): then the third reads not samples but
+//! every byte of the claimed holes. Otherwise every byte of the file is read and written.
 //!
 //! Must not know: the target.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Handle;
 use datapump_engine::sim::Random;
@@ -19,12 +22,19 @@ use crate::disk::{FileCalls, Meta, Outcome};
 const GRAIN_BYTES: u64 = 4096;
 /// File systems allocate some metadata blocks to a file besides its data.
 const ALLOCATION_SLACK_BYTES: u64 = 1 << 20;
+/// What is read at a time where every byte of a hole is looked at.
+const PIECE_BYTES: u64 = 256 << 10;
 const SAMPLES_EACH_HOLE: u64 = 6;
 /// Enough to notice a systematic lie; a file with a million holes is not read a million times.
 const SAMPLES_MAX: u64 = 4096;
 
-/// The ranges `start..end` to copy of a file of this size, in order; together with why there are several.
-pub(crate) fn ranges(handle: &Handle, meta: &Meta, ignore_holes: bool) -> Outcome<Vec<(u64, u64)>> {
+/// The ranges `start..end` to copy of a file of this size, in order. A stop ends the looking.
+pub(crate) fn ranges(
+    handle: &Handle,
+    meta: &Meta,
+    ignore_holes: bool,
+    stop: &AtomicBool,
+) -> Outcome<Vec<(u64, u64)>> {
     let whole = vec![(0, meta.size_bytes)];
     // Files whose blocks cover their length have no holes worth a look: no call is made for them.
     if ignore_holes || meta.allocated_bytes >= meta.size_bytes {
@@ -35,11 +45,12 @@ pub(crate) fn ranges(handle: &Handle, meta: &Meta, ignore_holes: bool) -> Outcom
     let Some(told) = handle.data_ranges(meta.size_bytes)? else { return Ok(whole) };
     let told = widened(&told, meta.size_bytes);
     let data_bytes: u64 = told.iter().map(|(start, end)| end - start).sum();
-    let allocated = handle.meta()?.allocated_bytes;
-    if allocated > data_bytes + ALLOCATION_SLACK_BYTES || !holes_are_zero(handle, &told, meta)? {
-        return Ok(whole);
-    }
-    Ok(told)
+    let doubted = handle.meta()?.allocated_bytes > data_bytes + ALLOCATION_SLACK_BYTES;
+    let agreed = match doubted {
+        true => holes_are_read_as_zero(handle, &told, meta, stop)?,
+        false => holes_are_zero(handle, &told, meta)?,
+    };
+    Ok(if agreed { told } else { whole })
 }
 
 /// The ranges that are in one of the two lists or in both.
@@ -76,6 +87,29 @@ fn holes_are_zero(handle: &Handle, data: &[(u64, u64)], meta: &Meta) -> Outcome<
             }
         }
         hole_start = end;
+    }
+    Ok(true)
+}
+
+/// Reads every byte of the claimed holes.
+fn holes_are_read_as_zero(
+    handle: &Handle,
+    data: &[(u64, u64)],
+    meta: &Meta,
+    stop: &AtomicBool,
+) -> Outcome<bool> {
+    let mut piece = vec![0; PIECE_BYTES as usize];
+    let mut at = 0;
+    for &(start, end) in data.iter().chain([&(meta.size_bytes, meta.size_bytes)]) {
+        while at < start {
+            let most = PIECE_BYTES.min(start - at) as usize;
+            let count = handle.peek(at, &mut piece[..most])?;
+            if count == 0 || stop.load(Ordering::Relaxed) || piece[..count].iter().any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+            at += count as u64;
+        }
+        at = end;
     }
     Ok(true)
 }

@@ -49,9 +49,11 @@ pub(crate) struct How {
 /// Decides.
 pub(crate) fn decide(facts: &Facts, options: &Options) -> How {
     let both_files = facts.source_is_file && facts.sink_is_file && facts.whole_file;
+    // A copy inside the kernel shares blocks where the file system can: copy_file_range(2).
+    let may_share = options.reflink != Choice::Never;
     let in_kernel_possible =
-        both_files && facts.same_file_system && !facts.bytes_are_looked_at && !options.inplace;
-    let try_reflink = in_kernel_possible && options.reflink != Choice::Never;
+        both_files && facts.same_file_system && !facts.bytes_are_looked_at && !options.inplace && may_share;
+    let try_reflink = in_kernel_possible;
     let (in_kernel, source_direct, sink_direct, why) = match options.direct {
         Choice::Always => (false, facts.source_is_file, facts.sink_is_file, "direct I/O was asked for"),
         choice => ways(facts, options, in_kernel_possible, choice == Choice::Never),

@@ -197,14 +197,15 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
 fn ranges(shared: &Shared<'_>, handle: &Handle, meta: &Meta, target: &Target) -> Outcome<Ranges> {
     let new_file = matches!(target, Target::File(_)) && !shared.options.inplace;
     let Target::Compare(path) = target else {
-        return holes::ranges(handle, meta, shared.options.ignore_holes || !new_file);
+        return holes::ranges(handle, meta, shared.options.ignore_holes || !new_file, &shared.stop);
     };
     let other = shared.world.disk.open(path, Access::Read)?;
     let other_meta = other.meta()?;
     let ignore = shared.options.ignore_holes
         || other_meta.kind != FileKind::Regular
         || other_meta.size_bytes != meta.size_bytes;
-    let (here, there) = (holes::ranges(handle, meta, ignore)?, holes::ranges(&other, &other_meta, ignore)?);
+    let here = holes::ranges(handle, meta, ignore, &shared.stop)?;
+    let there = holes::ranges(&other, &other_meta, ignore, &shared.stop)?;
     Ok(if ignore { here } else { holes::union(here, there) })
 }
 

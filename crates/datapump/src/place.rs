@@ -68,7 +68,8 @@ fn parse_null(word: &str) -> Result<Place, PlaceError> {
         Some(size) => (size, Fill::Zero),
         None => (rest, Fill::Noise),
     };
-    let bytes = parse_bytes(size).map_err(|error| PlaceError(format!("in '{word}': {error}")))?;
+    let refused = |error| PlaceError(crate::shown(format!("in '{word}': {error}").as_bytes()));
+    let bytes = parse_bytes(size).map_err(refused)?;
     Ok(Place::Null { bytes: Some(bytes), fill })
 }
 
@@ -119,6 +120,7 @@ mod tests {
         for (word, hint) in [
             ("", "empty name"),
             ("null:10G", "write 10GiB"),
+            ("null:\t", "in 'null:\\t'"),
             ("host:b", "another host"),
             ("user@host:b", "written ./user@host:b"),
             ("pump://host:1/x", "another host"),
