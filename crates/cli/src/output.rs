@@ -13,6 +13,9 @@ use indicatif::ProgressBar;
 use crate::args::OutputArguments;
 use crate::json;
 
+/// The system's number for a descriptor that is not open: errno(3).
+const EBADF: i32 = 9;
+
 /// The two streams, and what was asked of them.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -53,6 +56,10 @@ impl Output {
     pub fn bytes(&self, bytes: &[u8]) {
         let mut results = locked(&self.results);
         if results.closed || results.failed.is_some() {
+            return;
+        }
+        if datapump::host::was_closed(1) {
+            results.failed = Some(io::Error::from_raw_os_error(EBADF));
             return;
         }
         let mut stdout = io::stdout().lock();

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first lets the job drain and end with status 20, the second ends the program at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first lets the job drain and end with status 20, the second ends the program at once.
 //!
 //! Must not know: what the job does when it is told to stop.
 
@@ -6,16 +6,30 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 
 /// The flag that the first signal sets.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    // A write beyond the limit of file sizes then says EFBIG instead of killing; dd's users ask for progress by USR1.
+    for signal in [SIGXFSZ, SIGUSR1] {
+        flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    // A dropped connection ends a run as Ctrl-C does, but `nohup pump` goes on.
+    let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM, SIGXCPU].into_iter().chain(hang_up) {
         // Actions run in the order of their registration: the flag is looked at before it is set.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
         flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)
+}
+
+/// Whether whoever started us had the signal ignored: proc_pid_status(5), SigIgn, a bit for each signal from 1.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
 }

@@ -21,7 +21,11 @@ pub fn verify(arguments: &VerifyArguments) -> i32 {
         (Ok(one), Ok(other)) => perform(arguments, one, other, &output),
         (Err(error), _) | (_, Err(error)) => output.usage(error.to_string()),
     };
-    output.status(status)
+    // As cmp: 1 would say that the places differ, and trouble is 2.
+    match output.status(status) {
+        told if told != status => Status::Usage as i32,
+        told => told,
+    }
 }
 
 fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Output) -> i32 {

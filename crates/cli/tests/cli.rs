@@ -291,7 +291,7 @@ fn studies_are_listed_shown_run_and_viewed() {
     assert!(list.status == 0 && list.out.contains("cpu  "), "{list:?}");
     assert!(home.pump(&["lab", "show", "cpu"]).out.contains("request_size"));
     expect(&home.pump(&["lab", "show", "nothing"]), 2, &["no built-in study", "pump lab list"], "lab show");
-    expect(&home.pump(&["lab", "run", "nothing"]), 1, &["nothing"], "lab run nothing");
+    expect(&home.pump(&["lab", "run", "nothing"]), 2, &["nothing"], "lab run nothing");
     expect(&home.pump(&["lab", "run", "cpu", "--set", "colour=red"]), 2, &["colour"], "an unknown factor");
     expect(&home.pump(&["lab", "view", "nothing"]), 1, &["nothing"], "lab view");
     let run = home.pump(&["lab", "run", "cpu", "--quick", "--repeats", "1", "--out", "rows.jsonl", "--json"]);

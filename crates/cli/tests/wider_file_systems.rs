@@ -237,6 +237,11 @@ fn holes_are_zeros_wherever_they_go() {
                     has_content(target.as_ref(), &content, &format!("{row}, in place {options:?}"));
                 }
             }
+            make_sparse(&target, &[(2 * MIB, 5000), (20 * MIB, 5000)], 24 * MIB);
+            let most = blocks(&source) + blocks(&target);
+            expect(&pump(&["copy", "--inplace", &source, &target]), 0, &[], &row);
+            has_content(target.as_ref(), &content, &format!("{row}, in place over holes"));
+            assert!(blocks(&target) <= most, "{row}: {} blocks, in place over holes", blocks(&target));
             std::fs::write(&target, &content).expect("room");
             let hashes = program_out(&["hash", &source, &target]);
             let roots: Vec<&str> = hashes.lines().filter_map(|line| line.split("  ").next()).collect();

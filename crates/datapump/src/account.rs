@@ -42,6 +42,7 @@ impl Account<'_> {
             cpu: self.cpu,
             shared_device: source_devices.intersection(target_devices).next().is_some(),
             in_kernel: *in_kernel,
+            did_something: self.tally.files > 0 || self.sum(|counts| counts.bytes) > 0,
         }
     }
 
@@ -63,7 +64,7 @@ impl Account<'_> {
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),
             last_done_ns: done().max().unwrap_or(elapsed_ns),
-            synced_ns: self.syncs.then_some(elapsed_ns),
+            synced_ns: (self.syncs && self.tally.files > 0).then_some(elapsed_ns),
             requests: self.sum(|counts| counts.sink_requests),
             partial_returns: self.sum(|counts| counts.source_partial + counts.sink_partial),
             engine: self.lanes.first().map(|lane| lane.engine.clone()).unwrap_or_default(),

@@ -72,16 +72,17 @@ impl Staged {
     /// The existing file at `path`, to be overwritten where it stands; made if there is none.
     pub(crate) fn in_place(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
         let (folder, name) = open_parent(disk, path)?;
-        let (made, names_change) = match disk.open(path, Access::ReadWrite) {
-            Err(ENOENT) => (folder.create_new(&name), true),
-            existing => (existing, false),
+        let made = match disk.open(path, Access::ReadWrite) {
+            // Nothing stands there to be kept: the new name then appears whole or not at all.
+            Err(ENOENT) => return Staged::replacing(disk, path),
+            existing => existing,
         };
         let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
         if !handle.lock().map_err(|errno| Problem::system("lock", path, errno.0))? {
             return Err(busy(path));
         }
         let (path, handle) = (path.to_path_buf(), Arc::new(handle));
-        Ok(Staged { folder, path, name, temporary: None, names_change, handle })
+        Ok(Staged { folder, path, name, temporary: None, names_change: false, handle })
     }
 
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
@@ -122,7 +123,12 @@ impl Staged {
     /// Opens the written file once more to read it back.
     pub(crate) fn reopen_to_read(&self) -> Result<Handle, Problem> {
         let name = self.temporary.as_ref().unwrap_or(&self.name);
-        self.folder.open(name, Access::Read).map_err(|errno| Problem::system("open", &self.path, errno.0))
+        let opened = self.folder.open(name, Access::Read);
+        let opened = opened.map_err(|errno| Problem::system("open", &self.path, errno.0))?;
+        if self.temporary.is_some() {
+            self.still_ours(name)?;
+        }
+        Ok(opened)
     }
 
     /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
@@ -134,6 +140,7 @@ impl Staged {
     /// Gives the file its name. Gives: *committed*, if `durable` and the file was synced before.
     pub(crate) fn publish(&self, durable: bool) -> Result<(), Problem> {
         if let Some(temporary) = &self.temporary {
+            self.still_ours(temporary)?;
             let renamed = self.folder.rename(temporary, &self.name);
             renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0))?;
         }
@@ -143,9 +150,22 @@ impl Staged {
         Ok(())
     }
 
+    /// In a folder that others may write to, the temporary name may have been given to another file.
+    fn still_ours(&self, temporary: &OsStr) -> Result<(), Problem> {
+        match same_file(&self.folder, temporary, &self.handle) {
+            true => Ok(()),
+            false => {
+                let message = "its temporary file was removed or replaced by another program; the target was not changed";
+                Err(Problem::new(Class::Refused, "rename", &self.path, message))
+            }
+        }
+    }
+
     /// Removes what was written under the temporary name; a target written in place stays as it is.
     pub(crate) fn discard(&self) {
-        if let Some(temporary) = &self.temporary {
+        if let Some(temporary) =
+            self.temporary.as_ref().filter(|name| same_file(&self.folder, name, &self.handle))
+        {
             // Best effort on the way out: a leftover is recognised and removed by the next run.
             let _ = self.folder.remove(temporary);
         }

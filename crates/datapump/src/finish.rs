@@ -62,7 +62,8 @@ pub(crate) fn abandon(task: &Task) {
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match &task.original {
         Some(original) if original.watched => {
-            check_unchanged(&shared.world.disk, &original.path, &original.handle, &original.meta)
+            let kept = task.target_is_kept();
+            check_unchanged(&shared.world.disk, &original.path, &original.handle, &original.meta, kept)
         }
         _ => Ok(()),
     }
@@ -211,8 +212,10 @@ fn commit_verified(
         unreachable!("both were hashed")
     };
     if !expected.agrees_with(found) {
-        let message = "what the device gives back differs from what was written; the target was not changed; \
-                       check the device and its cables (dmesg), then copy again";
+        let kept =
+            if written.target_is_kept() { "the target was not changed" } else { "do not use the target" };
+        let words = "what the device gives back differs from what was written";
+        let message = format!("{words}; {kept}; check the device and its cables (dmesg), then copy again");
         return Err(Problem::new(Class::Mismatch, "verify", &written.target_name, message));
     }
     match &written.finish {

@@ -53,12 +53,12 @@ pub(crate) fn ranges(
     Ok(if agreed { told } else { whole })
 }
 
-/// The ranges that are in one of the two lists or in both.
-pub(crate) fn union(mut one: Vec<(u64, u64)>, other: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    one.extend(other);
-    one.sort_unstable();
-    let size_bytes = one.iter().map(|&(_, end)| end).max().unwrap_or(0);
-    widened(&one, size_bytes)
+/// The ranges that are in one of the two lists or in both, within `size_bytes`.
+pub(crate) fn union(one: Vec<(u64, u64)>, other: Vec<(u64, u64)>, size_bytes: u64) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> =
+        one.into_iter().chain(other).filter(|&(start, end)| start < end && start < size_bytes).collect();
+    all.sort_unstable();
+    widened(&all, size_bytes)
 }
 
 /// Widens ranges to whole grains and joins those that touch.
@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn two_lists_are_joined() {
-        for (one, other, expected) in [
-            (vec![], vec![], vec![]),
-            (vec![(0, 4096)], vec![], vec![(0, 4096)]),
-            (vec![(8192, 10_000)], vec![(0, 4096)], vec![(0, 4096), (8192, 10_000)]),
-            (vec![(0, 4096), (8192, 12_288)], vec![(4096, 8192)], vec![(0, 12_288)]),
-            (vec![(0, 12_288)], vec![(4096, 8192)], vec![(0, 12_288)]),
+        for (one, other, size, expected) in [
+            (vec![], vec![(0, 0)], 10_000, vec![]),
+            (vec![(0, 4096)], vec![], 10_000, vec![(0, 4096)]),
+            (vec![(8192, 10_000)], vec![(0, 4096)], 10_000, vec![(0, 4096), (8192, 10_000)]),
+            (vec![(0, 4096), (8192, 12_288)], vec![(4096, 8192)], 20_000, vec![(0, 12_288)]),
+            (vec![(0, 4096)], vec![(0, 20_000), (24_576, 28_672)], 10_000, vec![(0, 10_000)]),
         ] {
-            assert_eq!(union(one.clone(), other.clone()), expected, "{one:?} and {other:?}");
+            assert_eq!(union(one.clone(), other.clone(), size), expected, "{one:?} and {other:?}");
         }
     }
 

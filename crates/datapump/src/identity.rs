@@ -16,17 +16,19 @@ pub(crate) fn check_unchanged(
     path: &Path,
     handle: &Handle,
     before: &Meta,
+    target_is_kept: bool,
 ) -> Result<(), Problem> {
     let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
     match change(before, &now, disk.metadata(path).ok().as_ref()) {
         None => Ok(()),
-        Some(words) => Err(changed(path, &words)),
+        Some(words) => Err(changed(path, &words, target_is_kept)),
     }
 }
 
 /// The problem for a change told in words.
-pub(crate) fn changed(path: &Path, words: &str) -> Problem {
-    let next = "the target was not changed; copy again when the source is quiet";
+pub(crate) fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem {
+    let kept = if target_is_kept { "the target was not changed" } else { "do not use what was copied" };
+    let next = format!("{kept}; copy again when the source is quiet");
     Problem::new(Class::Changed, "copy", path, format!("the source {words} while it was copied; {next}"))
 }
 

@@ -380,9 +380,11 @@ fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Problem {
         FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
         FaultKind::SourceEnded => {
             let words = format!("was truncated: it ended at byte {}", fault.at);
-            identity::changed(&task.source_name, &words).at(fault.at)
+            identity::changed(&task.source_name, &words, task.target_is_kept()).at(fault.at)
         }
-        FaultKind::SourceGrew => identity::changed(&task.source_name, "grew").at(fault.at),
+        FaultKind::SourceGrew => {
+            identity::changed(&task.source_name, "grew", task.target_is_kept()).at(fault.at)
+        }
         FaultKind::WroteNothing => {
             Problem::new(Class::Io, operation, name, "the system took no bytes and gave no error")
                 .at(fault.at)

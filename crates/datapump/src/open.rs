@@ -193,20 +193,34 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     Ok(Opened { handle: Some(handle), original: Some(original), ranges, is_file, ordinary })
 }
 
-/// The ranges to move. Holes may be left out only where nothing stands yet, or where both of two files have them.
+/// The ranges to move. A hole may be left out where nothing stands yet, or where the other file has one too.
 fn ranges(shared: &Shared<'_>, handle: &Handle, meta: &Meta, target: &Target) -> Outcome<Ranges> {
-    let new_file = matches!(target, Target::File(_)) && !shared.options.inplace;
-    let Target::Compare(path) = target else {
-        return holes::ranges(handle, meta, shared.options.ignore_holes || !new_file, &shared.stop);
+    let here = || holes::ranges(handle, meta, shared.options.ignore_holes, &shared.stop);
+    let there = match target {
+        Target::File(_) if !shared.options.inplace => return here(),
+        Target::File(path) => ranges_there(shared, path, meta, false),
+        Target::Compare(path) => ranges_there(shared, path, meta, true),
+        Target::Special(_) | Target::Device(_) | Target::Stream | Target::Null => None,
     };
-    let other = shared.world.disk.open(path, Access::Read)?;
-    let other_meta = other.meta()?;
-    let ignore = shared.options.ignore_holes
-        || other_meta.kind != FileKind::Regular
-        || other_meta.size_bytes != meta.size_bytes;
-    let here = holes::ranges(handle, meta, ignore, &shared.stop)?;
-    let there = holes::ranges(&other, &other_meta, ignore, &shared.stop)?;
-    Ok(if ignore { here } else { holes::union(here, there) })
+    match there {
+        Some(there) => Ok(holes::union(here()?, there, meta.size_bytes)),
+        None => Ok(vec![(0, meta.size_bytes)]),
+    }
+}
+
+/// What the other file holds; `None` when every byte counts. What is wrong with that file is told when it is opened to
+/// be used.
+fn ranges_there(shared: &Shared<'_>, path: &Path, meta: &Meta, same_size: bool) -> Option<Ranges> {
+    let other = match shared.world.disk.open(path, Access::Read) {
+        Ok(other) => other,
+        Err(errno) => return (errno.0 == 2).then(Vec::new), // ENOENT: nothing stands there
+    };
+    let there = other.meta().ok()?;
+    let of_use = there.kind == FileKind::Regular && (!same_size || there.size_bytes == meta.size_bytes);
+    if !of_use {
+        return None;
+    }
+    holes::ranges(&other, &there, shared.options.ignore_holes, &shared.stop).ok()
 }
 
 fn device_bytes(handle: &Handle, path: &Path) -> Result<u64, Problem> {

@@ -19,14 +19,18 @@ use crate::world::PATIENCE;
 const PIPE_BYTES: usize = 1 << 20;
 
 pub(crate) fn standard_input() -> Result<Handle, Problem> {
-    duplicate(std::io::stdin().as_fd(), "standard input")
+    duplicate(0, std::io::stdin().as_fd(), "standard input")
 }
 
 pub(crate) fn standard_output() -> Result<Handle, Problem> {
-    duplicate(std::io::stdout().as_fd(), "standard output")
+    duplicate(1, std::io::stdout().as_fd(), "standard output")
 }
 
-fn duplicate(fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<Handle, Problem> {
+fn duplicate(number: u8, fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<Handle, Problem> {
+    const EBADF: i32 = 9;
+    if datapump_engine::os::linux::was_closed(number) {
+        return Err(Problem::system("open", Path::new(name), EBADF));
+    }
     let owned = fd.try_clone_to_owned();
     let owned =
         owned.map_err(|error| Problem::system("open", Path::new(name), error.raw_os_error().unwrap_or(5)))?;

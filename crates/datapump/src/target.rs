@@ -78,7 +78,8 @@ pub(crate) fn items(
     for source in sources {
         let meta = match source_meta(disk, source, options) {
             Ok(meta) => meta,
-            Err(problem) if problem.class == Class::Usage => return Err(problem),
+            // One of several is left out and told; the only one refuses the job.
+            Err(problem) if problem.class == Class::Usage && sources.len() == 1 => return Err(problem),
             Err(problem) => {
                 problems.push(problem);
                 continue;
@@ -124,7 +125,8 @@ fn target_folder(
         };
     };
     let is_folder = disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
-    let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
+        || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
     match (is_folder, options.target_is_name, several) {
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
         (true, false, _) => Ok(Some(path.clone())),
@@ -218,12 +220,35 @@ fn behind_links(disk: &Disk, path: PathBuf) -> Result<PathBuf, Problem> {
         .map_err(|error| Problem::system("follow", &path, error.raw_os_error().unwrap_or(5)))
 }
 
+/// A source that standard output appends to would grow for ever.
+fn refuse_own_output(source: &Place, meta: Option<&Meta>) -> Result<(), Problem> {
+    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino, stat.st_mode);
+    let regular = |mode: u32| rustix::fs::FileType::from_raw_mode(mode).is_file();
+    let Some((device, inode, mode)) = rustix::fs::fstat(std::io::stdout()).ok().map(id) else {
+        return Ok(());
+    };
+    let source_id = match (source, meta) {
+        (Place::Stream, _) => {
+            rustix::fs::fstat(std::io::stdin()).ok().map(id).map(|(device, inode, _)| (device, inode))
+        }
+        (_, Some(meta)) => Some((meta.device, meta.inode)),
+        (_, None) => None,
+    };
+    match regular(mode) && source_id == Some((device, inode)) {
+        true => Err(Problem::usage(format!("standard output is the same file as the source '{source}'"))),
+        false => Ok(()),
+    }
+}
+
 fn refuse_same_file(
     disk: &Disk,
     source: &Place,
     meta: Option<&Meta>,
     target: &Target,
 ) -> Result<(), Problem> {
+    if *target == Target::Stream {
+        return refuse_own_output(source, meta);
+    }
     let (Place::Path(source), Some(meta)) = (source, meta) else { return Ok(()) };
     let (Target::File(path) | Target::Device(path)) = target else { return Ok(()) };
     let Ok(existing) = disk.metadata(path) else { return Ok(()) };

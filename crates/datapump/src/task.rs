@@ -121,6 +121,15 @@ impl Task {
         !self.failed.swap(true, Ordering::AcqRel)
     }
 
+    /// What stood under the target's name before stands there until this file is committed.
+    pub(crate) fn target_is_kept(&self) -> bool {
+        match &self.finish {
+            Finish::Commit(staged) => !staged.is_in_place(),
+            Finish::Verified(written) => written.target_is_kept(),
+            Finish::Nothing | Finish::Device(_) => false,
+        }
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }

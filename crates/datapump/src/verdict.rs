@@ -23,13 +23,15 @@ pub(crate) struct Evidence {
     pub(crate) shared_device: bool,
     /// Data went through slots and the engine; not copied inside the kernel.
     pub(crate) in_kernel: bool,
+    /// A file was completed or a byte moved.
+    pub(crate) did_something: bool,
 }
 
 /// The cause, and where and why.
 pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     let Evidence { lanes_ns, waits, cpu, .. } = *evidence;
-    if lanes_ns == 0 {
-        return answer(LimitedBy::Unknown, "", "no time passed");
+    if lanes_ns == 0 || !evidence.did_something {
+        return answer(LimitedBy::Unknown, "", "nothing was moved");
     }
     let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
     let waited = waits.source + waits.sink + waits.metadata + waits.sync + waits.rate_limit + waits.verify;
@@ -99,7 +101,8 @@ mod tests {
             (Waits { sync: 700, ..waits(100, 100) }, cpu(100), false, "sync", "stable storage"),
             (Waits { rate_limit: 900, ..waits(10, 10) }, cpu(10), false, "source", "rate limit"),
         ] {
-            let evidence = Evidence { lanes_ns: 1000, waits, cpu, shared_device, in_kernel: false };
+            let evidence =
+                Evidence { lanes_ns: 1000, waits, cpu, shared_device, in_kernel: false, did_something: true };
             let (got, detail) = verdict(&evidence);
             assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{evidence:?}");
         }

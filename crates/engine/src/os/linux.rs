@@ -16,11 +16,13 @@ pub use super::unix::{read_at, write_at};
 use crate::Errno;
 
 mod host;
+mod standard;
 pub use host::{
     ChildUsage, block_device_bytes, cached_fraction, direct_alignment, logical_block_bytes,
     memlock_limit_bytes, open_files_limit, process_cpu_ns, reflink, thread_cpu_ns, timer_slack,
     wait_with_usage,
 };
+pub use standard::was_closed;
 
 /// A request was ended before it moved anything.
 pub const ECANCELED: Errno = Errno(libc::ECANCELED);
