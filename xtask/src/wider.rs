@@ -21,6 +21,7 @@ const PACKAGES: &[&str] = &[
     "xfsprogs",
     "e2fsprogs",
     "acl",
+    "libcap2-bin",
     "attr",
     "strace",
     "python3",

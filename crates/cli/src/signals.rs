@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first lets the job drain and end with status 20, the second ends the program at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first lets the job drain and end with status 20, the second ends the program at
+//! once.
 //!
 //! Must not know: what the job does when it is told to stop.
 

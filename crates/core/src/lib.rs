@@ -14,6 +14,7 @@ pub mod model;
 mod open_ended;
 mod pump;
 mod ring;
+mod slot;
 mod talk;
 
 pub use block::{Block, Extent, Length, Way};

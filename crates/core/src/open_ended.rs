@@ -38,6 +38,11 @@ impl OpenEnded {
         known.reach <= at
     }
 
+    /// Nothing more will be read of the file.
+    pub(crate) fn forget(&mut self, file: u32) {
+        self.0.retain(|known| known.file != file);
+    }
+
     /// Where the file ends, as far as was told.
     pub(crate) fn end(&self, file: u32) -> Option<u64> {
         self.0.iter().find(|known| known.file == file)?.end

@@ -15,29 +15,9 @@ use std::collections::BTreeSet;
 
 use crate::open_ended::OpenEnded;
 use crate::ring::Ring;
+use crate::slot::{EMPTY, SlotState, State};
 use crate::talk::{Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer};
 use crate::{Block, Extent, Length, Way};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Free,
-    Reading,
-    Full,
-    Writing,
-    Copying,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct SlotState {
-    state: State,
-    /// End of data is allowed here: the extent's length is unknown.
-    open_ended: bool,
-    done: u32,
-    block: Block,
-}
-
-const EMPTY: SlotState =
-    SlotState { state: State::Free, open_ended: false, done: 0, block: Block { file: 0, at: 0, len: 0 } };
 
 /// The copy loop of one lane.
 #[derive(Debug)]
@@ -197,7 +177,9 @@ impl Pump {
     #[inline]
     fn start(&mut self) -> Request {
         let extent = self.extent.as_mut().expect("polled for one");
-        let (file, at, way) = (extent.file, extent.at, extent.way);
+        let (file, at) = (extent.file, extent.at);
+        // The kernel copies files only; what must keep its order goes through slots.
+        let way = if self.shape.in_order { Way::Slots } else { extent.way };
         let full = u64::from(self.shape.request_bytes);
         let (len, open_ended, used_up) = match &mut extent.length {
             Length::Bytes(bytes) => {
@@ -284,7 +266,9 @@ impl Pump {
             Settled::EndOfData if entry.open_ended => self.read_ended(slot),
             Settled::EndOfData => self.read_failed(slot, FaultKind::SourceEnded),
             Settled::Failed(errno) => self.read_failed(slot, FaultKind::Errno(errno)),
-            Settled::Differs(_) => unreachable!("only a sink compares"),
+            Settled::Differs(_) | Settled::Unable => {
+                unreachable!("only a sink compares, only a copy is unable")
+            }
         }
     }
 
@@ -356,10 +340,14 @@ impl Pump {
     }
 
     /// Where the file ends, once no read of it is in flight that could still tell otherwise.
-    fn settled_end(&self, file: u32) -> Option<u64> {
+    fn settled_end(&mut self, file: u32) -> Option<u64> {
         let reading = |entry: &SlotState| entry.state == State::Reading && entry.block.file == file;
         let end = self.open_files.end(file);
-        end.filter(|_| !self.slots.iter().any(reading))
+        let settled = end.filter(|_| !self.slots.iter().any(reading));
+        if settled.is_some() {
+            self.open_files.forget(file);
+        }
+        settled
     }
 
     fn write_completed(&mut self, slot: u32, settled: Settled) -> Event {
@@ -375,6 +363,7 @@ impl Pump {
                 self.slots[slot as usize].done += behind;
                 self.write_failed(slot, FaultKind::Differs)
             }
+            Settled::Unable => unreachable!("only a copy is unable"),
         }
     }
 
@@ -420,10 +409,22 @@ impl Pump {
                 self.landed(slot, block)
             }
             Settled::Retry if !over => self.post_again(slot),
+            Settled::Unable if !over => self.read_instead(slot),
             Settled::EndOfData if !over => self.copy_failed(slot, FaultKind::SourceEnded),
             Settled::Failed(errno) if !over => self.copy_failed(slot, FaultKind::Errno(errno)),
             _ => self.drop_copy(slot),
         }
+    }
+
+    /// The kernel cannot copy these files itself: this block and those to come are read and written.
+    fn read_instead(&mut self, slot: u32) -> Event {
+        self.writing -= 1;
+        self.slots[slot as usize].state = State::Reading;
+        let file = self.slots[slot as usize].block.file;
+        if let Some(extent) = self.extent.as_mut().filter(|extent| extent.file == file) {
+            extent.way = Way::Slots;
+        }
+        self.post_again(slot)
     }
 
     fn drop_copy(&mut self, slot: u32) -> Event {

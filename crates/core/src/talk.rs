@@ -95,6 +95,8 @@ pub enum Settled {
     Cancelled,
     /// It failed, with the system's error number.
     Failed(i32),
+    /// It cannot be copied inside the kernel: the block goes through its slot instead.
+    Unable,
     /// A sink that compares found a difference, so many bytes behind what had been compared.
     Differs(u32),
 }

@@ -152,13 +152,11 @@ impl Staged {
 
     /// In a folder that others may write to, the temporary name may have been given to another file.
     fn still_ours(&self, temporary: &OsStr) -> Result<(), Problem> {
-        match same_file(&self.folder, temporary, &self.handle) {
-            true => Ok(()),
-            false => {
-                let message = "its temporary file was removed or replaced by another program; the target was not changed";
-                Err(Problem::new(Class::Refused, "rename", &self.path, message))
-            }
+        if same_file(&self.folder, temporary, &self.handle) {
+            return Ok(());
         }
+        let words = "another program removed or replaced its temporary file; the target was not changed";
+        Err(Problem::new(Class::Refused, "rename", &self.path, words))
     }
 
     /// Removes what was written under the temporary name; a target written in place stays as it is.

@@ -21,7 +21,7 @@ use crate::report::Waits;
 use crate::run::Shared;
 use crate::task::{Finish, Task};
 
-/// Finishes a file; problems are reported, and the target is then as it was before.
+/// Finishes a file; problems are reported, and what was not committed is removed.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
     if task.has_failed() {
         return;
@@ -45,6 +45,9 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
 pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(task);
+        if let Finish::Verified(written) = &task.finish {
+            shared.forget(written);
+        }
         shared.report(problem);
         shared.settle(task);
     }
@@ -100,13 +103,14 @@ fn finish_staged(
     source_stood_still(shared, task)?;
     keep_attributes(shared, task, staged)?;
     waits.metadata += clock.now_ns() - start_ns;
-    if shared.options.sync != Sync::None {
+    // Reading back needs the sync too: what only the cache holds cannot come from the device.
+    if shared.options.sync != Sync::None || task.verify {
         let start_ns = clock.now_ns();
         staged.sync()?;
         waits.sync += clock.now_ns() - start_ns;
     }
     if task.verify {
-        read_back(shared, task, staged)?;
+        read_back(shared, waits, task, staged)?;
         return Ok(false);
     }
     publish(shared, waits, staged)?;
@@ -164,9 +168,15 @@ fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Han
 }
 
 /// Puts the written file into the plan once more, as a source to be hashed: the same loop reads it.
-fn read_back(shared: &Shared<'_>, task: &Arc<Task>, staged: &Staged) -> Result<(), Problem> {
+fn read_back(
+    shared: &Shared<'_>,
+    waits: &mut Waits,
+    task: &Arc<Task>,
+    staged: &Staged,
+) -> Result<(), Problem> {
     let handle = Arc::new(staged.reopen_to_read()?);
-    let direct = shared.options.direct != Choice::Never && handle.set_direct().is_ok();
+    let wanted = shared.options.direct != Choice::Never;
+    let direct = wanted && open::direct(shared, Some(&handle), &task.target_name).unwrap_or(false);
     if !direct {
         // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.
         let _ = handle.forget_cached();
@@ -175,14 +185,14 @@ fn read_back(shared: &Shared<'_>, task: &Arc<Task>, staged: &Staged) -> Result<(
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
     let ranges = task.ranges_to_read_back();
     let names = (task.target_name.clone(), task.target_name.clone());
-    let finish = Finish::Verified(Arc::clone(task));
+    let last = Finish::Verified(Arc::clone(task));
     let hash = Some(FileHash::default());
     let again = Task::new(
         shared.next_number(),
         names,
         (source, Sink::Null),
         None,
-        finish,
+        last,
         hash,
         false,
         Some(ranges.clone()),
@@ -191,15 +201,10 @@ fn read_back(shared: &Shared<'_>, task: &Arc<Task>, staged: &Staged) -> Result<(
     shared.begin(&again);
     match ranges.iter().any(|(start, end)| end > start) {
         true => shared.plan.opened(again, Some(ranges), Way::Slots),
-        false => finish_empty(shared, again),
+        // Nothing was written, so nothing is there to be read.
+        false => finish(shared, waits, again),
     }
     Ok(())
-}
-
-/// Nothing was written, so nothing is there to be read.
-fn finish_empty(shared: &Shared<'_>, again: Arc<Task>) {
-    let mut waits = Waits::default();
-    finish(shared, &mut waits, again);
 }
 
 fn commit_verified(

@@ -58,8 +58,8 @@ impl FileHash {
 
     /// Whether the same bytes were hashed at the same places.
     pub(crate) fn agrees_with(&self, other: &FileHash) -> bool {
-        let copy = self.0.lock().expect("no panic while hashing").clone();
-        copy == *other.0.lock().expect("no panic while hashing")
+        let own = self.0.lock().expect("no panic while hashing");
+        *own == *other.0.lock().expect("no panic while hashing")
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Facts {
     pub(crate) bytes_are_looked_at: bool,
     /// Source and sink lie on one file system.
     pub(crate) same_file_system: bool,
-    /// The file system of both is one where an in-kernel copy is known to work (not a pseudo file system).
+    /// An ordinary file becomes an ordinary file: the kernel may copy it as a whole.
     pub(crate) whole_file: bool,
 }
 

@@ -19,7 +19,14 @@ pub(crate) fn check_unchanged(
     target_is_kept: bool,
 ) -> Result<(), Problem> {
     let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
-    match change(before, &now, disk.metadata(path).ok().as_ref()) {
+    const ENOENT: i32 = 2;
+    let named = match disk.metadata(path) {
+        Ok(named) => Some(named),
+        Err(errno) if errno.0 == ENOENT => None,
+        // Not to be seen any more is not gone: the open file tells the rest.
+        Err(_) => Some(now),
+    };
+    match change(before, &now, named.as_ref()) {
         None => Ok(()),
         Some(words) => Err(changed(path, &words, target_is_kept)),
     }

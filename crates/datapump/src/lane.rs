@@ -13,7 +13,7 @@ use datapump_core::{
 };
 use datapump_engine::{Completion, Engine, Errno, Kind, Op, Slot};
 
-use crate::end::{Sink, Source};
+use crate::end::{Sink, Source, settled};
 use crate::plan::Claim;
 use crate::problem::{Class, Problem};
 use crate::report::{Asked, Waits};
@@ -119,9 +119,11 @@ impl<'run> Lane<'run> {
                 Claimed::Extent(extent)
             }
             Claim::Item(item) => {
-                let start_ns = self.now_ns();
+                let (start_ns, before) = (self.now_ns(), self.waits);
                 open::open_item(self.shared, &mut self.waits, item);
-                self.waits.metadata += self.now_ns() - start_ns;
+                // A file that needs no block is finished in there, and has charged its own time.
+                let charged = self.waits.metadata + self.waits.sync - before.metadata - before.sync;
+                self.waits.metadata += (self.now_ns() - start_ns).saturating_sub(charged);
                 return;
             }
         };
@@ -141,9 +143,12 @@ impl<'run> Lane<'run> {
 
     /// A stop was asked for: post no more, call back what may never end.
     fn heed_stop(&mut self) {
-        if !self.stopping && self.shared.stop.load(Ordering::Relaxed) {
-            self.stopping = true;
-            self.pump.handle_stop();
+        if self.shared.stop.load(Ordering::Relaxed) {
+            if !self.stopping {
+                self.stopping = true;
+                self.pump.handle_stop();
+            }
+            // Each time: a request may have started anew just when it was looked for.
             self.engine.cancel();
         }
     }
@@ -153,17 +158,17 @@ impl<'run> Lane<'run> {
         let Request { transfer, slot, block, done } = request;
         if transfer != Transfer::Write {
             self.own(slot, block.file);
-            if self.limited {
-                self.obey_rate(block.len - done);
-            }
         }
         if self.does_nothing(transfer, slot) {
             return self.settle(slot, Settled::Moved(block.len - done));
         }
         let op = self.op(request);
         self.flights[slot as usize] = request;
-        let at_once =
-            if self.blocking { self.post_timed(slot, op, transfer) } else { self.engine.post(slot, op) };
+        let at_once = if self.blocking || transfer == Transfer::Copy {
+            self.post_timed(slot, op, transfer)
+        } else {
+            self.engine.post(slot, op)
+        };
         if let Some(completion) = at_once {
             self.complete(completion.result, request);
         }
@@ -293,6 +298,9 @@ impl<'run> Lane<'run> {
     #[inline]
     fn landed(&mut self, slot: u32, block: Block) {
         let bytes = u64::from(block.len);
+        if self.limited {
+            self.obey_rate(bytes);
+        }
         Watch::lane_moved(self.counter, bytes);
         if self.landed_file != block.file {
             self.tell_landed();
@@ -336,10 +344,11 @@ impl<'run> Lane<'run> {
     }
 
     /// Sleeps until the rate limit admits so many bytes.
-    fn obey_rate(&mut self, bytes: u32) {
+    fn obey_rate(&mut self, bytes: u64) {
         if let Some(rate) = &self.shared.rate {
+            let _ = self.engine.submit();
             let start_ns = self.shared.world.clock.now_ns();
-            rate.admit(&self.shared.world.clock, bytes.into(), &self.shared.stop);
+            rate.admit(&self.shared.world.clock, bytes, &self.shared.stop);
             self.waits.rate_limit += self.shared.world.clock.now_ns() - start_ns;
         }
     }
@@ -359,12 +368,12 @@ fn copy_op(task: &Task, block: Block, done: u32) -> Op {
 }
 
 fn copy_settled(block: Block, done: u32, result: Result<u32, Errno>) -> Settled {
-    const EINTR: i32 = 4;
+    /// What copy_file_range(2) says where it cannot serve these two files, or is forbidden: EPERM, EXDEV, EINVAL,
+    /// ENOSYS, EOPNOTSUPP.
+    const UNABLE: [i32; 5] = [1, 18, 22, 38, 95];
     match result {
-        Ok(0) => Settled::EndOfData,
-        Ok(bytes) => Settled::Moved(bytes.min(block.len - done)),
-        Err(errno) if errno.0 == EINTR => Settled::Retry,
-        Err(errno) => Settled::Failed(errno.0),
+        Err(errno) if done == 0 && UNABLE.contains(&errno.0) => Settled::Unable,
+        result => settled(result, block.len - done),
     }
 }
 

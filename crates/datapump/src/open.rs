@@ -365,12 +365,14 @@ fn device_end(
 }
 
 /// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
-fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
+pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
     let Some(handle) = handle else { return Ok(false) };
     let demanded = shared.options.direct == Choice::Always;
     let align_bytes = handle.direct_alignment_bytes();
-    if !shared.shape.request_bytes.is_multiple_of(align_bytes) || align_bytes > 4096 {
-        let words = format!("direct I/O needs requests that are multiples of {align_bytes} bytes");
+    // Whole pages: a buffered tail must share none with a direct request.
+    let unit_bytes = align_bytes.max(PAGE_BYTES);
+    if !shared.shape.request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
+        let words = format!("direct I/O needs requests that are multiples of {unit_bytes} bytes");
         return if demanded { Err(Problem::usage(words)) } else { Ok(false) };
     }
     match handle.set_direct() {
@@ -400,6 +402,8 @@ fn reserve(
     }
     staged.reserve(ranges, length).map(|_| ())
 }
+
+const PAGE_BYTES: u32 = 4096;
 
 /// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;

@@ -34,7 +34,7 @@ pub enum Sync {
     /// Before the job ends with status 0.
     #[default]
     End,
-    /// Before each name appears.
+    /// Before each name appears. For single files the same as `End`: each is synced before its rename.
     Each,
     /// Never asked for: as cp.
     None,

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
 
 use datapump_core::{Extent, Length, Way};
 
@@ -36,6 +35,8 @@ struct State<Item> {
     open: VecDeque<Open>,
     /// Items being opened, and files that may still bring new ones (to be read back).
     unsettled: usize,
+    /// A lane has failed: what it had claimed will never land.
+    lane_lost: bool,
 }
 
 /// The plan of one run over `Item`s, which the caller knows how to open.
@@ -61,7 +62,12 @@ pub(crate) enum Claim<Item> {
 
 impl<Item> Plan<Item> {
     pub(crate) fn new(items: impl IntoIterator<Item = Item>, request_bytes: u32) -> Plan<Item> {
-        let state = State { items: items.into_iter().collect(), open: VecDeque::new(), unsettled: 0 };
+        let state = State {
+            items: items.into_iter().collect(),
+            open: VecDeque::new(),
+            unsettled: 0,
+            lane_lost: false,
+        };
         Plan {
             state: Mutex::new(state),
             more: Condvar::new(),
@@ -85,7 +91,7 @@ impl<Item> Plan<Item> {
             state.unsettled += 1;
             return Claim::Item(item);
         }
-        if state.unsettled > 0 { Claim::NotYet } else { Claim::Never }
+        if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { Claim::Never }
     }
 
     /// Puts a file's ranges up for claiming (`None`: until its end); it stays unsettled until [`Plan::settled`].
@@ -101,11 +107,17 @@ impl<Item> Plan<Item> {
         self.more.notify_all();
     }
 
+    /// A lane has failed.
+    pub(crate) fn lose_lane(&self) {
+        self.state().lane_lost = true;
+        self.more.notify_all();
+    }
+
     /// Waits until something may have changed.
     pub(crate) fn wait(&self) {
         let state = self.state();
         if state.open.is_empty() && state.items.is_empty() && state.unsettled > 0 {
-            let _ = self.more.wait_timeout(state, PATIENCE.min(Duration::from_millis(100)));
+            let _ = self.more.wait_timeout(state, PATIENCE);
         }
     }
 }

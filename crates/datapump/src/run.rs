@@ -49,7 +49,6 @@ pub(crate) struct Tally {
     pub(crate) problems: BTreeMap<Class, u64>,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    pub(crate) unfinished: u64,
     pub(crate) direct: Asked,
     pub(crate) reflink: Asked,
     pub(crate) blake3: Option<String>,

@@ -21,7 +21,7 @@ pub(crate) struct Evidence {
     pub(crate) cpu: Cpu,
     /// One device serves both ends.
     pub(crate) shared_device: bool,
-    /// Data went through slots and the engine; not copied inside the kernel.
+    /// A file was copied inside the kernel.
     pub(crate) in_kernel: bool,
     /// A file was completed or a byte moved.
     pub(crate) did_something: bool,

@@ -2,7 +2,7 @@
 //!
 //! Must not know: names of files, jobs, plans, hashes, the network protocol, why a request is made.
 //!
-//! A lane owns one [`Engine`] and one [`Arena`]. It posts an [`Op`] under a token of its own choosing and gets
+//! A lane owns one [`Engine`], which owns its [`Arena`]. It posts an [`Op`] under a token of its own choosing and gets
 //! the token back in a [`Completion`], in any order, exactly once. All `unsafe` code of Datapump lives in this crate.
 //!
 //! | engine | performs | where |

@@ -152,6 +152,9 @@ impl Model {
             self.retried.push(request);
             return (request, Settled::Retry);
         }
+        if request.transfer == Transfer::Copy && request.done == 0 && random.below(6) == 0 {
+            return (request, Settled::Unable);
+        }
         let at = request.block.at + u64::from(request.done);
         let asked = u64::from(request.block.len - request.done);
         let there = if request.transfer == Transfer::Write {

@@ -26,7 +26,7 @@ fn rest(block: Block, done: u32) -> (u64, u32) {
 }
 
 /// What a completion means where the kernel moves any number of bytes.
-fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
+pub(crate) fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
     match result {
         Ok(0) => Settled::EndOfData,
         // A padded direct request may move more than the block has left.

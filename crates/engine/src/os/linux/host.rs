@@ -96,6 +96,41 @@ pub fn reflink(from: &File, to: &File) -> io::Result<()> {
     Ok(rustix::fs::ioctl_ficlone(to, from)?)
 }
 
+/// What a child that has ended leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildUsage {
+    /// As wait(2) gives it; `std::process::ExitStatus::from_raw` reads it.
+    pub wait_status: i32,
+    /// CPU time in user mode, its own and that of the children it waited for.
+    pub user_ns: u64,
+    /// CPU time in the kernel, likewise.
+    pub system_ns: u64,
+    /// Largest resident memory of any one of these processes.
+    pub max_rss_bytes: u64,
+}
+
+/// Waits for a child of this process and reaps it: wait4(2). Nothing else may wait for it afterwards.
+pub fn wait_with_usage(pid: u32) -> io::Result<ChildUsage> {
+    let mut wait_status = 0;
+    // SAFETY: an rusage is plain numbers, for which all zeros are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both pointers refer to live, writable values of the types that wait4(2) names.
+        match unsafe { libc::wait4(pid as libc::pid_t, &mut wait_status, 0, &mut usage) } {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            -1 => return Err(io::Error::last_os_error()),
+            _ => break,
+        }
+    }
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    Ok(ChildUsage {
+        wait_status,
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        max_rss_bytes: usage.ru_maxrss as u64 * 1024, // KiB: getrusage(2)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,39 +184,4 @@ mod tests {
         assert!(open_files_limit().is_none_or(|limit| limit > 0));
         assert!(memlock_limit_bytes().is_none_or(|limit| limit > 0));
     }
-}
-
-/// What a child that has ended leaves behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChildUsage {
-    /// As wait(2) gives it; `std::process::ExitStatus::from_raw` reads it.
-    pub wait_status: i32,
-    /// CPU time in user mode, its own and that of the children it waited for.
-    pub user_ns: u64,
-    /// CPU time in the kernel, likewise.
-    pub system_ns: u64,
-    /// Largest resident memory of any one of these processes.
-    pub max_rss_bytes: u64,
-}
-
-/// Waits for a child of this process and reaps it: wait4(2). Nothing else may wait for it afterwards.
-pub fn wait_with_usage(pid: u32) -> io::Result<ChildUsage> {
-    let mut wait_status = 0;
-    // SAFETY: an rusage is plain numbers, for which all zeros are valid.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    loop {
-        // SAFETY: both pointers refer to live, writable values of the types that wait4(2) names.
-        match unsafe { libc::wait4(pid as libc::pid_t, &mut wait_status, 0, &mut usage) } {
-            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            -1 => return Err(io::Error::last_os_error()),
-            _ => break,
-        }
-    }
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    Ok(ChildUsage {
-        wait_status,
-        user_ns: ns(usage.ru_utime),
-        system_ns: ns(usage.ru_stime),
-        max_rss_bytes: usage.ru_maxrss as u64 * 1024, // KiB: getrusage(2)
-    })
 }

@@ -1,0 +1,26 @@
+//! What the pump keeps for each slot of its pool.
+//!
+//! Must not know: where the slot's memory is.
+
+use crate::Block;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Free,
+    Reading,
+    Full,
+    Writing,
+    Copying,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotState {
+    pub(crate) state: State,
+    /// End of data is allowed here: the extent's length is unknown.
+    pub(crate) open_ended: bool,
+    pub(crate) done: u32,
+    pub(crate) block: Block,
+}
+
+pub(crate) const EMPTY: SlotState =
+    SlotState { state: State::Free, open_ended: false, done: 0, block: Block { file: 0, at: 0, len: 0 } };
