@@ -27,7 +27,9 @@ use args::Command;
 
 fn main() -> ExitCode {
     guard::quiet_panics(false);
-    match args::read(std::env::args_os().collect()) {
+    let words: Vec<_> = std::env::args_os().collect();
+    let json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    match args::read(words) {
         Ok(arguments) => {
             guard::quiet_panics(arguments.command.json());
             status(perform(&arguments.command))
@@ -35,6 +37,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help into a closed pipe is no failure, and a closed standard error can be told nothing.
             let _ = error.print();
+            if json && error.use_stderr() {
+                refuse_in_json(&error.to_string());
+            }
             status(error.exit_code())
         }
     }
@@ -51,6 +56,15 @@ fn perform(command: &Command) -> i32 {
         Command::Completions(arguments) => generate::completions(arguments),
         Command::Man(arguments) => generate::man(arguments),
     }
+}
+
+/// Whoever reads JSON gets a report at the end, also for words that mean nothing; they stand on standard error too.
+fn refuse_in_json(words: &str) {
+    let message = words.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let output = output::Output::of_results(true);
+    output.result(&json::problem(&datapump::Problem::usage(message)));
+    let report = output::empty_report(datapump::Status::Usage as i32, Some(datapump::Class::Usage));
+    output.result(&json::report(&report));
 }
 
 /// Statuses of the contract fit a byte; anything else would be a failure.

@@ -123,6 +123,7 @@ fn events_have_the_form_of_the_schema() {
     for (words, status, names) in [
         ("copy --json a c", 0, "start file report"),
         ("copy --json --verify a b folder", 0, "start file file report"),
+        ("copy --json --bad a c", 2, "problem report"),
         ("copy --json nothing c", 1, "start problem report"),
         ("copy --json a nothing folder", 23, "start problem file report"),
         ("copy --json null:1MiB null:", 0, "start file report"),

@@ -58,8 +58,8 @@ pub struct CopyArguments {
 
     /// Read the target back from the device and compare before it gets its name
     ///
-    /// Costs a second read of every byte. A difference ends with status 26 and leaves an old target as it was.
-    /// Default: off.
+    /// Costs a second read of every byte. A difference ends with status 26 and leaves an old target as it was,
+    /// unless --inplace wrote over it. Devices and streams cannot be read back. Default: off.
     ///
     /// Example: pump copy --verify big.bin /backup/
     #[arg(long, env = "PUMP_VERIFY", help_heading = HOW)]
