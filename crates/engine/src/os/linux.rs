@@ -19,8 +19,7 @@ mod host;
 mod standard;
 pub use host::{
     ChildUsage, block_device_bytes, cached_fraction, direct_alignment, logical_block_bytes,
-    memlock_limit_bytes, open_files_limit, process_cpu_ns, reflink, thread_cpu_ns, timer_slack,
-    wait_with_usage,
+    memlock_limit_bytes, open_files_limit, process_cpu_ns, thread_cpu_ns, timer_slack, wait_with_usage,
 };
 pub use standard::was_closed;
 

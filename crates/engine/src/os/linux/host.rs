@@ -90,12 +90,6 @@ pub fn direct_alignment(file: &File) -> Option<(u32, u32)> {
     known.then_some((told.stx_dio_mem_align, told.stx_dio_offset_align))
 }
 
-/// Makes `to` share all of `from`'s blocks, replacing its content: `FICLONE`, ioctl_ficlone(2). Nothing is synced.
-/// `EOPNOTSUPP`, `EXDEV`, `EINVAL` or `ENOTTY` where the file system cannot.
-pub fn reflink(from: &File, to: &File) -> io::Result<()> {
-    Ok(rustix::fs::ioctl_ficlone(to, from)?)
-}
-
 /// What a child that has ended leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildUsage {
