@@ -12,7 +12,8 @@ use crate::run::{Runner, places};
 
 /// Copies, or says what would be copied. Gives the exit status.
 pub fn copy(arguments: &CopyArguments) -> i32 {
-    let output = Output::new(&arguments.output);
+    let mut output = Output::new(&arguments.output);
+    (output.itemize, output.dry_run) = (arguments.tree.itemize_changes, arguments.dry_run);
     let status = match read_places(arguments) {
         Ok((sources, target)) => perform(arguments, sources, target, &output),
         Err(message) => output.usage(message),
@@ -42,8 +43,12 @@ fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output
     if output.json {
         output.result(&json::start("copy", &sources, Some(&target)));
     }
-    let job = Job::copy(sources, target).options(arguments.options());
-    if arguments.dry_run {
+    let options = match arguments.options() {
+        Ok(options) => options,
+        Err(message) => return output.usage(message),
+    };
+    let job = Job::copy(sources, target).options(options);
+    if arguments.dry_run && !job.has_folders() {
         return plan(&job, output);
     }
     let report = Runner::new(output, shown(&arguments.output)).run(job);
@@ -62,7 +67,7 @@ fn plan(job: &Job, output: &Output) -> i32 {
             output.result(&json::plan(file));
         } else {
             let bytes = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
-            output.result(&format!("{} -> {} ({bytes}; {})", file.source, file.target, file.how));
+            output.result(&format!("'{}' -> '{}' ({bytes}; {})", file.source, file.target, file.how));
         }
     }
     if output.json {

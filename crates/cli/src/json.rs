@@ -7,7 +7,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use datapump::{Place, Planned, Problem, Report, shown};
+use datapump::{Change, Place, Planned, Problem, Report, shown};
 use serde_json::{Map, Value, json};
 
 use crate::meter::Reading;
@@ -81,6 +81,17 @@ pub fn plan(planned: &Planned) -> String {
         "target": place(&planned.target),
         "bytes": planned.bytes,
         "how": planned.how,
+    });
+    event("plan", &body.to_string())
+}
+
+/// A change that would be made.
+pub fn change(change: &Change) -> String {
+    let body = json!({
+        "source": change.source.to_string_lossy(),
+        "target": change.target.to_string_lossy(),
+        "bytes": change.bytes,
+        "how": format!("{} {}", change.itemized.trim_end(), change.what),
     });
     event("plan", &body.to_string())
 }

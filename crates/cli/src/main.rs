@@ -21,6 +21,7 @@ mod run;
 mod signals;
 mod verify;
 
+use std::io::{ErrorKind, Write, stderr};
 use std::process::ExitCode;
 
 use args::Command;
@@ -35,14 +36,25 @@ fn main() -> ExitCode {
             status(perform(&arguments.command))
         }
         Err(error) => {
-            // Help into a closed pipe is no failure, and a closed standard error can be told nothing.
-            let _ = error.print();
+            let printed = error.print();
             if json && error.use_stderr() {
                 refuse_in_json(&error.to_string());
             }
-            status(error.exit_code())
+            // Help into a closed pipe is no failure, and a closed standard error can be told nothing.
+            match printed {
+                Err(unwritten) if !error.use_stderr() && unwritten.kind() != ErrorKind::BrokenPipe => {
+                    unprinted(&unwritten)
+                }
+                _ => status(error.exit_code()),
+            }
         }
     }
+}
+
+/// Help that did not reach its reader.
+fn unprinted(error: &std::io::Error) -> ExitCode {
+    let _ = writeln!(stderr(), "pump: write to standard output: {error}");
+    status(datapump::Status::Failed as i32)
 }
 
 fn perform(command: &Command) -> i32 {

@@ -16,6 +16,9 @@ const SAMPLES_MAX: usize = 20;
 /// The slow end of the range is at most this many times slower than the mean: beyond it a range says nothing.
 const SPREAD_MAX: f64 = 4.0;
 
+/// A small file takes about as long as so many bytes of a large one, so that a tree of empty files has a percentage.
+const FILE_BYTES: u64 = 32 << 10;
+
 /// What is shown at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
@@ -25,6 +28,8 @@ pub struct Reading {
     pub bytes_total: Option<u64>,
     /// Files completed.
     pub files: u64,
+    /// Bytes and files found so far, while a tree is walked; zero where there is none.
+    pub found: (u64, u64),
     /// 0 to 100, in tenths; never falls. `None` while the total is unknown.
     pub percent: Option<f64>,
     /// Recent rate.
@@ -50,7 +55,11 @@ impl Meter {
             bytes: snapshot.bytes,
             bytes_total: snapshot.bytes_total,
             files: snapshot.files,
-            percent: snapshot.bytes_total.map(|total| self.percent(snapshot.bytes, total)),
+            found: (snapshot.bytes_found, snapshot.files_found),
+            percent: snapshot.bytes_total.map(|total| {
+                let files = |count: u64, bytes: u64| bytes.saturating_add(count.saturating_mul(FILE_BYTES));
+                self.percent(files(snapshot.files, snapshot.bytes), files(snapshot.files_found, total))
+            }),
             rate_bytes_per_second: rate,
             time_left_s: snapshot
                 .bytes_total
@@ -107,7 +116,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn snapshot(bytes: u64, bytes_total: Option<u64>) -> Snapshot {
-        Snapshot { bytes, bytes_total, files: 0 }
+        Snapshot { bytes, bytes_total, files: 0, bytes_found: 0, files_found: 0 }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use datapump::{Class, Event, Problem, Report, Status, shown};
+use datapump::{Change, ChangeKind, Class, Event, Problem, Report, Status, shown};
 use indicatif::ProgressBar;
 
 use crate::args::OutputArguments;
@@ -25,6 +25,10 @@ pub struct Output {
     pub quiet: bool,
     /// What was decided, and each file.
     pub verbose: bool,
+    /// Changes are printed as rsync does.
+    pub itemize: bool,
+    /// Changes are what would be made.
+    pub dry_run: bool,
     results: Mutex<Results>,
     bar: Mutex<Option<ProgressBar>>,
 }
@@ -90,10 +94,24 @@ impl Output {
                     self.line(&format!("{}: {bytes} bytes", json::words(&path)));
                 }
             }
+            Event::Change(change) => self.change(&change),
             Event::Problem(problem) => self.problem(&problem),
             Event::Warning(words) => self.line(&format!("pump: warning: {words}")),
             Event::Note(words) if self.verbose => self.line(&words),
             Event::Note(_) => {}
+        }
+    }
+
+    /// A change, itemized if that was asked for.
+    fn change(&self, change: &Change) {
+        match (self.json, self.itemize) {
+            (true, _) if self.dry_run => self.result(&json::change(change)),
+            (true, _) => {}
+            (false, true) => {
+                let path = json::words(&change.itemized_path());
+                self.result(&format!("{} {path}", change.itemized));
+            }
+            (false, false) => self.result(&change_words(change)),
         }
     }
 
@@ -118,7 +136,7 @@ impl Output {
     /// Tells that the user, or the system, cut it short.
     pub fn interruption(&self, report: &Report) {
         if report.exit_status == Status::Interrupted as i32 {
-            self.line("pump: interrupted before all was done; the same command starts it again");
+            self.line("pump: interrupted before all was done; the same command goes on");
         }
     }
 
@@ -171,6 +189,18 @@ impl Output {
         if let Some(bar) = locked(&self.bar).take() {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// `'a/b' -> 'c/b' (123 bytes)`, `'a' -> 'c' (folder)`, `remove 'c/d'`: as cp -v has it.
+fn change_words(change: &Change) -> String {
+    let (source, target) = (json::words(&change.source), json::words(&change.target));
+    match (change.kind, change.bytes) {
+        (ChangeKind::Delete, _) => format!("remove '{target}'"),
+        (ChangeKind::Adjust, _) => format!("'{source}' -> '{target}' (attributes)"),
+        (ChangeKind::Link, _) => format!("'{source}' -> '{target}' (hard link)"),
+        (ChangeKind::Copy, Some(bytes)) => format!("'{source}' -> '{target}' ({bytes} bytes)"),
+        (ChangeKind::Copy, None) => format!("'{source}' -> '{target}' ({})", change.what),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use datapump::Watch;
-use datapump::units::{bytes_words, rate_words};
+use datapump::units::{bytes_words, rate_words, with_commas};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{OutputArguments, When};
@@ -102,10 +102,22 @@ fn words(reading: &Reading) -> String {
         (low, high) if low == high => format!("{} left", time_words(low)),
         (low, high) => format!("{} to {} left", time_words(low), time_words(high)),
     });
-    let bytes = bytes_words(reading.bytes);
+    let bytes = amount_words(reading);
     let rate = rate_words(reading.rate_bytes_per_second);
     let parts = [percent, Some(bytes), Some(rate), left];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `1.0 GiB`; of a tree `1.0 GiB of 2.0 GiB, 3 of 17 files`, and `at least 2.0 GiB` while it is walked.
+fn amount_words(reading: &Reading) -> String {
+    let bytes = bytes_words(reading.bytes);
+    let (found_bytes, found_files) = reading.found;
+    if found_files == 0 {
+        return bytes;
+    }
+    let least = if reading.bytes_total.is_some() { "" } else { "at least " };
+    let (done, found) = (with_commas(reading.files), with_commas(found_files));
+    format!("{bytes} of {least}{}, {done} of {least}{found} files", bytes_words(found_bytes))
 }
 
 /// Seconds for people: `45 s`, `12 min`, `3.5 h`.
@@ -147,6 +159,7 @@ mod tests {
             bytes: 1 << 30,
             bytes_total: Some(2 << 30),
             files: 0,
+            found: (0, 0),
             percent: Some(50.0),
             rate_bytes_per_second: 1.36e9,
             time_left_s: Some((11.6, 15.2)),
@@ -154,6 +167,8 @@ mod tests {
         assert_eq!(words(&reading), "50.0 %, 1.0 GiB, 1.36 GB/s, 12 s to 15 s left");
         let unknown = Reading { bytes_total: None, percent: None, time_left_s: None, ..reading };
         assert_eq!(words(&unknown), "1.0 GiB, 1.36 GB/s");
+        let walked = Reading { found: (3 << 30, 1200), files: 7, ..unknown };
+        assert_eq!(words(&walked), "1.0 GiB of at least 3.0 GiB, 7 of at least 1,200 files, 1.36 GB/s");
         assert_eq!(time_words(600.0), "10 min");
         assert_eq!(time_words(12_600.0), "3.5 h");
     }

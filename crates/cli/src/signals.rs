@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first lets the job drain and end with status 20, the second ends the program at
-//! once.
+//! Ctrl-C, SIGTERM and SIGHUP let the job drain, clean up and end with status 20. More of them change nothing (a shell
+//! and a service manager may both send one): whoever cannot wait has SIGKILL, after which the next run cleans up.
 //!
 //! Must not know: what the job does when it is told to stop.
 
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 
-/// The flag that the first signal sets.
+/// The flag that a signal sets.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     // A write beyond the limit of file sizes then says EFBIG instead of killing; dd's users ask for progress by USR1.
@@ -20,8 +20,6 @@ pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     // A dropped connection ends a run as Ctrl-C does, but `nohup pump` goes on.
     let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM, SIGXCPU].into_iter().chain(hang_up) {
-        // Actions run in the order of their registration: the flag is looked at before it is set.
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
         flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)

@@ -6,7 +6,7 @@ use std::fs::{Metadata, metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use datapump::{Class, Event, Job, Place, Problem, Report, Status};
+use datapump::{Class, Event, Job, Options, Place, Problem, Report, Status};
 
 use crate::args::VerifyArguments;
 use crate::json;
@@ -37,7 +37,8 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
     } else {
         attributes_that_differ(&one, &other).unwrap_or_default()
     };
-    let job = Job::compare(one, other).options(arguments.tuning.options());
+    let options = Options { content_only: arguments.content_only, ..arguments.tuning.options() };
+    let job = Job::compare(one, other).options(options);
     let runner = Runner::new(output, shown(&arguments.output));
     let mut report = runner.run_with(job, &|event| show(output, event));
     for problem in attributes {

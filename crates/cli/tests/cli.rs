@@ -41,11 +41,12 @@ fn wrong_words_are_refused_with_a_hint() {
         ("copy a b --engine urin", &["similar value exists: 'uring'"]),
         ("copy a b --sync sometimes", &["possible values: end, each, none"]),
         ("copy a b --progress sometimes", &[]),
-        ("copy -r a b", &["folders come with a later version"]),
+        ("copy -r a b", &["folders are copied with all that is in them"]),
         ("copy -a a b", &["always kept"]),
         ("copy -p a b", &["leave it out"]),
-        ("copy --recursive a b", &["folders come with a later version"]),
-        ("copy -x a b", &["-x"]),
+        ("copy --recursive a b", &["folders are copied with all that is in them"]),
+        ("copy -Z a b", &["-Z"]),
+        ("copy --max-delete 3 a b", &["--delete"]),
         ("copi a b", &["similar subcommands exist", "'copy'"]),
         ("copy host:a b", &["another host"]),
         ("copy null:10G b", &["write 10GiB"]),
@@ -89,7 +90,7 @@ fn the_environment_is_obeyed_and_the_command_line_comes_before_it() {
     home.file("a", 10);
     let planned = home.pump_with(("PUMP_DRY_RUN", "1"), &["copy", "a", "b"]);
     expect(&planned, 0, &[], "PUMP_DRY_RUN");
-    assert!(planned.out.starts_with("a -> b (10 bytes"), "{planned:?}");
+    assert!(planned.out.starts_with("'a' -> 'b' (10 bytes"), "{planned:?}");
     for words in [&["copy", "a", "b", "--depth", "3"][..], &["copy", "--depth=3", "a", "b"]] {
         expect(&home.pump_with(("PUMP_DEPTH", "x"), words), 0, &[], "a bad value that is not used");
     }

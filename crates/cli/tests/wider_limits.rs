@@ -79,6 +79,36 @@ fn an_opcode_that_is_missing_is_noticed() {
 }
 
 #[test]
+fn an_in_kernel_copy_that_is_refused_goes_through_slots() {
+    let home = public_home();
+    let content = noise_file(&home, "a", 3_000_001, 9);
+    for error in ["ENOSYS", "EXDEV", "EPERM", "EINVAL", "EOPNOTSUPP"] {
+        let inject = format!("inject=copy_file_range:error={error}");
+        let strace = ["strace", "-f", "-qq", "-o", "trace", "-e", "trace=copy_file_range", "-e", &inject];
+        let run = behind(&home, &strace, &["copy", "--sync=none", "a", "b"]);
+        expect(&run, 0, &[], error);
+        let trace = std::fs::read_to_string(home.path("trace")).expect("strace writes what it saw");
+        assert!(trace.contains("INJECTED"), "{error}: the call was made: {trace}");
+        has_content(&home.path("b"), &content, error);
+    }
+    // In the middle: the rest of the block is copied by the loop, and the error is the file's if it stays.
+    let strace = [
+        "strace",
+        "-f",
+        "-qq",
+        "-o",
+        "trace",
+        "-e",
+        "trace=copy_file_range",
+        "-e",
+        "inject=copy_file_range:error=EIO:when=2",
+    ];
+    let run = behind(&home, &strace, &["copy", "--sync=none", "a", "c"]);
+    expect(&run, 1, &["'c'", "Input/output error"], "EIO in the middle");
+    assert!(!home.path("c").exists(), "nothing half stands there");
+}
+
+#[test]
 fn no_locked_memory_is_no_reason_to_fail() {
     let home = public_home();
     let content = noise_file(&home, "a", 20_000_001, 3);

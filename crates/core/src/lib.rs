@@ -10,6 +10,7 @@
 
 mod block;
 mod hash_tree;
+pub mod journal;
 pub mod model;
 mod open_ended;
 mod pump;

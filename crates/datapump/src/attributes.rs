@@ -6,138 +6,146 @@
 //! Must not know: names, when the file is committed.
 
 use std::ffi::{CStr, CString};
-use std::fs::File;
 
 use datapump_engine::{Errno, Handle};
-use rustix::fs::{self, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
-use rustix::io::Errno as System;
+use rustix::fs::{Timespec, Timestamps};
 
-use crate::disk::{Meta, Outcome};
+use crate::disk::{Bearer, FileKind, Meta, Outcome};
+use crate::options::{Keep, SET_ID_BITS};
 
-const SET_ID_BITS: u32 = 0o6000;
+const EPERM: Errno = Errno(1);
+const EACCES: Errno = Errno(13);
+const EINVAL: Errno = Errno(22);
+const EOPNOTSUPP: Errno = Errno(95);
 
 /// What could not be kept although the rest was: one line for the user each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lost(pub(crate) Vec<String>);
 
-/// Gives `to` the attributes of `from`. What an ordinary user may not set is told, not an error.
-pub(crate) fn copy_attributes(from: &Handle, meta: &Meta, to: &Handle) -> Outcome<Lost> {
+/// What is known of the file or folder that gets attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct New {
+    /// This run made it.
+    pub(crate) made: bool,
+    /// It has no attributes that would have to go: made where new files get nothing from their folder.
+    pub(crate) bare: bool,
+}
+
+/// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
+pub(crate) fn copy_of_handle(
+    from: &Handle,
+    meta: &Meta,
+    to: &Handle,
+    keep: Keep,
+    new: New,
+) -> Outcome<Lost> {
     match (from, to) {
-        (Handle::Os(from), Handle::Os(to)) => copy_real(from, meta, to),
+        (Handle::Os(from), Handle::Os(to)) => copy(Bearer::Open(from), meta, Bearer::Open(to), keep, new),
         (_, Handle::Sim(to)) => to.set_attributes(meta.mode, meta.mtime_ns as i64).map(|()| Lost::default()),
         (Handle::Sim(_), Handle::Os(_)) => unreachable!("real and simulated files never meet"),
     }
 }
 
-fn copy_real(from: &File, meta: &Meta, to: &File) -> Outcome<Lost> {
+/// Gives `to` the attributes of `from`. What an ordinary user may not set is told, not an error.
+pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New) -> Outcome<Lost> {
     let mut lost = Lost::default();
-    let mut mode = meta.mode;
-    if !set_owner(meta, to)? {
-        lost.0.push("owner: not permitted; the copy belongs to this user".into());
-        // A program that runs as its owner must not come to run as somebody else.
-        mode &= !SET_ID_BITS;
-    }
+    let before = to.meta()?;
+    let was_owners = (before.uid, before.gid) == (meta.uid, meta.gid);
+    let is_owners = was_owners || (keep.owner && set_owner(meta, to, &mut lost)?);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
-    copy_xattrs(from, to, &mut lost)?;
-    fs::fchmod(to, Mode::from_raw_mode(mode)).map_err(number)?;
-    set_times(meta, to)?;
+    let has_xattrs = copy_xattrs(from, to, (keep, new.bare), &mut lost)?;
+    let mode = wanted_mode(meta, &before, is_owners, keep, new);
+    let stands = was_owners && !has_xattrs && before.mode == mode;
+    if meta.kind != FileKind::Symlink && !stands {
+        set_mode(to, mode, &mut lost)?;
+    }
+    if keep.times {
+        to.set_times(&times(meta))?;
+    }
     Ok(lost)
 }
 
-/// Whether the owner and group are those of the source now.
-fn set_owner(meta: &Meta, to: &File) -> Outcome<bool> {
-    let stat = fs::fstat(to).map_err(number)?;
-    if (stat.st_uid, stat.st_gid) == (meta.uid, meta.gid) {
-        return Ok(true);
-    }
-    match fs::fchown(to, Some(Uid::from_raw(meta.uid)), Some(Gid::from_raw(meta.gid))) {
-        Ok(()) => Ok(true),
-        Err(System::PERM | System::INVAL | System::NOTSUP) => {
-            // The group alone may be permitted: its members may give files to it.
-            let _ = fs::fchown(to, None, Some(Gid::from_raw(meta.gid)));
-            Ok(false)
-        }
-        Err(error) => Err(number(error)),
+/// A mode that is not kept is that of cp without -p, the source's permissions less the umask; what stood there before
+/// this run keeps its own.
+fn wanted_mode(meta: &Meta, before: &Meta, is_owners: bool, keep: Keep, new: New) -> u32 {
+    match (keep.mode, new.made) {
+        (true, _) if is_owners => meta.mode,
+        // A program that runs as its owner must not come to run as somebody else.
+        (true, _) => meta.mode & !SET_ID_BITS,
+        (false, true) => meta.mode & 0o777 & !crate::run::umask(),
+        (false, false) => before.mode,
     }
 }
 
-fn copy_xattrs(from: &File, to: &File, lost: &mut Lost) -> Outcome<()> {
-    let names = xattr_names(from)?;
-    remove_others(&names, to)?;
-    for name in names {
-        let Some(value) = xattr_value(from, &name)? else { continue };
-        match fs::fsetxattr(to, name.as_c_str(), &value, XattrFlags::empty()) {
+/// File systems without permissions of their own (FAT) refuse some; the copy is good without.
+fn set_mode(to: Bearer<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
+    match to.set_mode(mode) {
+        Err(EPERM | EOPNOTSUPP) => {
+            lost.0.push("permissions: this file system does not keep them all".into());
+            Ok(())
+        }
+        set => set,
+    }
+}
+
+/// Whether the owner and group are those of the source now.
+fn set_owner(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
+    match to.set_owner(Some(meta.uid), meta.gid) {
+        Ok(()) => Ok(true),
+        Err(EPERM | EINVAL | EOPNOTSUPP) => {
+            // The group alone may be permitted: its members may give files to it.
+            let _ = to.set_owner(None, meta.gid);
+            lost.0.push("owner: not permitted; the copy belongs to this user".into());
+            Ok(false)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Copies extended attributes and access control lists; true if the source has any, or the target had.
+fn copy_xattrs(from: Bearer<'_>, to: Bearer<'_>, (keep, bare): (Keep, bool), lost: &mut Lost) -> Outcome<bool> {
+    let mut names = from.xattr_names()?;
+    names.retain(|name| if is_acl(name) { keep.mode } else { keep.xattrs });
+    // An access control list may take from the owner what setting the others needs.
+    names.sort_by_key(|name| is_acl(name));
+    let removed = !bare && remove_others(&names, to)?;
+    for name in &names {
+        let Some(value) = from.xattr_value(name)? else { continue };
+        match to.set_xattr(name, &value) {
             Ok(()) => {}
-            Err(System::PERM | System::ACCESS | System::NOTSUP | System::INVAL) => {
-                lost.0.push(format!(
-                    "extended attribute {}: not permitted here",
-                    crate::shown(name.as_bytes())
-                ));
+            Err(EPERM | EACCES | EOPNOTSUPP | EINVAL) => {
+                let name = crate::shown(name.to_bytes());
+                lost.0.push(format!("extended attribute {name}: not permitted here; there may be others"));
             }
-            Err(error) => return Err(number(error)),
+            Err(errno) => return Err(errno),
         }
     }
-    Ok(())
+    Ok(!names.is_empty() || removed)
+}
+
+fn is_acl(name: &CStr) -> bool {
+    name.to_bytes().starts_with(b"system.posix_acl_")
 }
 
 /// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
 /// had. Labels of the system and properties of the file system stay.
-fn remove_others(names: &[CString], to: &File) -> Outcome<()> {
+fn remove_others(names: &[CString], to: Bearer<'_>) -> Outcome<bool> {
     let is_copied = |name: &CStr| {
-        let name = name.to_bytes();
-        name == b"system.posix_acl_access" || name.starts_with(b"user.") || name.starts_with(b"trusted.")
+        is_acl(name) || [&b"user."[..], b"trusted."].iter().any(|space| name.to_bytes().starts_with(space))
     };
-    for name in xattr_names(to)?.into_iter().filter(|name| is_copied(name) && !names.contains(name)) {
-        match fs::fremovexattr(to, name.as_c_str()) {
-            Ok(()) | Err(System::NODATA | System::NOTSUP) => {}
-            Err(error) => return Err(number(error)),
-        }
-    }
-    Ok(())
+    let others = to.xattr_names()?.into_iter().filter(|name| is_copied(name) && !names.contains(name));
+    let others: Vec<CString> = others.collect();
+    others.iter().try_for_each(|name| to.remove_xattr(name))?;
+    Ok(!others.is_empty())
 }
 
-fn xattr_names(file: &File) -> Outcome<Vec<CString>> {
-    let mut names = vec![0u8; 1024];
-    let len = loop {
-        match fs::flistxattr(file, &mut names[..]) {
-            Ok(len) => break len,
-            Err(System::RANGE) => names.resize(names.len() * 4, 0), // the kernel's limit is 64 KiB: xattr(7)
-            Err(System::NOTSUP | System::NOSYS) => break 0,
-            Err(error) => return Err(number(error)),
-        }
-    };
-    let split = names[..len].split_inclusive(|&byte| byte == 0);
-    Ok(split.filter_map(|name| CStr::from_bytes_with_nul(name).ok()).map(CStr::to_owned).collect())
-}
-
-fn xattr_value(file: &File, name: &CStr) -> Outcome<Option<Vec<u8>>> {
-    let mut value = vec![0u8; 1024];
-    loop {
-        match fs::fgetxattr(file, name, &mut value[..]) {
-            Ok(len) => {
-                value.truncate(len);
-                return Ok(Some(value));
-            }
-            Err(System::RANGE) => value.resize(value.len() * 4, 0),
-            // Gone since it was listed, or not for this user's eyes.
-            Err(System::NODATA | System::PERM | System::ACCESS) => return Ok(None),
-            Err(error) => return Err(number(error)),
-        }
-    }
-}
-
-fn set_times(meta: &Meta, to: &File) -> Outcome<()> {
-    let times =
-        Timestamps { last_access: timespec(meta.atime_ns), last_modification: timespec(meta.mtime_ns) };
-    fs::futimens(to, &times).map_err(number)
+/// Time of access and of change, as the system wants them.
+fn times(meta: &Meta) -> Timestamps {
+    Timestamps { last_access: timespec(meta.atime_ns), last_modification: timespec(meta.mtime_ns) }
 }
 
 fn timespec(ns: i128) -> Timespec {
     const NS: i128 = 1_000_000_000;
     Timespec { tv_sec: ns.div_euclid(NS) as i64, tv_nsec: ns.rem_euclid(NS) as i64 }
-}
-
-fn number(error: System) -> Errno {
-    Errno(error.raw_os_error())
 }

@@ -5,6 +5,9 @@
 //! name is `.pump-` and 16 hexadecimal digits made from the final name, locked while in use: unlocked it is a leftover
 //! of a killed run and removed, locked it belongs to another pump.
 //!
+//! A small file of a tree has no name at all until it is linked in (O_TMPFILE): cheaper than a temporary name, and a
+//! killed run leaves nothing.
+//!
 //! *Written*, *synced* and *committed* are three promises; each function says which one it gives.
 //!
 //! Must not know: where the bytes come from, who writes them, plans.
@@ -16,29 +19,49 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Access, Disk, FileCalls, FileKind, Folder};
+use crate::disk::{Access, Disk, FileCalls, FileKind, Folder, Outcome, names};
 use crate::problem::{Class, Problem, class_of};
 use crate::units::bytes_words;
 
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
+const EACCES: Errno = Errno(13);
 const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
 const ENOSYS: Errno = Errno(38);
+const EISDIR: Errno = Errno(21);
 /// A leftover is removed and the name taken again; two pumps that race for it need a few rounds at most.
 const ROUNDS_MAX: u32 = 16;
+
+/// Where a target is until it has its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It is written where it stands.
+    InPlace,
+    /// Under a temporary name.
+    Temporary(OsString),
+    /// Nowhere: an open file without a name.
+    Unnamed,
+}
+
+/// What may stand under the final name when it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Anything, which is replaced.
+    Anything,
+    /// Nothing: a name that is taken all the same is somebody else's.
+    Nothing,
+}
 
 /// A target on its way.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    folder: Folder,
+    pub(crate) folder: Folder,
     /// The final name's path, for messages.
     path: PathBuf,
-    name: OsString,
-    /// The temporary name; `None` when the target is written in place.
-    temporary: Option<OsString>,
-    /// The name is new in its folder, or replaced: the folder must be synced.
-    names_change: bool,
+    pub(crate) name: OsString,
+    stage: Stage,
+    before: Before,
     pub(crate) handle: Arc<Handle>,
 }
 
@@ -54,19 +77,52 @@ impl Staged {
     /// A new file that will replace whatever stands at `path`, or come to stand there.
     pub(crate) fn replacing(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
         let (folder, name) = open_parent(disk, path)?;
+        Staged::temporary(folder, name, path.to_path_buf(), Before::Anything)
+    }
+
+    /// A new file under a temporary name beside `name`.
+    pub(crate) fn temporary(
+        folder: Folder,
+        name: OsString,
+        path: PathBuf,
+        before: Before,
+    ) -> Result<Staged, Problem> {
         let temporary = temporary_name(&name);
         for _ in 0..ROUNDS_MAX {
-            remove_leftover(&folder, &temporary, path)?;
+            remove_leftover(&folder, &temporary, &path)?;
             let handle = match folder.create_new(&temporary) {
                 Err(EEXIST) => continue,
-                made => made.map_err(|errno| Problem::system("create", path, errno.0))?,
+                made => made.map_err(|errno| Problem::system("create", &path, errno.0))?,
             };
-            if locked_and_ours(&folder, &temporary, &handle, path)? {
-                let (path, temporary, handle) = (path.to_path_buf(), Some(temporary), Arc::new(handle));
-                return Ok(Staged { folder, path, name, temporary, names_change: true, handle });
+            if locked_and_ours(&folder, &temporary, &handle, &path)? {
+                let (stage, handle) = (Stage::Temporary(temporary), Arc::new(handle));
+                return Ok(Staged { folder, path, name, stage, before, handle });
             }
         }
-        Err(busy(path))
+        Err(busy(&path))
+    }
+
+    /// A new file without a name, with these permissions (less the umask). `None` where the file system has none such.
+    pub(crate) fn unnamed(
+        folder: &Folder,
+        name: &OsStr,
+        path: &Path,
+        mode: u32,
+        before: Before,
+    ) -> Result<Option<Staged>, Problem> {
+        match folder.make_unnamed(mode) {
+            Ok(handle) => Ok(Some(Staged {
+                folder: folder.clone(),
+                path: path.to_path_buf(),
+                name: name.to_owned(),
+                stage: Stage::Unnamed,
+                before,
+                handle: Arc::new(handle),
+            })),
+            // EISDIR: kernels before 3.11 took it for the folder (open(2)).
+            Err(EOPNOTSUPP | EINVAL | ENOSYS | EISDIR) => Ok(None),
+            Err(errno) => Err(Problem::system("create", path, errno.0)),
+        }
     }
 
     /// The existing file at `path`, to be overwritten where it stands; made if there is none.
@@ -82,7 +138,7 @@ impl Staged {
             return Err(busy(path));
         }
         let (path, handle) = (path.to_path_buf(), Arc::new(handle));
-        Ok(Staged { folder, path, name, temporary: None, names_change: false, handle })
+        Ok(Staged { folder, path, name, stage: Stage::InPlace, before: Before::Anything, handle })
     }
 
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
@@ -117,18 +173,32 @@ impl Staged {
 
     /// Whether the target is written where it stands.
     pub(crate) fn is_in_place(&self) -> bool {
-        self.temporary.is_none()
+        self.stage == Stage::InPlace
+    }
+
+    /// Whether something stands under the final name that is replaced.
+    pub(crate) fn replaces(&self) -> bool {
+        self.before == Before::Anything
     }
 
     /// Opens the written file once more to read it back.
     pub(crate) fn reopen_to_read(&self) -> Result<Handle, Problem> {
-        let name = self.temporary.as_ref().unwrap_or(&self.name);
+        let name = match &self.stage {
+            Stage::Temporary(temporary) => temporary,
+            Stage::InPlace => &self.name,
+            Stage::Unnamed => return self.reopen_unnamed(),
+        };
         let opened = self.folder.open(name, Access::Read);
         let opened = opened.map_err(|errno| Problem::system("open", &self.path, errno.0))?;
-        if self.temporary.is_some() {
+        if !self.is_in_place() {
             self.still_ours(name)?;
         }
         Ok(opened)
+    }
+
+    fn reopen_unnamed(&self) -> Result<Handle, Problem> {
+        let path = names::path_of(self.handle.os());
+        Disk::Os.open(&path, Access::Read).map_err(|errno| Problem::system("open", &self.path, errno.0))
     }
 
     /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
@@ -137,17 +207,49 @@ impl Staged {
         self.handle.sync().map_err(|errno| Problem::system("sync", &self.path, errno.0))
     }
 
-    /// Gives the file its name. Gives: *committed*, if `durable` and the file was synced before.
-    pub(crate) fn publish(&self, durable: bool) -> Result<(), Problem> {
-        if let Some(temporary) = &self.temporary {
-            self.still_ours(temporary)?;
-            let renamed = self.folder.rename(temporary, &self.name);
-            renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0))?;
+    /// Gives the file its name.
+    pub(crate) fn publish(&self) -> Result<(), Problem> {
+        let renamed = match (&self.stage, self.before) {
+            (Stage::InPlace, _) => Ok(()),
+            (Stage::Unnamed, Before::Nothing) => self.folder.link_in(&self.handle, &self.name),
+            (Stage::Unnamed, Before::Anything) => self.link_over()?,
+            (Stage::Temporary(temporary), before) => {
+                self.still_ours(temporary)?;
+                match before {
+                    Before::Anything => self.folder.rename(temporary, &self.name),
+                    Before::Nothing => self.folder.rename_new(temporary, &self.name),
+                }
+            }
+        };
+        match renamed {
+            Err(EEXIST) if self.before == Before::Nothing => Err(taken(&self.path)),
+            renamed => renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0)),
         }
-        if durable && self.names_change {
-            self.folder.sync().map_err(|errno| Problem::system("sync the folder of", &self.path, errno.0))?;
+    }
+
+    /// A link cannot replace a name: the file gets a temporary one first.
+    fn link_over(&self) -> Result<Outcome<()>, Problem> {
+        let temporary = temporary_name(&self.name);
+        for _ in 0..ROUNDS_MAX {
+            // Whoever finds it under the temporary name sees that it is in use.
+            if !self.handle.try_lock().map_err(|errno| Problem::system("lock", &self.path, errno.0))? {
+                return Err(busy(&self.path));
+            }
+            match self.folder.link_in(&self.handle, &temporary) {
+                Ok(()) => return Ok(self.folder.rename(&temporary, &self.name)),
+                Err(EEXIST) => remove_leftover(&self.folder, &temporary, &self.path)?,
+                Err(errno) => return Ok(Err(errno)),
+            }
         }
-        Ok(())
+        Err(busy(&self.path))
+    }
+
+    /// Makes the name durable. With a file that was synced before, gives: *committed*.
+    pub(crate) fn sync_name(&self) -> Result<(), Problem> {
+        if self.is_in_place() {
+            return Ok(());
+        }
+        self.folder.sync().map_err(|errno| Problem::system("sync the folder of", &self.path, errno.0))
     }
 
     /// In a folder that others may write to, the temporary name may have been given to another file.
@@ -161,8 +263,8 @@ impl Staged {
 
     /// Removes what was written under the temporary name; a target written in place stays as it is.
     pub(crate) fn discard(&self) {
-        if let Some(temporary) =
-            self.temporary.as_ref().filter(|name| same_file(&self.folder, name, &self.handle))
+        if let Stage::Temporary(temporary) = &self.stage
+            && same_file(&self.folder, temporary, &self.handle)
         {
             // Best effort on the way out: a leftover is recognised and removed by the next run.
             let _ = self.folder.remove(temporary);
@@ -182,6 +284,26 @@ fn open_parent(disk: &Disk, path: &Path) -> Result<(Folder, OsString), Problem> 
     Ok((folder, name.to_os_string()))
 }
 
+/// Removes what killed runs left in a folder: temporary files that nobody has locked. Best effort.
+pub(crate) fn sweep(folder: &Folder) {
+    let Folder::Os(open) = folder else { return };
+    let mut cookie = 0;
+    while let Ok((names, next)) = names::list(open, cookie)
+        && !names.is_empty()
+    {
+        cookie = next;
+        for name in names.iter().filter(|name| is_temporary(&name.name)) {
+            let _ = remove_leftover(folder, &name.name, Path::new(&name.name));
+        }
+    }
+}
+
+/// Whether a name is one of our temporary ones.
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
+    let digits = name.as_bytes().strip_prefix(b".pump-").unwrap_or_default();
+    digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// Removes the temporary file of a run that was killed; refuses when its owner lives.
 fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
     let system = |operation, errno: Errno| Problem::system(operation, path, errno.0);
@@ -197,7 +319,12 @@ fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<()
         }
         Ok(_) => {}
     }
-    let leftover = match folder.open(temporary, Access::Write) {
+    let opened = match folder.open(temporary, Access::Write) {
+        // It has its final mode already, which may let nobody write.
+        Err(EACCES) => folder.open(temporary, Access::Read),
+        opened => opened,
+    };
+    let leftover = match opened {
         Err(ENOENT) => return Ok(()),
         opened => opened.map_err(|errno| system("open the leftover of", errno))?,
     };
@@ -230,6 +357,13 @@ fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool {
         (Ok(named), Ok(open)) => (named.device, named.inode) == (open.device, open.inode),
         _ => false,
     }
+}
+
+/// The name was free when the copy began, or its folder was made by this run.
+pub(crate) fn taken(path: &Path) -> Problem {
+    let words = "something took the name meanwhile: another program, or another name of the source that this file \
+                 system takes for the same (upper and lower case); it was left as it is";
+    Problem::new(Class::Refused, "create", path, words)
 }
 
 fn busy(path: &Path) -> Problem {

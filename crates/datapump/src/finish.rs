@@ -8,7 +8,7 @@ use std::sync::Arc;
 use datapump_core::Way;
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes::copy_attributes;
+use crate::attributes::{New, copy_of_handle};
 use crate::commit::Staged;
 use crate::disk::FileCalls;
 use crate::end::{FileEnd, Sink, Source};
@@ -19,7 +19,8 @@ use crate::options::{Choice, Sync};
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::run::Shared;
-use crate::task::{Finish, Task};
+use crate::task::{Finish, Parts, Task};
+use crate::tree;
 
 /// Finishes a file; problems are reported, and what was not committed is removed.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
@@ -27,6 +28,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
         return;
     }
     let finished = match &task.finish {
+        Finish::Checked => tree::finish::checked(shared, &task).map(|()| false),
         Finish::Nothing => {
             source_stood_still(shared, &task).and_then(|()| nothing_is_behind(&task)).map(|()| true)
         }
@@ -45,11 +47,11 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
 pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(task);
-        if let Finish::Verified(written) = &task.finish {
-            shared.forget(written);
-        }
         shared.report(problem);
-        shared.settle(task);
+        if let Finish::Verified(written) = &task.finish {
+            shared.settle(written, false);
+        }
+        shared.settle(task, false);
     }
 }
 
@@ -58,15 +60,14 @@ pub(crate) fn abandon(task: &Task) {
     match &task.finish {
         Finish::Commit(staged) => staged.discard(),
         Finish::Verified(written) => abandon(written),
-        Finish::Nothing | Finish::Device(_) => {}
+        Finish::Nothing | Finish::Checked | Finish::Device(_) => {}
     }
 }
 
-fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+pub(crate) fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match &task.original {
         Some(original) if original.watched => {
-            let kept = task.target_is_kept();
-            check_unchanged(&shared.world.disk, &original.path, &original.handle, &original.meta, kept)
+            check_unchanged(&shared.world.disk, original, task.target_is_kept())
         }
         _ => Ok(()),
     }
@@ -75,6 +76,9 @@ fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
 /// A file that is compared with a source of unknown length may go on behind the source's end.
 fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     let Sink::Compare(file) = &task.sink else { return Ok(()) };
+    if task.leaf.is_some() {
+        return Ok(()); // the lengths of files of trees are compared first
+    }
     let system = |errno: Errno| Problem::system("stat", &task.target_name, errno.0);
     let length = task.length();
     let goes_on = match open::is_made_up(&file.handle) {
@@ -104,7 +108,7 @@ fn finish_staged(
     keep_attributes(shared, task, staged)?;
     waits.metadata += clock.now_ns() - start_ns;
     // Reading back needs the sync too: what only the cache holds cannot come from the device.
-    if shared.options.sync != Sync::None || task.verify {
+    if shared.syncs_data(task, staged) || task.verify {
         let start_ns = clock.now_ns();
         staged.sync()?;
         waits.sync += clock.now_ns() - start_ns;
@@ -113,7 +117,7 @@ fn finish_staged(
         read_back(shared, waits, task, staged)?;
         return Ok(false);
     }
-    publish(shared, waits, staged)?;
+    publish(shared, waits, task, staged)?;
     Ok(true)
 }
 
@@ -126,7 +130,11 @@ fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
 
 fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
     let Some(original) = &task.original else { return plain_mode(task, staged) };
-    let kept = copy_attributes(&original.handle, &original.meta, &staged.handle);
+    let made = !staged.is_in_place();
+    let bare = made && task.leaf.as_ref().is_some_and(|leaf| !leaf.spot.branch.traits.hands_down);
+    let new = New { made, bare };
+    let keep = shared.options.keep;
+    let kept = copy_of_handle(&original.handle, &original.meta, &staged.handle, keep, new);
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
     lost.0.into_iter().for_each(|words| shared.warn_once(words));
     Ok(())
@@ -143,17 +151,16 @@ fn plain_mode(task: &Task, staged: &Staged) -> Result<(), Problem> {
     set.map_err(|error| Problem::system("set the mode of", &task.target_name, error.raw_os_error()))
 }
 
-fn publish(shared: &Shared<'_>, waits: &mut Waits, staged: &Staged) -> Result<(), Problem> {
+fn publish(shared: &Shared<'_>, waits: &mut Waits, task: &Task, staged: &Staged) -> Result<(), Problem> {
     let start_ns = shared.world.clock.now_ns();
-    let durable = shared.options.sync != Sync::None;
-    let published = staged.publish(durable);
-    let spent_ns = shared.world.clock.now_ns() - start_ns;
-    if durable {
-        waits.sync += spent_ns
-    } else {
-        waits.metadata += spent_ns
+    staged.publish()?;
+    let named_ns = shared.world.clock.now_ns();
+    waits.metadata += named_ns - start_ns;
+    if shared.syncs_names(task) {
+        staged.sync_name()?;
+        waits.sync += shared.world.clock.now_ns() - named_ns;
     }
-    published
+    Ok(())
 }
 
 fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Handle) -> Result<(), Problem> {
@@ -184,23 +191,22 @@ fn read_back(
     let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
     let ranges = task.ranges_to_read_back();
-    let names = (task.target_name.clone(), task.target_name.clone());
-    let last = Finish::Verified(Arc::clone(task));
-    let hash = Some(FileHash::default());
-    let again = Task::new(
-        shared.next_number(),
-        names,
-        (source, Sink::Null),
-        None,
-        last,
-        hash,
-        false,
-        Some(ranges.clone()),
-    );
+    let again = Task::new(Parts {
+        number: shared.next_number(),
+        names: (task.target_name.clone(), task.target_name.clone()),
+        source,
+        sink: Sink::Null,
+        original: None,
+        finish: Finish::Verified(Arc::clone(task)),
+        hash: Some(FileHash::default()),
+        verify: false,
+        ranges: Some(ranges.clone()),
+        leaf: None,
+    });
     let again = Arc::new(again);
     shared.begin(&again);
     match ranges.iter().any(|(start, end)| end > start) {
-        true => shared.plan.opened(again, Some(ranges), Way::Slots),
+        true => shared.put_up(again, Some(ranges), Way::Slots),
         // Nothing was written, so nothing is there to be read.
         false => finish(shared, waits, again),
     }
@@ -224,10 +230,10 @@ fn commit_verified(
         return Err(Problem::new(Class::Mismatch, "verify", &written.target_name, message));
     }
     match &written.finish {
-        Finish::Commit(staged) => publish(shared, waits, staged)?,
-        Finish::Nothing | Finish::Device(_) | Finish::Verified(_) => {}
+        Finish::Commit(staged) => publish(shared, waits, written, staged)?,
+        Finish::Nothing | Finish::Checked | Finish::Device(_) | Finish::Verified(_) => {}
     }
     shared.done(written);
-    shared.forget(again);
+    shared.settle(again, true);
     Ok(false)
 }

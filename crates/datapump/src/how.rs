@@ -33,6 +33,8 @@ pub(crate) struct Facts {
     pub(crate) same_file_system: bool,
     /// An ordinary file becomes an ordinary file: the kernel may copy it as a whole.
     pub(crate) whole_file: bool,
+    /// It is put on stable storage for itself, if at all; small files of trees are all at once.
+    pub(crate) synced_alone: bool,
 }
 
 /// The rule's answer.
@@ -69,7 +71,7 @@ fn ways(
 ) -> (bool, bool, bool, &'static str) {
     let size = facts.size_bytes;
     let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
-    let synced = options.sync != Sync::None;
+    let synced = options.sync != Sync::None && facts.synced_alone;
     if in_kernel_possible && size <= IN_KERNEL_MAX_BYTES {
         return (true, false, false, "small: one in-kernel copy");
     }
@@ -105,6 +107,7 @@ mod tests {
             bytes_are_looked_at: false,
             same_file_system: true,
             whole_file: true,
+            synced_alone: true,
         };
         let synced = Options::default();
         let unsynced = Options { sync: Sync::None, ..Options::default() };
@@ -141,6 +144,7 @@ mod tests {
             bytes_are_looked_at: true,
             same_file_system: true,
             whole_file: true,
+            synced_alone: true,
         };
         let how = decide(&facts, &Options::default());
         assert!(!how.in_kernel && !how.try_reflink);

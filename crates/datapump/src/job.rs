@@ -3,6 +3,7 @@
 //! Must not know: command lines, terminals, how a block is moved.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -18,9 +19,10 @@ use crate::place::{Fill, Place};
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, Status};
 use crate::rate::Rate;
-use crate::report::{Asked, Cpu, Report};
-use crate::run::{Event, QueuedNulls, Shared, Tally};
+use crate::report::{Asked, Cpu, Report, Waits};
+use crate::run::{Event, QueuedNulls, Shared, Tally, Work};
 use crate::target::{self, Item, Target};
+use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::World;
 
@@ -32,7 +34,7 @@ const DEPTH: u32 = 2;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum Kind {
     Copy,
     Hash,
     Compare,
@@ -42,7 +44,7 @@ enum Work {
 /// performed by [`Job::run`].
 #[derive(Debug)]
 pub struct Job {
-    work: Work,
+    work: Kind,
     sources: Vec<Place>,
     target: Place,
     options: Options,
@@ -67,21 +69,21 @@ pub struct Planned {
 impl Job {
     /// Copies the sources to the target, by cp's rules for the target.
     pub fn copy(sources: Vec<Place>, target: Place) -> Job {
-        Job::new(Work::Copy, sources, target)
+        Job::new(Kind::Copy, sources, target)
     }
 
     /// Hashes the source; the report's `blake3` is what `b3sum` prints.
     pub fn hash(source: Place) -> Job {
-        Job::new(Work::Hash, vec![source], Place::Null { bytes: None, fill: Fill::Noise })
+        Job::new(Kind::Hash, vec![source], Place::Null { bytes: None, fill: Fill::Noise })
     }
 
     /// Compares the content of two places. Each difference is a problem of class `mismatch`; the exit status is 0 for
     /// the same, 1 for different, 2 for trouble, as cmp has it.
     pub fn compare(one: Place, other: Place) -> Job {
-        Job::new(Work::Compare, vec![one], other)
+        Job::new(Kind::Compare, vec![one], other)
     }
 
-    fn new(work: Work, sources: Vec<Place>, target: Place) -> Job {
+    fn new(work: Kind, sources: Vec<Place>, target: Place) -> Job {
         let (stop, watch) = (Arc::default(), Arc::default());
         Job { work, sources, target, options: Options::default(), world: World::real(), stop, watch }
     }
@@ -106,7 +108,18 @@ impl Job {
         Job { watch, ..self }
     }
 
-    /// What [`Job::run`] would do, in order, without doing it.
+    /// Whether a source is a folder.
+    pub fn has_folders(&self) -> bool {
+        self.sources.iter().any(|source| match source {
+            Place::Path(path) => {
+                self.world.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder)
+            }
+            Place::Stream | Place::Null { .. } => false,
+        })
+    }
+
+    /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
+    /// [`Options::dry_run`] tells its changes as it finds them.)
     ///
     /// Errors: what would be refused before anything is written, and sources that are missing.
     pub fn plan(&self) -> Result<Vec<Planned>, Problem> {
@@ -126,11 +139,14 @@ impl Job {
             bytes_are_looked_at: self.hashes(),
             same_file_system: false,
             whole_file: true,
+            synced_alone: true,
         };
         let target = match &item.target {
-            Target::File(path) | Target::Special(path) | Target::Device(path) | Target::Compare(path) => {
-                Place::Path(path.clone())
-            }
+            Target::File(path)
+            | Target::Special(path)
+            | Target::Device(path)
+            | Target::Tree(path)
+            | Target::Compare(path) => Place::Path(path.clone()),
             Target::Stream => Place::Stream,
             Target::Null => Place::Null { bytes: None, fill: Fill::Noise },
         };
@@ -139,7 +155,7 @@ impl Job {
     }
 
     fn hashes(&self) -> bool {
-        self.work == Work::Hash || self.options.verify
+        self.work == Kind::Hash || self.options.verify
     }
 
     /// What is copied where; an error refuses the job as a whole.
@@ -148,7 +164,7 @@ impl Job {
         if self.sources.is_empty() {
             return Err(Problem::usage("there is nothing to copy: name a source and a target"));
         }
-        if self.work == Work::Compare {
+        if self.work == Kind::Compare {
             return self.items_to_compare();
         }
         let items = target::items(&self.world.disk, &self.sources, &self.target, &self.options)?;
@@ -159,7 +175,7 @@ impl Job {
     /// Only files are read back. A device has been written where it stands, and what a stream took is gone.
     fn refuse_impossible_verify(&self, item: &Item) -> Result<(), Problem> {
         let words = match item.target {
-            Target::File(_) | Target::Compare(_) => return Ok(()),
+            Target::File(_) | Target::Tree(_) | Target::Compare(_) => return Ok(()),
             _ if !self.options.verify => return Ok(()),
             Target::Device(_) => "leave it out, and compare afterwards with cmp",
             Target::Special(_) | Target::Stream | Target::Null => "leave it out",
@@ -174,16 +190,15 @@ impl Job {
         let Place::Path(other) = &self.target else {
             return Err(Problem::usage("the second place must be a file"));
         };
+        if let [Place::Path(one)] = &self.sources[..]
+            && let Some(answer) = self.folders_to_compare(one, other)?
+        {
+            return Ok(answer);
+        }
         let null = Place::Null { bytes: None, fill: Fill::Noise };
         let (mut items, problems) = target::items(&self.world.disk, &self.sources, &null, &self.options)?;
         let there =
             self.world.disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
-        if let (FileKind::Folder, Some(Item { source: Place::Path(path), .. })) = (there.kind, items.first())
-        {
-            let name = crate::shown(other.as_os_str().as_encoded_bytes());
-            let words = format!("is a file, '{name}' is a folder");
-            return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
-        }
         for item in &mut items {
             item.target = Target::Compare(other.clone());
             // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
@@ -201,6 +216,26 @@ impl Job {
         Ok((items, problems))
     }
 
+    /// Two folders become one tree; a folder and a file differ in kind.
+    fn folders_to_compare(&self, one: &Path, other: &Path) -> Result<Option<Compared>, Problem> {
+        let look = |path: &Path| {
+            let meta = self.world.disk.metadata(path);
+            meta.map_err(|errno| Problem::system("open", path, errno.0))
+        };
+        let (meta, there) = (look(one)?, look(other)?);
+        let name = crate::shown(other.as_os_str().as_encoded_bytes());
+        let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
+            (false, false) => return Ok(None),
+            (true, true) => {
+                let (source, target) = (Place::Path(one.into()), Target::Tree(other.into()));
+                return Ok(Some((vec![Item { source, meta: Some(meta), target }], Vec::new())));
+            }
+            (true, false) => format!("is a folder, '{name}' is a file"),
+            (false, true) => format!("is a file, '{name}' is a folder"),
+        };
+        Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", one, words)])))
+    }
+
     /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.
     ///
     /// `events` is called as things happen, from several threads when there are several lanes.
@@ -208,22 +243,28 @@ impl Job {
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let start_ns = self.world.clock.now_ns();
         let cpu = cpu_now();
-        let (items, problems) = match self.items() {
-            Ok(items) => items,
-            Err(problem) => return self.refused(problem, events),
-        };
+        let ((items, problems), trees) =
+            match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
+                Ok(ready) => ready,
+                Err(problem) => return self.refused(problem, events),
+            };
         let shape = self.shape(&items);
-        let shared = self.shared(items, shape, events);
+        trees.walk(items.iter().filter(|item| item.is_tree()).count());
+        let shared = self.shared(items, shape, trees, events);
         problems.into_iter().for_each(|problem| shared.report(problem));
         let lanes = self.lanes(&shared);
         let results = run_lanes(&shared, lanes);
+        let mut last = Waits::default();
+        if shared.has_trees {
+            tree::finish::finish_trees(&shared, &mut last, shared.plan.is_exhausted());
+        }
         shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task));
-        self.report(&shared, results, start_ns, cpu)
+        self.report(&shared, results, last, start_ns, cpu)
     }
 
     fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
         let status = match (self.work, problem.class) {
-            (_, Class::Usage) | (Work::Compare, _) => Status::Usage,
+            (_, Class::Usage) | (Kind::Compare, _) => Status::Usage,
             _ => Status::Failed,
         };
         let problems = BTreeMap::from([(problem.class.name().to_string(), 1)]);
@@ -250,15 +291,19 @@ impl Job {
         &'run self,
         items: Vec<Item>,
         shape: Shape,
+        trees: Trees,
         events: &'run (dyn Fn(Event) + Sync),
     ) -> Shared<'run> {
         let total =
             items.iter().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
-        self.watch.set_total(total);
+        // What is read back moves a second time.
+        let trips = if self.options.verify { 2 } else { 1 };
+        self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let null_source = |item: &Item| matches!(item.source, Place::Null { .. });
         let null_noise = |item: &Item| matches!(item.source, Place::Null { fill: Fill::Noise, .. });
         let all_null = items.iter().all(|item| null_source(item) && item.target == Target::Null);
         let queued = self.options.engine != EngineChoice::Auto && self.options.engine != EngineChoice::Inline;
+        let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();
         let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
         Shared {
@@ -267,7 +312,7 @@ impl Job {
             stop: Arc::clone(&self.stop),
             events,
             shape,
-            compares: self.work == Work::Compare,
+            compares: self.work == Kind::Compare,
             hashes: self.hashes(),
             // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
             queued_nulls: QueuedNulls {
@@ -281,7 +326,13 @@ impl Job {
             tally: std::sync::Mutex::new(self.tally()),
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),
-            plan: Plan::new(items, shape.request_bytes),
+            lanes_for_pieces: if has_trees { self.lanes_for_pieces() } else { usize::MAX },
+            has_trees,
+            writes: self.work == Kind::Copy && !self.options.dry_run,
+            has_twins: self.work == Kind::Compare || self.options.checksum,
+            failed_whole: AtomicBool::new(false),
+            trees,
+            plan: Plan::new(items.into_iter().map(Box::new).map(Work::Item), shape.request_bytes),
         }
     }
 
@@ -299,47 +350,79 @@ impl Job {
 
     fn lanes(&self, shared: &Shared<'_>) -> u32 {
         let serial = shared.shape.source_serial || shared.shape.sink_serial;
-        if serial { 1 } else { self.options.lanes.unwrap_or(1) }
+        let usual = if shared.has_trees { tree::usual_lanes() } else { 1 };
+        let lanes = self.options.lanes.unwrap_or(usual);
+        match () {
+            () if serial => 1,
+            // What would be done is told in an order that is the same each time.
+            () if self.options.dry_run => 1,
+            () if shared.has_trees => lanes.min(tree::most_lanes()),
+            () => lanes,
+        }
+    }
+
+    /// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight
+    /// cost speed on one serial device (LIMITS §1).
+    fn lanes_for_pieces(&self) -> usize {
+        match self.options.lanes {
+            Some(lanes) => lanes.div_ceil(2) as usize,
+            None if self.hashes() => tree::usual_lanes() as usize,
+            None => 1,
+        }
     }
 
     fn report(
         &self,
         shared: &Shared<'_>,
         results: Vec<Result<LaneResult, Problem>>,
+        last: Waits,
         start_ns: u64,
         cpu: Cpu,
     ) -> Report {
-        let told =
-            |result: Result<LaneResult, Problem>| result.map_err(|problem| shared.report(problem)).ok();
-        let lanes = results.into_iter().filter_map(told).collect();
+        let (mut lanes, mut lost) = sorted(results);
+        if let Some(lane) = lanes.first_mut() {
+            lane.waits = lane.waits.plus(&last);
+        }
+        // What no lane can have (memory for slots) is told once.
+        lost.dedup();
+        lost.into_iter().for_each(|problem| shared.report(problem));
         let tally = std::mem::take(&mut *shared.tally());
-        let exit_status = self.status(&tally) as i32;
-        let syncs = self.options.sync != crate::Sync::None && self.work == Work::Copy;
+        let exit_status = self.status(&tally, shared) as i32;
+        let syncs = self.options.sync != crate::Sync::None && self.work == Kind::Copy;
         let (end_ns, cpu) = (self.world.clock.now_ns(), cpu_since(cpu));
         let account = Account { shared, lanes, tally, start_ns, end_ns, cpu, syncs };
         Report { exit_status, ..account.into_report() }
     }
 
     /// The exit status of the contract.
-    fn status(&self, tally: &Tally) -> Status {
+    fn status(&self, tally: &Tally, shared: &Shared<'_>) -> Status {
+        let is_complete = match shared.has_trees {
+            true => shared.plan.is_exhausted(),
+            false => tally.files as usize >= self.sources.len(),
+        };
+        let failed_whole = shared.failed_whole.load(Ordering::Relaxed);
         let problems = &tally.problems;
-        if self.stop.load(Ordering::Relaxed) && (tally.files as usize) < self.sources.len() {
+        if self.stop.load(Ordering::Relaxed) && !is_complete {
             return Status::Interrupted;
         }
-        if self.work == Work::Compare {
+        if self.work == Kind::Compare {
             return compared(problems);
         }
         let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
         match () {
+            () if failed_whole => Status::Failed,
             () if problems.is_empty() => Status::Done,
             () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
             () if only(Class::Changed) => Status::Changed,
-            () if self.sources.len() > 1 => Status::Partial,
+            () if self.sources.len() > 1 || shared.has_trees => Status::Partial,
             () if only(Class::Usage) => Status::Usage,
             () => Status::Failed,
         }
     }
 }
+
+/// What is compared, and what differs before anything is read.
+type Compared = (Vec<Item>, Vec<Problem>);
 
 /// No blocks, and a page at most: then comparing costs less than finding out.
 fn may_be_made_up(meta: Meta) -> bool {
@@ -383,6 +466,17 @@ fn run_lanes(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>
         };
         std::iter::once(own).chain(others.into_iter().map(join)).collect()
     })
+}
+
+fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {
+    let (mut lanes, mut lost) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(lane) => lanes.push(lane),
+            Err(problem) => lost.push(problem),
+        }
+    }
+    (lanes, lost)
 }
 
 fn cpu_now() -> Cpu {

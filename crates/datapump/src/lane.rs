@@ -9,19 +9,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use datapump_core::{
-    Block, Claimed, Counts, Event, Fault, FaultKind, Pump, Request, Settled, Side, Step, Transfer, Way,
+    Block, Claimed, Counts, Event, Extent, Fault, FaultKind, Pump, Request, Settled, Side, Step, Transfer,
+    Way,
 };
 use datapump_engine::{Completion, Engine, Errno, Kind, Op, Slot};
 
-use crate::end::{Sink, Source, settled};
-use crate::plan::Claim;
+use crate::end::{EAGAIN, Sink, Source, settled};
+use crate::plan::{Asker, Claim};
 use crate::problem::{Class, Problem};
 use crate::report::{Asked, Waits};
-use crate::run::{QueuedNulls, Shared};
-use crate::task::Task;
+use crate::run::{QueuedNulls, Shared, Work};
+use crate::task::{Finish, Task};
+use crate::tree::branch::{Batch, Branch};
+use crate::tree::entry::Hand;
 use crate::watch::Watch;
 use crate::world::PATIENCE;
-use crate::{finish, identity, open};
+use crate::{fault, finish, tree};
 
 /// What a lane leaves behind.
 #[derive(Debug)]
@@ -58,6 +61,10 @@ pub(crate) struct Lane<'run> {
     landed_file: u32,
     /// The plan had no more: each block may be the last of its file.
     draining: bool,
+    /// Names that this lane deals with.
+    hand: Option<Hand>,
+    /// Pieces of large files come before names.
+    moves_pieces: bool,
 }
 
 impl<'run> Lane<'run> {
@@ -65,7 +72,7 @@ impl<'run> Lane<'run> {
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
         let pump = Pump::new(shared.shape);
         let slots = pump.slots();
-        let twins = if shared.compares { 2 } else { 1 };
+        let twins = if shared.has_twins { 2 } else { 1 };
         let (mut engine, asked) = shared.engine(slots * twins, slots)?;
         shared.fill_null_slots(&mut engine, slots, index);
         let block = Block { file: 0, at: 0, len: 0 };
@@ -88,6 +95,8 @@ impl<'run> Lane<'run> {
             counter: shared.watch.counter(index),
             limited: shared.rate.is_some(),
             draining: false,
+            hand: None,
+            moves_pieces: index < shared.lanes_for_pieces,
         })
     }
 
@@ -109,32 +118,91 @@ impl<'run> Lane<'run> {
     fn claim(&mut self) {
         self.heed_stop();
         self.tell_landed();
-        let claim = self.shared.plan.claim();
+        let asker = self.asker();
+        let claim = self.shared.plan.claim(asker);
         self.draining = !matches!(claim, Claim::Piece(..));
         let claimed = match claim {
-            Claim::Never => Claimed::Never,
-            Claim::NotYet => Claimed::NotYet,
-            Claim::Piece(task, extent) => {
-                self.current = Some(task);
-                Claimed::Extent(extent)
-            }
-            Claim::Item(item) => {
-                let (start_ns, before) = (self.now_ns(), self.waits);
-                open::open_item(self.shared, &mut self.waits, item);
-                // A file that needs no block is finished in there, and has charged its own time.
-                let charged = self.waits.metadata + self.waits.sync - before.metadata - before.sync;
-                self.waits.metadata += (self.now_ns() - start_ns).saturating_sub(charged);
-                return;
-            }
+            Claim::Never => Some(Claimed::Never),
+            Claim::NotYet => Some(Claimed::NotYet),
+            Claim::Piece(task, extent) => Some(self.take_up(task, extent)),
+            Claim::Own => self.timed(Lane::next_name),
+            Claim::Work(work) => self.timed(|lane| lane.work(work)),
         };
-        if !self.stopping {
-            self.pump.handle_claim(claimed);
+        match claimed {
+            Some(Claimed::Extent(_)) if self.stopping => self.shared.plan.cut(),
+            Some(claimed) if !self.stopping => self.pump.handle_claim(claimed),
+            _ => {}
         }
+    }
+
+    fn asker(&self) -> Asker {
+        Asker { moves_pieces: self.moves_pieces, has_own: self.hand.is_some() }
+    }
+
+    fn take_up(&mut self, task: Arc<Task>, extent: Extent) -> Claimed {
+        self.current = Some(task);
+        Claimed::Extent(extent)
+    }
+
+    /// Time between blocks goes to metadata, but for what was charged otherwise inside: files that need no block are
+    /// finished in there.
+    fn timed(&mut self, act: impl FnOnce(&mut Self) -> Option<Claimed>) -> Option<Claimed> {
+        let (start_ns, before) = (self.now_ns(), self.waits);
+        let claimed = act(self);
+        let charged = self.waits.metadata + self.waits.sync - before.metadata - before.sync;
+        self.waits.metadata += (self.now_ns() - start_ns).saturating_sub(charged);
+        claimed
+    }
+
+    fn work(&mut self, work: Work) -> Option<Claimed> {
+        match work {
+            Work::Item(item) => tree::open_item(self.shared, &mut self.waits, &item),
+            Work::List(branch) => tree::walk::list(self.shared, &branch),
+            Work::Others(branch) => tree::compare::others(self.shared, &branch),
+            Work::Batch(batch) => return self.take_batch(batch),
+        }
+        self.shared.plan.settled();
+        None
+    }
+
+    fn take_batch(&mut self, batch: Batch) -> Option<Claimed> {
+        match Hand::take(batch) {
+            Ok(hand) => {
+                debug_assert!(self.hand.is_none(), "names in hand come before others");
+                self.hand = Some(hand);
+                self.next_name()
+            }
+            Err((branch, walks, problem)) => {
+                branch.root.report(self.shared, problem);
+                self.put_down(&branch, walks);
+                None
+            }
+        }
+    }
+
+    /// Goes on with this lane's own names.
+    fn next_name(&mut self) -> Option<Claimed> {
+        let mut hand = self.hand.take()?;
+        let ready = hand.next(self.shared, &mut self.waits);
+        match hand.left() {
+            0 => self.put_down(&hand.branch, hand.walks),
+            _ if self.shared.stop.load(Ordering::Relaxed) => self.shared.plan.cut(),
+            _ => self.hand = Some(hand),
+        }
+        ready.map(|(task, extent)| self.take_up(task, extent))
+    }
+
+    fn put_down(&self, branch: &Arc<Branch>, walks: bool) {
+        if walks {
+            self.shared.trees.walked(&self.shared.watch);
+        }
+        tree::finish::release(self.shared, branch);
+        self.shared.plan.settled();
     }
 
     /// Nothing is in flight here; another lane may open or finish something.
     fn starve(&mut self) {
-        self.shared.plan.wait();
+        self.shared.plan.wait(self.asker());
         self.heed_stop();
         if !self.stopping {
             self.pump.handle_more();
@@ -164,14 +232,27 @@ impl<'run> Lane<'run> {
         }
         let op = self.op(request);
         self.flights[slot as usize] = request;
-        let at_once = if self.blocking || transfer == Transfer::Copy {
-            self.post_timed(slot, op, transfer)
-        } else {
-            self.engine.post(slot, op)
+        let at_once = match () {
+            () if self.shared.has_trees && self.is_small(slot) => self.post_small(slot, op, transfer),
+            () if self.blocking || transfer == Transfer::Copy => self.post_timed(slot, op, transfer),
+            () => self.engine.post(slot, op),
         };
         if let Some(completion) = at_once {
             self.complete(completion.result, request);
         }
+    }
+
+    fn is_small(&self, slot: u32) -> bool {
+        self.tasks[slot as usize].as_ref().is_some_and(|task| task.is_small())
+    }
+
+    /// A small file of a tree: one request at a time costs less than a queue (LIMITS §5).
+    fn post_small(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
+        let start_ns = self.now_ns();
+        let completion = self.engine.post_inline(slot, op);
+        let side = if transfer == Transfer::Read { Side::Source } else { Side::Sink };
+        self.charge(side, self.now_ns() - start_ns);
+        Some(completion)
     }
 
     /// Null ends complete where they stand, unless the engine itself is what is studied.
@@ -256,6 +337,10 @@ impl<'run> Lane<'run> {
     #[inline]
     fn complete(&mut self, result: Result<u32, Errno>, request: Request) {
         let Request { transfer, slot, block, done } = request;
+        if result == Err(EAGAIN) {
+            let result = self.wait_inline(request);
+            return self.complete(result, request);
+        }
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
         let settled = match transfer {
             Transfer::Read => task.source.settle(block, done, result),
@@ -263,6 +348,22 @@ impl<'run> Lane<'run> {
             Transfer::Copy => copy_settled(block, done, result),
         };
         self.settle(slot, settled);
+    }
+
+    /// A stream that somebody opened with O_NONBLOCK has nothing now: it is waited for here instead of asked in a loop.
+    #[cold]
+    fn wait_inline(&mut self, request: Request) -> Result<u32, Errno> {
+        let start_ns = self.now_ns();
+        let result = loop {
+            let op = self.op(request);
+            match self.engine.post_inline(request.slot, op).result {
+                Err(EAGAIN) => {}
+                result => break result,
+            }
+        };
+        let side = if request.transfer == Transfer::Read { Side::Source } else { Side::Sink };
+        self.charge(side, self.now_ns() - start_ns);
+        result
     }
 
     /// Tells the pump how a request ended, and does what follows from it.
@@ -310,6 +411,17 @@ impl<'run> Lane<'run> {
         self.landed_bytes += bytes;
         if self.draining {
             self.tell_landed();
+            self.let_go(slot);
+        }
+    }
+
+    /// A small file is closed as soon as it is done: a process may have few files open.
+    fn let_go(&mut self, slot: u32) {
+        if self.shared.has_trees && self.is_small(slot) {
+            let done = self.tasks[slot as usize].take();
+            let is_done = |task: &Arc<Task>| done.as_ref().is_some_and(|done| done.number == task.number);
+            self.current = self.current.take().filter(|current| !is_done(current));
+            (self.landed_of, self.landed_file) = (None, u32::MAX);
         }
     }
 
@@ -340,7 +452,10 @@ impl<'run> Lane<'run> {
 
     fn failed(&mut self, slot: u32, fault: Fault) {
         let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
-        finish::fail(self.shared, &task, problem_of(self.shared, &task, fault));
+        if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked) {
+            return tree::finish::copy_after_all(self.shared, &task);
+        }
+        finish::fail(self.shared, &task, fault::problem_of(self.shared, &task, fault));
     }
 
     /// Sleeps until the rate limit admits so many bytes.
@@ -374,34 +489,6 @@ fn copy_settled(block: Block, done: u32, result: Result<u32, Errno>) -> Settled 
     match result {
         Err(errno) if done == 0 && UNABLE.contains(&errno.0) => Settled::Unable,
         result => settled(result, block.len - done),
-    }
-}
-
-/// The words for a fault of the loop.
-fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Problem {
-    let (operation, name) = match (fault.side, task.reads_back, &task.sink) {
-        (Side::Source, true, _) => ("read back", &task.target_name),
-        (Side::Source, false, _) => ("read", &task.source_name),
-        (Side::Sink, _, Sink::Compare(_)) => ("read", &task.target_name),
-        (Side::Sink, _, _) => ("write", &task.target_name),
-    };
-    match fault.kind {
-        FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
-        FaultKind::SourceEnded => {
-            let words = format!("was truncated: it ended at byte {}", fault.at);
-            identity::changed(&task.source_name, &words, task.target_is_kept()).at(fault.at)
-        }
-        FaultKind::SourceGrew => {
-            identity::changed(&task.source_name, "grew", task.target_is_kept()).at(fault.at)
-        }
-        FaultKind::WroteNothing => {
-            Problem::new(Class::Io, operation, name, "the system took no bytes and gave no error")
-                .at(fault.at)
-        }
-        FaultKind::Differs => {
-            let other = crate::shown(std::os::unix::ffi::OsStrExt::as_bytes(task.source_name.as_os_str()));
-            Problem::new(Class::Mismatch, "compare", name, format!("differs from '{other}'")).at(fault.at)
-        }
     }
 }
 

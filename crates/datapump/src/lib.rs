@@ -23,9 +23,11 @@
 
 mod account;
 mod attributes;
+mod change;
 mod commit;
 mod disk;
 mod end;
+mod fault;
 mod finish;
 mod hash;
 mod holes;
@@ -44,6 +46,7 @@ mod run;
 mod stream;
 mod target;
 mod task;
+mod tree;
 pub mod units;
 mod verdict;
 mod watch;
@@ -62,8 +65,9 @@ pub mod host {
     pub use datapump_engine::os::linux::{ChildUsage, cached_fraction, wait_with_usage, was_closed};
 }
 
+pub use change::{Change, ChangeKind};
 pub use job::{Job, Planned};
-pub use options::{Choice, EngineChoice, Options, Sync};
+pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync};
 pub use place::{Fill, Place, PlaceError};
 pub use problem::{Class, Problem, Status, shown};
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Report, Waits};

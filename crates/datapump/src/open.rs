@@ -19,7 +19,7 @@ use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
-use crate::task::{Finish, Original, Task};
+use crate::task::{Finish, Leaf, Original, Parts, Task};
 use crate::{finish, holes, lane, stream};
 
 /// `statfs(2)` types of file systems whose files the kernel makes up as they are read: magic.h.
@@ -40,37 +40,39 @@ pub(crate) fn is_made_up(handle: &Handle) -> bool {
     MADE_UP.contains(&handle.room().magic)
 }
 
-/// Byte ranges to copy, start and end.
-type Ranges = Vec<(u64, u64)>;
-
-/// A source that was opened.
-struct Opened {
-    handle: Option<Arc<Handle>>,
-    original: Option<Original>,
-    /// Ranges to copy; `None` until the end of data.
-    ranges: Option<Ranges>,
-    is_file: bool,
-    /// A regular file of a real file system.
-    ordinary: bool,
+/// The same for all files of a folder.
+pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
+    MADE_UP.contains(&crate::disk::magic(folder))
 }
 
-/// Opens an item and hands it to the plan, or reports why not. Either way the item is settled or will be.
-pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: Item) {
-    match prepare(shared, &item) {
+/// Byte ranges to copy, start and end.
+pub(crate) type Ranges = Vec<(u64, u64)>;
+
+/// A source that was opened.
+pub(crate) struct Opened {
+    pub(crate) handle: Option<Arc<Handle>>,
+    pub(crate) original: Option<Original>,
+    /// Ranges to copy; `None` until the end of data.
+    pub(crate) ranges: Option<Ranges>,
+    pub(crate) is_file: bool,
+    /// A regular file of a real file system.
+    pub(crate) ordinary: bool,
+}
+
+/// Opens an item and hands it to the plan, or reports why not.
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    match prepare(shared, item) {
         Ok((task, ranges, in_kernel)) => {
             let task = Arc::new(task);
             shared.begin(&task);
             match task.expected_bytes.load(Ordering::Relaxed) {
                 0 => finish::finish(shared, waits, task),
-                _ => shared.plan.opened(task, ranges, lane::way(in_kernel)),
+                _ => shared.put_up(task, ranges, lane::way(in_kernel)),
             }
         }
         // What cannot be opened because the run is stopping is not the file's fault.
-        Err(_) if shared.stop.load(Ordering::Relaxed) => shared.plan.settled(),
-        Err(problem) => {
-            shared.report(problem);
-            shared.plan.settled();
-        }
+        Err(_) if shared.stop.load(Ordering::Relaxed) => {}
+        Err(problem) => shared.report(problem),
     }
 }
 
@@ -80,47 +82,82 @@ fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
     let opened = open_source(shared, item)?;
     let how = decide(&facts(shared, item, &opened), shared.options);
     let landing = open_target(shared, item, &opened)?;
-    let completed = match how.try_reflink && reflinked(shared, &opened, &landing) {
-        true => Ok((Source::Null, Sink::Null, opened.original, Some(Vec::new()))),
-        false => complete(shared, item, opened, how, &landing),
-    };
-    let (source, sink, original, ranges) = completed.inspect_err(|_| landing.discard())?;
-    shared.tally().in_kernel |= how.in_kernel;
     let names = (name_of(&item.source), target_name(item));
-    let hash = shared.hashes.then(FileHash::default);
-    let finish = landing.into_finish();
-    let task = Task::new(
-        shared.next_number(),
+    let (source, sink, original, ranges) =
+        ends(shared, (&names.0, &names.1), opened, how, &landing).inspect_err(|_| landing.discard())?;
+    let task = Task::new(Parts {
+        number: shared.next_number(),
         names,
-        (source, sink),
+        source,
+        sink,
         original,
-        finish,
-        hash,
-        shared.options.verify,
-        ranges.clone(),
-    );
+        finish: landing.into_finish(),
+        hash: shared.hashes.then(FileHash::default),
+        verify: shared.options.verify,
+        ranges: ranges.clone(),
+        leaf: None,
+    });
     Ok((task, ranges, how.in_kernel))
 }
 
+/// A file of a tree on its way.
+pub(crate) fn task(
+    shared: &Shared<'_>,
+    names: (PathBuf, PathBuf),
+    ends: Ends,
+    finish: Finish,
+    leaf: Leaf,
+) -> Task {
+    let (source, sink, original, ranges) = ends;
+    let copies = !matches!(finish, Finish::Nothing | Finish::Checked);
+    Task::new(Parts {
+        number: shared.next_number(),
+        names,
+        source,
+        sink,
+        original,
+        finish,
+        hash: (shared.hashes && copies).then(FileHash::default),
+        verify: shared.options.verify && copies,
+        ranges,
+        leaf: Some(leaf),
+    })
+}
+
+/// The two ends: the target shares the source's blocks, or they are made to be copied.
+pub(crate) fn ends(
+    shared: &Shared<'_>,
+    names: (&Path, &Path),
+    opened: Opened,
+    how: How,
+    landing: &Landing,
+) -> Result<Ends, Problem> {
+    if how.try_reflink && reflinked(shared, &opened, landing) {
+        return Ok((Source::Null, Sink::Null, opened.original, Some(Vec::new())));
+    }
+    shared.tally().in_kernel |= how.in_kernel;
+    complete(shared, names, opened, how, landing)
+}
+
 /// What the target is before its end is made of it.
-enum Landing {
+pub(crate) enum Landing {
     Staged(Staged),
-    Device(Arc<Handle>),
+    Device(PathBuf, Arc<Handle>),
     Stream(Arc<Handle>),
     Compare(Arc<Handle>),
     Null,
 }
 
 impl Landing {
-    fn into_finish(self) -> Finish {
+    pub(crate) fn into_finish(self) -> Finish {
         match self {
             Landing::Staged(staged) => Finish::Commit(staged),
-            Landing::Device(handle) => Finish::Device(handle),
+            Landing::Device(_, handle) => Finish::Device(handle),
             Landing::Stream(_) | Landing::Compare(_) | Landing::Null => Finish::Nothing,
         }
     }
 
-    fn discard(&self) {
+    pub(crate) fn discard(&self) {
         if let Landing::Staged(staged) = self {
             staged.discard();
         }
@@ -129,7 +166,7 @@ impl Landing {
     fn handle(&self) -> Option<&Arc<Handle>> {
         match self {
             Landing::Staged(staged) => Some(&staged.handle),
-            Landing::Device(handle) | Landing::Stream(handle) | Landing::Compare(handle) => Some(handle),
+            Landing::Device(_, handle) | Landing::Stream(handle) | Landing::Compare(handle) => Some(handle),
             Landing::Null => None,
         }
     }
@@ -145,9 +182,11 @@ fn name_of(place: &Place) -> PathBuf {
 
 fn target_name(item: &Item) -> PathBuf {
     match &item.target {
-        Target::File(path) | Target::Special(path) | Target::Device(path) | Target::Compare(path) => {
-            path.clone()
-        }
+        Target::File(path)
+        | Target::Special(path)
+        | Target::Device(path)
+        | Target::Tree(path)
+        | Target::Compare(path) => path.clone(),
         Target::Stream => PathBuf::from("standard output"),
         Target::Null => PathBuf::from("null:"),
     }
@@ -188,7 +227,8 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     };
     // The map of holes may have synced the source, which changes nothing that is watched.
     let watched = meta.kind == FileKind::Regular && !made_up;
-    let original = Original { path: path.to_path_buf(), handle: Arc::clone(&handle), meta, watched };
+    let original =
+        Original { path: path.to_path_buf(), handle: Arc::clone(&handle), meta, folder: None, watched };
     let ordinary = watched && meta.size_bytes > 0;
     Ok(Opened { handle: Some(handle), original: Some(original), ranges, is_file, ordinary })
 }
@@ -200,7 +240,7 @@ fn ranges(shared: &Shared<'_>, handle: &Handle, meta: &Meta, target: &Target) ->
         Target::File(_) if !shared.options.inplace => return here(),
         Target::File(path) => ranges_there(shared, path, meta, false),
         Target::Compare(path) => ranges_there(shared, path, meta, true),
-        Target::Special(_) | Target::Device(_) | Target::Stream | Target::Null => None,
+        Target::Special(_) | Target::Device(_) | Target::Tree(_) | Target::Stream | Target::Null => None,
     };
     match there {
         Some(there) => Ok(holes::union(here()?, there, meta.size_bytes)),
@@ -247,6 +287,7 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         bytes_are_looked_at: shared.hashes || shared.compares,
         same_file_system: same_file_system(shared, item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
+        synced_alone: true,
     }
 }
 
@@ -259,6 +300,9 @@ fn same_file_system(shared: &Shared<'_>, item: &Item, opened: &Opened) -> bool {
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Result<Landing, Problem> {
     let disk = &shared.world.disk;
     match &item.target {
+        Target::Tree(path) => {
+            Err(Problem::new(Class::Changed, "open", path, "the source is no folder any more"))
+        }
         Target::Null => Ok(Landing::Null),
         Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
         Target::Special(path) => {
@@ -286,7 +330,7 @@ fn open_device(shared: &Shared<'_>, path: &Path, opened: &Opened) -> Result<Land
     if needed > room {
         return Err(Problem::new(Class::NoSpace, "reserve", path, room_words(Some(needed), room)).at(0));
     }
-    Ok(Landing::Device(Arc::new(handle)))
+    Ok(Landing::Device(path.to_path_buf(), Arc::new(handle)))
 }
 
 /// Tries to share the source's blocks: then nothing is left to move.
@@ -304,26 +348,25 @@ fn reflinked(shared: &Shared<'_>, opened: &Opened, landing: &Landing) -> bool {
     }
 }
 
-type Completed = (Source, Sink, Option<Original>, Option<Ranges>);
+/// Source, sink, the source as it was, and the ranges to move.
+pub(crate) type Ends = (Source, Sink, Option<Original>, Option<Ranges>);
 
 /// Makes the two ends: direct or not, reserved.
 fn complete(
     shared: &Shared<'_>,
-    item: &Item,
+    (source_name, name): (&Path, &Path),
     opened: Opened,
     how: How,
     landing: &Landing,
-) -> Result<Completed, Problem> {
-    let name = target_name(item);
+) -> Result<Ends, Problem> {
     if shared.options.reflink == Choice::Always {
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
-        return Err(Problem::new(Class::Io, "reflink", &name, message));
+        return Err(Problem::new(Class::Io, "reflink", name, message));
     }
-    let source_direct =
-        how.source_direct && direct(shared, opened.handle.as_deref(), &name_of(&item.source))?;
-    let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), &name)?;
+    let source_direct = how.source_direct && direct(shared, opened.handle.as_deref(), source_name)?;
+    let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
     shared.note_direct(source_direct, sink_direct, how.why);
-    shared.note(format!("'{}' -> '{}': {}", shown(&name_of(&item.source)), shown(&name), how.why));
+    shared.note(|| format!("'{}' -> '{}': {}", shown(source_name), shown(name), how.why));
     let source = match (opened.handle, opened.is_file) {
         (None, _) => Source::Null,
         (Some(handle), true) => Source::File(file_end(handle, source_direct)),
@@ -334,7 +377,9 @@ fn complete(
         Landing::Stream(handle) => Sink::Stream(Arc::clone(handle)),
         Landing::Compare(handle) => Sink::Compare(file_end(Arc::clone(handle), sink_direct)),
         Landing::Staged(staged) => Sink::File(file_end(Arc::clone(&staged.handle), sink_direct)),
-        Landing::Device(handle) => Sink::File(device_end(shared, item, Arc::clone(handle), sink_direct)?),
+        Landing::Device(path, handle) => {
+            Sink::File(device_end(shared, path, Arc::clone(handle), sink_direct)?)
+        }
     };
     if let (Landing::Staged(staged), Some(ranges)) = (landing, &opened.ranges) {
         reserve(shared, staged, ranges, opened.original.as_ref().map(|original| &original.meta))?;
@@ -354,11 +399,10 @@ fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {
 /// A device cannot be cut off behind a padded tail, so its tail is written buffered.
 fn device_end(
     shared: &Shared<'_>,
-    item: &Item,
+    path: &Path,
     handle: Arc<Handle>,
     direct: bool,
 ) -> Result<FileEnd, Problem> {
-    let Target::Device(path) = &item.target else { return Ok(file_end(handle, direct)) };
     let opened = shared.world.disk.open(path, Access::Write);
     let buffered = opened.map_err(|errno| Problem::system("open", path, errno.0))?;
     Ok(FileEnd { buffered: Some(Arc::new(buffered)), ..file_end(handle, direct) })

@@ -2,6 +2,8 @@
 //!
 //! Must not know: flags' names, how they were typed.
 
+use std::path::PathBuf;
+
 /// A choice that the program makes unless told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
@@ -40,6 +42,43 @@ pub enum Sync {
     None,
 }
 
+/// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Permissions, set-id bits, access control lists.
+    pub mode: bool,
+    /// Owner and group.
+    pub owner: bool,
+    /// Time of access and of change.
+    pub times: bool,
+    /// Extended attributes.
+    pub xattrs: bool,
+    /// Names of one file stay names of one file.
+    pub links: bool,
+}
+
+impl Default for Keep {
+    fn default() -> Keep {
+        Keep { mode: true, owner: true, times: true, xattrs: true, links: true }
+    }
+}
+
+/// Which names of a tree are copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// A pattern of names that are left out, as rsync has it.
+    Exclude(Vec<u8>),
+    /// A pattern of names that are copied, whatever comes later.
+    Include(Vec<u8>),
+    /// Content of a file of patterns; true if each ends with a zero byte instead of a line's end.
+    ExcludeFrom(Vec<u8>, bool),
+    /// Content of a file of names: only they, and the folders they lie in, are copied.
+    Names(Vec<u8>, bool),
+}
+
+/// Set-user-id and set-group-id: chmod(2).
+pub(crate) const SET_ID_BITS: u32 = 0o6000;
+
 /// What a user may ask of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -71,6 +110,32 @@ pub struct Options {
     pub devices: bool,
     /// Never look for holes: read and write every byte.
     pub ignore_holes: bool,
+    /// What is kept of a file besides its bytes.
+    pub keep: Keep,
+    /// What is newer at the target, or equal in size and time, is left alone.
+    pub update: bool,
+    /// What is equal in content is left alone, whatever its time.
+    pub checksum: bool,
+    /// Comparisons look at names, kinds and content only.
+    pub content_only: bool,
+    /// Whatever stands at the target is left alone.
+    pub ignore_existing: bool,
+    /// What is left out, in this order: the first that matches decides.
+    pub selection: Vec<Selection>,
+    /// What the source does not have is removed, once all was copied without an error.
+    pub delete: bool,
+    /// More names than this are not removed, but refused.
+    pub max_delete: Option<u64>,
+    /// A file that is unchanged in this folder becomes a link to the one there.
+    pub link_dest: Option<PathBuf>,
+    /// Folders on other file systems than their tree's root are left out.
+    pub one_file_system: bool,
+    /// Tell what was decided about each file: [`crate::Event::Note`].
+    pub notes: bool,
+    /// Tell each change when it is made: [`crate::Event::Change`].
+    pub changes: bool,
+    /// Make no change, but tell each that would be made.
+    pub dry_run: bool,
 }
 
 /// Limits, with their reasons.

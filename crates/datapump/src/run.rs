@@ -5,21 +5,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use datapump_core::Shape;
+use datapump_core::{Shape, Way};
 use datapump_engine::sim::Random;
 use datapump_engine::{Engine, Slot};
 
-use crate::commit::room_words;
+use crate::change::Change;
+use crate::commit::{Staged, room_words};
 use crate::disk::FileCalls;
-use crate::options::Options;
+use crate::options::{self, Options};
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, class_of};
 use crate::rate::Rate;
 use crate::report::Asked;
 use crate::target::Item;
 use crate::task::{Finish, Task};
+use crate::tree::branch::{Batch, Branch};
+use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::{EngineNeed, World};
 
@@ -35,6 +38,8 @@ pub enum Event {
         /// Root of its BLAKE3 tree in hex, when it was computed.
         blake3: Option<String>,
     },
+    /// A change was made; in a dry run: would be made. Told if it was asked for (`Options::changes`).
+    Change(Box<Change>),
     /// Something went wrong with a file; the others go on.
     Problem(Problem),
     /// Something that could not be kept, although the copy is good.
@@ -60,6 +65,19 @@ pub(crate) struct Tally {
     pub(crate) in_kernel: bool,
 }
 
+/// What a lane does between blocks.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Opens a source that the user named.
+    Item(Box<Item>),
+    /// Reads names of a folder.
+    List(Arc<Branch>),
+    /// Deals with names of a folder, one after the other.
+    Batch(Batch),
+    /// Looks for names that only the other of two trees has.
+    Others(Arc<Branch>),
+}
+
 /// Which null ends take the engine's queue instead of completing where they stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueuedNulls {
@@ -73,7 +91,9 @@ pub(crate) struct Shared<'run> {
     pub(crate) options: &'run Options,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) events: &'run (dyn Fn(Event) + Sync),
-    pub(crate) plan: Plan<Item>,
+    pub(crate) plan: Plan<Work>,
+    /// What the trees of the job share.
+    pub(crate) trees: Trees,
     pub(crate) shape: Shape,
     /// Blocks are compared with another file.
     pub(crate) compares: bool,
@@ -83,11 +103,20 @@ pub(crate) struct Shared<'run> {
     /// What null sources deliver is noise.
     pub(crate) null_noise: bool,
     pub(crate) nothing_overlaps: bool,
+    /// Lanes with a number below this move pieces of large files before anything else.
+    pub(crate) lanes_for_pieces: usize,
+    pub(crate) has_trees: bool,
+    /// Something is written: neither a dry run nor a comparison.
+    pub(crate) writes: bool,
+    /// Slots have a twin for what they are compared with.
+    pub(crate) has_twins: bool,
     pub(crate) rate: Option<Rate>,
     pub(crate) watch: Arc<Watch>,
     pub(crate) tally: Mutex<Tally>,
     pub(crate) live: Mutex<BTreeMap<u32, Arc<Task>>>,
     pub(crate) numbers: AtomicU32,
+    /// The job failed as a whole, whatever was done of it.
+    pub(crate) failed_whole: AtomicBool,
 }
 
 impl Shared<'_> {
@@ -126,6 +155,9 @@ impl Shared<'_> {
     pub(crate) fn begin(&self, task: &Arc<Task>) {
         self.live().insert(task.number, Arc::clone(task));
         let mut tally = self.tally();
+        if task.leaf.is_some() {
+            return; // its tree has told
+        }
         if let Some(original) = &task.original {
             tally.source_devices.insert(original.meta.device);
         }
@@ -150,17 +182,42 @@ impl Shared<'_> {
         let nowhere = task.target_name.as_path() == Path::new("null:");
         let path = if nowhere { &task.source_name } else { &task.target_name };
         (self.events)(Event::File { path: path.clone(), bytes, blake3 });
-        self.settle(task);
+        self.settle(task, true);
     }
 
-    /// A file needs no more attention.
-    pub(crate) fn settle(&self, task: &Task) {
-        self.forget(task);
-        self.plan.settled();
-    }
-
-    pub(crate) fn forget(&self, task: &Task) {
+    /// A file needs no more attention: it is complete, or was given up.
+    pub(crate) fn settle(&self, task: &Task, complete: bool) {
         self.live().remove(&task.number);
+        if let Some(leaf) = &task.leaf {
+            tree::finish::leaf_done(self, task, leaf, complete);
+        }
+        if task.unshare() {
+            self.plan.settled();
+        }
+    }
+
+    /// Puts an open file up for all lanes.
+    pub(crate) fn put_up(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: Way) {
+        task.share();
+        self.plan.opened(task, ranges, way);
+    }
+
+    /// Whether the data of a file are synced before it gets its name. In trees that is done once for all at the end,
+    /// but what stood under a name before is not given up for what may be lost.
+    pub(crate) fn syncs_data(&self, task: &Task, staged: &Staged) -> bool {
+        match (self.options.sync, &task.leaf) {
+            (options::Sync::None, _) => false,
+            (options::Sync::Each, _) | (options::Sync::End, None) => true,
+            (options::Sync::End, Some(_)) => staged.replaces(),
+        }
+    }
+
+    /// Whether a new name is made durable at once.
+    pub(crate) fn syncs_names(&self, task: &Task) -> bool {
+        match (self.options.sync, &task.leaf) {
+            (options::Sync::None, _) | (options::Sync::End, Some(_)) => false,
+            (options::Sync::Each, _) | (options::Sync::End, None) => true,
+        }
     }
 
     /// Files that were begun and are neither complete nor given up.
@@ -173,13 +230,33 @@ impl Shared<'_> {
         (self.events)(Event::Problem(problem));
     }
 
-    pub(crate) fn note(&self, words: String) {
-        (self.events)(Event::Note(words));
+    /// Tells what was decided, to those who ask; words cost more than the decision.
+    pub(crate) fn note(&self, words: impl FnOnce() -> String) {
+        if self.options.notes {
+            (self.events)(Event::Note(words()));
+        }
     }
 
-    /// Tells something once, however many files it concerns.
+    /// Whether anybody wants to know of changes.
+    pub(crate) fn tells_changes(&self) -> bool {
+        self.options.changes || self.options.dry_run
+    }
+
+    /// Tells a change, if anybody wants to know.
+    pub(crate) fn tell(&self, change: Option<Box<Change>>) {
+        if let Some(change) = change {
+            (self.events)(Event::Change(change));
+        }
+    }
+
+    pub(crate) fn warn(&self, words: String) {
+        (self.events)(Event::Warning(words));
+    }
+
+    /// Tells something once, however many files it concerns and in whatever words: what it is about is the first one.
     pub(crate) fn warn_once(&self, words: String) {
-        if self.tally().warned.insert(words.clone()) {
+        let about = words.split([' ', ':']).next().unwrap_or_default().to_owned();
+        if self.tally().warned.insert(about) {
             (self.events)(Event::Warning(words));
         }
     }
@@ -192,7 +269,9 @@ impl Shared<'_> {
             (false, false) => "none",
         };
         let mut tally = self.tally();
-        (tally.direct.got, tally.direct.why) = (got.into(), why.into());
+        if (tally.direct.got.as_str(), tally.direct.why.as_str()) != (got, why) {
+            (tally.direct.got, tally.direct.why) = (got.into(), why.into());
+        }
     }
 
     pub(crate) fn note_reflink(&self, got: &str, why: &str) {
@@ -220,10 +299,13 @@ impl Shared<'_> {
     }
 }
 
-/// The process's umask: /proc tells it without changing it, as umask(2) would.
+/// The process's umask: /proc tells it without changing it, as umask(2) would. Asked once.
 pub(crate) fn umask() -> u32 {
-    const USUAL: u32 = 0o022;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()).unwrap_or(USUAL)
+    static UMASK: OnceLock<u32> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        const USUAL: u32 = 0o022;
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        line.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()).unwrap_or(USUAL)
+    })
 }

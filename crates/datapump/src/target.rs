@@ -30,6 +30,8 @@ pub(crate) enum Target {
     /// Standard output.
     Stream,
     Null,
+    /// A folder that stands there or will, for the content of a folder.
+    Tree(PathBuf),
     /// Nothing is written: compared with this file.
     Compare(PathBuf),
 }
@@ -61,6 +63,10 @@ impl Item {
         self.source == Place::Stream || self.meta.as_ref().is_some_and(stream)
     }
 
+    pub(crate) fn is_tree(&self) -> bool {
+        matches!(self.target, Target::Tree(_))
+    }
+
     pub(crate) fn target_is_stream(&self) -> bool {
         matches!(self.target, Target::Stream | Target::Special(_))
     }
@@ -85,7 +91,12 @@ pub(crate) fn items(
                 continue;
             }
         };
-        let resolved = match resolve(disk, source, target, folder.as_deref(), options) {
+        let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
+        let resolved = match is_folder {
+            true => resolve_tree(disk, source, target, folder.as_deref()),
+            false => resolve(disk, source, target, folder.as_deref(), options),
+        };
+        let resolved = match resolved {
             Err(problem) if problem.class != Class::Usage => {
                 problems.push(problem);
                 continue;
@@ -93,14 +104,49 @@ pub(crate) fn items(
             resolved => resolved?,
         };
         refuse_same_file(disk, source, meta.as_ref(), &resolved)?;
-        if let Target::File(path) = &resolved
+        if let Target::File(path) | Target::Tree(path) = &resolved
             && !names.insert(path.clone())
         {
             return Err(usage(path, "two of the sources would get this name; copy them one by one"));
         }
         items.push(Item { source: source.clone(), meta, target: resolved });
     }
+    if options.delete {
+        refuse_deleting_what_is_needed(disk, &items, options)?;
+    }
     Ok((items, problems))
+}
+
+/// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
+fn refuse_deleting_what_is_needed(disk: &Disk, items: &[Item], options: &Options) -> Result<(), Problem> {
+    let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
+    let sources = items.iter().filter_map(|item| match &item.source {
+        Place::Path(path) => Some(path),
+        Place::Stream | Place::Null { .. } => None,
+    });
+    let needed: Vec<&PathBuf> = sources.chain(&options.link_dest).collect();
+    for (index, item) in items.iter().enumerate() {
+        let Target::Tree(tree) = &item.target else { continue };
+        let Some(root) = id(tree) else { continue };
+        for path in &needed {
+            let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            if full.ancestors().skip(1).any(|above| id(above) == Some(root)) {
+                let path = crate::shown(path.as_os_str().as_encoded_bytes());
+                return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
+            }
+        }
+        let holds = |(other, item): (usize, &Item)| match &item.target {
+            Target::File(path) | Target::Tree(path) => other != index && path.starts_with(tree),
+            _ => false,
+        };
+        if items.iter().enumerate().any(holds) {
+            return Err(usage(
+                tree,
+                "--delete here would remove what another source is copied to; copy them one by one",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn usage(path: &Path, message: &str) -> Problem {
@@ -128,14 +174,23 @@ fn target_folder(
     let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
         || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
     match (is_folder, options.target_is_name, several) {
+        (true, true, _) if only_folders(disk, sources) => Ok(None),
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
         (true, false, _) => Ok(Some(path.clone())),
         (false, _, true) => Err(usage(path, "several sources need an existing folder as target")),
+        (false, _, false) if wants_folder && only_folders(disk, sources) => Ok(None),
         (false, _, false) if wants_folder => {
             Err(usage(path, "is no folder; make it first, or leave out the slash at the end"))
         }
         (false, _, false) => Ok(None),
     }
+}
+
+fn only_folders(disk: &Disk, sources: &[Place]) -> bool {
+    sources.iter().all(|source| match source {
+        Place::Path(path) => disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder),
+        Place::Stream | Place::Null { .. } => false,
+    })
 }
 
 fn source_meta(disk: &Disk, source: &Place, options: &Options) -> Result<Option<Meta>, Problem> {
@@ -148,9 +203,6 @@ fn source_meta(disk: &Disk, source: &Place, options: &Options) -> Result<Option<
     };
     let meta = disk.metadata(path).map_err(|errno| Problem::system("open", path, errno.0))?;
     match meta.kind {
-        FileKind::Folder => {
-            Err(usage(path, "is a folder; this version copies files, folders come with the next"))
-        }
         FileKind::Socket => {
             Err(Problem::new(Class::Io, "open", path, "is a socket: it has no content to copy"))
         }
@@ -187,6 +239,70 @@ fn resolve(
         // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
         Err(errno) if errno == ENAMETOOLONG => Err(Problem::system("create", &path, errno.0)),
         Err(_) => Ok(Target::File(path)),
+    }
+}
+
+/// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
+fn resolve_tree(
+    disk: &Disk,
+    source: &Place,
+    target: &Place,
+    folder: Option<&Path>,
+) -> Result<Target, Problem> {
+    let (Place::Path(from), Place::Path(to)) = (source, target) else {
+        return Err(Problem::usage(format!(
+            "'{source}' is a folder; it is copied to a folder, not to '{target}'"
+        )));
+    };
+    let goes_on = |folder: &Path| {
+        disk.metadata(from).is_ok_and(|meta| crate::tree::journal::is_of(disk, folder, &meta))
+    };
+    let path = match (folder, own_name(source)) {
+        // A killed copy to a new name: the same command goes on into it, not below it.
+        (Some(folder), _) if goes_on(folder) => folder.to_path_buf(),
+        (Some(folder), Some(name)) if !stands_for_content(from) => folder.join(name),
+        _ => to.clone(),
+    };
+    match disk.metadata(&path) {
+        Ok(meta) if meta.kind != FileKind::Folder => {
+            return Err(usage(
+                &path,
+                "is no folder, and the source is one; remove it or choose another name",
+            ));
+        }
+        Ok(_) => {}
+        Err(_) if disk.is_symlink(&path) => {
+            return Err(usage(&path, "is a symbolic link to nothing; remove it or make what it points to"));
+        }
+        Err(errno) if errno == ENAMETOOLONG => return Err(Problem::system("make", &path, errno.0)),
+        Err(_) => {}
+    }
+    refuse_into_itself(disk, from, &path)?;
+    Ok(Target::Tree(path))
+}
+
+fn stands_for_content(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes == b"." || bytes.ends_with(b"/.") || bytes == b".." || bytes.ends_with(b"/..") || bytes == b"/"
+}
+
+/// A folder copied into itself, or into one below it, would never end.
+fn refuse_into_itself(disk: &Disk, from: &Path, to: &Path) -> Result<(), Problem> {
+    let system = |errno: Errno| Problem::system("open", from, errno.0);
+    let source = disk.metadata(from).map_err(system)?;
+    let exists = |path: &&Path| disk.metadata(path).is_ok();
+    let nearest = to.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let Some(nearest) = nearest.into_iter().find(exists) else { return Ok(()) };
+    let Ok(nearest) = std::fs::canonicalize(nearest) else { return Ok(()) };
+    let is_source = |path: &Path| {
+        disk.metadata(path).is_ok_and(|meta| (meta.device, meta.inode) == (source.device, source.inode))
+    };
+    match nearest.ancestors().any(is_source) {
+        true => {
+            let from = crate::shown(from.as_os_str().as_encoded_bytes());
+            Err(usage(to, &format!("is the source '{from}' or lies in it; choose a place outside")))
+        }
+        false => Ok(()),
     }
 }
 

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use datapump_engine::Handle;
 
+use crate::change::Change;
 use crate::commit::Staged;
-use crate::disk::Meta;
+use crate::disk::{Folder, Meta};
 use crate::end::{Sink, Source};
 use crate::hash::FileHash;
+use crate::tree::links::{FileId, Spot};
 
 /// What is done when the last block has landed.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) enum Finish {
     Commit(Staged),
     /// The data of a device are put on stable storage.
     Device(Arc<Handle>),
+    /// The target was compared with the source (`--checksum`): if equal it is left as it stands.
+    Checked,
     /// This task read a target back: its hash must agree with that of the task that wrote it, which is then committed.
     Verified(Arc<Task>),
 }
@@ -34,8 +38,20 @@ pub(crate) struct Original {
     pub(crate) path: PathBuf,
     pub(crate) handle: Arc<Handle>,
     pub(crate) meta: Meta,
+    /// The folder that it was opened in, where it was not opened by its path.
+    pub(crate) folder: Option<Folder>,
     /// Files of the kernel (`/proc`, `/sys`) have no stable size and times.
     pub(crate) watched: bool,
+}
+
+/// A file's place in a tree.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    pub(crate) spot: Spot,
+    /// It has several names, and the others wait for this one.
+    pub(crate) links: Option<FileId>,
+    /// What is told when it is done.
+    pub(crate) change: Option<Box<Change>>,
 }
 
 /// One file on its way.
@@ -55,6 +71,9 @@ pub(crate) struct Task {
     pub(crate) verify: bool,
     /// The task reads a target back: its waits are charged to `verify`.
     pub(crate) reads_back: bool,
+    /// Its place in a tree.
+    pub(crate) leaf: Option<Leaf>,
+    is_shared: AtomicBool,
     length_bytes: AtomicU64,
     /// Bytes that must land before the file is complete; `u64::MAX` until known.
     pub(crate) expected_bytes: AtomicU64,
@@ -64,43 +83,59 @@ pub(crate) struct Task {
     ranges: Option<Vec<(u64, u64)>>,
 }
 
+/// What a task is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) number: u32,
+    /// Of the source and of the target, for messages.
+    pub(crate) names: (PathBuf, PathBuf),
+    pub(crate) source: Source,
+    pub(crate) sink: Sink,
+    pub(crate) original: Option<Original>,
+    pub(crate) finish: Finish,
+    pub(crate) hash: Option<FileHash>,
+    pub(crate) verify: bool,
+    /// The ranges to copy; `None` until the end of data.
+    pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    pub(crate) leaf: Option<Leaf>,
+}
+
 impl Task {
     /// A task with nothing landed.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a file on its way, each named at its one caller"
-    )]
-    pub(crate) fn new(
-        number: u32,
-        names: (PathBuf, PathBuf),
-        ends: (Source, Sink),
-        original: Option<Original>,
-        finish: Finish,
-        hash: Option<FileHash>,
-        verify: bool,
-        ranges: Option<Vec<(u64, u64)>>,
-    ) -> Task {
+    pub(crate) fn new(parts: Parts) -> Task {
+        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, leaf } = parts;
         let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
         let expected = ranges.as_ref().map_or(u64::MAX, total);
+        let length = original.as_ref().map_or(expected, |original| original.meta.size_bytes);
         Task {
             number,
             source_name: names.0,
             target_name: names.1,
-            source: ends.0,
-            sink: ends.1,
-            length_bytes: AtomicU64::new(
-                original.as_ref().map_or(expected, |original| original.meta.size_bytes),
-            ),
+            source,
+            sink,
+            length_bytes: AtomicU64::new(length),
             original,
             reads_back: matches!(finish, Finish::Verified(_)),
             finish,
             hash,
             verify,
+            leaf,
+            is_shared: AtomicBool::new(false),
             expected_bytes: AtomicU64::new(expected),
             landed_bytes: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             ranges,
         }
+    }
+
+    /// The plan has it, for every lane.
+    pub(crate) fn share(&self) {
+        self.is_shared.store(true, Ordering::Release);
+    }
+
+    /// Whether the plan waits for it; true once.
+    pub(crate) fn unshare(&self) -> bool {
+        self.is_shared.swap(false, Ordering::AcqRel)
     }
 
     /// Counts bytes landed; true for the one call that makes the file complete.
@@ -126,12 +161,22 @@ impl Task {
         match &self.finish {
             Finish::Commit(staged) => !staged.is_in_place(),
             Finish::Verified(written) => written.target_is_kept(),
-            Finish::Nothing | Finish::Device(_) => false,
+            Finish::Nothing | Finish::Checked | Finish::Device(_) => false,
         }
     }
 
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
+    }
+
+    /// The ranges that are moved; `None` until the end of data.
+    pub(crate) fn ranges(&self) -> Option<&[(u64, u64)]> {
+        self.ranges.as_deref()
+    }
+
+    /// One lane moves it: a small file of a tree.
+    pub(crate) fn is_small(&self) -> bool {
+        self.leaf.is_some() && !self.is_shared.load(Ordering::Relaxed)
     }
 
     /// What was written, to be read back.

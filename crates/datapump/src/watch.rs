@@ -14,6 +14,8 @@ pub struct Watch {
     lanes: Box<[Padded]>,
     total_bytes: AtomicU64,
     files: AtomicU64,
+    found_bytes: AtomicU64,
+    found_files: AtomicU64,
 }
 
 /// One counter on a cache line of its own.
@@ -24,12 +26,16 @@ struct Padded(AtomicU64);
 /// The counters at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Bytes landed so far, those of files that fail later included.
+    /// Bytes landed so far, those of files that fail later and those that were read back included.
     pub bytes: u64,
-    /// Bytes that there are to move; `None` while unknown.
+    /// Bytes that there are to move and to read back; `None` while unknown.
     pub bytes_total: Option<u64>,
     /// Files completed.
     pub files: u64,
+    /// Bytes found to move so far, while a tree is walked; then all.
+    pub bytes_found: u64,
+    /// Files found to move so far, while a tree is walked; then all.
+    pub files_found: u64,
 }
 
 const UNKNOWN: u64 = u64::MAX;
@@ -37,7 +43,8 @@ const UNKNOWN: u64 = u64::MAX;
 impl Default for Watch {
     fn default() -> Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
-        Watch { lanes, total_bytes: AtomicU64::new(UNKNOWN), files: AtomicU64::new(0) }
+        let [files, found_bytes, found_files] = [0; 3].map(AtomicU64::new);
+        Watch { lanes, total_bytes: AtomicU64::new(UNKNOWN), files, found_bytes, found_files }
     }
 }
 
@@ -49,6 +56,8 @@ impl Watch {
             bytes: self.lanes.iter().map(|lane| lane.0.load(Ordering::Relaxed)).sum(),
             bytes_total: (total != UNKNOWN).then_some(total),
             files: self.files.load(Ordering::Relaxed),
+            bytes_found: self.found_bytes.load(Ordering::Relaxed),
+            files_found: self.found_files.load(Ordering::Relaxed),
         }
     }
 
@@ -65,6 +74,17 @@ impl Watch {
 
     pub(crate) fn set_total(&self, bytes: Option<u64>) {
         self.total_bytes.store(bytes.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    /// A file of a tree is to be moved.
+    pub(crate) fn found(&self, bytes: u64) {
+        self.found_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.found_files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The trees were walked to their ends: what was found is all.
+    pub(crate) fn found_all(&self) {
+        self.set_total(Some(self.found_bytes.load(Ordering::Relaxed)));
     }
 
     pub(crate) fn file_done(&self) {

@@ -25,6 +25,13 @@ built_in!(
     "peers-local-file-warm",
     "peers-local-file-nosync",
     "peers-local-file-verify",
+    "peers-local-tree",
+    "peers-local-tree-cold",
+    "peers-local-tree-usr",
+    "peers-local-tree-empty",
+    "peers-local-tree-mixed",
+    "peers-local-tree-update",
+    "peers-local-tree-verify",
 );
 
 /// The study of this name.

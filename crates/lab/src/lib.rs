@@ -21,18 +21,22 @@ use std::sync::atomic::AtomicBool;
 use anyhow::bail;
 
 mod builtin;
+mod cache;
+mod finished;
 mod perform;
 mod probe;
 mod progress;
 mod quiet;
 pub mod random;
 mod rig;
+mod room;
 pub mod row;
 mod session;
 pub mod stats;
 pub mod study;
 mod summary;
 mod table;
+mod tree;
 mod words;
 
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};

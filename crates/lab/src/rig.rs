@@ -9,19 +9,20 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
-use datapump::units::{bytes_words, parse_bytes};
-use rustix::fs::Advice;
+use datapump::units::parse_bytes;
 
+use crate::cache;
+use crate::finished::{Finished, delete};
 use crate::quiet::Disk;
 use crate::random::Random;
-use crate::study::{Cell, Level, Step, Study, fill};
+use crate::room::Need;
+use crate::study::{Cell, Level, Step, Study, TreeTemplate, fill};
+use crate::tree::{self, Comparison, Facts, Layout};
 
 const CHUNK_BYTES: usize = 1 << 20;
-
-/// File systems slow down and fragment when they are nearly full: this part of the need stays free.
-const ROOM_SPARE: u64 = 20;
 
 /// Where the files of a study are made.
 #[derive(Debug)]
@@ -30,18 +31,33 @@ pub struct Rig {
     disk: Disk,
     seed: u64,
     sources: BTreeMap<u64, PathBuf>,
+    /// Trees that were made, which are deleted, and such that were there.
+    trees: BTreeMap<PathBuf, Tree>,
     targets: u64,
-    target: Option<PathBuf>,
+    target: Option<(PathBuf, Facts)>,
+    finished: Finished,
     stop: Arc<AtomicBool>,
 }
+
+/// A tree that is a source.
+#[derive(Clone, Copy, Debug)]
+struct Tree {
+    facts: Facts,
+    is_ours: bool,
+}
+
+/// Runs a command line of a step, with what is prepared so far.
+pub type RunStep<'run> = &'run dyn Fn(&str, &Prepared) -> anyhow::Result<()>;
 
 /// What was prepared for one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// The source, if there is one.
     pub source: Option<PathBuf>,
-    /// Its size in bytes.
+    /// Its size in bytes; of a tree, that of all its files.
     pub source_bytes: u64,
+    /// What the source holds, if it is a tree.
+    pub tree: Option<Facts>,
     /// The target's name, if there is one. Nothing stands there.
     pub target: Option<PathBuf>,
     /// State of the source in the page cache.
@@ -83,7 +99,17 @@ impl Rig {
         // A command may change its folder: names are given from the root.
         let folder = std::fs::canonicalize(folder).with_context(open)?;
         let disk = Disk::of(&folder)?;
-        Ok(Rig { folder, disk, seed, sources: BTreeMap::new(), targets: 0, target: None, stop })
+        Ok(Rig {
+            folder,
+            disk,
+            seed,
+            sources: BTreeMap::new(),
+            trees: BTreeMap::new(),
+            targets: 0,
+            target: None,
+            finished: Finished::default(),
+            stop,
+        })
     }
 
     /// The folder, from the root.
@@ -92,28 +118,33 @@ impl Rig {
     }
 
     /// Checks that all sources of the study and the largest target fit, and says how much that is.
-    pub fn check_room(&self, study: &Study, cells: &[Cell]) -> anyhow::Result<String> {
-        let mut sizes: Vec<u64> = Vec::new();
+    pub fn check_room(&mut self, study: &Study, cells: &[Cell]) -> anyhow::Result<String> {
+        let mut need = Need::default();
         for cell in cells {
-            sizes.extend(source_size(study, cell)?);
+            for step in &study.prepare {
+                self.add_need(step, cell, &mut need)?;
+            }
         }
-        sizes.sort_unstable();
-        sizes.dedup();
-        let missing: u64 = sizes.iter().filter(|&&size| !self.has_source(size)).sum();
-        let need = missing.saturating_add(sizes.last().copied().unwrap_or(0));
-        let need = need.saturating_add(need / ROOM_SPARE);
-        let state = rustix::fs::statvfs(&self.folder).context("ask for free room")?;
-        let free = state.f_bavail.saturating_mul(state.f_frsize);
-        let words = format!(
-            "{} has {} free, the study needs {}",
-            self.folder.display(),
-            bytes_words(free),
-            bytes_words(need)
-        );
-        match need <= free {
-            true => Ok(words),
-            false => bail!("{words}: make room, or give another folder or smaller sizes"),
+        need.check(&self.folder)
+    }
+
+    fn add_need(&mut self, step: &Step, cell: &Cell, need: &mut Need) -> anyhow::Result<()> {
+        match step {
+            Step::MakeSource { size } => {
+                let size = size_in(size, cell)?;
+                need.add_file(size, self.has_source(size));
+            }
+            Step::MakeTree(template) => {
+                let layout = self.layout(template, cell)?;
+                need.add_tree(&layout, self.folder.join(layout.name()).is_dir());
+            }
+            Step::UseTree { path } => {
+                let path = self.use_tree(&word_in(path, cell)?)?;
+                need.add_target_tree(self.trees[&path].facts);
+            }
+            _ => {}
         }
+        Ok(())
     }
 
     fn has_source(&self, size: u64) -> bool {
@@ -125,34 +156,117 @@ impl Rig {
     }
 
     /// Performs the steps for a cell, in order.
-    pub fn prepare(&mut self, study: &Study, cell: &Cell) -> anyhow::Result<Prepared> {
+    pub fn prepare(&mut self, study: &Study, cell: &Cell, run: RunStep<'_>) -> anyhow::Result<Prepared> {
         let mut prepared = Prepared::default();
         for step in &study.prepare {
-            self.step(step, cell, &mut prepared)?;
+            self.step(step, cell, &mut prepared, run)?;
             self.go_on()?;
         }
         Ok(prepared)
     }
 
-    fn step(&mut self, step: &Step, cell: &Cell, prepared: &mut Prepared) -> anyhow::Result<()> {
+    fn step(
+        &mut self,
+        step: &Step,
+        cell: &Cell,
+        prepared: &mut Prepared,
+        run: RunStep<'_>,
+    ) -> anyhow::Result<()> {
         match step {
             Step::MakeSource { size } => {
                 prepared.source_bytes = size_in(size, cell)?;
                 prepared.source = Some(self.make_source(prepared.source_bytes)?);
                 prepared.cache_state = CacheState::Unprepared;
             }
-            Step::NewTarget {} => prepared.target = Some(self.new_target()),
+            Step::MakeTree(template) => {
+                let path = self.make_tree(&self.layout(template, cell)?)?;
+                self.give_tree(path, prepared);
+            }
+            Step::UseTree { path } => {
+                let path = self.use_tree(&word_in(path, cell)?)?;
+                self.give_tree(path, prepared);
+            }
+            Step::NewTarget {} => prepared.target = Some(self.new_target(prepared.tree)),
+            Step::Run { command } => run(command, prepared)?,
             Step::ColdSource {} => {
-                prepared.source.as_deref().map_or(Ok(()), make_cold)?;
+                prepared.source.as_deref().map_or(Ok(()), cache::cool)?;
                 prepared.cache_state = CacheState::Cold;
             }
             Step::WarmSource {} => {
-                prepared.source.as_deref().map_or(Ok(()), |path| self.make_warm(path))?;
+                prepared.source.as_deref().map_or(Ok(()), |path| cache::warm(path, &self.stop))?;
                 prepared.cache_state = CacheState::Warm;
+            }
+            Step::WarmTarget {} => {
+                prepared.target.as_deref().map_or(Ok(()), |path| cache::warm(path, &self.stop))?;
             }
             Step::WaitQuiet {} => prepared.quiet = Some(self.disk.wait_quiet(&self.stop)),
         }
         Ok(())
+    }
+
+    fn give_tree(&self, path: PathBuf, prepared: &mut Prepared) {
+        let facts = self.trees[&path].facts;
+        prepared.source_bytes = facts.bytes;
+        prepared.tree = Some(facts);
+        prepared.source = Some(path);
+        prepared.cache_state = CacheState::Unprepared;
+    }
+
+    fn layout(&self, template: &TreeTemplate, cell: &Cell) -> anyhow::Result<Layout> {
+        let value = |name: &str| cell.levels.get(name).map(Level::to_string);
+        let shape =
+            template.filled(&value).map_err(|(key, wrong)| anyhow::anyhow!("make_tree.{key}: {wrong}"))?;
+        Ok(Layout { shape, seed: self.seed })
+    }
+
+    /// The tree: made, or found from a run that was interrupted. It stands under its name only when it is whole and
+    /// synced.
+    fn make_tree(&mut self, layout: &Layout) -> anyhow::Result<PathBuf> {
+        let path = self.folder.join(layout.name());
+        if self.trees.contains_key(&path) {
+            return Ok(path);
+        }
+        if !path.is_dir() {
+            let part = path.with_extension("part");
+            delete(&part);
+            let made = tree::make(layout, &part, &self.stop);
+            let named = made.and_then(|()| Ok(std::fs::rename(&part, &path)?));
+            if named.is_err() {
+                delete(&part);
+            }
+            self.go_on()?;
+            named.with_context(|| format!("make the tree {}", path.display()))?;
+        }
+        self.trees.insert(path.clone(), Tree { facts: Facts::default(), is_ours: true });
+        let facts = self.facts(&path)?;
+        if facts.bytes != layout.files().map(|(_, size)| size).sum::<u64>() {
+            bail!("{}: somebody has changed it; delete it, and it is made again", path.display());
+        }
+        self.trees.insert(path.clone(), Tree { facts, is_ours: true });
+        Ok(path)
+    }
+
+    /// A folder that was there before, and stays.
+    fn use_tree(&mut self, word: &str) -> anyhow::Result<PathBuf> {
+        let open = || format!("the tree {word}");
+        let path = std::fs::canonicalize(word).with_context(open)?;
+        if !path.is_dir() || self.folder.starts_with(&path) {
+            bail!(
+                "the tree {word}: write a folder, and one in which the study's own {} is not",
+                self.folder.display()
+            );
+        }
+        if !self.trees.contains_key(&path) {
+            let facts = self.facts(&path)?;
+            self.trees.insert(path.clone(), Tree { facts, is_ours: false });
+        }
+        Ok(path)
+    }
+
+    fn facts(&self, path: &Path) -> anyhow::Result<Facts> {
+        let facts = tree::facts(path, &self.stop);
+        self.go_on()?;
+        facts.with_context(|| format!("walk the tree {}", path.display()))
     }
 
     /// The source of this size: made, or found from a run that was interrupted. It stands under its name only when it
@@ -186,27 +300,31 @@ impl Rig {
         Ok(file.sync_all()?)
     }
 
-    fn make_warm(&self, path: &Path) -> anyhow::Result<()> {
-        let read = || -> std::io::Result<()> {
-            let mut file = File::open(path)?;
-            let mut bytes = vec![0; CHUNK_BYTES];
-            while !self.stop.load(Ordering::Relaxed) && file.read(&mut bytes)? > 0 {}
-            Ok(())
-        };
-        read().with_context(|| format!("read {} into the page cache", path.display()))
-    }
-
-    fn new_target(&mut self) -> PathBuf {
+    fn new_target(&mut self, tree: Option<Facts>) -> PathBuf {
         self.targets += 1;
-        let name = format!("pump-lab-target-{}-{}.bin", std::process::id(), self.targets);
+        let ending = if tree.is_some() { "tree" } else { "bin" };
+        let name = format!("pump-lab-target-{}-{}.{ending}", std::process::id(), self.targets);
         let path = self.folder.join(name);
-        self.target = Some(path.clone());
+        self.target = Some((path.clone(), tree.unwrap_or_default()));
         path
     }
 
-    /// Compares the target with the source, chunk by chunk. The error says the first difference.
-    pub fn compare(&self, prepared: &Prepared) -> Result<(), (&'static str, String)> {
+    /// Compares the target with the source: trees entry by entry, `exact` with modes and times; files byte by byte.
+    /// The error says the first difference.
+    pub fn compare(&self, prepared: &Prepared, exact: bool) -> Result<(), (&'static str, String)> {
         let (Some(source), Some(target)) = (&prepared.source, &prepared.target) else { return Ok(()) };
+        match prepared.tree {
+            Some(_) => Comparison { source, target, exact, seed: self.seed }.check(&self.stop),
+            None => self.compare_files(source, target),
+        }
+    }
+
+    /// Whether nothing at the target was written since the moment; the error names what was.
+    pub fn unwritten(&self, prepared: &Prepared, moment: SystemTime) -> Result<(), (&'static str, String)> {
+        prepared.target.as_deref().map_or(Ok(()), |path| tree::changed_since(path, moment, &self.stop))
+    }
+
+    fn compare_files(&self, source: &Path, target: &Path) -> Result<(), (&'static str, String)> {
         let trouble = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => ("missing", format!("there is no target: {error}")),
             _ => ("io", format!("compare source and target: {error}")),
@@ -234,11 +352,12 @@ impl Rig {
         Ok(())
     }
 
-    /// Deletes the target of the last run.
+    /// Deletes the target of the last run; a tree together with others.
     pub fn delete_target(&mut self) {
-        if let Some(path) = self.target.take() {
-            // A run that failed may have left nothing to delete.
-            let _ = std::fs::remove_file(path);
+        match self.target.take() {
+            Some((path, facts)) if path.is_dir() => self.finished.add(path, facts),
+            Some((path, _)) => delete(&path),
+            None => {}
         }
     }
 
@@ -254,30 +373,19 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.delete_target();
-        self.sources.values().for_each(|path| drop(std::fs::remove_file(path)));
+        self.finished.delete();
+        self.sources.values().for_each(|path| delete(path));
+        self.trees.iter().filter(|(_, tree)| tree.is_ours).for_each(|(path, _)| delete(path));
     }
 }
 
-/// The size of the cell's source; `None` if the study has none.
-fn source_size(study: &Study, cell: &Cell) -> anyhow::Result<Option<u64>> {
-    let made = study.prepare.iter().find_map(|step| match step {
-        Step::MakeSource { size } => Some(size),
-        Step::NewTarget {} | Step::ColdSource {} | Step::WarmSource {} | Step::WaitQuiet {} => None,
-    });
-    made.map(|size| size_in(size, cell)).transpose()
-}
-
 fn size_in(size: &Level, cell: &Cell) -> anyhow::Result<u64> {
-    let value = |name: &str| cell.levels.get(name).map(Level::to_string);
-    let word = fill(&size.to_string(), &value).map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))?;
-    parse_bytes(&word).map_err(anyhow::Error::msg)
+    parse_bytes(&word_in(size, cell)?).map_err(anyhow::Error::msg)
 }
 
-/// Takes the file out of the page cache. It was synced when it was made, so all of its pages can go.
-fn make_cold(path: &Path) -> anyhow::Result<()> {
-    let drop =
-        || -> anyhow::Result<()> { Ok(rustix::fs::fadvise(File::open(path)?, 0, None, Advice::DontNeed)?) };
-    drop().with_context(|| format!("take {} out of the page cache", path.display()))
+fn word_in(level: &Level, cell: &Cell) -> anyhow::Result<String> {
+    let value = |name: &str| cell.levels.get(name).map(Level::to_string);
+    fill(&level.to_string(), &value).map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))
 }
 
 /// Reads until the slot is full or the file ends.
@@ -293,116 +401,4 @@ fn read_full(file: &mut File, bytes: &mut [u8]) -> std::io::Result<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::study::Changes;
-
-    const STUDY: &str = r#"
-name = "rig"
-title = "t"
-prepare = [
-  { step = "make_source", size = "{size}" }, { step = "new_target" }, { step = "cold_source" },
-  { step = "warm_source" },
-]
-check = ["same_content"]
-[factors]
-size = ["1500000B"]
-[command.levels]
-cp = "cp {source} {target}"
-"#;
-
-    fn rig(folder: &Path) -> (Rig, Study, Cell) {
-        let study = Study::parse("rig.toml", STUDY, &Changes::default()).expect("in order");
-        let cell = study.cells().remove(0);
-        (Rig::new(folder, 7, Arc::default()).expect("a folder"), study, cell)
-    }
-
-    fn names(folder: &Path) -> usize {
-        std::fs::read_dir(folder).expect("a folder").count()
-    }
-
-    #[test]
-    fn a_source_is_made_once_and_all_is_cleared_up() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mut rig, study, cell) = rig(folder.path());
-        assert!(rig.check_room(&study, std::slice::from_ref(&cell)).expect("room").contains("needs 3.0 MiB"));
-        let first = rig.prepare(&study, &cell).expect("prepared");
-        assert_eq!((first.source_bytes, first.cache_state.name(), first.quiet), (1_500_000, "warm", None));
-        let source = first.source.clone().expect("a source");
-        let content = std::fs::read(&source).expect("readable");
-        assert_eq!(content.len(), 1_500_000);
-        std::fs::write(first.target.as_ref().expect("a name"), b"x").expect("writable");
-        rig.delete_target();
-        let second = rig.prepare(&study, &cell).expect("prepared");
-        assert_eq!((second.source.as_ref(), names(folder.path())), (Some(&source), 1));
-        assert_ne!(first.target, second.target, "every run has a new name");
-        drop(rig);
-        assert_eq!(names(folder.path()), 0);
-    }
-
-    #[test]
-    fn the_seed_decides_the_bytes() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let made = |name: &str, seed| {
-            let rig = Rig::new(folder.path(), seed, Arc::default()).expect("a folder");
-            let path = folder.path().join(name);
-            rig.write_source(&path, 3_000_001).expect("room");
-            std::fs::read(path).expect("readable")
-        };
-        let bytes = made("a", 1);
-        assert_eq!(bytes.len(), 3_000_001);
-        assert!(bytes == made("b", 1) && bytes != made("c", 2));
-    }
-
-    #[test]
-    fn targets_are_compared_to_the_last_byte() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mut rig, study, cell) = rig(folder.path());
-        let prepared = rig.prepare(&study, &cell).expect("prepared");
-        let content = std::fs::read(prepared.source.as_ref().expect("a source")).expect("readable");
-        let mut changed = content.clone();
-        changed[1_200_000] ^= 1;
-        for (written, expected) in [
-            (Some(content.clone()), Ok(())),
-            (Some(changed), Err(("mismatch", "at byte 1200000"))),
-            (Some(content[..1_499_999].to_vec()), Err(("mismatch", "at byte 1499999"))),
-            (Some([&content[..], b"x"].concat()), Err(("mismatch", "at byte 1500000"))),
-            (Some(Vec::new()), Err(("mismatch", "at byte 0"))),
-            (None, Err(("missing", "there is no target"))),
-        ] {
-            let target = prepared.target.as_ref().expect("a name");
-            match &written {
-                Some(bytes) => std::fs::write(target, bytes).expect("writable"),
-                None => std::fs::remove_file(target).expect("it was there"),
-            }
-            let (got, len) = (rig.compare(&prepared), written.map(|bytes| bytes.len()));
-            match (&got, expected) {
-                (Ok(()), Ok(())) => {}
-                (Err((class, words)), Err((expected, hint))) => {
-                    assert!(*class == expected && words.contains(hint), "{len:?}: {class}: {words}");
-                }
-                _ => panic!("{len:?}: {got:?}, expected {expected:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_study_that_does_not_fit_is_refused_with_the_figures() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (rig, study, mut cell) = rig(folder.path());
-        cell.levels.insert("size".into(), "4000PiB".into());
-        let error = rig.check_room(&study, &[cell]).expect_err("no such disk").to_string();
-        assert!(error.contains("free, the study needs") && error.contains("make room"), "{error}");
-    }
-
-    #[test]
-    fn a_stop_ends_the_preparation_and_leaves_nothing() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mut rig, study, cell) = rig(folder.path());
-        rig.stop.store(true, Ordering::Relaxed);
-        let error = format!("{:#}", rig.prepare(&study, &cell).expect_err("stopped"));
-        assert!(error.contains("interrupted; the same command goes on"), "{error}");
-        drop(rig);
-        assert_eq!(names(folder.path()), 0);
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 
@@ -43,7 +43,7 @@ impl<'study> Session<'study> {
         arguments: &RunArguments,
     ) -> anyhow::Result<Session<'study>> {
         let folder = arguments.folder.clone().unwrap_or_else(|| PathBuf::from("."));
-        let rig = Rig::new(&folder, study.seed, Arc::clone(&arguments.stop))?;
+        let mut rig = Rig::new(&folder, study.seed, Arc::clone(&arguments.stop))?;
         let pump = match &arguments.pump {
             Some(path) => path.clone(),
             None => std::env::current_exe().context("find this program's own file")?,
@@ -113,52 +113,62 @@ impl<'study> Session<'study> {
     /// Prepares, performs, checks and clears up one run.
     fn row(&mut self, run: &Run) -> anyhow::Result<Row> {
         let cell = self.cells[run.cell].clone();
-        let prepared = self.rig.prepare(self.study, &cell)?;
+        let prepared = self.prepare(&cell)?;
+        let began = began(&cell);
         let (time, load) = (jiff::Timestamp::now(), load());
         let before = self.meter.and_then(Meter::read_ns);
         let mut measured = self.perform(&cell, &prepared)?;
         let machine_cpu_ns =
             self.meter.and_then(Meter::read_ns).zip(before).map(|(after, before)| after - before);
         self.rig.go_on()?;
-        self.check(&cell, &prepared, &mut measured);
+        self.check(&cell, &prepared, began, &mut measured);
         self.rig.delete_target();
         self.rig.go_on()?;
         let time = format!("{time:.3}");
         Ok(Row { time, load, machine_cpu_ns, ..self.row_of(run, &cell, prepared, measured) })
     }
 
-    fn perform(&self, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Measured> {
-        let levels = |name: &str| cell.levels.get(name).map(Level::to_string);
-        let path = |name: &str| match name {
-            "source" => prepared.source.clone(),
-            "target" => prepared.target.clone(),
-            "pump" => Some(self.pump.clone()),
-            _ => None,
+    fn prepare(&mut self, cell: &Cell) -> anyhow::Result<Prepared> {
+        let (pump, stop) = (&self.pump, &self.stop);
+        let run = |command: &str, prepared: &Prepared| {
+            let line = filled_line(command, cell, prepared, pump)?;
+            match CommandLine(line.clone()).run(stop)?.problem {
+                None => Ok(()),
+                Some((_, words)) => Err(anyhow::anyhow!("the step run, {line}: {words}")),
+            }
         };
+        self.rig.prepare(self.study, cell, &run)
+    }
+
+    fn perform(&self, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Measured> {
         match (&self.study.template, command_line(self.study, cell)) {
             (Template::Job(job), _) => {
+                let path = |name: &str| path_of(name, prepared, &self.pump);
                 let word = |name: &str| path(name).map(|path| path.to_string_lossy().into_owned());
+                let levels = |name: &str| cell.levels.get(name).map(Level::to_string);
                 let filled = job.filled(&|name| word(name).or_else(|| levels(name)));
                 let filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
                 run_job(filled, Arc::clone(&self.stop))
             }
             (Template::Command(_), line) => {
-                let word = |name: &str| path(name).map(|path| quoted(&path));
-                let line = fill(line.unwrap_or_default(), &|name| word(name).or_else(|| levels(name)));
-                CommandLine(line.map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))?).run(&self.stop)
+                let line = filled_line(line.unwrap_or_default(), cell, prepared, &self.pump)?;
+                CommandLine(line).run(&self.stop)
             }
         }
     }
 
-    fn check(&self, cell: &Cell, prepared: &Prepared, measured: &mut Measured) {
+    /// The first check that does not hold is the run's problem.
+    fn check(&self, cell: &Cell, prepared: &Prepared, began: SystemTime, measured: &mut Measured) {
         for check in &cell.check {
-            match check {
-                Check::SameContent if measured.problem.is_none() => {
-                    let compared = self.rig.compare(prepared);
-                    measured.problem = compared.err().map(|(class, words)| (class.to_string(), words));
-                }
-                Check::SameContent => {}
+            if measured.problem.is_some() {
+                return;
             }
+            let held = match check {
+                Check::SameContent => self.rig.compare(prepared, false),
+                Check::SameTree => self.rig.compare(prepared, true),
+                Check::NothingWritten => self.rig.unwritten(prepared, began),
+            };
+            measured.problem = held.err().map(|(class, words)| (class.to_string(), words));
         }
     }
 
@@ -223,6 +233,33 @@ fn command_line<'study>(study: &'study Study, cell: &Cell) -> Option<&'study str
         Template::Command(lines) => lines.get(&cell.levels.get(COMMAND)?.to_string()).map(String::as_str),
         Template::Job(_) => None,
     }
+}
+
+fn filled_line(line: &str, cell: &Cell, prepared: &Prepared, pump: &Path) -> anyhow::Result<String> {
+    let word = |name: &str| path_of(name, prepared, pump).map(|path| quoted(&path));
+    let level = |name: &str| cell.levels.get(name).map(Level::to_string);
+    let filled = fill(line, &|name| word(name).or_else(|| level(name)));
+    filled.map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))
+}
+
+fn path_of(name: &str, prepared: &Prepared, pump: &Path) -> Option<PathBuf> {
+    match name {
+        "source" => prepared.source.clone(),
+        "target" => prepared.target.clone(),
+        "pump" => Some(pump.into()),
+        _ => None,
+    }
+}
+
+/// A file system takes its times from a clock that may be a tick of 10 ms behind.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The earliest time that a file system can give to what the run writes, and later than that of what was prepared.
+fn began(cell: &Cell) -> SystemTime {
+    if cell.check.contains(&Check::NothingWritten) {
+        std::thread::sleep(2 * TICK);
+    }
+    SystemTime::now() - TICK
 }
 
 /// Whether the program stands in the line as a word of its own.

@@ -42,6 +42,52 @@ engine = "{engine}"
 depth = 2
 "#;
 
+const TREES: &str = r#"
+name = "trees"
+title = "copies of a small tree"
+repeats = 3
+check = ["same_tree"]
+[[prepare]]
+step = "make_tree"
+files = "{files}"
+smallest = "1B"
+largest = "9KiB"
+per_folder = 7
+large_files = 1
+large_size = "2MiB"
+[[prepare]]
+step = "new_target"
+[[prepare]]
+step = "warm_source"
+[factors]
+files = [20, 50]
+[command.levels]
+cp = "cp -a {source} {target}"
+tar = "mkdir {target} && tar -C {source} -cf - . | tar -C {target} -xpf -"
+[[exception]]
+where = { command = ["tar"] }
+check = ["same_content"]
+"#;
+
+/// What is compared was made before by a step.
+const AGAIN: &str = r#"
+name = "again"
+title = "a second run with nothing to do"
+repeats = 1
+prepare = [
+  { step = "make_tree", files = 20, smallest = "1B", largest = "9KiB" },
+  { step = "new_target" },
+  { step = "run", command = "cp -a {source} {target}" },
+  { step = "warm_source" },
+  { step = "warm_target" },
+]
+check = ["nothing_written", "same_tree"]
+[factors]
+[command.levels]
+look = "find {source} {target} -newer {target} -size +1G"
+touch = "chmod 600 {target}/f0000003"
+"#;
+
 /// A folder with a study's file, and where its rows go.
 struct Bench {
     folder: tempfile::TempDir,
@@ -134,6 +180,82 @@ fn a_study_of_jobs_takes_its_figures_from_the_reports() {
         assert!(row.command.starts_with("pump copy --depth=2 --request-size="), "{}", row.command);
     }
     assert!(summary.to_string().contains("ns/request"), "{summary}");
+}
+
+#[test]
+fn a_study_of_trees_gives_rows_and_clears_up() {
+    let bench = Bench::new(TREES);
+    let summary = bench.run();
+    let rows = bench.rows();
+    assert_eq!((rows.len(), summary.failed_runs()), (12, 0), "{summary}");
+    let bytes = |files: &str| {
+        let own = rows.iter().filter(|row| level(row, "files") == files);
+        own.map(|row| row.bytes).collect::<BTreeSet<u64>>()
+    };
+    let (few, many) = (bytes("20"), bytes("50"));
+    assert!(few.len() == 1 && many.len() == 1 && few < many && few > BTreeSet::from([2 << 20]), "{few:?}");
+    assert!(rows.iter().all(|row| row.cache_state == "warm" && row.max_rss_bytes > Some(0)));
+    assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
+}
+
+#[test]
+fn copies_of_trees_that_are_not_the_same_are_failed_runs() {
+    for (line, outcome, message) in [
+        ("cp -r {source} {target}", "mismatch", "the time of modification differs"),
+        ("mkdir {target}", "mismatch", ".: the time of modification differs"),
+        ("mkdir {target} && touch -r {source} {target}", "missing", "No such file or directory"),
+        ("true", "missing", "No such file or directory"),
+        ("cp -a {source} {target} && touch {target}/more", "mismatch", "time of modification differs"),
+    ] {
+        let bench =
+            Bench::new(&TREES.replace("cp -a {source} {target}", line).replace("repeats = 3", "repeats = 1"));
+        bench.run();
+        let rows = bench.rows();
+        let row = rows.iter().find(|row| level(row, "command") == "cp").expect("a row");
+        let words = row.message.as_deref().unwrap_or_default();
+        assert!(row.outcome == outcome && words.contains(message), "{line}: {}: {words}", row.outcome);
+        assert!(bench.left_behind().is_empty(), "{line}: {:?}", bench.left_behind());
+    }
+}
+
+#[test]
+fn a_second_run_that_writes_is_a_failed_run() {
+    let bench = Bench::new(AGAIN);
+    bench.run();
+    for row in bench.rows() {
+        let expected = match level(&row, "command").as_str() {
+            "touch" => ("changed", Some("f0000003: it was written, and there was nothing to do")),
+            _ => ("completed", None),
+        };
+        assert_eq!((row.outcome.as_str(), row.message.as_deref()), expected, "{}", row.command);
+    }
+    let bench = Bench::new(&AGAIN.replace("\"cp -a {source} {target}\"", "\"echo no luck >&2; exit 3\""));
+    let error = run(bench.arguments()).expect_err("nothing was prepared").to_string();
+    assert_eq!(error, "the step run, echo no luck >&2; exit 3: exit status: 3: no luck");
+    assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
+}
+
+#[test]
+fn a_tree_that_is_there_is_used_and_stays() {
+    let bench = Bench::new("");
+    let tree = bench.path("tree");
+    std::fs::create_dir_all(tree.join("a/b")).expect("room");
+    std::fs::write(tree.join("a/b/file"), [1; 5000]).expect("room");
+    let begin = TREES.find("step = \"make_tree\"").expect("a step");
+    let end = TREES.find("[[prepare]]\nstep = \"new_target\"").expect("a step");
+    let used = |path: &Path| {
+        let step = format!("step = \"use_tree\"\npath = \"{}\"\n", path.display());
+        let study = TREES.replace(&TREES[begin..end], &step);
+        std::fs::write(bench.path("study.toml"), study).expect("room");
+        run(bench.arguments())
+    };
+    assert_eq!(used(&tree).expect("the study runs").failed_runs(), 0);
+    assert!(bench.rows().iter().all(|row| row.bytes == 5000));
+    assert_eq!((files_in(&tree).len(), bench.left_behind().len()), (1, 0));
+    for (path, hint) in [(tree.join("no"), "/no"), (bench.path("files"), "in which the study's own")] {
+        let error = format!("{:#}", used(&path).expect_err("refused"));
+        assert!(error.contains(hint), "{error}");
+    }
 }
 
 #[test]

@@ -8,16 +8,19 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 use datapump::{Choice, Options, Sync};
 
+use super::tree::TreeArguments;
 use super::tuning::{OutputArguments, TuningArguments, When};
 use super::{HOW, WHAT};
 
-/// Copy files
+/// Copy files and folders
 ///
 /// The last word is the target, as with cp: an existing folder receives each source under its own name, anything else
 /// is the name of the copy. The copy appears under its name whole or not at all, with mode, times, owner, extended
 /// attributes and holes of the source, and is on stable storage when the command ends with status 0.
 ///
-/// Folders are not copied by this version.
+/// A folder is copied with all that is in it: files with their holes, symbolic and hard links, pipes and devices, names
+/// as bytes, attributes of all of them. A copy that is cut leaves .pump-job in its target, and the same command goes on
+/// where it was. `DIR/.` stands for what is in DIR.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
@@ -105,6 +108,9 @@ pub struct CopyArguments {
     pub inplace: bool,
 
     #[command(flatten)]
+    pub tree: TreeArguments,
+
+    #[command(flatten)]
     pub tuning: TuningArguments,
 
     #[command(flatten)]
@@ -115,6 +121,8 @@ const EXAMPLES: &str = "\
 Examples:
   pump copy big.bin /mnt/disk/            into a folder
   pump copy --verify a.bin b.bin          read back from the device
+  pump copy photos /backup/               a folder, as /backup/photos
+  pump copy --update --delete a/. b       make b a mirror of a
   pump copy null:10GiB null: --depth 8    what this host's pump can do without a disk
   tar c folder | pump copy - /mnt/a.tar   from a pipe
 
@@ -142,8 +150,8 @@ pub enum Sparse {
 
 impl CopyArguments {
     /// What the library is asked for.
-    pub fn options(&self) -> Options {
-        Options {
+    pub fn options(&self) -> Result<Options, String> {
+        let options = Options {
             reflink: Choice::from(self.reflink),
             sync: match self.sync {
                 SyncWhen::End => Sync::End,
@@ -155,7 +163,10 @@ impl CopyArguments {
             target_is_name: self.no_target_directory,
             devices: self.devices,
             ignore_holes: self.sparse == Sparse::Never,
+            notes: self.output.verbose,
+            dry_run: self.dry_run,
             ..self.tuning.options()
-        }
+        };
+        self.tree.apply(options)
     }
 }

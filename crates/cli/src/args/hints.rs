@@ -3,20 +3,18 @@
 //! Must not know: our own flags beyond their names.
 
 /// Flags, and the answer to who types them.
-const HABITS: [(&[&str], &str); 12] = [
-    (&["-r", "-R", "--recursive"], "folders come with a later version; to copy files leave it out"),
+const HABITS: [(&[&str], &str); 13] = [
+    (&["-r", "-R", "--recursive"], "folders are copied with all that is in them; leave it out"),
+    (&["-a", "--archive"], "folders, links and all attributes are always kept; leave it out"),
     (
-        &["-a", "--archive"],
-        "mode, times, owner and attributes are always kept; folders come with a later version",
+        &["-H", "-A", "-X"],
+        "hard links, access control lists and extended attributes are always kept; leave it out",
     ),
+    (&["-L", "--dereference"], "links inside folders stay links, links that are named are followed"),
     (&["-p", "--preserve"], "mode, times, owner and attributes are always kept; leave it out"),
     (&["-f", "--force"], "an existing target is replaced, once its copy is whole; leave it out"),
-    (&["-i", "--interactive"], "nothing is asked; see what would happen with -n"),
+    (&["--interactive"], "nothing is asked; see what would happen with -n"),
     (&["-P", "--partial"], "progress is shown on a terminal; a copy that is cut leaves the old target whole"),
-    (
-        &["-c", "--checksum"],
-        "to compare two places use 'pump verify'; to read back what was written use --verify",
-    ),
     (&["-t", "--target-directory"], "the last word is the target; write the folder there"),
     (&["--fsync"], "copies are put on stable storage unless --sync=none"),
     (&["-S"], "holes stay holes unless --sparse=never"),

@@ -14,7 +14,8 @@ use super::{OUTPUT, WHAT};
 
 /// Compare two places and print each difference
 ///
-/// Compares content, mode and times and moves nothing. Exit status as with cmp: 0 same, 1 different, 2 trouble.
+/// Compares two files, or two folders with all that is in them: names, kinds, content, mode, times and which names are
+/// one file. Moves nothing; each difference is a line. Exit status as with cmp: 0 same, 1 different, 2 trouble.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// One place
@@ -25,7 +26,7 @@ pub struct VerifyArguments {
     #[arg(value_name = "B", help_heading = WHAT, display_order = 0)]
     pub other: OsString,
 
-    /// Compare bytes alone, not mode and times
+    /// Compare names, kinds and bytes, not mode, times and links
     ///
     /// Default: off.
     ///

@@ -7,6 +7,7 @@ mod hints;
 mod lab;
 mod look;
 mod read;
+mod tree;
 mod tuning;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -23,6 +24,8 @@ pub use tuning::{OutputArguments, When};
 const WHAT: &str = "What";
 /// Heading of flags that say how it is moved and what is promised.
 const HOW: &str = "How";
+/// Heading of flags that concern folders.
+const TREES: &str = "Folders";
 /// Heading of flags that say what is printed.
 const OUTPUT: &str = "Output";
 /// Heading of flags that change speed and nothing else.

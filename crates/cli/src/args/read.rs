@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, Error, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
 
 use super::hints;
 use super::{Arguments, command};
@@ -20,8 +20,18 @@ pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
     let mut command = command();
     command
         .try_get_matches_from_mut(behind_dashes(&words))
-        .and_then(|matches| Arguments::from_arg_matches(&matches))
+        .and_then(|matches| arguments(&matches))
         .map_err(|error| in_other_words(error, &mut command, &words))
+}
+
+fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
+    let mut arguments = Arguments::from_arg_matches(matches)?;
+    if let (super::Command::Copy(copy), Some(matches)) =
+        (&mut arguments.command, matches.subcommand_matches("copy"))
+    {
+        copy.tree.take_order(matches);
+    }
+    Ok(arguments)
 }
 
 /// Behind `--` a word that begins with a dash is a name, but clap, looking for the last of several names, takes it for

@@ -6,6 +6,7 @@
 
 #[path = "../cli_parts/home.rs"]
 mod home;
+pub mod listing;
 pub mod running;
 
 use std::fs::File;

@@ -44,6 +44,8 @@ struct State {
     names: BTreeMap<OsString, u64>,
     nodes: BTreeMap<u64, Node>,
     fault: Option<Fault>,
+    /// Upper and lower case are the same.
+    folds: bool,
 }
 
 /// The mount; dropping it unmounts.
@@ -62,6 +64,13 @@ impl Fuse {
         config.mount_options.push(MountOption::FSName("pump-test".into()));
         let session = fuser::spawn_mount(Memory(Arc::clone(&state)), home.path("mnt"), &config);
         Fuse { home, state, session: Some(session.expect("FUSE: /dev/fuse, and root or fusermount3")) }
+    }
+
+    /// Names that differ in case only are one name.
+    pub fn folding() -> Fuse {
+        let fuse = Fuse::new();
+        lock(&fuse.state).folds = true;
+        fuse
     }
 
     /// The path of a name in it.
@@ -105,6 +114,11 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl State {
+    /// As what a name is kept.
+    fn key(&self, name: &OsStr) -> OsString {
+        if self.folds { name.to_ascii_lowercase() } else { name.into() }
+    }
+
     fn make(&mut self, name: &OsStr, mode: u32) -> u64 {
         let number = self.nodes.last_key_value().map_or(INodeNo::ROOT.0, |(number, _)| *number) + 1;
         let now = SystemTime::now();
@@ -126,7 +140,7 @@ impl State {
             flags: 0,
         };
         self.nodes.insert(number, Node { content: Vec::new(), attributes });
-        self.names.insert(name.into(), number);
+        self.names.insert(self.key(name), number);
         number
     }
 
@@ -231,7 +245,7 @@ fn answer(reply: ReplyEmpty, error: Option<i32>) {
 impl Filesystem for Memory {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let state = self.state();
-        match state.names.get(name).and_then(|&number| state.attributes(number)) {
+        match state.names.get(&state.key(name)).and_then(|&number| state.attributes(number)) {
             Some(attributes) => reply.entry(&NOW, &attributes, Generation(0)),
             None => reply.error(Errno::ENOENT),
         }
@@ -263,6 +277,10 @@ impl Filesystem for Memory {
         reply: ReplyAttr,
     ) {
         let mut state = self.state();
+        if number == INodeNo::ROOT {
+            // It takes whatever it is given, and stays as it is.
+            return reply.attr(&NOW, &root());
+        }
         let Some(node) = state.node(number.0) else { return reply.error(Errno::ENOENT) };
         if let Some(size) = size {
             node.content.resize(size as usize, 0);
@@ -332,7 +350,9 @@ impl Filesystem for Memory {
 
     fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         // Its node stays for those who have it open.
-        match self.state().names.remove(name) {
+        let mut state = self.state();
+        let key = state.key(name);
+        match state.names.remove(&key) {
             Some(_) => reply.ok(),
             None => reply.error(Errno::ENOENT),
         }
@@ -352,9 +372,10 @@ impl Filesystem for Memory {
         if let Some(Fault::Rename(errno)) = state.fault {
             return reply.error(Errno::from_i32(errno));
         }
-        match state.names.remove(name) {
+        let (key, new) = (state.key(name), state.key(new));
+        match state.names.remove(&key) {
             Some(number) => {
-                state.names.insert(new.into(), number);
+                state.names.insert(new, number);
                 reply.ok();
             }
             None => reply.error(Errno::ENOENT),

@@ -1,12 +1,18 @@
-//! What the wider tests share: runs of `pump` and of other programs, mounts that undo themselves, and a file system
-//! that fails on demand.
+//! What the wider tests share: runs of `pump` and of other programs, mounts that undo themselves, a file system that
+//! fails on demand, and trees of every kind of entry with their judges.
 //!
 //! Each test file uses a part of it.
 #![allow(dead_code, unused_imports)]
 
+pub mod dress;
 pub mod fuse;
+pub mod judge;
+pub mod long_path;
 pub mod mounts;
+pub mod random;
 pub mod run;
+pub mod tree;
+pub mod zoo;
 
 pub use mounts::{Kind, Loop, Mount};
 pub use run::{blocks, leftovers, program, pump, pump_command, pump_with, report, with_content};

@@ -20,10 +20,10 @@ impl Kind {
     pub const ALL: [Kind; 4] = [Kind::Ext4, Kind::Xfs, Kind::Btrfs, Kind::Tmpfs];
 
     /// Makes the file system; none is needed for memory.
-    fn make(self, image: &str) {
+    fn make(self, image: &str, options: &[&str]) {
         match self {
             // -m 0: no blocks kept for root, as whom the tests run.
-            Kind::Ext4 => program(&["mkfs.ext4", "-q", "-F", "-m", "0", image]),
+            Kind::Ext4 => program(&[&["mkfs.ext4", "-q", "-F", "-m", "0"], options, &[image]].concat()),
             Kind::Xfs => program(&["mkfs.xfs", "-q", "-f", "-m", "reflink=1", image]),
             Kind::Btrfs => program(&["mkfs.btrfs", "-q", "-f", image]),
             Kind::Tmpfs => String::new(),
@@ -44,11 +44,20 @@ impl Mount {
     }
 
     pub fn of(kind: Kind, mebibytes: u64) -> Mount {
+        Mount::made(kind, mebibytes, &[])
+    }
+
+    /// ext4 with further words for mkfs.ext4.
+    pub fn ext4(mebibytes: u64, options: &[&str]) -> Mount {
+        Mount::made(Kind::Ext4, mebibytes, options)
+    }
+
+    fn made(kind: Kind, mebibytes: u64, options: &[&str]) -> Mount {
         let mount = Mount { home: Home::new(), kind };
         let (image, point) = (mount.image(), mount.point());
         std::fs::create_dir(&point).expect("a folder to mount on");
         sparse_file(&image, mebibytes << 20);
-        kind.make(&image);
+        kind.make(&image, options);
         match kind {
             Kind::Tmpfs => program(&["mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", &point]),
             Kind::Ext4 | Kind::Xfs | Kind::Btrfs => program(&["mount", "-o", "loop", &image, &point]),

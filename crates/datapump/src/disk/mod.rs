@@ -4,8 +4,13 @@
 //!
 //! Must not know: plans, jobs, in which order things must happen to be safe (see `commit`).
 
+mod bearer;
+pub(crate) mod names;
 mod os;
 mod sim;
+
+pub(crate) use bearer::{Bearer, hands_down};
+pub(crate) use names::Name;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -15,6 +20,7 @@ use datapump_engine::sim::SimDisk;
 use datapump_engine::{Errno, Handle};
 
 const EINVAL: Errno = Errno(22);
+const EOPNOTSUPP: Errno = Errno(95);
 
 /// What an open file or a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +43,30 @@ pub(crate) struct Meta {
     pub(crate) size_bytes: u64,
     /// Bytes that the file system says it allocated.
     pub(crate) allocated_bytes: u64,
+    /// Names that the file has.
+    pub(crate) links: u64,
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) atime_ns: i128,
     pub(crate) mtime_ns: i128,
     pub(crate) ctime_ns: i128,
-    /// Of a block device: the device that it is.
+    /// Of a device: the device that it is.
     pub(crate) special_device: u64,
+}
+
+#[cfg(test)]
+impl Meta {
+    /// An empty file, for tests that change what they are about.
+    pub(crate) fn nothing() -> Meta {
+        sim::meta(datapump_engine::sim::SimMeta {
+            inode: 1,
+            size_bytes: 0,
+            mode: 0,
+            mtime_ns: 0,
+            ctime_ns: 0,
+        })
+    }
 }
 
 /// How to open an existing file.
@@ -63,9 +85,9 @@ pub(crate) enum Disk {
 }
 
 /// An open folder, in which names are made, moved and removed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Folder {
-    Os(std::fs::File),
+    Os(Arc<std::fs::File>),
     Sim(Arc<SimDisk>),
 }
 
@@ -107,7 +129,7 @@ impl Disk {
     /// Opens a folder to change names in it.
     pub(crate) fn folder(&self, path: &Path) -> Outcome<Folder> {
         match self {
-            Disk::Os => os::folder(path).map(Folder::Os),
+            Disk::Os => os::folder(path).map(Arc::new).map(Folder::Os),
             Disk::Sim(disk) => Ok(Folder::Sim(Arc::clone(disk))),
         }
     }
@@ -138,6 +160,22 @@ impl Folder {
         }
     }
 
+    /// Makes a file without a name, to be linked in when it is complete; `EOPNOTSUPP` where that cannot be had.
+    pub(crate) fn make_unnamed(&self, mode: u32) -> Outcome<Handle> {
+        match self {
+            Folder::Os(folder) => names::make_unnamed(folder, mode).map(Handle::Os),
+            Folder::Sim(_) => Err(EOPNOTSUPP),
+        }
+    }
+
+    /// Gives a file without a name its first one; `EEXIST` if it is taken.
+    pub(crate) fn link_in(&self, file: &Handle, name: &OsStr) -> Outcome<()> {
+        match (self, file) {
+            (Folder::Os(folder), Handle::Os(file)) => names::link_in(file, folder, name),
+            _ => Err(EOPNOTSUPP),
+        }
+    }
+
     pub(crate) fn remove(&self, name: &OsStr) -> Outcome<()> {
         match self {
             Folder::Os(folder) => os::remove(folder, name),
@@ -149,6 +187,14 @@ impl Folder {
     pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
         match self {
             Folder::Os(folder) => os::rename(folder, from, to),
+            Folder::Sim(disk) => disk.rename(sim::name(from), sim::name(to)),
+        }
+    }
+
+    /// Moves a name within the folder; `EEXIST` if the new name is taken.
+    pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
+        match self {
+            Folder::Os(folder) => os::rename_new(folder, from, to),
             Folder::Sim(disk) => disk.rename(sim::name(from), sim::name(to)),
         }
     }
@@ -167,6 +213,16 @@ impl Folder {
             Folder::Sim(_) => Room { free_bytes: u64::MAX, magic: 0 },
         }
     }
+}
+
+/// The `statfs(2)` type of the file system on which an open folder lies.
+pub(crate) fn magic(folder: &std::fs::File) -> u64 {
+    os::room(folder).magic
+}
+
+/// What an open folder is.
+pub(crate) fn file_meta(folder: &std::fs::File) -> Outcome<Meta> {
+    os::file_metadata(folder)
 }
 
 /// What is done with an open file besides reading and writing.

@@ -71,6 +71,7 @@ fn meta(stat: Stat) -> Meta {
         kind: kind(stat.st_mode),
         size_bytes: stat.st_size as u64,
         allocated_bytes: stat.st_blocks as u64 * 512, // st_blocks counts 512 bytes whatever the block size: stat(2)
+        links: stat.st_nlink,
         mode: stat.st_mode & 0o7777,
         uid: stat.st_uid,
         gid: stat.st_gid,
@@ -99,6 +100,18 @@ pub(super) fn remove(folder: &File, name: &OsStr) -> Outcome<()> {
 
 pub(super) fn rename(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
     fs::renameat(folder, from, folder, to).map_err(errno)
+}
+
+/// Where the file system cannot tell a new name from a taken one in one call, a look before must do.
+pub(super) fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
+    use rustix::io::Errno as System;
+    match fs::renameat_with(folder, from, folder, to, fs::RenameFlags::NOREPLACE) {
+        Err(System::INVAL | System::NOSYS) => match metadata_at(folder, to) {
+            Ok(_) => Err(errno(System::EXIST)),
+            Err(_) => rename(folder, from, to),
+        },
+        renamed => renamed.map_err(errno),
+    }
 }
 
 pub(super) fn sync(file: &File) -> Outcome<()> {

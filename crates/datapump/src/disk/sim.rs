@@ -22,6 +22,7 @@ pub(super) fn meta(meta: SimMeta) -> Meta {
         kind: FileKind::Regular,
         size_bytes: meta.size_bytes,
         allocated_bytes: meta.size_bytes,
+        links: 1,
         mode: meta.mode,
         uid: 0,
         gid: 0,

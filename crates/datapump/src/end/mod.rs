@@ -17,7 +17,7 @@ use datapump_engine::Errno;
 
 /// The system tells that nothing happened and the call should be made again.
 const EINTR: Errno = Errno(4);
-const EAGAIN: Errno = Errno(11);
+pub(crate) const EAGAIN: Errno = Errno(11);
 const ECANCELED: Errno = Errno(125);
 
 /// The rest of a block behind `done` bytes: offset in the file and number of bytes.
@@ -31,7 +31,7 @@ pub(crate) fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
         Ok(0) => Settled::EndOfData,
         // A padded direct request may move more than the block has left.
         Ok(bytes) => Settled::Moved(bytes.min(asked)),
-        Err(EINTR | EAGAIN) => Settled::Retry,
+        Err(EINTR) => Settled::Retry,
         Err(ECANCELED) => Settled::Cancelled,
         Err(errno) => Settled::Failed(errno.0),
     }

@@ -96,16 +96,19 @@ fn has_factor(study: &Study, key: &str, name: &str) -> Result<(), StudyError> {
 }
 
 fn check_checks(study: &Study, checks: &[Check]) -> Result<(), StudyError> {
-    let makes = study.prepare.iter().any(|step| matches!(step, Step::MakeSource { .. }));
-    let names = study.prepare.iter().any(|step| matches!(step, Step::NewTarget {}));
-    match checks {
-        [] => Ok(()),
-        _ if makes && names => Ok(()),
-        _ => Err(study.error(
-            "check",
-            "same_content compares {target} with {source}; write the steps make_source and new_target in prepare",
-        )),
-    }
+    let has = |gives: fn(&Step) -> bool| study.prepare.iter().any(gives);
+    let names = has(|step| *step == Step::NewTarget {});
+    let hint = match checks {
+        [] => return Ok(()),
+        _ if !has(Step::gives_source) || !names => {
+            "it compares {target} with {source}; write the steps make_source and new_target in prepare"
+        }
+        _ if checks.contains(&Check::SameTree) && !has(Step::gives_tree) => {
+            "same_tree compares trees; write the step make_tree, or the check same_content"
+        }
+        _ => return Ok(()),
+    };
+    Err(study.error("check", hint))
 }
 
 fn check_size(study: &Study, cells: &[Cell]) -> Result<(), StudyError> {
@@ -150,7 +153,7 @@ fn check_cell(study: &Study, cell: &Cell) -> Result<(), StudyError> {
 /// The names in braces that are given besides factors.
 fn given(study: &Study) -> Vec<&'static str> {
     let prepares = |name: &str| match name {
-        "source" => study.prepare.iter().any(|step| matches!(step, Step::MakeSource { .. })),
+        "source" => study.prepare.iter().any(Step::gives_source),
         "target" => study.prepare.contains(&Step::NewTarget {}),
         _ => matches!(study.template, Template::Command(_)),
     };
@@ -158,23 +161,41 @@ fn given(study: &Study) -> Vec<&'static str> {
 }
 
 fn check_step(study: &Study, step: &Step, value: &dyn Fn(&str) -> Option<String>) -> Result<(), StudyError> {
-    let made_before = |step: &Step| {
-        let made = study.prepare.iter().take_while(|before| *before != step);
-        made.into_iter().any(|before| matches!(before, Step::MakeSource { .. }))
-    };
+    let before = || study.prepare.iter().take_while(|before| *before != step);
+    let lacks = |what: &str| Err(study.error("prepare", format!("there is no {what} first")));
     match step {
         Step::MakeSource { size } => {
-            let word = fill(&size.to_string(), value).map_err(|name| {
-                study.error(
-                    "prepare.make_source.size",
-                    format!("{{{name}}} is no factor; write a size such as 1GiB"),
-                )
-            })?;
+            let word = filled(study, "make_source.size", size, "a size such as 1GiB", value)?;
             parse_bytes(&word).map(drop).map_err(|wrong| study.error("prepare.make_source.size", wrong))
         }
-        Step::ColdSource {} | Step::WarmSource {} if !made_before(step) => {
-            Err(study.error("prepare", "there is no source yet; write the step make_source first"))
+        Step::MakeTree(tree) => tree
+            .filled(value)
+            .map(drop)
+            .map_err(|(key, wrong)| study.error(format!("prepare.make_tree.{key}"), wrong)),
+        Step::UseTree { path } => {
+            filled(study, "use_tree.path", path, "a folder such as /usr", value).map(drop)
         }
-        Step::ColdSource {} | Step::WarmSource {} | Step::NewTarget {} | Step::WaitQuiet {} => Ok(()),
+        Step::Run { command } => fill(command, value)
+            .map(drop)
+            .map_err(|name| study.error("prepare.run.command", format!("{{{name}}} has no value here"))),
+        Step::ColdSource {} | Step::WarmSource {} if !before().any(Step::gives_source) => {
+            lacks("source yet; write the step make_source")
+        }
+        Step::WarmTarget {} if !before().any(|step| matches!(step, Step::Run { .. })) => {
+            lacks("target yet; write a step run that makes it")
+        }
+        Step::ColdSource {} | Step::WarmSource {} | Step::WarmTarget {} => Ok(()),
+        Step::NewTarget {} | Step::WaitQuiet {} => Ok(()),
     }
+}
+
+fn filled(
+    study: &Study,
+    key: &str,
+    level: &Level,
+    example: &str,
+    value: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, StudyError> {
+    let wrong = |name| format!("{{{name}}} is no factor; write {example}");
+    fill(&level.to_string(), value).map_err(|name| study.error(format!("prepare.{key}"), wrong(name)))
 }

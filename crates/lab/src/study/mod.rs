@@ -12,14 +12,16 @@ mod cells;
 mod check;
 mod level;
 mod template;
+mod tree;
 mod written;
 
 pub use cells::{Cell, Run};
 pub use level::Level;
 pub use template::{FilledJob, JobTemplate, fill};
+pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 25] = [
+pub const FACTORS: [&str; 27] = [
     "command",
     "size",
     "request_size",
@@ -45,6 +47,8 @@ pub const FACTORS: [&str; 25] = [
     "frame_size",
     "spacing",
     "file",
+    "path",
+    "sync",
 ];
 
 /// The factor whose levels are command lines.
@@ -77,22 +81,52 @@ pub enum Step {
         /// A size such as `4GiB`, or a factor in braces.
         size: Level,
     },
+    /// Makes `{source}`: a tree of files of seeded random bytes; once for all runs that ask for the same.
+    MakeTree(TreeTemplate),
+    /// Takes a folder that is there already as `{source}`. It is only read.
+    UseTree {
+        /// The folder, or a factor in braces.
+        path: Level,
+    },
     /// Gives `{target}` a name that was not used before; what stands there after the run is deleted.
     NewTarget {},
-    /// Takes the source out of the page cache.
+    /// Runs a command line by `sh -c`, as in `[command.levels]`, and must succeed.
+    Run {
+        /// The command line.
+        command: String,
+    },
+    /// Takes the source out of the page cache; with a tree, everything.
     ColdSource {},
     /// Reads the source into the page cache.
     WarmSource {},
+    /// Reads what a step has put at the target into the page cache.
+    WarmTarget {},
     /// Waits until the disk has nothing in flight and discarded nothing for a second.
     WaitQuiet {},
+}
+
+impl Step {
+    /// Whether `{source}` stands for something after it.
+    pub fn gives_source(&self) -> bool {
+        matches!(self, Step::MakeSource { .. } | Step::MakeTree(_) | Step::UseTree { .. })
+    }
+
+    /// Whether that is a tree.
+    pub fn gives_tree(&self) -> bool {
+        matches!(self, Step::MakeTree(_) | Step::UseTree { .. })
+    }
 }
 
 /// What must hold after a run besides exit status 0. None of it is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
-    /// The target has the source's content.
+    /// The target has the source's content; of a tree, names, kinds, sizes and links, and the content of a sample.
     SameContent,
+    /// The same for a tree, and each mode and time of modification.
+    SameTree,
+    /// Nothing at the target was written by the run.
+    NothingWritten,
 }
 
 /// The order of the runs.

@@ -44,6 +44,32 @@ warmup = 0
 size = ["4KiB"]
 "#;
 
+const STEPS: [&str; 9] = [
+    "make_source",
+    "make_tree",
+    "use_tree",
+    "new_target",
+    "run",
+    "cold_source",
+    "warm_source",
+    "warm_target",
+    "wait_quiet",
+];
+
+const TREES: &str = r#"
+name = "tiny"
+title = "t"
+prepare = [
+  { step = "make_tree", files = "{files}", smallest = "1KiB", largest = "64KiB" }, { step = "new_target" },
+  { step = "run", command = "cp -a {source} {target}" }, { step = "warm_target" },
+]
+check = ["same_tree", "nothing_written"]
+[factors]
+files = [10, 20]
+[command.levels]
+rsync = "rsync -a {source}/ {target}/"
+"#;
+
 fn parse(text: &str) -> Result<Study, StudyError> {
     Study::parse("my.toml", text, &Changes::default())
 }
@@ -118,6 +144,27 @@ fn wrong_studies_of_commands_say_file_key_and_what_to_write() {
             ("prepare = [", "prepare = [{ step = \"cold_source\" }, ", &["prepare: there is no source yet"]),
             ("where = { size", "where = { sizes", &["exception.where: 'sizes' is no factor"]),
             ("\"same_content\"", "\"same\"", &["unknown variant `same`"]),
+        ],
+    );
+}
+
+#[test]
+fn wrong_studies_of_trees_say_file_key_and_what_to_write() {
+    parse(TREES).expect("in order");
+    let made = "{ step = \"make_tree\", files = \"{files}\", smallest = \"1KiB\", largest = \"64KiB\" }";
+    refuses(
+        TREES,
+        &[
+            ("[10, 20]", "[\"many\"]", &["prepare.make_tree.files: 'many' is no count"]),
+            ("\"{files}\"", "\"{lanes}\"", &["prepare.make_tree.files: {lanes} is no factor"]),
+            ("\"64KiB\"", "\"64K\"", &["prepare.make_tree.largest: ", "write 64KiB"]),
+            ("smallest", "least", &["unknown field `least`", "`smallest`"]),
+            ("files = \"{files}\", ", "", &["missing field `files`"]),
+            (made, "{ step = \"use_tree\", path = \"{path}\" }", &["prepare.use_tree.path", "such as /usr"]),
+            ("-a {source} {target}", "-a {sauce} {target}", &["prepare.run.command: {sauce} has no value"]),
+            ("{ step = \"run\"", "{ step = \"warm_target\" }, { step = \"run\"", &["no target yet", "run"]),
+            (made, "{ step = \"make_source\", size = \"1KiB\" }", &["check: same_tree compares trees"]),
+            (&format!("{made}, "), "", &["check: ", "make_source and new_target"]),
         ],
     );
 }
@@ -212,14 +259,17 @@ fn the_command_line_replaces_levels_repeats_and_seed() {
 fn the_page_names_every_factor_step_and_key() {
     let page = include_str!("../../STUDIES.md");
     FACTORS.iter().for_each(|name| assert!(page.contains(&format!("`{name}`")), "{name}"));
-    for written in [COMMANDS, JOB] {
+    for written in [COMMANDS, JOB, TREES] {
         let keys = written.lines().filter_map(|line| line.split([' ', '=']).next()).filter(|key| {
             ["name", "title", "prepare", "check", "baselines", "repeats", "warmup"].contains(key)
                 || key.starts_with('[')
         });
         keys.for_each(|key| assert!(page.contains(key), "{key}"));
     }
-    for step in ["make_source", "new_target", "cold_source", "warm_source", "wait_quiet"] {
+    for step in STEPS {
         assert!(page.contains(&format!("step = \"{step}\"")), "{step}");
+    }
+    for check in ["same_content", "same_tree", "nothing_written"] {
+        assert!(page.contains(&format!("`{check}`")), "{check}");
     }
 }

@@ -1,0 +1,254 @@
+//! Flags of `pump copy` that concern folders: what is selected, what is left alone, what is removed.
+//!
+//! Must not know: how trees are walked.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, ArgMatches, Args, ValueEnum};
+use datapump::{Keep, Options, Selection};
+
+use super::TREES;
+
+/// What of a tree is copied.
+#[derive(Debug, Args)]
+pub struct TreeArguments {
+    /// Leave out names that match, as rsync does
+    ///
+    /// The first of all --exclude, --include and --exclude-from that matches decides, in the order in which they are
+    /// typed. `*` stops at a slash, `**` does not; a slash at the front means the folder being copied, one at the end
+    /// only folders. Three surprises: order matters; an excluded folder hides everything below it, even what an
+    /// --include names; an --include alone leaves nothing out. May be given several times. Default: nothing.
+    ///
+    /// Example: pump copy --exclude '*.o' --exclude /target/ project /backup/
+    #[arg(long, value_name = "PATTERN", env = "PUMP_EXCLUDE", help_heading = TREES)]
+    #[arg(action = ArgAction::Append)]
+    pub exclude: Vec<OsString>,
+
+    /// Keep names that match, whatever a later --exclude says
+    ///
+    /// May be given several times; see --exclude. Default: nothing.
+    ///
+    /// Example: pump copy --include '*/' --include '*.c' --exclude '*' project /backup/
+    #[arg(long, value_name = "PATTERN", env = "PUMP_INCLUDE", help_heading = TREES)]
+    #[arg(action = ArgAction::Append)]
+    pub include: Vec<OsString>,
+
+    /// Read patterns from a file, one a line
+    ///
+    /// Lines that begin with '+ ' include, others exclude; empty lines and those that begin with # or ; are passed
+    /// over. Default: none.
+    ///
+    /// Example: pump copy --exclude-from .pumpignore project /backup/
+    #[arg(long, value_name = "FILE", env = "PUMP_EXCLUDE_FROM", help_heading = TREES)]
+    #[arg(action = ArgAction::Append)]
+    pub exclude_from: Vec<PathBuf>,
+
+    /// Copy only the names in a file, and the folders they lie in
+    ///
+    /// One a line, relative to the folder that is copied; `-` is standard input. A folder that is named is made, what
+    /// lies in it is not copied unless it is named too. Default: everything.
+    ///
+    /// Example: pump copy --files-from names.txt project /backup/
+    #[arg(long, value_name = "FILE", env = "PUMP_FILES_FROM", help_heading = TREES)]
+    pub files_from: Option<PathBuf>,
+
+    /// Names and patterns in files end with a zero byte instead of a line's end
+    ///
+    /// As `find -print0` writes them. Default: off.
+    ///
+    /// Example: pump copy --from0 --files-from names.bin project /backup/
+    #[arg(short = '0', long, env = "PUMP_FROM0", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub from0: bool,
+
+    /// Leave alone what is newer at the target, or equal in size and time
+    ///
+    /// What is left alone is not written at all; owner and mode are set if they differ. Default: off, every file is
+    /// written.
+    ///
+    /// Example: pump copy --update photos /backup/
+    #[arg(short = 'u', long, env = "PUMP_UPDATE", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub update: bool,
+
+    /// Leave alone what is equal in content, whatever its time
+    ///
+    /// Reads both sides of files of equal size. With --update a newer target is left alone unread. Default: off.
+    ///
+    /// Example: pump copy --checksum photos /backup/
+    #[arg(short = 'c', long, env = "PUMP_CHECKSUM", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub checksum: bool,
+
+    /// Leave alone whatever stands at the target
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump copy --ignore-existing photos /backup/
+    #[arg(long, env = "PUMP_IGNORE_EXISTING", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub ignore_existing: bool,
+
+    /// Remove from the target what the source does not have
+    ///
+    /// Only after the whole source was walked and copied without an error. What is excluded stays. Has no environment
+    /// variable, because it removes files. Default: off.
+    ///
+    /// Example: pump copy -n --delete photos /backup/
+    #[arg(long, help_heading = TREES)]
+    pub delete: bool,
+
+    /// Refuse to remove more than so many names
+    ///
+    /// They are counted before the first is removed; if there are more, none is, and the status is 1. Has no
+    /// environment variable. Default: no limit.
+    ///
+    /// Example: pump copy --delete --max-delete 100 photos /backup/
+    #[arg(long, value_name = "COUNT", requires = "delete", help_heading = TREES)]
+    pub max_delete: Option<u64>,
+
+    /// Link files that are unchanged in another folder instead of copying them
+    ///
+    /// A file that is equal in size, time, owner and mode to the one of the same path in DIR becomes a hard link to
+    /// that one: each backup is whole and takes the room of what changed. Default: off.
+    ///
+    /// Example: pump copy --link-dest /backup/monday photos /backup/tuesday
+    #[arg(long, value_name = "DIR", env = "PUMP_LINK_DEST", help_heading = TREES)]
+    pub link_dest: Option<PathBuf>,
+
+    /// Stay on the file system of the folder that is copied
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump copy --one-file-system / /mnt/backup/root
+    #[arg(short = 'x', long, env = "PUMP_ONE_FILE_SYSTEM", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub one_file_system: bool,
+
+    /// Do not keep these attributes, as cp names them
+    ///
+    /// Names with commas between: mode (and access control lists), ownership, timestamps, xattr, links (names of one
+    /// file become files of their own), all. Default: all are kept.
+    ///
+    /// Example: pump copy --no-preserve=ownership,xattr shared /home/me/
+    #[arg(long, value_name = "ATTRIBUTES", env = "PUMP_NO_PRESERVE", help_heading = TREES)]
+    #[arg(value_enum, value_delimiter = ',')]
+    pub no_preserve: Vec<Attribute>,
+
+    /// Print each change as rsync does: `>f+++++++++ a/b`
+    ///
+    /// On standard output. Default: off.
+    ///
+    /// Example: pump copy -n -i photos /backup/
+    #[arg(short = 'i', long, env = "PUMP_ITEMIZE_CHANGES", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub itemize_changes: bool,
+
+    /// Which of --exclude, --include and --exclude-from came when; clap keeps them apart.
+    #[arg(skip)]
+    pub order: Vec<Given>,
+}
+
+/// One of the flags whose order matters.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// `--exclude`
+    Exclude(OsString),
+    /// `--include`
+    Include(OsString),
+    /// `--exclude-from`
+    ExcludeFrom(PathBuf),
+}
+
+/// What may be left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Attribute {
+    /// Permissions and access control lists
+    Mode,
+    /// Owner and group
+    Ownership,
+    /// Time of access and of change
+    Timestamps,
+    /// Extended attributes
+    Xattr,
+    /// Names of one file
+    Links,
+    /// All of them
+    All,
+}
+
+impl TreeArguments {
+    /// Takes the order of the flags from what clap found.
+    pub fn take_order(&mut self, matches: &ArgMatches) {
+        // What came from the environment has no place among the words: it is taken first.
+        let places = |name: &str, count: usize| {
+            let typed = matches.indices_of(name).into_iter().flatten();
+            typed.chain(std::iter::repeat(0)).take(count).collect::<Vec<usize>>()
+        };
+        let exclude = self.exclude.iter().cloned().map(Given::Exclude);
+        let include = self.include.iter().cloned().map(Given::Include);
+        let from = self.exclude_from.iter().cloned().map(Given::ExcludeFrom);
+        let mut placed: Vec<(usize, Given)> =
+            places("exclude", self.exclude.len()).into_iter().zip(exclude).collect();
+        placed.extend(places("include", self.include.len()).into_iter().zip(include));
+        placed.extend(places("exclude_from", self.exclude_from.len()).into_iter().zip(from));
+        placed.sort_by_key(|(place, _)| *place);
+        self.order = placed.into_iter().map(|(_, given)| given).collect();
+    }
+
+    /// What the library is asked for; reads the files that are named.
+    pub fn apply(&self, options: Options) -> Result<Options, String> {
+        Ok(Options {
+            selection: self.selection()?,
+            update: self.update,
+            checksum: self.checksum,
+            ignore_existing: self.ignore_existing,
+            delete: self.delete,
+            max_delete: self.max_delete,
+            link_dest: self.link_dest.clone(),
+            one_file_system: self.one_file_system,
+            keep: self.keep(),
+            changes: self.itemize_changes,
+            ..options
+        })
+    }
+
+    fn selection(&self) -> Result<Vec<Selection>, String> {
+        let mut selection = Vec::new();
+        for given in &self.order {
+            selection.push(match given {
+                Given::Exclude(pattern) => Selection::Exclude(pattern.as_bytes().to_vec()),
+                Given::Include(pattern) => Selection::Include(pattern.as_bytes().to_vec()),
+                Given::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
+            });
+        }
+        if let Some(file) = &self.files_from {
+            selection.push(Selection::Names(content(file)?, self.from0));
+        }
+        Ok(selection)
+    }
+
+    fn keep(&self) -> Keep {
+        let kept = |attribute: Attribute| {
+            !self.no_preserve.contains(&attribute) && !self.no_preserve.contains(&Attribute::All)
+        };
+        Keep {
+            mode: kept(Attribute::Mode),
+            owner: kept(Attribute::Ownership),
+            times: kept(Attribute::Timestamps),
+            xattrs: kept(Attribute::Xattr),
+            links: kept(Attribute::Links),
+        }
+    }
+}
+
+fn content(file: &Path) -> Result<Vec<u8>, String> {
+    let read = match file.as_os_str().as_bytes() {
+        b"-" => std::io::Read::bytes(std::io::stdin()).collect(),
+        _ => std::fs::read(file),
+    };
+    read.map_err(|error| format!("read '{}': {error}", datapump::shown(file.as_os_str().as_bytes())))
+}

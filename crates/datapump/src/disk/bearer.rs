@@ -1,0 +1,159 @@
+//! What has attributes: an open file or folder, or a name in an open folder for what cannot be opened (symbolic links,
+//! pipes, devices). The same calls for both; none follows a symbolic link at the end of a name.
+//!
+//! Must not know: which attributes are kept, in which order they are set.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
+use std::path::PathBuf;
+
+use datapump_engine::Errno;
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timestamps, Uid, XattrFlags};
+use rustix::io::Errno as System;
+
+use super::{Meta, Outcome, names, os};
+
+/// The names of most files' extended attributes fit in this; the kernel's limit is 64 KiB: xattr(7).
+const FEW_BYTES: usize = 256;
+
+/// Something that has attributes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bearer<'open> {
+    Open(&'open File),
+    Named(&'open File, &'open OsStr),
+}
+
+fn errno(error: System) -> Errno {
+    Errno(error.raw_os_error())
+}
+
+impl Bearer<'_> {
+    pub(crate) fn meta(&self) -> Outcome<Meta> {
+        match self {
+            Bearer::Open(file) => os::file_metadata(file),
+            Bearer::Named(folder, name) => os::metadata_at(folder, name),
+        }
+    }
+
+    /// Gives it to another owner and group, or (`None`) to another group alone.
+    pub(crate) fn set_owner(&self, uid: Option<u32>, gid: u32) -> Outcome<()> {
+        let (uid, gid) = (uid.map(Uid::from_raw), Some(Gid::from_raw(gid)));
+        match self {
+            Bearer::Open(file) => fs::fchown(file, uid, gid),
+            Bearer::Named(folder, name) => fs::chownat(folder, *name, uid, gid, AtFlags::SYMLINK_NOFOLLOW),
+        }
+        .map_err(errno)
+    }
+
+    /// Sets the permissions of what is no symbolic link. chmod(2) follows links, so a name is opened first, not followed.
+    pub(crate) fn set_mode(&self, mode: u32) -> Outcome<()> {
+        let mode = Mode::from_raw_mode(mode);
+        match self {
+            Bearer::Open(file) => fs::fchmod(file, mode),
+            Bearer::Named(folder, name) => {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let opened = fs::openat(folder, *name, flags, Mode::empty()).map(File::from);
+                opened.and_then(|file| fs::chmod(names::path_of(&file), mode))
+            }
+        }
+        .map_err(errno)
+    }
+
+    pub(crate) fn set_times(&self, times: &Timestamps) -> Outcome<()> {
+        match self {
+            Bearer::Open(file) => fs::futimens(file, times),
+            Bearer::Named(folder, name) => fs::utimensat(folder, *name, times, AtFlags::SYMLINK_NOFOLLOW),
+        }
+        .map_err(errno)
+    }
+
+    /// The names of its extended attributes; none where the file system has none such.
+    pub(crate) fn xattr_names(&self) -> Outcome<Vec<CString>> {
+        let mut few = [0; FEW_BYTES];
+        match self.list_xattrs(&mut few) {
+            // Most files have none: no memory is asked for.
+            Ok(len) => return Ok(split(&few[..len])),
+            Err(System::NOTSUP | System::NOSYS) => return Ok(Vec::new()),
+            Err(System::RANGE) => {}
+            Err(error) => return Err(errno(error)),
+        }
+        let list = grown(FEW_BYTES, |list| self.list_xattrs(list)).map_err(errno)?;
+        Ok(split(&list))
+    }
+
+    /// `None` for what is gone since it was listed, or not for this user's eyes.
+    pub(crate) fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
+        let read = |value: &mut [u8]| match self {
+            Bearer::Open(file) => fs::fgetxattr(file, name, value),
+            Bearer::Named(..) => fs::lgetxattr(self.path(), name, value),
+        };
+        match grown(FEW_BYTES, read) {
+            Ok(value) => Ok(Some(value)),
+            Err(System::NODATA | System::PERM | System::ACCESS) => Ok(None),
+            Err(error) => Err(errno(error)),
+        }
+    }
+
+    pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Outcome<()> {
+        match self {
+            Bearer::Open(file) => fs::fsetxattr(file, name, value, XattrFlags::empty()),
+            Bearer::Named(..) => fs::lsetxattr(self.path(), name, value, XattrFlags::empty()),
+        }
+        .map_err(errno)
+    }
+
+    /// Removes an extended attribute that may be gone already.
+    pub(crate) fn remove_xattr(&self, name: &CStr) -> Outcome<()> {
+        let removed = match self {
+            Bearer::Open(file) => fs::fremovexattr(file, name),
+            Bearer::Named(..) => fs::lremovexattr(self.path(), name),
+        };
+        match removed {
+            Ok(()) | Err(System::NODATA | System::NOTSUP) => Ok(()),
+            Err(error) => Err(errno(error)),
+        }
+    }
+
+    fn list_xattrs(&self, list: &mut [u8]) -> rustix::io::Result<usize> {
+        match self {
+            Bearer::Open(file) => fs::flistxattr(file, list),
+            Bearer::Named(..) => fs::llistxattr(self.path(), list),
+        }
+    }
+
+    /// For the calls that take no folder; those that begin with `l` do not follow a link at the end.
+    fn path(&self) -> PathBuf {
+        match self {
+            Bearer::Open(file) => names::path_of(file),
+            Bearer::Named(folder, name) => names::path_of(folder).join(name),
+        }
+    }
+}
+
+/// Reads into more and more memory until it is enough.
+fn grown(
+    start: usize,
+    read: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
+) -> rustix::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; start];
+    loop {
+        match read(&mut bytes) {
+            Ok(len) => {
+                bytes.truncate(len);
+                return Ok(bytes);
+            }
+            Err(System::RANGE) => bytes.resize(bytes.len() * 4, 0),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn split(list: &[u8]) -> Vec<CString> {
+    let split = list.split_inclusive(|&byte| byte == 0);
+    split.filter_map(|name| CStr::from_bytes_with_nul(name).ok()).map(CStr::to_owned).collect()
+}
+
+/// Whether a folder gives new files an access control list: acl(5), default ACLs.
+pub(crate) fn hands_down(folder: &File) -> bool {
+    fs::fgetxattr_query(folder, c"system.posix_acl_default").is_ok_and(|len| len > 0)
+}

@@ -1,0 +1,158 @@
+//! Names in open folders of the real file system: listing, making, linking, opening. Nothing here follows a symbolic
+//! link, and every name is one component, so that no call leads out of the folder it is given.
+//!
+//! Must not know: what the names are for, trees, in which order things must happen to be safe.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use datapump_engine::Errno;
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
+use rustix::io::Errno as System;
+
+use super::{FileKind, Meta, Outcome, os};
+
+/// What one call of getdents64(2) may fill: about a thousand short names.
+const LISTING_BYTES: usize = 32 << 10;
+
+/// A name as a folder lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) name: OsString,
+    /// What the listing says it is; `None` where the file system does not tell there.
+    pub(crate) kind: Option<FileKind>,
+}
+
+fn errno(error: System) -> Errno {
+    Errno(error.raw_os_error())
+}
+
+/// Opens a folder in a folder.
+pub(crate) fn open_folder(folder: &File, name: &OsStr) -> Outcome<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
+}
+
+/// Opens a regular file for reading without waiting (it may have become a pipe) and, where the system lets this user,
+/// without changing its time of access.
+pub(crate) fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let quiet = if quietly { OFlags::NOATIME } else { OFlags::empty() };
+    match fs::openat(folder, name, flags | quiet, Mode::empty()) {
+        // Only the owner may leave the time of access alone: open(2).
+        Err(System::PERM) if quietly => fs::openat(folder, name, flags, Mode::empty()),
+        opened => opened,
+    }
+    .map(File::from)
+    .map_err(errno)
+}
+
+/// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
+pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
+    fs::seek(folder, SeekFrom::Start(cookie)).map_err(errno)?;
+    let mut buffer = [const { MaybeUninit::<u8>::uninit() }; LISTING_BYTES];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    let (mut names, mut next) = (Vec::new(), cookie);
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(errno)?;
+        next = entry.next_entry_cookie();
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(Name { name: OsStr::from_bytes(name).to_owned(), kind: kind(entry.file_type()) });
+        }
+        // A call that gave only the two dots is no end.
+        if entries.is_buffer_empty() && !names.is_empty() {
+            break;
+        }
+    }
+    Ok((names, next))
+}
+
+fn kind(told: FileType) -> Option<FileKind> {
+    match told {
+        FileType::Directory => Some(FileKind::Folder),
+        FileType::RegularFile => Some(FileKind::Regular),
+        FileType::Symlink => Some(FileKind::Symlink),
+        FileType::Fifo => Some(FileKind::Fifo),
+        FileType::Socket => Some(FileKind::Socket),
+        FileType::CharacterDevice => Some(FileKind::CharDevice),
+        FileType::BlockDevice => Some(FileKind::BlockDevice),
+        _ => None,
+    }
+}
+
+/// What a name is.
+pub(crate) fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
+    os::metadata_at(folder, name)
+}
+
+/// Makes a folder that only this user may use.
+pub(crate) fn make_folder(folder: &File, name: &OsStr) -> Outcome<()> {
+    fs::mkdirat(folder, name, Mode::RWXU).map_err(errno)
+}
+
+/// Makes a file without a name, to be linked in when it is complete. It may be opened by nobody until then, so that
+/// it may have its final permissions from the start.
+pub(crate) fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    fs::openat(folder, c".", flags, Mode::from_raw_mode(mode)).map(File::from).map_err(errno)
+}
+
+/// Gives a file without a name its first one; `EEXIST` if that is taken.
+pub(crate) fn link_in(file: &File, folder: &File, name: &OsStr) -> Outcome<()> {
+    match fs::linkat(file, c"", folder, name, AtFlags::EMPTY_PATH) {
+        // Before Linux 6.10 only a process with CAP_DAC_READ_SEARCH may link what it has open: open(2), O_TMPFILE.
+        Err(System::NOENT) => fs::linkat(fs::CWD, path_of(file), folder, name, AtFlags::SYMLINK_FOLLOW),
+        linked => linked,
+    }
+    .map_err(errno)
+}
+
+/// Gives a file that has a name another one.
+pub(crate) fn link(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
+    fs::linkat(from, from_name, to, to_name, AtFlags::empty()).map_err(errno)
+}
+
+pub(crate) fn make_symlink(content: &OsStr, folder: &File, name: &OsStr) -> Outcome<()> {
+    fs::symlinkat(content, folder, name).map_err(errno)
+}
+
+pub(crate) fn read_symlink(folder: &File, name: &OsStr) -> Outcome<OsString> {
+    let content = fs::readlinkat(folder, name, Vec::new()).map_err(errno)?;
+    Ok(OsString::from_vec(content.into_bytes()))
+}
+
+/// Makes a pipe or a device.
+pub(crate) fn make_special(folder: &File, name: &OsStr, meta: &Meta) -> Outcome<()> {
+    let kind = match meta.kind {
+        FileKind::CharDevice => FileType::CharacterDevice,
+        FileKind::BlockDevice => FileType::BlockDevice,
+        _ => FileType::Fifo,
+    };
+    fs::mknodat(folder, name, kind, Mode::RUSR | Mode::WUSR, meta.special_device).map_err(errno)
+}
+
+/// Removes a name; of a folder only if it is empty.
+pub(crate) fn remove(folder: &File, name: &OsStr, is_folder: bool) -> Outcome<()> {
+    let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    fs::unlinkat(folder, name, flags).map_err(errno)
+}
+
+pub(crate) fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
+    fs::renameat(from, from_name, to, to_name).map_err(errno)
+}
+
+/// A path to an open file or folder, whatever became of its name: proc(5).
+pub(crate) fn path_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Puts everything of the file system on stable storage on which the folder lies. Tells also of what could not be
+/// written since the folder was opened (Linux 5.8).
+pub(crate) fn sync_all(folder: &File) -> Outcome<()> {
+    fs::syncfs(folder).map_err(errno)
+}

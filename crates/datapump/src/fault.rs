@@ -1,0 +1,39 @@
+//! The words for a fault of the loop: which file, which end, what to do.
+//!
+//! Must not know: how the loop found it.
+
+use datapump_core::{Fault, FaultKind, Side};
+
+use crate::end::Sink;
+use crate::identity;
+use crate::problem::{Class, Problem};
+use crate::run::Shared;
+use crate::task::Task;
+
+/// The words for a fault of the loop.
+pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Problem {
+    let (operation, name) = match (fault.side, task.reads_back, &task.sink) {
+        (Side::Source, true, _) => ("read back", &task.target_name),
+        (Side::Source, false, _) => ("read", &task.source_name),
+        (Side::Sink, _, Sink::Compare(_)) => ("read", &task.target_name),
+        (Side::Sink, _, _) => ("write", &task.target_name),
+    };
+    match fault.kind {
+        FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
+        FaultKind::SourceEnded => {
+            let words = format!("was truncated: it ended at byte {}", fault.at);
+            identity::changed(&task.source_name, &words, task.target_is_kept()).at(fault.at)
+        }
+        FaultKind::SourceGrew => {
+            identity::changed(&task.source_name, "grew", task.target_is_kept()).at(fault.at)
+        }
+        FaultKind::WroteNothing => {
+            Problem::new(Class::Io, operation, name, "the system took no bytes and gave no error")
+                .at(fault.at)
+        }
+        FaultKind::Differs => {
+            let other = crate::shown(std::os::unix::ffi::OsStrExt::as_bytes(task.source_name.as_os_str()));
+            Problem::new(Class::Mismatch, "compare", name, format!("differs from '{other}'")).at(fault.at)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! One folder of a tree on its way: its two sides, and how much of what lies in it is still to be done.
+//!
+//! A branch counts what keeps it from being finished: the listing of its names, batches of names, folders below, files
+//! on their way. Who brings the count to zero finishes the folder (attributes, times: last, because every new name
+//! changes them) and tells its parent.
+//!
+//! Must not know: what is done with a name, who does it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::disk::Name;
+use crate::tree::root::Root;
+use crate::tree::side::Side;
+
+/// A folder on its way.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) parent: Option<Arc<Branch>>,
+    pub(crate) root: Arc<Root>,
+    pub(crate) source: Arc<Side>,
+    /// `None` where nothing stands and nothing is made: a plan that is only shown.
+    pub(crate) target: Option<Arc<Side>>,
+    /// For messages, also where no target is made.
+    pub(crate) target_path: PathBuf,
+    /// The path from the root of the tree; empty for the root itself.
+    pub(crate) relative: PathBuf,
+    pub(crate) traits: Traits,
+    /// The same folder in `Options::link_dest`, if there is one.
+    pub(crate) link_dest: Option<Arc<Side>>,
+    pending: AtomicU32,
+    /// Where the listing goes on; used by the one lane that has it.
+    cookie: AtomicU64,
+}
+
+/// What holds for all files of a folder, found out once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// This run made the target folder: no name stands in it but those that this run made.
+    pub(crate) fresh: bool,
+    /// Source and target lie on one file system.
+    pub(crate) same_file_system: bool,
+    /// The kernel makes the source's files up as they are read.
+    pub(crate) made_up: bool,
+    /// New files get an access control list from the target folder.
+    pub(crate) hands_down: bool,
+}
+
+/// Names of one folder, for one lane to deal with.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) branch: Arc<Branch>,
+    pub(crate) names: Vec<Name>,
+    /// What stands at the target was looked at already and is to be replaced.
+    pub(crate) forced: bool,
+    /// It may bring files that nobody knows of yet.
+    pub(crate) walks: bool,
+}
+
+impl Branch {
+    /// A branch whose listing is still to be done.
+    pub(crate) fn new(
+        parent: Option<&Arc<Branch>>,
+        root: &Arc<Root>,
+        sides: (Arc<Side>, Option<Arc<Side>>),
+        target_path: PathBuf,
+        traits: Traits,
+        link_dest: Option<Arc<Side>>,
+    ) -> Arc<Branch> {
+        let relative = match (parent, sides.0.path.file_name()) {
+            (Some(parent), Some(name)) => parent.relative.join(name),
+            _ => PathBuf::new(),
+        };
+        Arc::new(Branch {
+            parent: parent.cloned(),
+            root: Arc::clone(root),
+            source: sides.0,
+            target: sides.1,
+            target_path,
+            relative,
+            traits,
+            link_dest,
+            pending: AtomicU32::new(1),
+            cookie: AtomicU64::new(0),
+        })
+    }
+
+    /// Where the listing goes on.
+    pub(crate) fn cookie(&self) -> u64 {
+        self.cookie.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_cookie(&self, cookie: u64) {
+        self.cookie.store(cookie, Ordering::Relaxed);
+    }
+
+    /// One more thing must be done before the folder is finished.
+    pub(crate) fn hold(&self) {
+        self.pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One thing is done; true for the last.
+    pub(crate) fn release(&self) -> bool {
+        self.pending.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}
+
+impl Drop for Branch {
+    /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(branch) = next {
+            next = Arc::into_inner(branch).and_then(|mut branch| branch.parent.take());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Compares two trees, name by name: what is there, its kind, mode, time of change, link structure, and content, which
+//! the one loop reads on both sides. Each difference is a problem of class `mismatch`; nothing is written.
+//!
+//! Must not know: how folders are listed, how blocks are moved, how differences are printed.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datapump_engine::{Errno, Handle};
+
+use crate::disk::{FileKind, Meta, Name, names};
+use crate::problem::{Class, Problem};
+use crate::run::Shared;
+use crate::tree::branch::Branch;
+use crate::tree::entry::Hand;
+use crate::tree::finish;
+use crate::tree::links::FileId;
+use crate::{change, holes};
+
+const ENOENT: Errno = Errno(2);
+
+/// Which file of the other tree has the names of which of this one.
+#[derive(Debug, Default)]
+pub(crate) struct Twins(Mutex<HashMap<FileId, FileId>>);
+
+impl Twins {
+    /// Whether the two files have met before only each other.
+    fn agree(&self, one: FileId, other: FileId) -> bool {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *table.entry(one).or_insert(other) == other
+    }
+}
+
+/// What was found about a name that stands in both trees.
+pub(crate) enum Compared {
+    /// Nothing is left to compare.
+    Done,
+    /// Two regular files of equal size: their content is left.
+    Content(Meta, Arc<Handle>, Arc<Handle>),
+}
+
+/// Compares a name but for the content of files and folders.
+pub(crate) fn compare(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+) -> Result<Compared, Problem> {
+    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    let Some(there) = hand.there(&name.name)? else {
+        return Err(differs(&path, format!("is missing: there is no '{}'", shown(&other_path))));
+    };
+    if there.kind != meta.kind {
+        let (one, other) = (change::what(meta.kind), change::what(there.kind));
+        return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown(&other_path))));
+    }
+    if !shared.options.content_only {
+        attributes(shared, &path, &other_path, meta, &there);
+    }
+    match meta.kind {
+        FileKind::Regular => content(hand, name, meta, &there),
+        FileKind::Symlink => symlinks(hand, name).map(|()| Compared::Done),
+        FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
+            Err(differs(&path, format!("is another device than '{}'", shown(&other_path))))
+        }
+        _ => Ok(Compared::Done),
+    }
+}
+
+/// Mode, time, and which names are one file; each difference is told for itself.
+fn attributes(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other: &Meta) {
+    let name = shown(other_path);
+    if one.kind != FileKind::Symlink && one.mode != other.mode {
+        shared.report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, other.mode)));
+    }
+    if one.mtime_ns != other.mtime_ns {
+        let (time, other_time) = (time_words(one.mtime_ns), time_words(other.mtime_ns));
+        shared.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
+    }
+    let (id, other_id) = ((one.device, one.inode), (other.device, other.inode));
+    let several = one.kind != FileKind::Folder && (one.links > 1 || other.links > 1);
+    let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
+    if several && !(twins.agree(id, other_id) && back.agree(other_id, id)) {
+        shared.report(differs(path, format!("shares its content with other names than '{name}' does")));
+    }
+}
+
+/// Seconds since 1970 with nanoseconds: whoever compares them does not want them rounded.
+fn time_words(ns: i128) -> String {
+    const SECOND: i128 = 1_000_000_000;
+    format!("{}.{:09}", ns.div_euclid(SECOND), ns.rem_euclid(SECOND))
+}
+
+fn content(hand: &Hand, name: &Name, meta: &Meta, there: &Meta) -> Result<Compared, Problem> {
+    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    if meta.size_bytes != there.size_bytes {
+        let words =
+            format!("has {} bytes, '{}' has {}", meta.size_bytes, shown(&other_path), there.size_bytes);
+        return Err(differs(&path, words));
+    }
+    let open = |folder, path: &Path| {
+        let opened = names::open_source(folder, &name.name, true);
+        opened.map(Handle::Os).map(Arc::new).map_err(|errno| Problem::system("open", path, errno.0))
+    };
+    let (one, other) = (open(hand.source(), &path)?, open(hand.target()?, &other_path)?);
+    Ok(Compared::Content(*meta, one, other))
+}
+
+fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {
+    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    let wrong = |errno: Errno| Problem::system("read the link", &path, errno.0);
+    let one = names::read_symlink(hand.source(), &name.name).map_err(wrong)?;
+    let other = names::read_symlink(hand.target()?, &name.name).map_err(wrong)?;
+    if one == other {
+        return Ok(());
+    }
+    let words = |content: &std::ffi::OsString| crate::shown(content.as_encoded_bytes());
+    let message = format!("points to '{}', '{}' to '{}'", words(&one), shown(&other_path), words(&other));
+    Err(differs(&path, message))
+}
+
+/// The ranges that hold data on one side or the other.
+pub(crate) fn ranges(
+    shared: &Shared<'_>,
+    meta: &Meta,
+    one: &Handle,
+    other: &Handle,
+) -> Result<Vec<(u64, u64)>, Errno> {
+    let here = holes::ranges(one, meta, shared.options.ignore_holes, &shared.stop)?;
+    let other_meta = crate::disk::FileCalls::meta(other)?;
+    let there = holes::ranges(other, &other_meta, shared.options.ignore_holes, &shared.stop)?;
+    Ok(holes::union(here, there, meta.size_bytes))
+}
+
+/// The names of a folder that only the other tree has.
+pub(crate) fn others(shared: &Shared<'_>, branch: &Arc<Branch>) {
+    if let Err(problem) = tell_others(shared, branch) {
+        branch.root.report(shared, problem);
+    }
+    finish::release(shared, branch);
+}
+
+fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    let Some(target) = &branch.target else { return Ok(()) };
+    let (one, other) = (branch.source.file()?.0, target.file()?.0);
+    let mut cookie = 0;
+    loop {
+        let listed = names::list(&other, cookie);
+        let (names, next) = listed.map_err(|errno| Problem::system("list", &target.path, errno.0))?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        cookie = next;
+        for name in &names {
+            if names::metadata(&one, &name.name) == Err(ENOENT) {
+                let path = branch.source.path.join(&name.name);
+                let words = format!("is missing: there is only '{}'", shown(&target.path.join(&name.name)));
+                shared.report(differs(&path, words));
+            }
+        }
+    }
+}
+
+pub(crate) fn differs(path: &Path, words: impl Into<String>) -> Problem {
+    Problem::new(Class::Mismatch, "compare", path, words)
+}
+
+fn shown(path: &Path) -> String {
+    crate::shown(path.as_os_str().as_encoded_bytes())
+}

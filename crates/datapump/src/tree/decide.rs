@@ -1,0 +1,166 @@
+//! What becomes of one name, given what the source is and what stands at the target. Pure: a dry run and a run ask the
+//! same question and get the same answer.
+//!
+//! Must not know: how anything is done, paths.
+
+use crate::disk::{FileKind, Meta};
+use crate::options::{Options, SET_ID_BITS};
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Nothing stands there.
+    Create,
+    /// What stands there is replaced as a whole.
+    Replace,
+    /// A folder stands there and receives what the source's holds.
+    Enter,
+    /// It is right as it stands: the reason.
+    Leave(&'static str),
+    /// It is not to be touched, whatever it is: the reason.
+    Keep(&'static str),
+    /// Content and time are right; owner or mode are not.
+    Adjust,
+    /// Size and time tell nothing (`--checksum`): equal content leaves it, other content replaces it.
+    Compare,
+    /// It cannot be done: the reason.
+    Refuse(&'static str),
+}
+
+/// What was asked, as far as it decides about names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rules {
+    update: bool,
+    checksum: bool,
+    ignore_existing: bool,
+    mode: bool,
+    owner: bool,
+    /// This user may give files away.
+    gives_away: bool,
+}
+
+impl Rules {
+    pub(crate) fn new(options: &Options, is_root: bool) -> Rules {
+        let &Options { update, checksum, ignore_existing, keep, .. } = options;
+        Rules { update, checksum, ignore_existing, mode: keep.mode, owner: keep.owner, gives_away: is_root }
+    }
+
+    /// Whether a name that is right is left alone.
+    pub(crate) fn leaves_some(&self) -> bool {
+        self.update || self.checksum || self.ignore_existing
+    }
+
+    /// Decides.
+    pub(crate) fn decide(&self, source: &Meta, there: Option<&Meta>) -> Action {
+        let Some(there) = there else { return Action::Create };
+        match (source.kind, there.kind) {
+            (FileKind::Folder, FileKind::Folder) => Action::Enter,
+            (FileKind::Folder, _) => {
+                Action::Refuse("the source is a folder, and what stands there is none; remove that first")
+            }
+            (_, FileKind::Folder) => {
+                Action::Refuse("the source is no folder, and a folder stands there; remove that first")
+            }
+            _ if self.ignore_existing => Action::Keep("something stands there"),
+            (FileKind::Regular, FileKind::Regular) if self.update || self.checksum => {
+                self.updated(source, there)
+            }
+            _ => Action::Replace,
+        }
+    }
+
+    fn updated(&self, source: &Meta, there: &Meta) -> Action {
+        if self.update && there.mtime_ns > source.mtime_ns {
+            return Action::Keep("the target is newer");
+        }
+        match source.size_bytes == there.size_bytes {
+            true if self.checksum => Action::Compare,
+            true if same_time(source, there) => self.kept(source, there),
+            _ => Action::Replace,
+        }
+    }
+
+    /// What is right in size and time may differ in what a change of owner or mode alone leaves behind.
+    pub(crate) fn kept(&self, source: &Meta, there: &Meta) -> Action {
+        let other_owner = (source.uid, source.gid) != (there.uid, there.gid);
+        // A copy that belongs to somebody else does not run as its owner.
+        let becomes_owners = self.owner && self.gives_away;
+        let counted = if other_owner && !becomes_owners { !SET_ID_BITS } else { !0 };
+        let mode = self.mode && (source.mode ^ there.mode) & counted != 0;
+        let owner = becomes_owners && other_owner;
+        if mode || owner { Action::Adjust } else { Action::Leave("equal in size and time") }
+    }
+}
+
+/// Equal times, as far as the target's file system can tell them. One that knows whole seconds only (ext4 with inodes
+/// of 128 bytes; FAT: even seconds) shows it by a time of attributes without a fraction, too.
+pub(crate) fn same_time(source: &Meta, there: &Meta) -> bool {
+    const SECOND: i128 = 1_000_000_000;
+    if source.mtime_ns == there.mtime_ns {
+        return true;
+    }
+    let coarse = there.mtime_ns % SECOND == 0 && there.ctime_ns % SECOND == 0;
+    let behind = source.mtime_ns - there.mtime_ns;
+    let even = there.mtime_ns % (2 * SECOND) == 0 && there.ctime_ns % (2 * SECOND) == 0;
+    coarse && ((0..SECOND).contains(&behind) || (even && (0..2 * SECOND).contains(&behind)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(kind: FileKind, size_bytes: u64, mtime_ns: i128, mode: u32) -> Meta {
+        Meta { kind, size_bytes, mtime_ns, ctime_ns: 7, mode, ..Meta::nothing() }
+    }
+
+    #[test]
+    fn what_becomes_of_a_name() {
+        use FileKind::{Folder, Regular, Symlink};
+        let plain = Rules::new(&Options::default(), true);
+        let update = Rules { update: true, ..plain };
+        let source = meta(Regular, 10, 500, 0o644);
+        for (rules, source, there, expected) in [
+            (plain, source, None, Action::Create),
+            (plain, source, Some(source), Action::Replace),
+            (plain, meta(Folder, 0, 1, 0), Some(meta(Folder, 0, 9, 0)), Action::Enter),
+            (plain, source, Some(meta(Symlink, 1, 1, 0)), Action::Replace),
+            (update, source, Some(source), Action::Leave("equal in size and time")),
+            (update, source, Some(meta(Regular, 10, 500, 0o600)), Action::Adjust),
+            (update, source, Some(meta(Regular, 11, 500, 0o644)), Action::Replace),
+            (update, source, Some(meta(Regular, 10, 499, 0o644)), Action::Replace),
+            (update, source, Some(meta(Regular, 99, 501, 0o644)), Action::Keep("the target is newer")),
+            (Rules { checksum: true, ..plain }, source, Some(source), Action::Compare),
+            (Rules { checksum: true, ..plain }, source, Some(meta(Regular, 9, 500, 0)), Action::Replace),
+            (
+                Rules { ignore_existing: true, ..plain },
+                source,
+                Some(meta(Regular, 9, 1, 0)),
+                Action::Keep("something stands there"),
+            ),
+        ] {
+            assert_eq!(rules.decide(&source, there.as_ref()), expected, "{rules:?} {there:?}");
+        }
+        for (source, there) in
+            [(meta(Folder, 0, 1, 0), meta(Regular, 0, 1, 0)), (source, meta(Folder, 0, 1, 0))]
+        {
+            assert!(matches!(plain.decide(&source, Some(&there)), Action::Refuse(_)));
+        }
+    }
+
+    #[test]
+    fn coarse_times_are_the_same_within_their_grain() {
+        const SECOND: i128 = 1_000_000_000;
+        let at = |mtime_ns, ctime_ns| Meta { mtime_ns, ctime_ns, ..Meta::nothing() };
+        for (source, there, same) in [
+            (at(5 * SECOND + 3, 1), at(5 * SECOND + 3, 1), true),
+            (at(5 * SECOND + 3, 1), at(5 * SECOND, 1), false),
+            (at(5 * SECOND + 3, 1), at(5 * SECOND, 9 * SECOND), true),
+            (at(5 * SECOND + 3, 1), at(4 * SECOND, 9 * SECOND), false),
+            (at(5 * SECOND + 3, 1), at(4 * SECOND, 8 * SECOND), true),
+            (at(6 * SECOND + 3, 1), at(4 * SECOND, 8 * SECOND), false),
+            (at(-SECOND + 5, 1), at(-SECOND, 8 * SECOND), true),
+        ] {
+            assert_eq!(same_time(&source, &there), same, "{} {}", source.mtime_ns, there.mtime_ns);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Removes from a target what its source does not have, once everything was copied without an error.
+//!
+//! First all are counted, so that too many are refused before the first is removed. What a pattern excludes is left
+//! alone at the target too. A folder goes when nothing is left in it.
+//!
+//! Must not know: how trees are copied.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_engine::Errno;
+
+use crate::attributes::{self, New};
+use crate::change::deletion;
+use crate::disk::{Bearer, FileKind, Name, names};
+use crate::problem::{Class, Problem};
+use crate::run::Shared;
+use crate::tree::branch::Branch;
+use crate::tree::journal;
+use crate::tree::side::Side;
+
+const ENOENT: Errno = Errno(2);
+const ENOTEMPTY: Errno = Errno(39);
+
+/// Removes what is too much in these trees.
+pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), Problem> {
+    if let Some(most) = shared.options.max_delete {
+        let mut counted = Pass { shared, removes: false, found: 0, most };
+        roots.iter().try_for_each(|root| counted.tree(root))?;
+        if counted.found > most {
+            let words = format!(
+                "more than {most} names would be removed (--max-delete); nothing was removed, all was copied"
+            );
+            return Err(Problem { class: Class::Refused, operation: "delete", ..Problem::usage(words) });
+        }
+    }
+    let mut pass = Pass { shared, removes: !shared.options.dry_run, found: 0, most: u64::MAX };
+    roots.iter().try_for_each(|root| pass.tree(root))
+}
+
+/// One walk over the target.
+struct Pass<'run> {
+    shared: &'run Shared<'run>,
+    removes: bool,
+    found: u64,
+    most: u64,
+}
+
+/// A folder that is being looked through; without a source everything in it goes.
+struct Place {
+    source: Option<Arc<Side>>,
+    target: Arc<Side>,
+    relative: PathBuf,
+    cookie: u64,
+    removed_some: bool,
+    /// Something in it stays, so that it stays too.
+    keeps_some: bool,
+    /// Where its parent stands among the open places.
+    above: usize,
+}
+
+impl Pass<'_> {
+    fn tree(&mut self, root: &Branch) -> Result<(), Problem> {
+        let Some(target) = &root.target else { return Ok(()) };
+        let mut open = vec![Place {
+            source: Some(Arc::clone(&root.source)),
+            target: Arc::clone(target),
+            relative: PathBuf::new(),
+            cookie: 0,
+            removed_some: false,
+            keeps_some: false,
+            above: 0,
+        }];
+        while let Some(here) = open.last_mut() {
+            if self.found > self.most || self.shared.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let folder = here.target.file()?.0;
+            let (names, cookie) = names::list(&folder, here.cookie)
+                .map_err(|errno| Problem::system("list", &here.target.path, errno.0))?;
+            here.cookie = cookie;
+            if names.is_empty() {
+                let done = open.pop().expect("looked at above");
+                self.leave(&done, open.get_mut(done.above))?;
+                continue;
+            }
+            let below = self.batch(here, &folder, &names)?;
+            let above = open.len() - 1;
+            open.extend(below.into_iter().map(|(source, target, relative)| Place {
+                source,
+                target,
+                relative,
+                cookie: 0,
+                removed_some: false,
+                keeps_some: false,
+                above,
+            }));
+        }
+        Ok(())
+    }
+
+    /// Deals with names of a folder; gives the folders to look into.
+    fn batch(&mut self, here: &mut Place, folder: &File, names: &[Name]) -> Result<Vec<Below>, Problem> {
+        let source = here.source.as_ref().map(|source| source.file()).transpose()?;
+        let mut below = Vec::new();
+        for name in names {
+            let Some(kind) = self.kind(here, folder, name)? else {
+                here.keeps_some = true;
+                continue;
+            };
+            let stands = match &source {
+                Some(source) => names::metadata(&source.0, &name.name),
+                None => Err(ENOENT),
+            };
+            let relative = here.relative.join(&name.name);
+            match stands {
+                Ok(meta) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
+                    let side = here.source.as_ref().expect("it stands in it").child(&name.name)?;
+                    below.push((Some(side), here.target.child(&name.name)?, relative));
+                }
+                Ok(_) => {}
+                Err(ENOENT) if kind == FileKind::Folder => {
+                    below.push((None, here.target.child(&name.name)?, relative));
+                }
+                Err(ENOENT) => {
+                    self.remove(folder, &name.name, &here.target.path, relative, kind)?;
+                    here.removed_some = true;
+                }
+                Err(errno) => {
+                    return Err(Problem::system("look at", &here.target.path.join(&name.name), errno.0));
+                }
+            }
+        }
+        Ok(below)
+    }
+
+    /// What a name is; `None` for what is not to be touched.
+    fn kind(&self, here: &Place, folder: &File, name: &Name) -> Result<Option<FileKind>, Problem> {
+        let path = || here.target.path.join(&name.name);
+        let kind = match name.kind {
+            Some(kind) => kind,
+            None => {
+                let meta = names::metadata(folder, &name.name);
+                meta.map_err(|errno| Problem::system("look at", &path(), errno.0))?.kind
+            }
+        };
+        let ours = here.relative.as_os_str().is_empty() && name.name == journal::NAME;
+        let selected =
+            self.shared.trees.select.includes(&here.relative, &name.name, kind == FileKind::Folder);
+        Ok((selected && !ours).then_some(kind))
+    }
+
+    fn remove(
+        &mut self,
+        folder: &File,
+        name: &OsStr,
+        above: &Path,
+        relative: PathBuf,
+        kind: FileKind,
+    ) -> Result<(), Problem> {
+        self.found += 1;
+        let path = above.join(name);
+        if self.removes {
+            match names::remove(folder, name, kind == FileKind::Folder) {
+                Ok(()) | Err(ENOENT) => {}
+                // What is excluded lies in it.
+                Err(ENOTEMPTY) => return Ok(()),
+                Err(errno) => return Err(Problem::system("remove", &path, errno.0)),
+            }
+        }
+        if self.most == u64::MAX && self.shared.tells_changes() {
+            self.shared.tell(Some(Box::new(deletion(&path, relative, kind))));
+        }
+        Ok(())
+    }
+
+    /// A folder was looked through: one without a source goes, another gets the times back that removals changed.
+    fn leave(&mut self, done: &Place, above: Option<&mut Place>) -> Result<(), Problem> {
+        match (&done.source, above) {
+            (None, Some(above)) if done.keeps_some => above.keeps_some = true,
+            (None, Some(above)) => {
+                let folder = above.target.file()?.0;
+                let name = done.relative.file_name().unwrap_or_default().to_owned();
+                self.remove(&folder, &name, &above.target.path, done.relative.clone(), FileKind::Folder)?;
+                above.removed_some = true;
+            }
+            (Some(source), Some(_)) if done.removed_some && self.removes => {
+                let (from, to) = (source.file()?.0, done.target.file()?.0);
+                let keep = self.shared.options.keep;
+                let kept = attributes::copy(Bearer::Open(&from), &source.meta, Bearer::Open(&to), keep, New::default());
+                kept.map_err(|errno| Problem::system("set the times of", &done.target.path, errno.0))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A folder to look into: its source, if it has one, itself, and its path from the root.
+type Below = (Option<Arc<Side>>, Arc<Side>, PathBuf);

@@ -1,0 +1,496 @@
+//! Deals with the names of a folder, one after the other: what is it, what stands at the target, what is to be done.
+//!
+//! A small file is opened here and its blocks go to the lane that opened it; a large one is left to the lanes that
+//! move pieces.
+//!
+//! Must not know: how folders are listed and finished, how blocks are moved.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_core::{Extent, Length};
+use datapump_engine::Handle;
+
+use crate::change::{self, Change, ChangeKind};
+use crate::commit::{Before, Staged, is_temporary, taken};
+use crate::disk::{FileCalls, FileKind, Folder, Meta, Name, names};
+use crate::how::{self, Facts, How};
+use crate::open::{self, Landing};
+use crate::options::Sync;
+use crate::problem::{Class, Problem};
+use crate::report::Waits;
+use crate::run::{Shared, Work};
+use crate::task::{Finish, Leaf, Original, Task};
+use crate::tree::branch::{Batch, Branch};
+use crate::tree::compare::Compared;
+use crate::tree::decide::Action;
+use crate::tree::links::{self, FileId, Meeting, Spot};
+use crate::tree::{compare, journal, special, walk};
+use crate::{finish, holes, lane};
+
+const ENOENT: i32 = 2;
+/// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.
+const SYNCED_MIN_BYTES: u64 = 4 << 20;
+
+/// A file must let its owner write to get extended attributes: xattr(7). Most modes do, and are right from the start.
+const WRITABLE: u32 = 0o600;
+
+/// A batch in a lane's hands, with its folders open.
+pub(crate) struct Hand {
+    pub(crate) branch: Arc<Branch>,
+    source: Arc<File>,
+    target: Option<Arc<File>>,
+    names: std::vec::IntoIter<Name>,
+    forced: bool,
+    /// It may bring files that nobody knows of yet.
+    pub(crate) walks: bool,
+}
+
+/// A small file that is ready to be moved by the lane that opened it.
+pub(crate) type Ready = (Arc<Task>, Extent);
+
+impl Hand {
+    /// Opens the folders of a batch.
+    pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Problem)> {
+        let Batch { branch, names, forced, walks } = batch;
+        let source = branch.source.file();
+        let target = branch.target.as_ref().map(|target| target.file()).transpose();
+        match (source, target) {
+            (Ok(source), Ok(target)) => {
+                let target = target.map(|target| target.0);
+                Ok(Hand { branch, source: source.0, target, names: names.into_iter(), forced, walks })
+            }
+            (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, problem)),
+        }
+    }
+
+    /// The open folder of the target.
+    pub(crate) fn target(&self) -> Result<&File, Problem> {
+        let words = "nothing is made here";
+        let missing = || Problem::new(Class::Io, "open", &self.branch.source.path, words);
+        self.target.as_deref().ok_or_else(missing)
+    }
+
+    pub(crate) fn source(&self) -> &File {
+        &self.source
+    }
+
+    /// What stands under a name at the target.
+    pub(crate) fn there(&self, name: &OsStr) -> Result<Option<Meta>, Problem> {
+        let Some(target) = self.target.as_ref().filter(|_| !self.branch.traits.fresh) else {
+            return Ok(None);
+        };
+        match names::metadata(target, name) {
+            Ok(meta) if self.branch.root.is_ours(&meta) => Err(taken(&self.target_path(name))),
+            Ok(meta) => Ok(Some(meta)),
+            Err(errno) if errno.0 == ENOENT => Ok(None),
+            Err(errno) => Err(Problem::system("look at", &self.target_path(name), errno.0)),
+        }
+    }
+
+    pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
+        self.branch.source.path.join(name)
+    }
+
+    pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
+        self.branch.target_path.join(name)
+    }
+
+    pub(crate) fn spot(&self, name: &OsStr) -> Spot {
+        Spot { branch: Arc::clone(&self.branch), name: name.to_owned() }
+    }
+
+    /// What is told of a name, if anybody wants to know.
+    pub(crate) fn change(
+        &self,
+        shared: &Shared<'_>,
+        kind: ChangeKind,
+        name: &Name,
+        meta: &Meta,
+        there: Option<&Meta>,
+    ) -> Option<Box<Change>> {
+        shared.tells_changes().then(|| {
+            Box::new(Change {
+                kind,
+                source: self.source_path(&name.name),
+                target: self.target_path(&name.name),
+                relative: self.branch.relative.join(&name.name),
+                bytes: (meta.kind == FileKind::Regular).then_some(meta.size_bytes),
+                what: change::what(meta.kind),
+                itemized: change::itemized(kind, meta, there, false),
+            })
+        })
+    }
+
+    /// Deals with names until one is a small file to be moved, or none is left.
+    pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
+        while !shared.stop.load(Ordering::Relaxed) {
+            let name = self.names.next()?;
+            match self.deal_with(shared, waits, &name) {
+                Ok(Some(ready)) => return Some(ready),
+                Ok(None) => {}
+                Err(problem) => self.branch.root.report(shared, problem),
+            }
+        }
+        None
+    }
+
+    /// Names that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.names.len()
+    }
+
+    fn deal_with(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        name: &Name,
+    ) -> Result<Option<Ready>, Problem> {
+        if is_temporary(&name.name) {
+            let path = crate::shown(self.source_path(&name.name).as_os_str().as_encoded_bytes());
+            shared.warn(format!("'{path}' has the name of a temporary file of pump and is left out"));
+            return Ok(None);
+        }
+        let kind = self.kind(name)?;
+        if kind != FileKind::Folder && shared.trees.select.has_below(&self.branch.relative, &name.name) {
+            let words = "is no folder, and names below it are on the list";
+            return Err(Problem::new(Class::Missing, "open", &self.source_path(&name.name), words));
+        }
+        if !shared.trees.select.includes(&self.branch.relative, &name.name, kind == FileKind::Folder) {
+            return Ok(None);
+        }
+        match kind {
+            _ if self.branch.parent.is_none() && name.name == journal::NAME => {
+                shared.warn_once(format!(
+                    "the source holds {}: it is itself an unfinished copy",
+                    journal::NAME
+                ));
+                Ok(None)
+            }
+            FileKind::Socket => {
+                let path = crate::shown(self.source_path(&name.name).as_os_str().as_encoded_bytes());
+                shared.warn(format!("'{path}' is a socket: it has no content and is left out"));
+                Ok(None)
+            }
+            _ if shared.compares => self.compare(shared, waits, name),
+            FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
+            FileKind::Regular => self.file(shared, waits, name),
+            FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {
+                special::make(shared, self, name).map(|()| None)
+            }
+        }
+    }
+
+    /// What a name is; asked for where the listing does not tell.
+    fn kind(&self, name: &Name) -> Result<FileKind, Problem> {
+        match name.kind {
+            Some(kind) => Ok(kind),
+            None => self.meta(name).map(|meta| meta.kind),
+        }
+    }
+
+    /// What stands under a name of the source.
+    pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
+        let found = names::metadata(&self.source, &name.name);
+        found.map_err(|errno| {
+            let problem = Problem::system("look at", &self.source_path(&name.name), errno.0);
+            // What a folder lists was there; what a list names may never have been.
+            if name.kind.is_some() { walk::vanished(problem) } else { problem }
+        })
+    }
+
+    fn file(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
+        // What may be right as it stands is not opened to find out.
+        let there = self.there(&name.name)?;
+        if let Some(stands) = there.as_ref().filter(|_| !self.forced) {
+            match self.stays(shared, name, stands)? {
+                Stays::Yes => return Ok(None),
+                Stays::Perhaps => return self.check(shared, waits, name),
+                Stays::No => {}
+            }
+        }
+        if shared.options.dry_run {
+            return special::would_copy(shared, self, name, there.as_ref()).map(|()| None);
+        }
+        let (handle, meta) = self.open_file(name)?;
+        if let Action::Refuse(words) = shared.trees.rules.decide(&meta, there.as_ref()) {
+            return Err(Problem::new(Class::Refused, "create", &self.target_path(&name.name), words));
+        }
+        let links = match self.meet(shared, name, &meta)? {
+            Met::First(links) => links,
+            Met::Settled => return Ok(None),
+        };
+        let linked = special::link_unchanged(shared, &self.spot(&name.name), &meta);
+        if linked.is_err() {
+            self.give_up_links(shared, links);
+        }
+        if linked? {
+            self.linked(shared, name, links);
+            return Ok(None);
+        }
+        if links.is_none() && self.comes_later(shared, name, &meta) {
+            return Ok(None);
+        }
+        let prepared = self.prepare(shared, name, (handle, meta), there.as_ref(), links);
+        if prepared.is_err() {
+            self.give_up_links(shared, links);
+        }
+        self.hand_on(shared, waits, prepared?)
+    }
+
+    /// A large file waits while enough of them are open.
+    fn comes_later(&self, shared: &Shared<'_>, name: &Name, meta: &Meta) -> bool {
+        let large = meta.size_bytes > shared.shape.request_bytes.into();
+        if !large || !shared.plan.has_enough_open() {
+            return false;
+        }
+        self.branch.hold();
+        shared.watch.found(meta.size_bytes);
+        let (branch, names) = (Arc::clone(&self.branch), vec![name.clone()]);
+        shared.plan.add_later(Work::Batch(Batch { branch, names, forced: self.forced, walks: false }));
+        true
+    }
+
+    fn linked(&self, shared: &Shared<'_>, name: &Name, links: Option<FileId>) {
+        if let Some(id) = links {
+            let spot = self.spot(&name.name);
+            let waiting = shared.trees.links.committed(id, spot.clone());
+            special::link_waiting(shared, id, &spot, waiting);
+        }
+    }
+
+    /// Whether what stands at the target stays; if it does, all was done about it.
+    fn stays(&self, shared: &Shared<'_>, name: &Name, there: &Meta) -> Result<Stays, Problem> {
+        if !(shared.trees.rules.leaves_some() || self.continues()) {
+            return Ok(Stays::No);
+        }
+        let (meta, spot) = (self.meta(name)?, self.spot(&name.name));
+        if self.was_committed(name, &meta, there) {
+            return special::left(shared, &spot, &meta, "an earlier run committed it").map(|()| Stays::Yes);
+        }
+        match shared.trees.rules.decide(&meta, Some(there)) {
+            Action::Leave(why) => special::left(shared, &spot, &meta, why).map(|()| Stays::Yes),
+            Action::Keep(why) => {
+                special::tell_kept(shared, &spot, why);
+                Ok(Stays::Yes)
+            }
+            Action::Adjust => special::adjust(shared, &spot, &meta, there).map(|()| Stays::Yes),
+            Action::Compare => Ok(Stays::Perhaps),
+            _ => Ok(Stays::No),
+        }
+    }
+
+    /// Compares the content with what stands at the target; a difference brings the name back to be copied.
+    fn check(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
+        let (one, meta) = self.open_file(name)?;
+        let path = self.target_path(&name.name);
+        let opened = names::open_source(self.target()?, &name.name, true);
+        let other = opened.map_err(|errno| Problem::system("open", &path, errno.0))?;
+        let pair = (meta, one, Arc::new(Handle::Os(other)));
+        self.read_both(shared, waits, name, pair, Finish::Checked)
+    }
+
+    /// Compares a name with the one in the other tree.
+    fn compare(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
+        let meta = self.meta(name)?;
+        match compare::compare(shared, self, name, &meta)? {
+            Compared::Content(meta, one, other) => {
+                self.read_both(shared, waits, name, (meta, one, other), Finish::Nothing)
+            }
+            Compared::Done if meta.kind == FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
+            Compared::Done => Ok(None),
+        }
+    }
+
+    /// A file whose content is compared with another's by the one loop.
+    fn read_both(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        name: &Name,
+        (meta, one, other): (Meta, Arc<Handle>, Arc<Handle>),
+        finish: Finish,
+    ) -> Result<Option<Ready>, Problem> {
+        let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
+        let ranges = compare::ranges(shared, &meta, &one, &other);
+        let ranges = ranges.map_err(|errno| Problem::system("read the map of", &path, errno.0))?;
+        let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
+        let how = how::decide(&facts, shared.options);
+        let folder = Some(Folder::Os(Arc::clone(&self.source)));
+        let watched = !self.branch.traits.made_up;
+        let original = Original { path: path.clone(), handle: Arc::clone(&one), meta, folder, watched };
+        let opened = open::Opened {
+            handle: Some(one),
+            original: Some(original),
+            ranges: Some(ranges),
+            is_file: true,
+            ordinary: true,
+        };
+        let ends = open::ends(shared, (&path, &other_path), opened, how, &Landing::Compare(other))?;
+        let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
+        self.hand_on(shared, waits, (open::task(shared, (path, other_path), ends, finish, leaf), how))
+    }
+
+    fn continues(&self) -> bool {
+        self.branch.root.journal.as_ref().is_some_and(|journal| journal.continues)
+    }
+
+    fn was_committed(&self, name: &Name, source: &Meta, there: &Meta) -> bool {
+        let journal = &self.branch.root.journal;
+        journal.as_ref().is_some_and(|journal| journal.has(&self.branch, &name.name, source, there))
+    }
+
+    /// Opens a regular file and takes its attributes from what is open.
+    fn open_file(&self, name: &Name) -> Result<(Arc<Handle>, Meta), Problem> {
+        let wrong = |errno: datapump_engine::Errno| {
+            walk::vanished(Problem::system("open", &self.source_path(&name.name), errno.0))
+        };
+        let handle = Handle::Os(names::open_source(&self.source, &name.name, true).map_err(wrong)?);
+        let meta = handle.meta().map_err(wrong)?;
+        if meta.kind != FileKind::Regular {
+            let words = "is no file any more; copy again when the source is quiet";
+            return Err(Problem::new(Class::Changed, "open", &self.source_path(&name.name), words));
+        }
+        Ok((Arc::new(handle), meta))
+    }
+
+    fn meet(&self, shared: &Shared<'_>, name: &Name, meta: &Meta) -> Result<Met, Problem> {
+        if meta.links < 2 || !shared.options.keep.links {
+            return Ok(Met::First(None));
+        }
+        match shared.trees.links.meet(meta, &self.spot(&name.name)) {
+            Meeting::First => Ok(Met::First(Some(links::id(meta)))),
+            Meeting::Alone => Ok(Met::First(None)),
+            Meeting::Waits => Ok(Met::Settled),
+            Meeting::Link(there) => {
+                special::link(shared, links::id(meta), &there, &self.spot(&name.name)).map(|()| Met::Settled)
+            }
+        }
+    }
+
+    fn give_up_links(&self, shared: &Shared<'_>, links: Option<FileId>) {
+        let waiting = links.map(|id| shared.trees.links.failed(id)).unwrap_or_default();
+        special::try_again(shared, waiting);
+    }
+
+    fn prepare(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        (handle, meta): (Arc<Handle>, Meta),
+        there: Option<&Meta>,
+        links: Option<FileId>,
+    ) -> Result<(Task, How), Problem> {
+        let before = if there.is_some() { Before::Anything } else { Before::Nothing };
+        let change = self.change(shared, ChangeKind::Copy, name, &meta, there);
+        let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
+        let traits = self.branch.traits;
+        let ranges = match traits.made_up {
+            true => None,
+            false => {
+                let ranges = holes::ranges(&handle, &meta, shared.options.ignore_holes, &shared.stop);
+                Some(ranges.map_err(|errno| Problem::system("read the map of", &source_path, errno.0))?)
+            }
+        };
+        let small = meta.size_bytes <= u64::from(shared.shape.request_bytes);
+        let how = how::decide(&self.facts(shared, &handle, &meta, small), shared.options);
+        let landing = Landing::Staged(self.stage(&name.name, &target_path, meta.mode, before, small)?);
+        let folder = Some(Folder::Os(Arc::clone(&self.source)));
+        let watched = !traits.made_up;
+        let original =
+            Original { path: source_path.clone(), handle: Arc::clone(&handle), meta, folder, watched };
+        let opened = open::Opened {
+            handle: Some(handle),
+            original: Some(original),
+            ranges,
+            is_file: true,
+            ordinary: true,
+        };
+        // One call copies a small file, and shares its blocks where the file system can.
+        let how = How { try_reflink: how.try_reflink && !small, ..how };
+        let ends = open::ends(shared, (&source_path, &target_path), opened, how, &landing);
+        let ends = ends.inspect_err(|_| landing.discard())?;
+        let leaf = Leaf { spot: self.spot(&name.name), links, change };
+        let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), leaf);
+        Ok((task, how))
+    }
+
+    fn facts(&self, shared: &Shared<'_>, handle: &Handle, meta: &Meta, small: bool) -> Facts {
+        Facts {
+            size_bytes: meta.size_bytes,
+            // Small files are read where the cache is, cold or not.
+            cached: if small { Some(1.0) } else { handle.cached_fraction(meta.size_bytes) },
+            source_is_file: true,
+            sink_is_file: true,
+            bytes_are_looked_at: shared.hashes || shared.compares,
+            same_file_system: self.branch.traits.same_file_system,
+            whole_file: !self.branch.traits.made_up,
+            synced_alone: shared.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
+        }
+    }
+
+    /// The new file: without a name where that can be had and the file is small, else under a temporary one.
+    fn stage(
+        &self,
+        name: &OsStr,
+        path: &std::path::Path,
+        mode: u32,
+        before: Before,
+        small: bool,
+    ) -> Result<Staged, Problem> {
+        let target = self.target.as_ref().expect("files are made where there is a target");
+        let folder = Folder::Os(Arc::clone(target));
+        if small && let Some(staged) = Staged::unnamed(&folder, name, path, mode & 0o777 | WRITABLE, before)?
+        {
+            return Ok(staged);
+        }
+        Staged::temporary(folder, name.to_owned(), path.to_path_buf(), before)
+    }
+
+    /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.
+    fn hand_on(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        (task, how): (Task, How),
+    ) -> Result<Option<Ready>, Problem> {
+        let task = Arc::new(task);
+        self.branch.hold();
+        if self.walks {
+            let trips = if task.verify { 2 } else { 1 };
+            shared.watch.found(task.expected_bytes.load(Ordering::Relaxed) * trips);
+        }
+        shared.begin(&task);
+        let bytes = task.expected_bytes.load(Ordering::Relaxed);
+        let way = lane::way(how.in_kernel);
+        match task.ranges() {
+            _ if bytes == 0 => finish::finish(shared, waits, task),
+            Some(&[(at, end)]) if end - at <= shared.shape.request_bytes.into() => {
+                let extent = Extent { file: task.number, at, length: Length::Bytes(end - at), way };
+                return Ok(Some((task, extent)));
+            }
+            ranges => {
+                let ranges = ranges.map(<[_]>::to_vec);
+                shared.put_up(task, ranges, way);
+            }
+        }
+        Ok(None)
+    }
+}
+
+enum Stays {
+    Yes,
+    No,
+    /// Its content tells.
+    Perhaps,
+}
+
+enum Met {
+    /// It is to be copied; with the key under which its other names wait.
+    First(Option<FileId>),
+    /// It was linked, or waits to be.
+    Settled,
+}

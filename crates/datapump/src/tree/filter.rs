@@ -1,0 +1,438 @@
+//! Which names of a tree are copied: rules as rsync's `--exclude` and `--include` have them, and lists of names.
+//!
+//! Three things that surprise:
+//!
+//! 1. **The first rule that matches decides**, so order matters: `--include a --exclude a` copies `a`. A name that no
+//!    rule matches is copied.
+//! 2. **An excluded folder hides everything below it**, even what a later or earlier rule includes by name: who walks
+//!    the tree does not go into it. To copy only `a/b/c`, include `a/`, `a/b/` and `a/b/c`, then exclude `*`.
+//! 3. **An include alone changes nothing**, for nothing was excluded; and **a leading slash means the folder being
+//!    copied**, not the root of the file system. The folder's own name is no part of any path here.
+//!
+//! What a pattern is matched against:
+//!
+//! | pattern | matches |
+//! |---|---|
+//! | `name` | the last name of a path |
+//! | `one/two` | the last names of a path, as many as the pattern has |
+//! | `/name`, `/one/two` | the whole path |
+//! | with `**` | the whole path, or what stands behind any slash in it; behind a leading slash only the whole path |
+//! | `name/` | only a folder |
+//! | `name/***` | the folder and everything below it |
+//!
+//! A pattern that begins with `**` sees a slash before the path, so that `**/name` matches at the top too. Slashes and
+//! `**` are counted where they stand, also inside a set. The letters of a pattern: `wildcard.rs`. A pattern with none
+//! of `*?[` is compared as it is, backslashes too.
+//!
+//! A rule may begin with `- ` or `+ `, which says that it excludes or includes, whichever option or file it came from;
+//! what follows is the pattern, be it `+ a` again. A lone `!` forgets all rules before it. Nothing is trimmed: a blank
+//! at the end is part of the pattern.
+//!
+//! **Files of rules** hold one in each line, ended by `\n`, `\r` or both; empty lines and lines that begin with `#` or
+//! `;` are passed over. **Ended by zero bytes**, only empty rules are passed over: `#a` and `;a` are patterns there.
+//! Lists of names are read the same way.
+//!
+//! Other than rsync: what can never match anything as written (`[a`, an unknown class, a backslash at the end, no
+//! pattern at all, more bytes than a path may have) is refused, where rsync goes on without a rule that was asked for.
+//! rsync takes `#` and `;` for comments in zero-ended lists too, and so leaves out files that `find -print0` found.
+//!
+//! Must not know: folders, files, who walks the tree, where a list was read from.
+
+use super::wildcard::{Begins, Wildcard, has_wildcards};
+use crate::problem::shown;
+
+/// A longer path cannot be given to Linux (PATH_MAX, without its final zero), so no longer pattern is a name's.
+const PATTERN_BYTES_MAX: usize = 4095;
+
+/// How much of a text an error shows: a file that is no list may be one line of gigabytes.
+const SHOWN_BYTES_MAX: usize = 200;
+
+/// What becomes of a name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Effect {
+    Include,
+    Exclude,
+}
+
+/// One rule.
+#[derive(Debug)]
+pub(crate) struct Rule(Action);
+
+/// The rules in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    rules: Vec<(Effect, Pattern)>,
+}
+
+#[derive(Debug)]
+enum Action {
+    Add(Effect, Pattern),
+    /// Forget what came before.
+    Clear,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    folders_only: bool,
+    /// A folder's path is matched with a slash behind it, so that `name/***` matches the folder too.
+    slash_behind: bool,
+    part: Part,
+    shape: Shape,
+}
+
+/// What of a path is matched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    /// This many names at the end; no path with fewer.
+    Last(usize),
+    Whole,
+    WholeBehindSlash,
+    /// The whole path, or what stands behind one of its slashes.
+    FromAnyName,
+}
+
+#[derive(Debug)]
+enum Shape {
+    Plain(Vec<u8>),
+    Wild(Wildcard),
+}
+
+impl Filter {
+    /// Rules in the order in which they were given.
+    pub(crate) fn new(given: Vec<Rule>) -> Filter {
+        let mut rules = Vec::new();
+        for Rule(action) in given {
+            match action {
+                Action::Add(effect, pattern) => rules.push((effect, pattern)),
+                Action::Clear => rules.clear(),
+            }
+        }
+        Filter { rules }
+    }
+
+    /// Whether this path is copied, if the folders above it are. It begins below the folder being copied, without a
+    /// slash: `a/b`.
+    pub(crate) fn includes(&self, relative_path: &[u8], is_folder: bool) -> bool {
+        let first = self.rules.iter().find(|(_, pattern)| pattern.matches(relative_path, is_folder));
+        first.is_none_or(|(effect, _)| *effect == Effect::Include)
+    }
+}
+
+impl Rule {
+    /// As `--exclude` has it.
+    pub(crate) fn exclude(pattern: &[u8]) -> Result<Rule, String> {
+        Rule::new(pattern, Effect::Exclude)
+    }
+
+    /// As `--include` has it.
+    pub(crate) fn include(pattern: &[u8]) -> Result<Rule, String> {
+        Rule::new(pattern, Effect::Include)
+    }
+
+    /// The error names the pattern and says what is wrong with it.
+    fn new(text: &[u8], default: Effect) -> Result<Rule, String> {
+        let (effect, pattern) = match text {
+            b"!" => return Ok(Rule(Action::Clear)),
+            [b'-', b' ', pattern @ ..] => (Effect::Exclude, pattern),
+            [b'+', b' ', pattern @ ..] => (Effect::Include, pattern),
+            pattern => (default, pattern),
+        };
+        let built =
+            Pattern::new(pattern).map_err(|why| format!("the pattern '{}': {why}", beginning(text)))?;
+        Ok(Rule(Action::Add(effect, built)))
+    }
+}
+
+/// The rules of a file; those that do not say what they do, do what `default` says.
+pub(crate) fn read_lines(
+    content: &[u8],
+    zero_terminated: bool,
+    default: Effect,
+) -> Result<Vec<Rule>, String> {
+    let rule = |(place, text)| Rule::new(text, default).map_err(|why| format!("{place}: {why}"));
+    entries(content, zero_terminated).map(rule).collect()
+}
+
+/// The names of a list, as paths below the folder being copied: without slashes at their ends, double slashes and
+/// `.`. The empty name is the folder itself. Order and repetitions stay.
+pub(crate) fn parse_names(content: &[u8], zero_terminated: bool) -> Result<Vec<Vec<u8>>, String> {
+    let name = |(place, text)| relative(text).map_err(|why| format!("{place}: {why}"));
+    entries(content, zero_terminated).map(name).collect()
+}
+
+/// For errors.
+fn beginning(text: &[u8]) -> String {
+    let short = shown(&text[..text.len().min(SHOWN_BYTES_MAX)]);
+    if text.len() > SHOWN_BYTES_MAX { short + "…" } else { short }
+}
+
+/// The entries that say something, each with its place for errors.
+fn entries(content: &[u8], zero_terminated: bool) -> impl Iterator<Item = (String, &[u8])> {
+    let end = if zero_terminated { 0 } else { b'\n' };
+    let what = if zero_terminated { "entry" } else { "line" };
+    let is_comment = move |text: &[u8]| !zero_terminated && matches!(text, [b'#' | b';', ..]);
+    let parts = move |(index, line): (usize, _)| {
+        <[u8]>::split(line, move |&byte| byte == b'\r' && !zero_terminated).map(move |text| (index + 1, text))
+    };
+    let lines = content.split(move |&byte| byte == end).enumerate().flat_map(parts);
+    lines
+        .filter(move |(_, text)| !text.is_empty() && !is_comment(text))
+        .map(move |(number, text)| (format!("{what} {number}"), text))
+}
+
+fn relative(text: &[u8]) -> Result<Vec<u8>, String> {
+    let names = || text.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
+    if names().any(|name| name == b"..") {
+        return Err(format!("the name '{}' has '..' in it, which may leave the source", beginning(text)));
+    }
+    if text.contains(&0) {
+        return Err(format!("the name '{}' has a zero byte in it, which no name has", beginning(text)));
+    }
+    Ok(names().collect::<Vec<_>>().join(&b'/'))
+}
+
+impl Pattern {
+    /// The error says what is wrong with the pattern, without naming it.
+    fn new(text: &[u8]) -> Result<Pattern, String> {
+        refuse(text)?;
+        // A lone slash is a path with no name in it: it matches nothing, as with rsync.
+        let folders_only = text.len() > 1 && text.ends_with(b"/");
+        let text = &text[..text.len() - usize::from(folders_only)];
+        let wild = has_wildcards(text);
+        let part = Part::of(text, wild);
+        let slash_behind = wild && text.ends_with(b"***");
+        let bare = text.strip_prefix(b"/").unwrap_or(text);
+        let shape = if wild { Shape::Wild(Wildcard::new(bare)?) } else { Shape::Plain(bare.to_vec()) };
+        Ok(Pattern { folders_only, slash_behind, part, shape })
+    }
+
+    fn matches(&self, path: &[u8], is_folder: bool) -> bool {
+        if self.folders_only && !is_folder {
+            return false;
+        }
+        let Some(text) = self.part.in_path(path) else { return false };
+        match &self.shape {
+            Shape::Plain(own) => own == text,
+            Shape::Wild(wildcard) => {
+                let before: &[u8] = if self.part == Part::WholeBehindSlash { b"/" } else { b"" };
+                let behind: &[u8] = if self.slash_behind && is_folder { b"/" } else { b"" };
+                let all = before.iter().chain(text).chain(behind).copied();
+                wildcard.matches(all, self.part.begins())
+            }
+        }
+    }
+}
+
+/// What is no pattern, whatever letters it has.
+fn refuse(text: &[u8]) -> Result<(), String> {
+    match text.len() {
+        0 => Err("there is nothing in it, so it matches nothing".into()),
+        long if long > PATTERN_BYTES_MAX => {
+            Err(format!("it has {long} bytes; no path has more than {PATTERN_BYTES_MAX}"))
+        }
+        _ if text.contains(&0) => Err("it has a zero byte in it, which no name has".into()),
+        _ => Ok(()),
+    }
+}
+
+impl Part {
+    /// From a pattern without the slash at its end.
+    fn of(text: &[u8], wild: bool) -> Part {
+        let slashes = text.iter().filter(|&&byte| byte == b'/').count();
+        let any_depth = wild && text.windows(2).any(|pair| pair == b"**");
+        if text.starts_with(b"/") {
+            Part::Whole
+        } else if !any_depth {
+            Part::Last(slashes + 1)
+        } else if text.starts_with(b"**") {
+            Part::WholeBehindSlash
+        } else {
+            Part::FromAnyName
+        }
+    }
+
+    fn in_path(self, path: &[u8]) -> Option<&[u8]> {
+        let Part::Last(names) = self else { return Some(path) };
+        let slashes = || path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+        match slashes().nth(names - 1) {
+            Some((slash, _)) => Some(&path[slash + 1..]),
+            None => (slashes().count() + 1 == names).then_some(path),
+        }
+    }
+
+    fn begins(self) -> Begins {
+        if self == Part::FromAnyName { Begins::AtEachName } else { Begins::AtStart }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Options such as `-a` (exclude a) and `+a` (include a), and the paths that remain of those offered; a slash at
+    /// the end of a path makes it a folder.
+    fn remaining(options: &str, paths: &str) -> String {
+        let rule = |option: &str| match option.split_at(1) {
+            ("-", pattern) => Rule::exclude(pattern.as_bytes()),
+            (_, pattern) => Rule::include(pattern.as_bytes()),
+        };
+        let rules: Result<Vec<Rule>, String> = options.split_whitespace().map(rule).collect();
+        let filter = Filter::new(rules.expect("patterns in order"));
+        let stays = |path: &&str| filter.includes(path.trim_end_matches('/').as_bytes(), path.ends_with('/'));
+        paths.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_pattern_matches_its_part_of_the_path() {
+        for (options, paths, expected) in [
+            ("-a", "a a/ b/a ab a/b", "ab a/b"),
+            ("-a/", "a a/ b/a b/a/", "a b/a"),
+            ("-/a", "a b/a a/b", "b/a a/b"),
+            ("-/a/b", "a/b x/a/b a/b/c", "x/a/b a/b/c"),
+            ("-a/b", "a/b x/a/b xa/b b a/b/c", "xa/b b a/b/c"),
+            ("-*.o", "a.o b/c.o a.os", "a.os"),
+            ("-a/*", "a a/b x/a/b a/b/c", "a a/b/c"),
+            ("-/a/*", "a a/b x/a/b", "a x/a/b"),
+            ("-a/*/b", "a/x/b y/a/x/b a/b a/x/y/b", "a/b a/x/y/b"),
+            ("-/a/**/b", "a/b a/x/b a/x/y/b y/a/x/b", "a/b y/a/x/b"),
+            ("-a/**", "a/ a/b x/a/b/c xa/b", "a/ xa/b"),
+            ("-**/a", "a b/a ba", "ba"),
+            ("-/**/a", "a b/a c/b/a", "a"),
+            ("-a**", "a ab x/ab/c b", "b"),
+            ("-a/***", "a a/ a/b a/b/ x/a/ xa/", "a xa/"),
+            ("-/a/***", "a/ a/b x/a/", "x/a/"),
+            ("-*/", "a a/ b/c b/c/", "a b/c"),
+            ("-/", "a a/", "a a/"),
+            ("-a//", "a a/", "a a/"),
+            ("-//a", "a", "a"),
+            ("-a\\b", "a\\b ab", "ab"),
+            ("-a\\b*", "a\\b ab", "a\\b"),
+            ("-[a/b]", "a x/a", "a x/a"),
+        ] {
+            assert_eq!(remaining(options, paths), expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        for (options, paths, expected) in [
+            ("", "a b/", "a b/"),
+            ("+a", "a b", "a b"),
+            ("+a -a", "a", "a"),
+            ("-a +a", "a", ""),
+            ("+*/ +*.c -*", "a/ a/b.c a/b.h b.c c", "a/ a/b.c b.c"),
+            ("+foo/ +foo/bar.c -*", "foo/ foo/bar.c foo/x bar.c", "foo/ foo/bar.c"),
+            ("-a -! -b", "a b", "a"),
+            ("-a -!b", "a b !b", "b"),
+        ] {
+            assert_eq!(remaining(options, paths), expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_matched_byte_by_byte() {
+        let filter = Filter::new(vec![Rule::exclude(b"a?\xff").expect("in order")]);
+        assert!(!filter.includes(b"x/a\xfe\xff", false));
+        assert!(filter.includes("aä\u{7f}".as_bytes(), false));
+    }
+
+    #[test]
+    fn a_prefix_says_what_a_rule_does() {
+        for (rule, path, included) in [
+            (Rule::exclude(b"+ a"), "a", true),
+            (Rule::include(b"- a"), "a", false),
+            (Rule::include(b"- + a"), "+ a", false),
+            (Rule::exclude(b"- !"), "!", false),
+            (Rule::exclude(b" a"), "a", true),
+            (Rule::exclude(b"a "), "a", true),
+            (Rule::exclude(b"-a"), "-a", false),
+        ] {
+            let filter = Filter::new(vec![rule.expect("in order"), Rule::exclude(b"x").expect("in order")]);
+            assert_eq!(filter.includes(path.as_bytes(), false), included, "{path}");
+        }
+    }
+
+    #[test]
+    fn files_of_rules_are_read() {
+        let content = b"a\r\n#b\n;c\n\n- d\n + e\n+ f\rg";
+        for (zero, default, offered, expected) in [
+            (false, Effect::Exclude, "a #b ;c d f g x", "#b ;c f x"),
+            (false, Effect::Include, "a #b ;c d f g x", "a #b ;c f g x"),
+        ] {
+            let filter = Filter::new(read_lines(content, zero, default).expect("in order"));
+            let stays = |name: &&str| filter.includes(name.as_bytes(), false);
+            assert_eq!(offered.split(' ').filter(stays).collect::<Vec<_>>().join(" "), expected);
+        }
+        let rules = read_lines(b"a\n\0#b\0;c\0\0+ d\0d", true, Effect::Exclude).expect("in order");
+        assert_eq!(rules.len(), 5);
+        let filter = Filter::new(rules);
+        for (name, included) in [("a\n", false), ("a", true), ("#b", false), (";c", false), ("d", true)] {
+            assert_eq!(filter.includes(name.as_bytes(), false), included, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused_by_name_and_place() {
+        let long = "x".repeat(4096);
+        for (pattern, parts) in [
+            ("", "'': there is nothing"),
+            ("- ", "'- ': there is nothing"),
+            ("a[b", "'a[b': its '[' is never closed"),
+            ("a*\\", "ends with a backslash"),
+            ("[[:x:]]", "names a class"),
+            ("a\0b", "zero byte"),
+            (&long, "xx…': it has 4096 bytes; no path has more than 4095"),
+        ] {
+            let error = Rule::exclude(pattern.as_bytes()).expect_err(pattern);
+            assert!(error.starts_with("the pattern ") && error.contains(parts), "{error}");
+        }
+        for (content, zero, place) in [("a\n\r\n[", false, "line 3: "), ("a\0[", true, "entry 2: ")] {
+            let error = read_lines(content.as_bytes(), zero, Effect::Exclude).expect_err(content);
+            assert!(error.starts_with(place), "{error}");
+        }
+        assert!(Rule::exclude("x".repeat(4095).as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn lists_of_names_are_read() {
+        for (content, zero, expected) in [
+            ("", false, ""),
+            ("a\nb", false, "a|b"),
+            ("a\r\n\r\n# no\n;no\nb#\n", false, "a|b#"),
+            ("/a\n//b//c/\n./d/./e\n...\n", false, "a|b/c|d/e|..."),
+            ("b\na\nb\n a \n", false, "b|a|b| a "),
+            (".", false, ""),
+            ("a\n\0#b\0\0;c\0", true, "a\n|#b|;c"),
+        ] {
+            let names = parse_names(content.as_bytes(), zero).expect("in order").join(&b'|');
+            assert_eq!(String::from_utf8_lossy(&names), expected, "{content:?}");
+        }
+        assert_eq!(parse_names(b"/\n./.\n", false), Ok(vec![vec![], vec![]]), "the folder itself");
+    }
+
+    #[test]
+    fn names_that_may_leave_the_source_are_refused() {
+        for (content, zero, message) in [
+            ("a\n../b\n", false, "line 2: the name '../b' has '..' in it, which may leave the source"),
+            ("a/../b", true, "entry 1: the name 'a/../b' has '..' in it, which may leave the source"),
+            ("/..", false, "line 1: the name '/..' has '..' in it, which may leave the source"),
+            ("a\0b", false, "line 1: the name 'a\\u{0}b' has a zero byte in it, which no name has"),
+        ] {
+            assert_eq!(parse_names(content.as_bytes(), zero), Err(message.into()));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_taken() {
+        let mut bytes = Vec::new();
+        for number in 0..60_000_u32 {
+            bytes.clear();
+            (0..6)
+                .for_each(|place| bytes.push(b"a/*?[]\\!-:^\0\xff."[(number >> (place * 3)) as usize % 14]));
+            let _ = parse_names(&bytes, number % 2 == 0);
+            if let Ok(rule) = Rule::exclude(&bytes) {
+                Filter::new(vec![rule]).includes(&bytes, number % 3 == 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Finishes what a tree is made of: a file's place in it, folders when the last thing in them is done, roots at the
+//! end.
+//!
+//! Must not know: how names are dealt with, how blocks are moved.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_engine::Errno;
+
+use crate::attributes::{self, New};
+use crate::disk::{Bearer, FileCalls, FileKind, Folder, Name, names};
+use crate::options::Sync;
+use crate::problem::{Class, Problem};
+use crate::report::Waits;
+use crate::run::{Shared, Work};
+use crate::task::{Finish, Leaf, Task};
+use crate::tree::branch::{Batch, Branch};
+use crate::tree::decide::{Action, same_time};
+use crate::tree::{delete, special};
+
+/// A file of this size is put on the list of its tree at once: losing its mark would cost more than the call.
+const LISTED_AT_ONCE_MIN_BYTES: u64 = 1 << 20;
+
+/// A file of a tree is complete, or was given up: its other names go on, and its folder waits for one thing less.
+pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, leaf: &Leaf, complete: bool) {
+    if task.has_failed() && !matches!(task.finish, Finish::Checked) {
+        leaf.spot.branch.root.fail();
+    }
+    if complete {
+        list(task, leaf);
+        shared.tell(leaf.change.clone());
+    }
+    if let Some(id) = leaf.links {
+        match complete {
+            true => {
+                let waiting = shared.trees.links.committed(id, leaf.spot.clone());
+                special::link_waiting(shared, id, &leaf.spot, waiting);
+            }
+            false => special::try_again(shared, shared.trees.links.failed(id)),
+        }
+    }
+    release(shared, &leaf.spot.branch);
+}
+
+/// A file was found equal in content to what stands at the target: only its attributes may be wrong.
+pub(crate) fn checked(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    crate::finish::source_stood_still(shared, task)?;
+    if let (Some(leaf), Some(original)) = (&task.leaf, &task.original) {
+        special::right_content(shared, &leaf.spot, &original.meta)?;
+    }
+    shared.settle(task, false);
+    Ok(())
+}
+
+/// A file was found to differ in content from what stands at the target: it is copied.
+pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
+    if task.fail()
+        && let Some(leaf) = &task.leaf
+    {
+        let branch = Arc::clone(&leaf.spot.branch);
+        branch.hold();
+        let name = Name { name: leaf.spot.name.clone(), kind: Some(FileKind::Regular) };
+        shared.plan.add_first(
+            [Work::Batch(Batch { branch, names: vec![name], forced: true, walks: false })].into_iter(),
+        );
+        shared.settle(task, false);
+    }
+}
+
+/// Puts a committed file on the list of its tree.
+fn list(task: &Task, leaf: &Leaf) {
+    let (Finish::Commit(staged), Some(original)) = (&task.finish, &task.original) else { return };
+    // A file whose attributes cannot be read is copied again.
+    let Ok(target) = staged.handle.meta() else { return };
+    let root = &leaf.spot.branch.root;
+    root.has_made(&target);
+    if let Some(journal) = &root.journal {
+        let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
+        journal.add(&leaf.spot.branch, &leaf.spot.name, &original.meta, &target, soon);
+    }
+}
+
+/// One thing in a folder is done. The last finishes it, which is one thing less in its parent.
+pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
+    let mut done = Arc::clone(branch);
+    while done.release() {
+        let Some(parent) = done.parent.clone() else {
+            return shared.trees.grown().push(done);
+        };
+        if let Err(problem) = finish_folder(shared, &done) {
+            done.root.report(shared, problem);
+        }
+        done = parent;
+    }
+}
+
+/// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
+fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
+    if branch.root.journal.as_ref().is_some_and(|journal| journal.continues) && !branch.traits.fresh {
+        crate::commit::sweep(&Folder::Os(target.file()?.0));
+    }
+    let (from, to) = (branch.source.file()?.0, target.file()?.0);
+    if is_right(shared, branch, &to) {
+        return Ok(());
+    }
+    let keep = shared.options.keep;
+    let made = branch.traits.fresh;
+    let new = New { made, bare: made && !branch.traits.hands_down };
+    let kept = attributes::copy(Bearer::Open(&from), &branch.source.meta, Bearer::Open(&to), keep, new);
+    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path, errno.0))?;
+    lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    if shared.options.sync == Sync::Each {
+        to.sync_all().map_err(|error| {
+            Problem::system("sync the folder", &target.path, error.raw_os_error().unwrap_or(5))
+        })?;
+    }
+    Ok(())
+}
+
+/// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
+fn is_right(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>) -> bool {
+    let meta = &branch.source.meta;
+    let Ok(there) = crate::disk::file_meta(folder) else { return false };
+    let in_time = !shared.options.keep.times || same_time(meta, &there);
+    let rules = &shared.trees.rules;
+    rules.leaves_some() && in_time && matches!(rules.kept(meta, &there), Action::Leave(_))
+}
+
+/// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
+/// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on.
+pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
+    let start_ns = shared.world.clock.now_ns();
+    let grown = std::mem::take(&mut *shared.trees.grown());
+    if !is_complete {
+        return;
+    }
+    // A folder that nobody finished would be a mistake of this program's: better told than hidden.
+    let lost = shared.trees.planted() - grown.len();
+    if lost > 0 {
+        let words = format!("{lost} of the trees could not be finished; copy again");
+        shared.report(Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) });
+    }
+    if shared.options.delete && !shared.compares {
+        delete_rest(shared, &grown);
+        if !shared.plan.is_exhausted() {
+            return;
+        }
+    }
+    if shared.options.sync == Sync::End && shared.writes {
+        sync_devices(shared, &grown);
+    }
+    for branch in &grown {
+        if let Err(problem) = finish_root(shared, branch) {
+            shared.report(problem);
+        }
+    }
+    waits.sync += shared.world.clock.now_ns() - start_ns;
+}
+
+fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
+    if !shared.tally().problems.is_empty() {
+        let words = "nothing was removed (--delete), because not everything was copied";
+        return shared.warn_once(words.into());
+    }
+    let deleted = delete::delete(shared, grown);
+    if shared.stop.load(Ordering::Relaxed) {
+        shared.plan.cut();
+    }
+    if let Err(problem) = deleted {
+        shared.failed_whole.store(problem.class == Class::Refused, Ordering::Relaxed);
+        shared.report(problem);
+    }
+}
+
+fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
+    for (path, folder) in shared.trees.devices().values() {
+        if let Err(errno) = names::sync_all(folder) {
+            grown.iter().for_each(|branch| branch.root.fail());
+            shared.report(Problem::system("sync the file system of", path, errno.0));
+        }
+    }
+}
+
+fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
+    let wrong = |errno: Errno| Problem::system("finish", &target.path, errno.0);
+    if branch.root.is_whole()
+        && let Some(journal) = &branch.root.journal
+    {
+        journal.remove().map_err(wrong)?;
+    }
+    finish_folder(shared, branch)?;
+    if shared.options.sync == Sync::None {
+        return Ok(());
+    }
+    for folder in [Some(target.file()?.0), branch.root.made_in.clone()].into_iter().flatten() {
+        folder.sync_all().map_err(|error| wrong(Errno::of(&error)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Trees: how a folder becomes files for the one loop.
+//!
+//! A tree is work in the plan: list a folder (`walk`), deal with a batch of its names (`entry`). A folder that is met
+//! becomes more work; a file becomes a task like any other: small ones are claimed by the lane that opened them, large
+//! ones are put up for the lanes that move pieces. What has no bytes (links, pipes, devices: `special`) is made on the
+//! spot. A folder is finished (`finish`) when the last thing in it is.
+//!
+//! Must not know: how blocks are moved, command lines.
+
+pub(crate) mod branch;
+pub(crate) mod compare;
+pub(crate) mod decide;
+pub(crate) mod delete;
+pub(crate) mod entry;
+mod filter;
+pub(crate) mod finish;
+pub(crate) mod journal;
+pub(crate) mod links;
+pub(crate) mod plant;
+pub(crate) mod root;
+pub(crate) mod select;
+pub(crate) mod side;
+pub(crate) mod special;
+pub(crate) mod walk;
+mod wildcard;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::change;
+use crate::open;
+use crate::options::Options;
+use crate::place::Place;
+use crate::problem::Problem;
+use crate::report::Waits;
+use crate::run::Shared;
+use crate::target::{Item, Target};
+use crate::watch::Watch;
+use branch::Branch;
+use compare::Twins;
+use decide::Rules;
+use links::Links;
+use select::Select;
+use side::Keeper;
+
+/// What the trees of a job share.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    pub(crate) rules: Rules,
+    pub(crate) links: Links,
+    pub(crate) select: Select,
+    /// Files of one tree and the other that are compared, both ways.
+    pub(crate) twins: Twins,
+    pub(crate) twins_back: Twins,
+    pub(crate) keeper: Arc<Keeper>,
+    /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
+    walking: AtomicUsize,
+    planted: AtomicUsize,
+    /// Roots of which everything but the root itself is done.
+    pub(crate) grown: Mutex<Vec<Arc<Branch>>>,
+    /// A folder on each device that is written to, to sync it at the end.
+    pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
+}
+
+/// Opens what the user named: a file, or the root of a tree.
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    let (Place::Path(from), Target::Tree(to)) = (&item.source, &item.target) else {
+        return match shared.options.dry_run {
+            true => shared.tell(change::of_item(item)),
+            false => open::open_item(shared, waits, item),
+        };
+    };
+    if let Err(problem) = plant::plant(shared, from, to) {
+        shared.report(problem);
+    }
+    shared.trees.walked(&shared.watch);
+}
+
+/// Lanes of a tree: more than CPUs, because small files wait for each other's metadata.
+pub(crate) fn usual_lanes() -> u32 {
+    let cpus = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
+    (cpus * 2).clamp(2, 8)
+}
+
+/// Each lane has a ring and two files or folders open at each end; large files, roots and the program's own need more.
+pub(crate) fn most_lanes() -> u32 {
+    const OTHERS: u64 = 32;
+    const EACH: u64 = 8;
+    let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
+    (limit.saturating_sub(OTHERS) / EACH).clamp(1, u64::from(Options::LANES_MAX)) as u32
+}
+
+/// Open files that a run needs besides folders: lanes with their rings, large files, the program's own.
+const OTHER_FILES: u64 = 56;
+/// Folders kept open: more spare no call in usual trees.
+const FOLDERS_MAX: u64 = 256;
+const FOLDERS_MIN: u64 = 4;
+
+impl Trees {
+    /// Errors: patterns and lists of names that mean nothing.
+    pub(crate) fn new(options: &Options) -> Result<Trees, Problem> {
+        let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
+        let folders = limit.saturating_sub(OTHER_FILES).clamp(FOLDERS_MIN, FOLDERS_MAX);
+        let select = Select::new(&options.selection)?;
+        if options.delete && select.is_list() {
+            let words =
+                "--delete with a list of names would remove whatever is not on it; leave one of them out";
+            return Err(Problem::usage(words));
+        }
+        Ok(Trees {
+            select,
+            twins: Twins::default(),
+            twins_back: Twins::default(),
+            rules: Rules::new(options, rustix::process::geteuid().is_root()),
+            links: Links::default(),
+            keeper: Keeper::new(folders as usize),
+            walking: AtomicUsize::new(0),
+            planted: AtomicUsize::new(0),
+            grown: Mutex::default(),
+            devices: Mutex::default(),
+        })
+    }
+
+    /// A tree was begun.
+    pub(crate) fn plant(&self) {
+        self.planted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Trees that were begun.
+    pub(crate) fn planted(&self) -> usize {
+        self.planted.load(Ordering::Relaxed)
+    }
+
+    /// So much more is to be walked.
+    pub(crate) fn walk(&self, count: usize) {
+        self.walking.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// A piece of walking is done; the last makes the totals known.
+    pub(crate) fn walked(&self, watch: &Watch) {
+        if self.walking.fetch_sub(1, Ordering::AcqRel) == 1 {
+            watch.found_all();
+        }
+    }
+
+    pub(crate) fn grown(&self) -> MutexGuard<'_, Vec<Arc<Branch>>> {
+        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn devices(&self) -> MutexGuard<'_, BTreeMap<u64, (PathBuf, Arc<File>)>> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,177 @@
+//! Begins a tree: opens the source's root, makes or opens the target's, and puts up the first listing.
+//!
+//! Must not know: what lies in the tree.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+
+use crate::change::{Change, ChangeKind};
+use crate::commit::{taken, temporary_name};
+use crate::disk::{self, Folder, Meta, names};
+use crate::problem::{Class, Problem};
+use crate::run::{Shared, Work};
+use crate::tree::branch::{Branch, Traits};
+use crate::tree::journal::{self, Journal};
+use crate::tree::root::Root;
+use crate::tree::side::Side;
+
+const EEXIST: Errno = Errno(17);
+
+/// Begins a tree.
+pub(crate) fn plant(shared: &Shared<'_>, from: &Path, to: &Path) -> Result<(), Problem> {
+    let source = Side::root(from, open(shared, from)?, &shared.trees.keeper)?;
+    if !shared.writes {
+        return look_at(shared, source, to);
+    }
+    let link_dest = link_dest(shared)?;
+    let made = make(shared, &source.meta, to)?;
+    let folder = match &made {
+        Some((_, folder, _)) => Arc::clone(folder),
+        None => Arc::new(open(shared, to)?),
+    };
+    let target = Side::root_of(to, folder, &shared.trees.keeper)?;
+    tell_devices(shared, &source, &target);
+    tell_root(shared, &source, to, made.is_some());
+    let (source_folder, target_folder) = (source.file()?.0, target.file()?.0);
+    let (fresh, made_in, journal) = match made {
+        Some((parent, _, journal)) => (true, Some(parent), Some(journal)),
+        None => (false, None, journal_of(shared, &source.meta, &target_folder, to)?),
+    };
+    let traits = Traits {
+        fresh,
+        same_file_system: source.meta.device == target.meta.device,
+        made_up: crate::open::folder_is_made_up(&source_folder),
+        hands_down: disk::hands_down(&target_folder),
+    };
+    let mut root = Root::new(&source.meta, Some(&target.meta), journal, folds_case(&target_folder));
+    root.made_in = made_in;
+    let sides = (source, Some(target));
+    let branch = Branch::new(None, &Arc::new(root), sides, to.to_path_buf(), traits, link_dest);
+    shared.trees.walk(1);
+    shared.trees.plant();
+    shared.plan.add_first([Work::List(branch)].into_iter());
+    Ok(())
+}
+
+/// Whether upper and lower case are the same at the target: then its list is found under another name, too.
+fn folds_case(folder: &File) -> bool {
+    let at = |name: &str| names::metadata(folder, OsStr::new(name)).map(|meta| (meta.device, meta.inode));
+    at(journal::NAME).is_ok_and(|id| at(&journal::NAME.to_uppercase()) == Ok(id))
+}
+
+fn link_dest(shared: &Shared<'_>) -> Result<Option<Arc<Side>>, Problem> {
+    let Some(path) = &shared.options.link_dest else { return Ok(None) };
+    Side::root(path, open(shared, path)?, &shared.trees.keeper).map(Some)
+}
+
+/// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
+fn look_at(shared: &Shared<'_>, source: Arc<Side>, to: &Path) -> Result<(), Problem> {
+    let target = match open(shared, to) {
+        Ok(folder) => Some(Side::root(to, folder, &shared.trees.keeper)?),
+        Err(problem) if problem.class == Class::Missing && !shared.compares => None,
+        Err(problem) => return Err(problem),
+    };
+    tell_root(shared, &source, to, target.is_none());
+    let earlier =
+        target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
+    let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, &source.meta));
+    let traits = Traits { fresh: target.is_none(), ..Traits::default() };
+    let root = Root::new(&source.meta, target.as_ref().map(|target| &target.meta), journal, false);
+    let branch =
+        Branch::new(None, &Arc::new(root), (source, target), to.to_path_buf(), traits, link_dest(shared)?);
+    shared.trees.walk(1);
+    shared.trees.plant();
+    shared.plan.add_first([Work::List(branch)].into_iter());
+    Ok(())
+}
+
+/// The list of a target that stands there. Where what is right is left alone, a second run needs none, and a run with
+/// nothing to do must write nothing.
+fn journal_of(
+    shared: &Shared<'_>,
+    source: &Meta,
+    folder: &Arc<File>,
+    path: &Path,
+) -> Result<Option<Journal>, Problem> {
+    let is_needed = !shared.trees.rules.leaves_some() || journal::is_of(&shared.world.disk, path, source);
+    is_needed.then(|| Journal::begin(folder, path, source, false)).transpose()
+}
+
+/// A root that is made is a change like any other.
+fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, is_made: bool) {
+    if is_made && shared.tells_changes() {
+        shared.tell(Some(Box::new(Change {
+            kind: ChangeKind::Copy,
+            source: source.path.clone(),
+            target: to.to_path_buf(),
+            relative: Default::default(),
+            bytes: None,
+            what: "folder",
+            itemized: "cd+++++++++".into(),
+        })));
+    }
+}
+
+fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
+    let mut tally = shared.tally();
+    tally.source_devices.insert(source.meta.device);
+    tally.target_devices.insert(target.meta.device);
+    drop(tally);
+    if let Ok(folder) = target.file() {
+        shared.trees.devices().insert(target.meta.device, (target.path.clone(), folder.0));
+    }
+}
+
+fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
+    let opened = shared.world.disk.folder(path).map_err(|errno| Problem::system("open", path, errno.0))?;
+    match opened {
+        Folder::Os(folder) => Ok(Arc::into_inner(folder).expect("opened one line above")),
+        Folder::Sim(_) => Err(Problem::new(Class::Usage, "open", path, "the simulation has no trees")),
+    }
+}
+
+/// The folder that it was made in, the root itself, and its list.
+type Made = (Arc<File>, Arc<File>, Journal);
+
+/// In a folder that others may write to, what stands under the temporary name may be theirs.
+fn refuse_strangers(folder: &File, path: &Path) -> Result<(), Problem> {
+    let meta = crate::disk::file_meta(folder).map_err(|errno| Problem::system("make", path, errno.0))?;
+    if meta.uid == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let words = "a folder of another user stands under its temporary name; choose another place";
+    Err(Problem::new(Class::Refused, "make", path, words))
+}
+
+/// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
+/// `None` if it stands there.
+fn make(shared: &Shared<'_>, source: &Meta, path: &Path) -> Result<Option<Made>, Problem> {
+    let system = |errno: Errno| Problem::system("make", path, errno.0);
+    if shared.world.disk.metadata(path).is_ok() {
+        return Ok(None);
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = path.file_name() else { return Ok(None) };
+    let parent_folder = Arc::new(open(shared, parent)?);
+    let temporary = temporary_name(name);
+    match names::make_folder(&parent_folder, &temporary) {
+        // A killed run left it with nothing but its list in it, or another pump is at this very point.
+        Ok(()) | Err(EEXIST) => {}
+        Err(errno) => return Err(system(errno)),
+    }
+    let folder = Arc::new(names::open_folder(&parent_folder, &temporary).map_err(system)?);
+    refuse_strangers(&folder, path)?;
+    let journal = Journal::begin(&folder, path, source, true)?;
+    match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {
+        Ok(()) => Ok(Some((parent_folder, folder, journal))),
+        Err(errno) => {
+            let _ = journal.remove();
+            let _ = names::remove(&parent_folder, &temporary, true);
+            Err(if errno == EEXIST { taken(path) } else { system(errno) })
+        }
+    }
+}

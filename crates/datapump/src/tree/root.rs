@@ -1,0 +1,73 @@
+//! One tree of a job: the source folder that the user named, and where it goes.
+//!
+//! Must not know: what lies in it.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::disk::Meta;
+use crate::problem::Problem;
+use crate::run::Shared;
+use crate::tree::journal::Journal;
+
+/// A tree.
+#[derive(Debug)]
+pub(crate) struct Root {
+    /// Folders on other devices are left out with `one_file_system`.
+    pub(crate) source_device: u64,
+    /// Device and inode of the target's root: it must not be copied into itself.
+    pub(crate) target_id: Option<(u64, u64)>,
+    /// What was committed. `None` where a second run finds out by itself (`update`) or nothing is written.
+    pub(crate) journal: Option<Journal>,
+    /// The folder that the target's root was made in.
+    pub(crate) made_in: Option<Arc<File>>,
+    /// On a file system that takes upper and lower case for the same: what this run made, so that the second of two
+    /// such names does not replace the first.
+    made: Option<Mutex<HashSet<(u64, u64)>>>,
+    failed: AtomicBool,
+}
+
+impl Root {
+    pub(crate) fn new(source: &Meta, target: Option<&Meta>, journal: Option<Journal>, folds: bool) -> Root {
+        let target_id = target.map(|meta| (meta.device, meta.inode));
+        Root {
+            source_device: source.device,
+            target_id,
+            journal,
+            made_in: None,
+            made: folds.then(Mutex::default),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// This run made a file.
+    pub(crate) fn has_made(&self, file: &Meta) {
+        if let Some(made) = &self.made {
+            made.lock().unwrap_or_else(PoisonError::into_inner).insert((file.device, file.inode));
+        }
+    }
+
+    /// Whether what stands under a name was made by this run, under another name.
+    pub(crate) fn is_ours(&self, there: &Meta) -> bool {
+        let id = (there.device, there.inode);
+        self.made
+            .as_ref()
+            .is_some_and(|made| made.lock().unwrap_or_else(PoisonError::into_inner).contains(&id))
+    }
+
+    /// Something in the tree went wrong: it is told, and the tree is not whole.
+    pub(crate) fn report(&self, shared: &Shared<'_>, problem: Problem) {
+        self.fail();
+        shared.report(problem);
+    }
+
+    pub(crate) fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.failed.load(Ordering::Relaxed)
+    }
+}

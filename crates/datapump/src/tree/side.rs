@@ -1,0 +1,150 @@
+//! One open folder of a tree, on the source's or the target's side, that may be closed and opened again.
+//!
+//! A tree may be deeper than the number of files that a process may have open, and its paths longer than the system
+//! takes (PATH_MAX). So a folder is opened in its parent, by one name, never through a symbolic link; a bounded number
+//! stays open; and one that was closed is opened again the same way and must be the same folder (device and inode),
+//! else somebody has moved things about and nothing is done there.
+//!
+//! Must not know: what is copied, in which order folders are visited.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use datapump_engine::Errno;
+
+use crate::disk::{Meta, file_meta, names};
+use crate::problem::{Class, Problem};
+
+/// Keeps the folders open that were used last.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    most: usize,
+    open: Mutex<VecDeque<Arc<File>>>,
+}
+
+impl Keeper {
+    /// Keeps at most so many folders open, besides those in use.
+    pub(crate) fn new(most: usize) -> Arc<Keeper> {
+        Arc::new(Keeper { most, open: Mutex::default() })
+    }
+
+    fn keep(&self, file: &Arc<File>) {
+        let mut open = locked(&self.open);
+        open.push_back(Arc::clone(file));
+        if open.len() > self.most {
+            open.pop_front();
+        }
+    }
+}
+
+/// A folder of a tree.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// `None` for the root, which stays open.
+    parent: Option<Arc<Side>>,
+    name: OsString,
+    /// For messages: it may have become longer than the system takes.
+    pub(crate) path: PathBuf,
+    pub(crate) meta: Meta,
+    open: Mutex<Weak<File>>,
+    root: Option<Arc<File>>,
+    keeper: Arc<Keeper>,
+}
+
+impl Side {
+    /// The root of a tree, open for as long as it lives.
+    pub(crate) fn root(path: &Path, file: File, keeper: &Arc<Keeper>) -> Result<Arc<Side>, Problem> {
+        Side::root_of(path, Arc::new(file), keeper)
+    }
+
+    /// The same of a folder that others use too.
+    pub(crate) fn root_of(path: &Path, file: Arc<File>, keeper: &Arc<Keeper>) -> Result<Arc<Side>, Problem> {
+        let meta = file_meta(&file).map_err(|errno| Problem::system("stat", path, errno.0))?;
+        Ok(Arc::new(Side {
+            parent: None,
+            name: OsString::new(),
+            path: path.to_path_buf(),
+            meta,
+            open: Mutex::default(),
+            root: Some(file),
+            keeper: Arc::clone(keeper),
+        }))
+    }
+
+    /// The folder `name` in this one.
+    pub(crate) fn child(self: &Arc<Side>, name: &OsStr) -> Result<Arc<Side>, Problem> {
+        let path = self.path.join(name);
+        let opened = self.file()?.open_and_stat(name);
+        let (file, meta) = opened.map_err(|errno| Problem::system("open", &path, errno.0))?;
+        self.keeper.keep(&file);
+        Ok(Arc::new(Side {
+            parent: Some(Arc::clone(self)),
+            name: name.to_owned(),
+            path,
+            meta,
+            open: Mutex::new(Arc::downgrade(&file)),
+            root: None,
+            keeper: Arc::clone(&self.keeper),
+        }))
+    }
+
+    /// The open folder; opened again, and those above it, if they were closed meanwhile.
+    pub(crate) fn file(&self) -> Result<Opened, Problem> {
+        let (mut closed, mut here) = (Vec::new(), self);
+        let mut file = loop {
+            match here.if_open() {
+                Some(file) => break file,
+                None => closed.push(here),
+            }
+            here = here.parent.as_deref().expect("a root is open");
+        };
+        for side in closed.into_iter().rev() {
+            file = side.open_again(&file)?;
+        }
+        Ok(file)
+    }
+
+    fn if_open(&self) -> Option<Opened> {
+        let file = self.root.clone().or_else(|| locked(&self.open).upgrade());
+        file.map(Opened)
+    }
+
+    fn open_again(&self, parent: &Opened) -> Result<Opened, Problem> {
+        let opened = parent.open_and_stat(&self.name);
+        let (file, meta) = opened.map_err(|errno| Problem::system("open again", &self.path, errno.0))?;
+        if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
+            let words = "was replaced by another folder meanwhile; nothing more is done in it";
+            return Err(Problem::new(Class::Changed, "open again", &self.path, words));
+        }
+        *locked(&self.open) = Arc::downgrade(&file);
+        self.keeper.keep(&file);
+        Ok(Opened(file))
+    }
+
+    /// The ways from the root to here, the nearest first.
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Side> {
+        std::iter::successors(Some(self), |side| side.parent.as_deref())
+    }
+}
+
+/// An open folder, for as long as it is used.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened(pub(crate) Arc<File>);
+
+impl Opened {
+    fn open_and_stat(&self, name: &OsStr) -> Result<(Arc<File>, Meta), Errno> {
+        with_meta(names::open_folder(&self.0, name)?)
+    }
+}
+
+fn with_meta(file: File) -> Result<(Arc<File>, Meta), Errno> {
+    let meta = file_meta(&file)?;
+    Ok((Arc::new(file), meta))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,189 @@
+//! Walks a tree: lists folders in batches of names, and goes into the folders below.
+//!
+//! Memory is bounded: a folder is read one buffer of names at a time, and those are dealt with before the next.
+//!
+//! Must not know: what is done with files, links and devices.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::change::ChangeKind;
+use crate::disk::{self, Meta, Name, names};
+use crate::problem::{Class, Problem};
+use crate::run::{Shared, Work};
+use crate::tree::branch::{Batch, Branch, Traits};
+use crate::tree::decide::Action;
+use crate::tree::entry::Hand;
+use crate::tree::finish;
+use crate::tree::side::Side;
+
+/// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
+const BATCH_NAMES: usize = 64;
+/// Names of a list that are taken at a time.
+const LISTED_NAMES: usize = 1024;
+
+const EEXIST: i32 = 17;
+
+/// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
+pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
+    let names = next_names(shared, branch);
+    if names.as_ref().is_ok_and(|names| !names.is_empty()) {
+        return put_up(shared, branch, names.unwrap_or_default());
+    }
+    shared.trees.walked(&shared.watch);
+    match names {
+        Ok(_) if shared.compares => {
+            shared.plan.add_first([Work::Others(Arc::clone(branch))].into_iter());
+        }
+        Ok(_) => finish::release(shared, branch),
+        Err(problem) => {
+            branch.root.report(shared, problem);
+            finish::release(shared, branch);
+        }
+    }
+}
+
+fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
+    if let Some(mut names) = shared.trees.select.listed(&branch.relative, branch.cookie()) {
+        names.truncate(LISTED_NAMES);
+        branch.set_cookie(branch.cookie() + names.len() as u64);
+        return Ok(names);
+    }
+    let folder = branch.source.file()?;
+    let listed = names::list(&folder.0, branch.cookie());
+    let (names, cookie) = listed.map_err(|errno| Problem::system("list", &branch.source.path, errno.0))?;
+    branch.set_cookie(cookie);
+    Ok(names)
+}
+
+fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
+    let batch = |names: &[Name]| {
+        branch.hold();
+        Work::Batch(Batch { branch: Arc::clone(branch), names: names.to_vec(), forced: false, walks: true })
+    };
+    let batches: Vec<Work> = names.chunks(BATCH_NAMES).map(batch).collect();
+    shared.trees.walk(batches.len());
+    shared.plan.add_first(batches.into_iter().chain([Work::List(Arc::clone(branch))]));
+}
+
+/// Goes into a folder: makes or opens its target and puts up the listing of its names.
+pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
+    let above = &hand.branch;
+    let source = above.source.child(&name.name).map_err(vanished)?;
+    if shared.options.one_file_system && source.meta.device != above.root.source_device {
+        shared.note(|| format!("'{}': on another file system, left out", shown(&source)));
+        return Ok(());
+    }
+    refuse_loops(above, &source)?;
+    let (target, fresh) = target_of(shared, hand, name, &source.meta)?;
+    let traits = traits(above, &source, target.as_deref(), fresh);
+    tell_device(shared, above, target.as_deref())?;
+    let path = hand.target_path(&name.name);
+    let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());
+    let below = Branch::new(Some(above), &above.root, (source, target), path, traits, link_dest);
+    above.hold();
+    shared.trees.walk(1);
+    shared.plan.add_first([Work::List(below)].into_iter());
+    Ok(())
+}
+
+fn shown(side: &Side) -> String {
+    crate::shown(side.path.as_os_str().as_encoded_bytes())
+}
+
+/// A folder that was listed and is gone, or is no folder any more, changed while it was walked.
+pub(crate) fn vanished(mut problem: Problem) -> Problem {
+    if problem.class == Class::Missing {
+        problem.class = Class::Changed;
+        problem.message = format!("it vanished while the tree was copied: {}", problem.message);
+    }
+    problem
+}
+
+/// A bind mount may show a folder inside itself, and the target may lie in the source.
+fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
+    let id = (source.meta.device, source.meta.inode);
+    if above.root.target_id == Some(id) {
+        let words = "is the folder that is copied into; it is left out";
+        return Err(Problem::new(Class::Io, "enter", &source.path, words));
+    }
+    let is_same = |side: &Side| (side.meta.device, side.meta.inode) == id;
+    match above.source.ancestors().any(is_same) {
+        true => {
+            let words = "is a folder that it lies in (a loop of mounts); it is left out";
+            Err(Problem::new(Class::Io, "enter", &source.path, words))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The target folder (none in a dry run that would make it), and whether it was made now.
+fn target_of(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+) -> Result<(Option<Arc<Side>>, bool), Problem> {
+    if shared.compares {
+        let target = hand.branch.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
+        return Ok((target, false));
+    }
+    let path = hand.target_path(&name.name);
+    let there = hand.there(&name.name)?;
+    let action = shared.trees.rules.decide(meta, there.as_ref());
+    if let Action::Refuse(words) = action {
+        return Err(Problem::new(Class::Refused, "make", &path, words));
+    }
+    let fresh = action != Action::Enter;
+    let differs = there.is_none_or(|there| shared.trees.rules.kept(meta, &there) == Action::Adjust);
+    if differs {
+        shared.tell(hand.change(shared, ChangeKind::Copy, name, meta, there.as_ref()));
+    }
+    let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.options.dry_run)) else {
+        return Ok((None, true));
+    };
+    if fresh {
+        make(hand, name, &path)?;
+    }
+    target.child(&name.name).map(|side| (Some(side), fresh))
+}
+
+fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
+    let made = names::make_folder(hand.target()?, &name.name);
+    made.map_err(|errno| match errno.0 {
+        EEXIST => crate::commit::taken(path),
+        _ => Problem::system("make", path, errno.0),
+    })
+}
+
+/// A folder on another file system than the one above is kept open, to sync that one at the end.
+fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Result<(), Problem> {
+    if let (Some(target), Some(above)) = (target, &above.target)
+        && target.meta.device != above.meta.device
+    {
+        let folder = target.file()?.0;
+        shared.trees.devices().entry(target.meta.device).or_insert((target.path.clone(), folder));
+    }
+    Ok(())
+}
+
+fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> Traits {
+    let same_file_system = target.is_some_and(|target| target.meta.device == source.meta.device);
+    Traits {
+        fresh,
+        same_file_system,
+        made_up: match source.meta.device == above.source.meta.device {
+            true => above.traits.made_up,
+            false => source.file().is_ok_and(|folder| crate::open::folder_is_made_up(&folder.0)),
+        },
+        hands_down: match (fresh, target) {
+            (true, _) | (_, None) => above.traits.hands_down,
+            (false, Some(target)) => hands_down(target),
+        },
+    }
+}
+
+/// Whether new files in the folder get an access control list from it.
+pub(crate) fn hands_down(target: &Side) -> bool {
+    target.file().is_ok_and(|folder| disk::hands_down(&folder.0))
+}

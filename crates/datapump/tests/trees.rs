@@ -1,0 +1,205 @@
+//! A dry run tells what a run then does, and a run does what a simple model of trees says: 1,000 generated pairs of
+//! trees with random options.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File, FileTimes};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use datapump::simulation::Random;
+use datapump::{ChangeKind, Event, Job, Options, Place, Selection, Sync};
+
+const CASES: u64 = 1000;
+const NAMES: [&str; 5] = ["a", "b", "c", "left out", "e"];
+
+/// What stands under a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    Folder,
+    /// Content, and time of change in seconds since 1970.
+    File(Vec<u8>, u64),
+    Link(PathBuf),
+}
+
+type Tree = BTreeMap<PathBuf, Node>;
+
+/// What is asked, as far as the model knows it.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    update: bool,
+    ignore_existing: bool,
+    delete: bool,
+    excludes: bool,
+    lanes: u32,
+}
+
+fn random_tree(random: &mut Random, below: &Path, depth: u64, tree: &mut Tree) {
+    for name in NAMES {
+        let path = below.join(name);
+        let node = match random.below(10) {
+            0..=3 => continue,
+            4 | 5 if depth < 3 => Node::Folder,
+            6 => Node::Link(PathBuf::from(NAMES[random.below(5) as usize])),
+            _ => Node::File(vec![b'x'; random.below(3) as usize * 700], 1000 + random.below(3)),
+        };
+        let is_folder = node == Node::Folder;
+        tree.insert(path.clone(), node);
+        if is_folder {
+            random_tree(random, &path, depth + 1, tree);
+        }
+    }
+}
+
+fn make(tree: &Tree, at: &Path) {
+    fs::create_dir(at).expect("a new folder");
+    for (path, node) in tree {
+        let path = at.join(path);
+        match node {
+            Node::Folder => fs::create_dir(&path).expect("parents come first"),
+            Node::Link(to) => symlink(to, &path).expect("a link"),
+            Node::File(content, seconds) => {
+                fs::write(&path, content).expect("room");
+                let time = SystemTime::UNIX_EPOCH + Duration::from_secs(*seconds);
+                let file = File::options().write(true).open(&path).expect("the file");
+                file.set_times(FileTimes::new().set_modified(time)).expect("a time");
+            }
+        }
+    }
+}
+
+fn read(at: &Path, below: &Path, tree: &mut Tree) {
+    for entry in fs::read_dir(at.join(below)).expect("a folder") {
+        let path = below.join(entry.expect("an entry").file_name());
+        let full = at.join(&path);
+        let meta = full.symlink_metadata().expect("it stands there");
+        let node = match meta.file_type() {
+            kind if kind.is_dir() => Node::Folder,
+            kind if kind.is_symlink() => Node::Link(fs::read_link(&full).expect("a link")),
+            _ => Node::File(fs::read(&full).expect("a file"), meta.mtime() as u64),
+        };
+        let is_folder = node == Node::Folder;
+        tree.insert(path.clone(), node);
+        if is_folder {
+            read(at, &path, tree);
+        }
+    }
+}
+
+fn is_excluded(asked: &Asked, path: &Path) -> bool {
+    asked.excludes && path.iter().any(|name| name == NAMES[3])
+}
+
+/// What a copy makes of the target, and whether something was in the way.
+fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
+    let (mut after, mut refused) = (target.clone(), Vec::<PathBuf>::new());
+    for (path, node) in source {
+        if is_excluded(asked, path) || refused.iter().any(|above| path.starts_with(above)) {
+            continue;
+        }
+        match (node, target.get(path)) {
+            (Node::Folder, Some(Node::File(..) | Node::Link(_))) => refused.push(path.clone()),
+            (Node::File(..) | Node::Link(_), Some(Node::Folder)) => refused.push(path.clone()),
+            (Node::Folder, _) | (_, None) => drop(after.insert(path.clone(), node.clone())),
+            (_, Some(_)) if asked.ignore_existing => {}
+            (Node::File(content, time), Some(Node::File(other, there))) if asked.update => {
+                let right = there > time || (there == time && content.len() == other.len());
+                if !right {
+                    after.insert(path.clone(), node.clone());
+                }
+            }
+            (_, Some(_)) => drop(after.insert(path.clone(), node.clone())),
+        }
+    }
+    if asked.delete && refused.is_empty() {
+        let rest: Vec<PathBuf> = target
+            .keys()
+            .filter(|path| !source.contains_key(*path) && !is_excluded(asked, path))
+            .cloned()
+            .collect();
+        for path in rest.iter().rev() {
+            let holds_some = after.keys().any(|other| other.starts_with(path) && other != path);
+            if !holds_some {
+                after.remove(path);
+            }
+        }
+    }
+    (after, !refused.is_empty())
+}
+
+fn options(asked: &Asked, dry_run: bool) -> Options {
+    let exclude = Selection::Exclude(NAMES[3].as_bytes().to_vec());
+    Options {
+        update: asked.update,
+        ignore_existing: asked.ignore_existing,
+        delete: asked.delete,
+        selection: if asked.excludes { vec![exclude] } else { Vec::new() },
+        lanes: Some(asked.lanes),
+        sync: Sync::None,
+        target_is_name: true,
+        changes: true,
+        dry_run,
+        ..Options::default()
+    }
+}
+
+/// The exit status, and the changes that were told, sorted.
+fn run(from: &Path, to: &Path, options: Options) -> (i32, Vec<(OsString, String)>) {
+    let told = Mutex::new(Vec::new());
+    let job = Job::copy(vec![Place::Path(from.into())], Place::Path(to.into())).options(options);
+    let report = job.run(&|event| {
+        if let Event::Change(change) = event {
+            // A link of several names may be told by any of them.
+            assert!(change.kind != ChangeKind::Link, "{change:?}");
+            told.lock().expect("no panic here").push((change.relative.into_os_string(), change.itemized));
+        }
+    });
+    let mut told = told.into_inner().expect("no panic here");
+    told.sort();
+    (report.exit_status, told)
+}
+
+#[test]
+fn a_dry_run_tells_what_a_run_does_and_a_run_does_what_the_model_says() {
+    let home = tempfile::tempdir().expect("a folder");
+    for seed in 0..CASES {
+        one_case(home.path(), seed);
+    }
+}
+
+fn one_case(home: &Path, seed: u64) {
+    let mut random = Random::new(seed);
+    let (mut source, mut target) = (Tree::new(), Tree::new());
+    random_tree(&mut random, Path::new(""), 0, &mut source);
+    random_tree(&mut random, Path::new(""), 0, &mut target);
+    let mut one_of_two = || random.below(2) == 0;
+    let asked = Asked {
+        update: one_of_two(),
+        ignore_existing: one_of_two() && one_of_two(),
+        delete: one_of_two(),
+        excludes: one_of_two(),
+        lanes: if one_of_two() { 1 } else { 3 },
+    };
+    let (from, to) = (home.join(format!("from{seed}")), home.join(format!("to{seed}")));
+    make(&source, &from);
+    make(&target, &to);
+    let row = format!("seed {seed}, {asked:?}");
+
+    let dry = run(&from, &to, options(&asked, true));
+    let mut untouched = Tree::new();
+    read(&to, Path::new(""), &mut untouched);
+    assert_eq!(untouched, target, "{row}: a dry run changes nothing");
+
+    let done = run(&from, &to, options(&asked, false));
+    assert_eq!(dry, done, "{row}: what was told and what was done");
+    let (expected, was_refused) = model(&source, &target, &asked);
+    let mut found = Tree::new();
+    read(&to, Path::new(""), &mut found);
+    found.remove(Path::new(".pump-job"));
+    assert_eq!(found, expected, "{row}");
+    assert_eq!(done.0, if was_refused { 23 } else { 0 }, "{row}");
+    fs::remove_dir_all(from).expect("it is ours");
+    fs::remove_dir_all(to).expect("it is ours");
+}
