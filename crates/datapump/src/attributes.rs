@@ -61,9 +61,15 @@ pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, ne
         set_mode(to, mode, &mut lost)?;
     }
     if keep.times {
-        to.set_times(&times(meta))?;
+        copy_times(meta, to)?;
     }
     Ok(lost)
+}
+
+/// Gives `to` the times of access and of change.
+pub(crate) fn copy_times(meta: &Meta, to: Bearer<'_>) -> Outcome<()> {
+    let (last_access, last_modification) = (timespec(meta.atime_ns), timespec(meta.mtime_ns));
+    to.set_times(&Timestamps { last_access, last_modification })
 }
 
 /// A mode that is not kept is that of cp without -p, the source's permissions less the umask; what stood there before
@@ -138,11 +144,6 @@ fn remove_others(names: &[CString], to: Bearer<'_>) -> Outcome<bool> {
     let others: Vec<CString> = others.collect();
     others.iter().try_for_each(|name| to.remove_xattr(name))?;
     Ok(!others.is_empty())
-}
-
-/// Time of access and of change, as the system wants them.
-fn times(meta: &Meta) -> Timestamps {
-    Timestamps { last_access: timespec(meta.atime_ns), last_modification: timespec(meta.mtime_ns) }
 }
 
 fn timespec(ns: i128) -> Timespec {

@@ -18,7 +18,17 @@ pub fn rsync_difference(source: &Path, copy: &Path, more: &[&str]) -> String {
     // XFS shows root its own form of the lists, which rsync compares as lists already.
     let attributes = ["--filter=-x system.*", "--filter=-x trusted.SGI_*"];
     let excluded = ["--exclude=*.socket", &long, attributes[0], attributes[1]];
-    program(&[&words[..], &excluded, more, &[&places[0], &places[1]]].concat())
+    shortened(program(&[&words[..], &excluded, more, &[&places[0], &places[1]]].concat()))
+}
+
+/// The first lines tell; a tree that is nested in another makes a million more.
+fn shortened(text: String) -> String {
+    const LINES_MAX: usize = 20;
+    let more = text.lines().count().saturating_sub(LINES_MAX);
+    match more {
+        0 => text,
+        _ => format!("{}… and {more} more", text.split_inclusive('\n').take(LINES_MAX).collect::<String>()),
+    }
 }
 
 /// The copy is the same as the source, and nothing else is in it.

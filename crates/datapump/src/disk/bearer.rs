@@ -45,7 +45,7 @@ impl Bearer<'_> {
         .map_err(errno)
     }
 
-    /// Sets the permissions of what is no symbolic link. chmod(2) follows links, so a name is opened first, not followed.
+    /// Sets the permissions of what is no symbolic link. chmod(2) follows links, so a name is opened first.
     pub(crate) fn set_mode(&self, mode: u32) -> Outcome<()> {
         let mode = Mode::from_raw_mode(mode);
         match self {

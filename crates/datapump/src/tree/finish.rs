@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use datapump_engine::Errno;
 
 use crate::attributes::{self, New};
-use crate::disk::{Bearer, FileCalls, FileKind, Folder, Name, names};
+use crate::disk::{Bearer, FileCalls, FileKind, Folder, Name, Outcome, names};
 use crate::options::Sync;
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
@@ -18,6 +18,7 @@ use crate::run::{Shared, Work};
 use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::decide::{Action, same_time};
+use crate::tree::journal::Journal;
 use crate::tree::{delete, special};
 
 /// A file of this size is put on the list of its tree at once: losing its mark would cost more than the call.
@@ -184,20 +185,30 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
     }
 }
 
+/// Everything is right and on the disk before the list goes: what is killed before that goes on, and who is killed
+/// behind it was done. The list's going is therefore the last step and not waited for; should the system crash at this
+/// very moment it is there again, and means no more than one copy too many.
 fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system("finish", &target.path, errno.0);
-    if branch.root.is_whole()
-        && let Some(journal) = &branch.root.journal
-    {
-        journal.remove().map_err(wrong)?;
-    }
     finish_folder(shared, branch)?;
-    if shared.options.sync == Sync::None {
-        return Ok(());
+    let folder = target.file()?.0;
+    if shared.options.sync != Sync::None {
+        for synced in [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten() {
+            synced.sync_all().map_err(|error| wrong(Errno::of(&error)))?;
+        }
     }
-    for folder in [Some(target.file()?.0), branch.root.made_in.clone()].into_iter().flatten() {
-        folder.sync_all().map_err(|error| wrong(Errno::of(&error)))?;
+    match branch.root.journal.as_ref().filter(|_| branch.root.is_whole()) {
+        Some(journal) => remove_list(shared, branch, journal, &folder).map_err(wrong),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Removes the list; the root keeps the times that it has.
+fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &Journal, folder: &File) -> Outcome<()> {
+    journal.remove()?;
+    match shared.options.keep.times {
+        true => attributes::copy_times(&branch.source.meta, Bearer::Open(folder)),
+        false => Ok(()),
+    }
 }

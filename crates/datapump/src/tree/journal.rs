@@ -104,8 +104,9 @@ impl Journal {
         }
     }
 
-    /// All is done: the list goes.
+    /// All is done: the list goes, and nothing more is written to it.
     pub(crate) fn remove(&self) -> Result<(), Errno> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
         match self.folder.remove(OsStr::new(NAME)) {
             Err(ENOENT) => Ok(()),
             removed => removed,
@@ -117,7 +118,9 @@ impl Drop for Journal {
     /// Writes what was kept back, also when the run was interrupted.
     fn drop(&mut self) {
         let pending = self.pending.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let _ = self.file.os().write_all(pending);
+        if !pending.is_empty() {
+            let _ = self.file.os().write_all(pending);
+        }
     }
 }
 
