@@ -31,12 +31,14 @@ pub struct Entry<'path> {
     pub size_bytes: u64,
     /// Last change of the target's content.
     pub mtime_ns: i128,
-    /// Last change of the target's attributes; 0 where further names of the file change it.
+    /// Last change of the target's attributes.
     pub ctime_ns: i128,
     /// Length of the source in bytes.
     pub source_size_bytes: u64,
     /// Last change of the source's content.
     pub source_mtime_ns: i128,
+    /// Last change of the source's attributes: content may change in size and time of change alike.
+    pub source_ctime_ns: i128,
 }
 
 impl Header {
@@ -75,7 +77,7 @@ impl Entry<'_> {
         for number in [self.inode, self.size_bytes, self.source_size_bytes] {
             hash = number.to_le_bytes().iter().fold(hash, step);
         }
-        for time in [self.mtime_ns, self.ctime_ns, self.source_mtime_ns] {
+        for time in [self.mtime_ns, self.ctime_ns, self.source_mtime_ns, self.source_ctime_ns] {
             hash = time.to_le_bytes().iter().fold(hash, step);
         }
         hash = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -121,6 +123,7 @@ mod tests {
             ctime_ns: 4,
             source_size_bytes: 5,
             source_mtime_ns: -6,
+            source_ctime_ns: 7,
         };
         let others = [
             Entry { path: b"a/c", ..entry },
@@ -130,6 +133,7 @@ mod tests {
             Entry { ctime_ns: 0, ..entry },
             Entry { source_size_bytes: 2, ..entry },
             Entry { source_mtime_ns: 6, ..entry },
+            Entry { source_ctime_ns: 8, ..entry },
         ];
         assert!(others.iter().all(|other| other.mark() != entry.mark()));
         assert_eq!(entry.mark(), entry.mark());

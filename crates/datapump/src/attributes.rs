@@ -32,13 +32,7 @@ pub(crate) struct New {
 }
 
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
-pub(crate) fn copy_of_handle(
-    from: &Handle,
-    meta: &Meta,
-    to: &Handle,
-    keep: Keep,
-    new: New,
-) -> Outcome<Lost> {
+pub(crate) fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: New) -> Outcome<Lost> {
     match (from, to) {
         (Handle::Os(from), Handle::Os(to)) => copy(Bearer::Open(from), meta, Bearer::Open(to), keep, new),
         (_, Handle::Sim(to)) => to.set_attributes(meta.mode, meta.mtime_ns as i64).map(|()| Lost::default()),
@@ -110,7 +104,12 @@ fn set_owner(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
 }
 
 /// Copies extended attributes and access control lists; true if the source has any, or the target had.
-fn copy_xattrs(from: Bearer<'_>, to: Bearer<'_>, (keep, bare): (Keep, bool), lost: &mut Lost) -> Outcome<bool> {
+fn copy_xattrs(
+    from: Bearer<'_>,
+    to: Bearer<'_>,
+    (keep, bare): (Keep, bool),
+    lost: &mut Lost,
+) -> Outcome<bool> {
     let mut names = from.xattr_names()?;
     names.retain(|name| if is_acl(name) { keep.mode } else { keep.xattrs });
     // An access control list may take from the owner what setting the others needs.

@@ -42,6 +42,24 @@ pub struct Change {
 }
 
 impl Change {
+    /// What becomes of a name: the paths of source and target, and the one from the root of the tree.
+    pub(crate) fn new(
+        kind: ChangeKind,
+        [source, target, relative]: [PathBuf; 3],
+        meta: &Meta,
+        there: Option<&Meta>,
+    ) -> Change {
+        Change {
+            kind,
+            source,
+            target,
+            relative,
+            bytes: (meta.kind == FileKind::Regular).then_some(meta.size_bytes),
+            what: what(meta.kind),
+            itemized: itemized(kind, meta, there),
+        }
+    }
+
     /// The path as it is itemized: folders end in a slash.
     pub fn itemized_path(&self) -> PathBuf {
         match (self.what, self.relative.as_os_str().is_empty()) {
@@ -65,12 +83,7 @@ pub(crate) fn what(kind: FileKind) -> &'static str {
 }
 
 /// The letters of a change: rsync(1), `--itemize-changes`, YXcstpoguax.
-pub(crate) fn itemized(
-    kind: ChangeKind,
-    source: &Meta,
-    there: Option<&Meta>,
-    content_differs: bool,
-) -> String {
+fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>) -> String {
     let first = match (kind, source.kind) {
         (ChangeKind::Delete, _) => return "*deleting  ".into(),
         (ChangeKind::Link, _) => 'h',
@@ -95,7 +108,7 @@ pub(crate) fn itemized(
     [
         first,
         second,
-        letter(content_differs, 'c'),
+        '.',
         letter(size, 's'),
         letter(!same_time(source, there), 't'),
         letter(mode, 'p'),
@@ -155,7 +168,7 @@ mod tests {
             (ChangeKind::Copy, folder, Some(Meta { mtime_ns: 6, ..folder }), ".d..t......"),
             (ChangeKind::Link, file, None, "hf+++++++++"),
         ] {
-            assert_eq!(itemized(kind, &source, there.as_ref(), false), letters);
+            assert_eq!(itemized(kind, &source, there.as_ref()), letters);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::hash::FileHash;
 use crate::identity::check_unchanged;
 use crate::open;
 use crate::options::{Choice, Sync};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::task::{Finish, Parts, Task};
@@ -88,7 +88,7 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     if !goes_on {
         return Ok(());
     }
-    let source = crate::shown(task.source_name.as_os_str().as_encoded_bytes());
+    let source = shown_path(&task.source_name);
     let words = format!("goes on where '{source}' ends");
     Err(Problem::new(Class::Mismatch, "compare", &task.target_name, words).at(length))
 }

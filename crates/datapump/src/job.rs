@@ -17,7 +17,7 @@ use crate::lane::{Lane, LaneResult};
 use crate::options::{Choice, EngineChoice, Options};
 use crate::place::{Fill, Place};
 use crate::plan::Plan;
-use crate::problem::{Class, Problem, Status};
+use crate::problem::{Class, Problem, Status, shown_path};
 use crate::rate::Rate;
 use crate::report::{Asked, Cpu, Report, Waits};
 use crate::run::{Event, QueuedNulls, Shared, Tally, Work};
@@ -205,11 +205,7 @@ impl Job {
             let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
             let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
             if let (Some(bytes), Place::Path(path)) = (differ, &item.source) {
-                let words = format!(
-                    "has {bytes} bytes, '{}' has {}",
-                    crate::shown(other.as_os_str().as_encoded_bytes()),
-                    there.size_bytes
-                );
+                let words = format!("has {bytes} bytes, '{}' has {}", shown_path(other), there.size_bytes);
                 return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
             }
         }
@@ -223,7 +219,7 @@ impl Job {
             meta.map_err(|errno| Problem::system("open", path, errno.0))
         };
         let (meta, there) = (look(one)?, look(other)?);
-        let name = crate::shown(other.as_os_str().as_encoded_bytes());
+        let name = shown_path(other);
         let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
             (false, false) => return Ok(None),
             (true, true) => {

@@ -15,12 +15,12 @@ use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
 use crate::options::{Choice, Sync};
 use crate::place::Place;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Finish, Leaf, Original, Parts, Task};
-use crate::{finish, holes, lane, stream};
+use crate::{finish, holes, lane, stream, tree};
 
 /// `statfs(2)` types of file systems whose files the kernel makes up as they are read: magic.h.
 const MADE_UP: [u64; 9] = [
@@ -313,9 +313,18 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Result<Land
         Target::Compare(path) => {
             let handle =
                 disk.open(path, Access::Read).map_err(|errno| Problem::system("open", path, errno.0))?;
+            compare_attributes(shared, opened, &handle, path);
             Ok(Landing::Compare(Arc::new(handle)))
         }
         Target::Device(path) => open_device(shared, path, opened),
+    }
+}
+
+/// Mode and time of two regular files; what else they are is told by the comparison of their content.
+fn compare_attributes(shared: &Shared<'_>, opened: &Opened, other: &Handle, other_path: &Path) {
+    let (Some(one), Ok(there)) = (&opened.original, other.meta()) else { return };
+    if !shared.options.content_only && opened.is_file && there.kind == FileKind::Regular {
+        tree::compare::mode_and_time(shared, (&one.path, other_path), &one.meta, &there);
     }
 }
 
@@ -366,7 +375,7 @@ fn complete(
     let source_direct = how.source_direct && direct(shared, opened.handle.as_deref(), source_name)?;
     let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
     shared.note_direct(source_direct, sink_direct, how.why);
-    shared.note(|| format!("'{}' -> '{}': {}", shown(source_name), shown(name), how.why));
+    shared.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
     let source = match (opened.handle, opened.is_file) {
         (None, _) => Source::Null,
         (Some(handle), true) => Source::File(file_end(handle, source_direct)),
@@ -385,10 +394,6 @@ fn complete(
         reserve(shared, staged, ranges, opened.original.as_ref().map(|original| &original.meta))?;
     }
     Ok((source, sink, opened.original, opened.ranges))
-}
-
-fn shown(path: &Path) -> String {
-    crate::shown(path.as_os_str().as_encoded_bytes())
 }
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {

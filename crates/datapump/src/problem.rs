@@ -138,16 +138,10 @@ impl fmt::Display for Problem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.path, self.offset) {
             (Some(path), Some(at)) => {
-                write!(
-                    out,
-                    "{} '{}' at byte {at}: {}",
-                    self.operation,
-                    shown(path.as_os_str().as_bytes()),
-                    self.message
-                )
+                write!(out, "{} '{}' at byte {at}: {}", self.operation, shown_path(path), self.message)
             }
             (Some(path), None) => {
-                write!(out, "{} '{}': {}", self.operation, shown(path.as_os_str().as_bytes()), self.message)
+                write!(out, "{} '{}': {}", self.operation, shown_path(path), self.message)
             }
             (None, _) => out.write_str(&self.message),
         }
@@ -168,6 +162,11 @@ pub fn shown(name: &[u8]) -> String {
         chunk.invalid().iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
     }
     out
+}
+
+/// The same of a path.
+pub(crate) fn shown_path(path: &Path) -> String {
+    shown(path.as_os_str().as_bytes())
 }
 
 /// Letters that reorder or hide text: bidirectional controls and line separators (Unicode Standard Annex 9).

@@ -14,7 +14,7 @@ use datapump_engine::Errno;
 use crate::disk::{Disk, FileKind, Meta};
 use crate::options::Options;
 use crate::place::Place;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 
 const ENAMETOOLONG: Errno = Errno(36);
 
@@ -131,7 +131,7 @@ fn refuse_deleting_what_is_needed(disk: &Disk, items: &[Item], options: &Options
         for path in &needed {
             let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
             if full.ancestors().skip(1).any(|above| id(above) == Some(root)) {
-                let path = crate::shown(path.as_os_str().as_encoded_bytes());
+                let path = shown_path(path);
                 return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
             }
         }
@@ -299,7 +299,7 @@ fn refuse_into_itself(disk: &Disk, from: &Path, to: &Path) -> Result<(), Problem
     };
     match nearest.ancestors().any(is_source) {
         true => {
-            let from = crate::shown(from.as_os_str().as_encoded_bytes());
+            let from = shown_path(from);
             Err(usage(to, &format!("is the source '{from}' or lies in it; choose a place outside")))
         }
         false => Ok(()),
@@ -373,13 +373,7 @@ fn refuse_same_file(
         && existing.kind == meta.kind
         && existing.special_device == meta.special_device;
     if same_file || same_device {
-        return Err(usage(
-            path,
-            &format!(
-                "is the same file as the source '{}'",
-                crate::shown(source.as_os_str().as_encoded_bytes())
-            ),
-        ));
+        return Err(usage(path, &format!("is the same file as the source '{}'", shown_path(source))));
     }
     Ok(())
 }

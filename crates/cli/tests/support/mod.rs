@@ -8,6 +8,7 @@
 mod home;
 pub mod listing;
 pub mod running;
+pub mod small_tree;
 
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -131,10 +131,7 @@ impl Bearer<'_> {
 }
 
 /// Reads into more and more memory until it is enough.
-fn grown(
-    start: usize,
-    read: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
-) -> rustix::io::Result<Vec<u8>> {
+fn grown(start: usize, read: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
     let mut bytes = vec![0; start];
     loop {
         match read(&mut bytes) {

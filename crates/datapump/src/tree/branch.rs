@@ -6,11 +6,14 @@
 //!
 //! Must not know: what is done with a name, who does it.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::disk::Name;
+use crate::change::{Change, ChangeKind};
+use crate::disk::{Meta, Name};
+use crate::run::Shared;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 
@@ -59,6 +62,21 @@ pub(crate) struct Batch {
 }
 
 impl Branch {
+    /// What is told of a name of this folder, if anybody wants to know.
+    pub(crate) fn change(
+        &self,
+        shared: &Shared<'_>,
+        kind: ChangeKind,
+        name: &OsStr,
+        meta: &Meta,
+        there: Option<&Meta>,
+    ) -> Option<Box<Change>> {
+        shared.tells_changes().then(|| {
+            let paths = [self.source.path.join(name), self.target_path.join(name), self.relative.join(name)];
+            Box::new(Change::new(kind, paths, meta, there))
+        })
+    }
+
     /// A branch whose listing is still to be done.
     pub(crate) fn new(
         parent: Option<&Arc<Branch>>,

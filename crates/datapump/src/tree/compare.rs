@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{FileKind, Meta, Name, names};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::entry::Hand;
 use crate::tree::finish;
-use crate::tree::links::FileId;
+use crate::tree::links::{self, FileId};
 use crate::{change, holes};
 
 const ENOENT: Errno = Errno(2);
@@ -49,39 +49,45 @@ pub(crate) fn compare(
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
     let Some(there) = hand.there(&name.name)? else {
-        return Err(differs(&path, format!("is missing: there is no '{}'", shown(&other_path))));
+        return Err(differs(&path, format!("is missing: there is no '{}'", shown_path(&other_path))));
     };
     if there.kind != meta.kind {
         let (one, other) = (change::what(meta.kind), change::what(there.kind));
-        return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown(&other_path))));
+        return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
     }
     if !shared.options.content_only {
-        attributes(shared, &path, &other_path, meta, &there);
+        mode_and_time(shared, (&path, &other_path), meta, &there);
+        links(shared, &path, &other_path, meta, &there);
     }
     match meta.kind {
         FileKind::Regular => content(hand, name, meta, &there),
         FileKind::Symlink => symlinks(hand, name).map(|()| Compared::Done),
         FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
-            Err(differs(&path, format!("is another device than '{}'", shown(&other_path))))
+            Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
         }
         _ => Ok(Compared::Done),
     }
 }
 
-/// Mode, time, and which names are one file; each difference is told for itself.
-fn attributes(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other: &Meta) {
-    let name = shown(other_path);
-    if one.kind != FileKind::Symlink && one.mode != other.mode {
-        shared.report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, other.mode)));
+/// Mode and time; each difference is told for itself.
+pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
+    let name = shown_path(other);
+    if one.kind != FileKind::Symlink && one.mode != there.mode {
+        shared.report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
     }
-    if one.mtime_ns != other.mtime_ns {
-        let (time, other_time) = (time_words(one.mtime_ns), time_words(other.mtime_ns));
+    if one.mtime_ns != there.mtime_ns {
+        let (time, other_time) = (time_words(one.mtime_ns), time_words(there.mtime_ns));
         shared.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
     }
-    let (id, other_id) = ((one.device, one.inode), (other.device, other.inode));
+}
+
+/// Which names are one file.
+fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other: &Meta) {
+    let (id, other_id) = (links::id(one), links::id(other));
     let several = one.kind != FileKind::Folder && (one.links > 1 || other.links > 1);
     let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
     if several && !(twins.agree(id, other_id) && back.agree(other_id, id)) {
+        let name = shown_path(other_path);
         shared.report(differs(path, format!("shares its content with other names than '{name}' does")));
     }
 }
@@ -96,7 +102,7 @@ fn content(hand: &Hand, name: &Name, meta: &Meta, there: &Meta) -> Result<Compar
     let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
     if meta.size_bytes != there.size_bytes {
         let words =
-            format!("has {} bytes, '{}' has {}", meta.size_bytes, shown(&other_path), there.size_bytes);
+            format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
         return Err(differs(&path, words));
     }
     let open = |folder, path: &Path| {
@@ -116,7 +122,8 @@ fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {
         return Ok(());
     }
     let words = |content: &std::ffi::OsString| crate::shown(content.as_encoded_bytes());
-    let message = format!("points to '{}', '{}' to '{}'", words(&one), shown(&other_path), words(&other));
+    let message =
+        format!("points to '{}', '{}' to '{}'", words(&one), shown_path(&other_path), words(&other));
     Err(differs(&path, message))
 }
 
@@ -155,7 +162,8 @@ fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         for name in &names {
             if names::metadata(&one, &name.name) == Err(ENOENT) {
                 let path = branch.source.path.join(&name.name);
-                let words = format!("is missing: there is only '{}'", shown(&target.path.join(&name.name)));
+                let words =
+                    format!("is missing: there is only '{}'", shown_path(&target.path.join(&name.name)));
                 shared.report(differs(&path, words));
             }
         }
@@ -164,8 +172,4 @@ fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 
 pub(crate) fn differs(path: &Path, words: impl Into<String>) -> Problem {
     Problem::new(Class::Mismatch, "compare", path, words)
-}
-
-fn shown(path: &Path) -> String {
-    crate::shown(path.as_os_str().as_encoded_bytes())
 }

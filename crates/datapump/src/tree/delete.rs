@@ -190,7 +190,13 @@ impl Pass<'_> {
             (Some(source), Some(_)) if done.removed_some && self.removes => {
                 let (from, to) = (source.file()?.0, done.target.file()?.0);
                 let keep = self.shared.options.keep;
-                let kept = attributes::copy(Bearer::Open(&from), &source.meta, Bearer::Open(&to), keep, New::default());
+                let kept = attributes::copy(
+                    Bearer::Open(&from),
+                    &source.meta,
+                    Bearer::Open(&to),
+                    keep,
+                    New::default(),
+                );
                 kept.map_err(|errno| Problem::system("set the times of", &done.target.path, errno.0))?;
             }
             _ => {}

@@ -14,21 +14,22 @@ use std::sync::atomic::Ordering;
 use datapump_core::{Extent, Length};
 use datapump_engine::Handle;
 
-use crate::change::{self, Change, ChangeKind};
+use crate::change::ChangeKind;
 use crate::commit::{Before, Staged, is_temporary, taken};
 use crate::disk::{FileCalls, FileKind, Folder, Meta, Name, names};
 use crate::how::{self, Facts, How};
 use crate::open::{self, Landing};
 use crate::options::Sync;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Leaf, Original, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::compare::Compared;
 use crate::tree::decide::Action;
-use crate::tree::links::{self, FileId, Meeting, Spot};
-use crate::tree::{compare, journal, special, walk};
+use crate::tree::linking::{self, Met};
+use crate::tree::links::{FileId, Spot};
+use crate::tree::{compare, journal, right, special, walk};
 use crate::{finish, holes, lane};
 
 const ENOENT: i32 = 2;
@@ -103,28 +104,6 @@ impl Hand {
         Spot { branch: Arc::clone(&self.branch), name: name.to_owned() }
     }
 
-    /// What is told of a name, if anybody wants to know.
-    pub(crate) fn change(
-        &self,
-        shared: &Shared<'_>,
-        kind: ChangeKind,
-        name: &Name,
-        meta: &Meta,
-        there: Option<&Meta>,
-    ) -> Option<Box<Change>> {
-        shared.tells_changes().then(|| {
-            Box::new(Change {
-                kind,
-                source: self.source_path(&name.name),
-                target: self.target_path(&name.name),
-                relative: self.branch.relative.join(&name.name),
-                bytes: (meta.kind == FileKind::Regular).then_some(meta.size_bytes),
-                what: change::what(meta.kind),
-                itemized: change::itemized(kind, meta, there, false),
-            })
-        })
-    }
-
     /// Deals with names until one is a small file to be moved, or none is left.
     pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
         while !shared.stop.load(Ordering::Relaxed) {
@@ -150,7 +129,7 @@ impl Hand {
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
         if is_temporary(&name.name) {
-            let path = crate::shown(self.source_path(&name.name).as_os_str().as_encoded_bytes());
+            let path = shown_path(&self.source_path(&name.name));
             shared.warn(format!("'{path}' has the name of a temporary file of pump and is left out"));
             return Ok(None);
         }
@@ -171,7 +150,7 @@ impl Hand {
                 Ok(None)
             }
             FileKind::Socket => {
-                let path = crate::shown(self.source_path(&name.name).as_os_str().as_encoded_bytes());
+                let path = shown_path(&self.source_path(&name.name));
                 shared.warn(format!("'{path}' is a socket: it has no content and is left out"));
                 Ok(None)
             }
@@ -212,33 +191,50 @@ impl Hand {
                 Stays::No => {}
             }
         }
-        if shared.options.dry_run {
-            return special::would_copy(shared, self, name, there.as_ref()).map(|()| None);
-        }
-        let (handle, meta) = self.open_file(name)?;
+        let (handle, meta) = match shared.options.dry_run {
+            true => (None, self.meta(name)?),
+            false => self.open_file(name).map(|(handle, meta)| (Some(handle), meta))?,
+        };
         if let Action::Refuse(words) = shared.trees.rules.decide(&meta, there.as_ref()) {
             return Err(Problem::new(Class::Refused, "create", &self.target_path(&name.name), words));
         }
-        let links = match self.meet(shared, name, &meta)? {
-            Met::First(links) => links,
-            Met::Settled => return Ok(None),
+        let spot = self.spot(&name.name);
+        let Met::First(links) = linking::meet(shared, &spot, &meta)? else { return Ok(None) };
+        match self.begin(shared, name, (handle, meta), there.as_ref(), (spot, links)) {
+            Ok(Begun::Task(task, how)) => return self.hand_on(shared, waits, task, how),
+            Ok(Begun::Stands(spot)) => linking::stands(shared, &spot, links),
+            Ok(Begun::Later) => {}
+            Err(problem) => {
+                linking::failed(shared, links);
+                return Err(problem);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Links a file that is unchanged elsewhere, or opens its two ends; without a handle tells what would be done.
+    fn begin(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        (handle, meta): (Option<Arc<Handle>>, Meta),
+        there: Option<&Meta>,
+        (spot, links): (Spot, Option<FileId>),
+    ) -> Result<Begun, Problem> {
+        if linking::link_unchanged(shared, &spot, &meta)? {
+            return Ok(Begun::Stands(spot));
+        }
+        let change = self.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there);
+        let Some(handle) = handle else {
+            shared.tell(change);
+            return Ok(Begun::Stands(spot));
         };
-        let linked = special::link_unchanged(shared, &self.spot(&name.name), &meta);
-        if linked.is_err() {
-            self.give_up_links(shared, links);
-        }
-        if linked? {
-            self.linked(shared, name, links);
-            return Ok(None);
-        }
         if links.is_none() && self.comes_later(shared, name, &meta) {
-            return Ok(None);
+            return Ok(Begun::Later);
         }
-        let prepared = self.prepare(shared, name, (handle, meta), there.as_ref(), links);
-        if prepared.is_err() {
-            self.give_up_links(shared, links);
-        }
-        self.hand_on(shared, waits, prepared?)
+        let before = if there.is_some() { Before::Anything } else { Before::Nothing };
+        let leaf = Leaf { spot, links, change };
+        self.prepare(shared, name, (handle, meta), before, leaf)
     }
 
     /// A large file waits while enough of them are open.
@@ -254,14 +250,6 @@ impl Hand {
         true
     }
 
-    fn linked(&self, shared: &Shared<'_>, name: &Name, links: Option<FileId>) {
-        if let Some(id) = links {
-            let spot = self.spot(&name.name);
-            let waiting = shared.trees.links.committed(id, spot.clone());
-            special::link_waiting(shared, id, &spot, waiting);
-        }
-    }
-
     /// Whether what stands at the target stays; if it does, all was done about it.
     fn stays(&self, shared: &Shared<'_>, name: &Name, there: &Meta) -> Result<Stays, Problem> {
         if !(shared.trees.rules.leaves_some() || self.continues()) {
@@ -269,15 +257,15 @@ impl Hand {
         }
         let (meta, spot) = (self.meta(name)?, self.spot(&name.name));
         if self.was_committed(name, &meta, there) {
-            return special::left(shared, &spot, &meta, "an earlier run committed it").map(|()| Stays::Yes);
+            return right::left(shared, &spot, &meta, "an earlier run committed it").map(|()| Stays::Yes);
         }
         match shared.trees.rules.decide(&meta, Some(there)) {
-            Action::Leave(why) => special::left(shared, &spot, &meta, why).map(|()| Stays::Yes),
+            Action::Leave(why) => right::left(shared, &spot, &meta, why).map(|()| Stays::Yes),
             Action::Keep(why) => {
-                special::tell_kept(shared, &spot, why);
+                right::tell_kept(shared, &spot, why);
                 Ok(Stays::Yes)
             }
-            Action::Adjust => special::adjust(shared, &spot, &meta, there).map(|()| Stays::Yes),
+            Action::Adjust => right::adjust(shared, &spot, &meta, there).map(|()| Stays::Yes),
             Action::Compare => Ok(Stays::Perhaps),
             _ => Ok(Stays::No),
         }
@@ -331,7 +319,8 @@ impl Hand {
         };
         let ends = open::ends(shared, (&path, &other_path), opened, how, &Landing::Compare(other))?;
         let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
-        self.hand_on(shared, waits, (open::task(shared, (path, other_path), ends, finish, leaf), how))
+        let task = open::task(shared, (path, other_path), ends, finish, leaf);
+        self.hand_on(shared, waits, Arc::new(task), how)
     }
 
     fn continues(&self) -> bool {
@@ -357,35 +346,14 @@ impl Hand {
         Ok((Arc::new(handle), meta))
     }
 
-    fn meet(&self, shared: &Shared<'_>, name: &Name, meta: &Meta) -> Result<Met, Problem> {
-        if meta.links < 2 || !shared.options.keep.links {
-            return Ok(Met::First(None));
-        }
-        match shared.trees.links.meet(meta, &self.spot(&name.name)) {
-            Meeting::First => Ok(Met::First(Some(links::id(meta)))),
-            Meeting::Alone => Ok(Met::First(None)),
-            Meeting::Waits => Ok(Met::Settled),
-            Meeting::Link(there) => {
-                special::link(shared, links::id(meta), &there, &self.spot(&name.name)).map(|()| Met::Settled)
-            }
-        }
-    }
-
-    fn give_up_links(&self, shared: &Shared<'_>, links: Option<FileId>) {
-        let waiting = links.map(|id| shared.trees.links.failed(id)).unwrap_or_default();
-        special::try_again(shared, waiting);
-    }
-
     fn prepare(
         &self,
         shared: &Shared<'_>,
         name: &Name,
         (handle, meta): (Arc<Handle>, Meta),
-        there: Option<&Meta>,
-        links: Option<FileId>,
-    ) -> Result<(Task, How), Problem> {
-        let before = if there.is_some() { Before::Anything } else { Before::Nothing };
-        let change = self.change(shared, ChangeKind::Copy, name, &meta, there);
+        before: Before,
+        leaf: Leaf,
+    ) -> Result<Begun, Problem> {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
         let traits = self.branch.traits;
         let ranges = match traits.made_up {
@@ -413,9 +381,8 @@ impl Hand {
         let how = How { try_reflink: how.try_reflink && !small, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &landing);
         let ends = ends.inspect_err(|_| landing.discard())?;
-        let leaf = Leaf { spot: self.spot(&name.name), links, change };
         let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), leaf);
-        Ok((task, how))
+        Ok(Begun::Task(Arc::new(task), how))
     }
 
     fn facts(&self, shared: &Shared<'_>, handle: &Handle, meta: &Meta, small: bool) -> Facts {
@@ -455,9 +422,9 @@ impl Hand {
         &self,
         shared: &Shared<'_>,
         waits: &mut Waits,
-        (task, how): (Task, How),
+        task: Arc<Task>,
+        how: How,
     ) -> Result<Option<Ready>, Problem> {
-        let task = Arc::new(task);
         self.branch.hold();
         if self.walks {
             let trips = if task.verify { 2 } else { 1 };
@@ -481,16 +448,19 @@ impl Hand {
     }
 }
 
+/// How far a file came.
+enum Begun {
+    /// Its blocks are to be moved.
+    Task(Arc<Task>, How),
+    /// It stands already, or only would be copied.
+    Stands(Spot),
+    /// It is met once more.
+    Later,
+}
+
 enum Stays {
     Yes,
     No,
     /// Its content tells.
     Perhaps,
-}
-
-enum Met {
-    /// It is to be copied; with the key under which its other names wait.
-    First(Option<FileId>),
-    /// It was linked, or waits to be.
-    Settled,
 }

@@ -19,8 +19,11 @@ use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::Journal;
-use crate::tree::{delete, special};
+use crate::tree::{delete, linking, right};
 
+const EACCES: Errno = Errno(13);
+/// The owner may change what a folder holds.
+const WRITABLE: u32 = 0o300;
 /// A file of this size is put on the list of its tree at once: losing its mark would cost more than the call.
 const LISTED_AT_ONCE_MIN_BYTES: u64 = 1 << 20;
 
@@ -33,14 +36,9 @@ pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, leaf: &Leaf, complete:
         list(task, leaf);
         shared.tell(leaf.change.clone());
     }
-    if let Some(id) = leaf.links {
-        match complete {
-            true => {
-                let waiting = shared.trees.links.committed(id, leaf.spot.clone());
-                special::link_waiting(shared, id, &leaf.spot, waiting);
-            }
-            false => special::try_again(shared, shared.trees.links.failed(id)),
-        }
+    match complete {
+        true => linking::stands(shared, &leaf.spot, leaf.links),
+        false => linking::failed(shared, leaf.links),
     }
     release(shared, &leaf.spot.branch);
 }
@@ -49,7 +47,7 @@ pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, leaf: &Leaf, complete:
 pub(crate) fn checked(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     crate::finish::source_stood_still(shared, task)?;
     if let (Some(leaf), Some(original)) = (&task.leaf, &task.original) {
-        special::right_content(shared, &leaf.spot, &original.meta)?;
+        right::right_content(shared, &leaf.spot, &original.meta)?;
     }
     shared.settle(task, false);
     Ok(())
@@ -206,9 +204,19 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 
 /// Removes the list; the root keeps the times that it has.
 fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &Journal, folder: &File) -> Outcome<()> {
-    journal.remove()?;
+    let folder = Bearer::Open(folder);
+    match journal.remove() {
+        // The root's mode lets nobody write.
+        Err(EACCES) => {
+            let mode = folder.meta()?.mode;
+            folder.set_mode(mode | WRITABLE)?;
+            let removed = journal.remove();
+            folder.set_mode(mode).and(removed)?;
+        }
+        removed => removed?,
+    }
     match shared.options.keep.times {
-        true => attributes::copy_times(&branch.source.meta, Bearer::Open(folder)),
+        true => attributes::copy_times(&branch.source.meta, folder),
         false => Ok(()),
     }
 }

@@ -182,10 +182,10 @@ fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
         inode: target.inode,
         size_bytes: target.size_bytes,
         mtime_ns: target.mtime_ns,
-        // Further names of the file, made later, change its time of attributes.
-        ctime_ns: if source.links > 1 { 0 } else { target.ctime_ns },
+        ctime_ns: target.ctime_ns,
         source_size_bytes: source.size_bytes,
         source_mtime_ns: source.mtime_ns,
+        source_ctime_ns: source.ctime_ns,
     }
     .mark()
 }

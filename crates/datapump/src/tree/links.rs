@@ -24,10 +24,17 @@ pub(crate) struct Spot {
     pub(crate) name: OsString,
 }
 
+/// A name that waits until the first one of its file stands, and what it is at the source.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) spot: Spot,
+    pub(crate) meta: Meta,
+}
+
 #[derive(Debug)]
 enum State {
     /// On its way; these names wait for it.
-    Copying(Vec<Spot>),
+    Copying(Vec<Waiting>),
     /// It stands here.
     Done(Spot),
 }
@@ -80,7 +87,7 @@ impl Links {
         match &mut linked.state {
             State::Copying(waiting) => {
                 spot.branch.hold();
-                waiting.push(spot.clone());
+                waiting.push(Waiting { spot: spot.clone(), meta: *meta });
                 Meeting::Waits
             }
             State::Done(there) => {
@@ -94,7 +101,7 @@ impl Links {
     }
 
     /// The first name stands; gives the names that waited for it.
-    pub(crate) fn committed(&self, id: FileId, spot: Spot) -> Vec<Spot> {
+    pub(crate) fn committed(&self, id: FileId, spot: Spot) -> Vec<Waiting> {
         let mut table = self.table();
         let Some(linked) = table.get_mut(&id) else { return Vec::new() };
         let waiting = match std::mem::replace(&mut linked.state, State::Done(spot)) {
@@ -125,7 +132,7 @@ impl Links {
     }
 
     /// The first name came to nothing; gives the names that waited, each to be met anew.
-    pub(crate) fn failed(&self, id: FileId) -> Vec<Spot> {
+    pub(crate) fn failed(&self, id: FileId) -> Vec<Waiting> {
         match self.table().remove(&id) {
             Some(Linked { state: State::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -104,15 +104,8 @@ fn journal_of(
 /// A root that is made is a change like any other.
 fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, is_made: bool) {
     if is_made && shared.tells_changes() {
-        shared.tell(Some(Box::new(Change {
-            kind: ChangeKind::Copy,
-            source: source.path.clone(),
-            target: to.to_path_buf(),
-            relative: Default::default(),
-            bytes: None,
-            what: "folder",
-            itemized: "cd+++++++++".into(),
-        })));
+        let paths = [source.path.clone(), to.to_path_buf(), PathBuf::new()];
+        shared.tell(Some(Box::new(Change::new(ChangeKind::Copy, paths, &source.meta, None))));
     }
 }
 

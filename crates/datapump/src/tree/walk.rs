@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::change::ChangeKind;
 use crate::disk::{self, Meta, Name, names};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Traits};
 use crate::tree::decide::Action;
@@ -26,12 +26,8 @@ const EEXIST: i32 = 17;
 
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
 pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
-    let names = next_names(shared, branch);
-    if names.as_ref().is_ok_and(|names| !names.is_empty()) {
-        return put_up(shared, branch, names.unwrap_or_default());
-    }
-    shared.trees.walked(&shared.watch);
-    match names {
+    match next_names(shared, branch) {
+        Ok(names) if !names.is_empty() => return put_up(shared, branch, names),
         Ok(_) if shared.compares => {
             shared.plan.add_first([Work::Others(Arc::clone(branch))].into_iter());
         }
@@ -41,6 +37,7 @@ pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
             finish::release(shared, branch);
         }
     }
+    shared.trees.walked(&shared.watch);
 }
 
 fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
@@ -57,11 +54,15 @@ fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem
 }
 
 fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
-    let batch = |names: &[Name]| {
-        branch.hold();
-        Work::Batch(Batch { branch: Arc::clone(branch), names: names.to_vec(), forced: false, walks: true })
+    let mut names = names.into_iter();
+    let batch = || {
+        let names: Vec<Name> = names.by_ref().take(BATCH_NAMES).collect();
+        (!names.is_empty()).then(|| {
+            branch.hold();
+            Work::Batch(Batch { branch: Arc::clone(branch), names, forced: false, walks: true })
+        })
     };
-    let batches: Vec<Work> = names.chunks(BATCH_NAMES).map(batch).collect();
+    let batches: Vec<Work> = std::iter::from_fn(batch).collect();
     shared.trees.walk(batches.len());
     shared.plan.add_first(batches.into_iter().chain([Work::List(Arc::clone(branch))]));
 }
@@ -71,7 +72,7 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     let above = &hand.branch;
     let source = above.source.child(&name.name).map_err(vanished)?;
     if shared.options.one_file_system && source.meta.device != above.root.source_device {
-        shared.note(|| format!("'{}': on another file system, left out", shown(&source)));
+        shared.note(|| format!("'{}': on another file system, left out", shown_path(&source.path)));
         return Ok(());
     }
     refuse_loops(above, &source)?;
@@ -85,10 +86,6 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     shared.trees.walk(1);
     shared.plan.add_first([Work::List(below)].into_iter());
     Ok(())
-}
-
-fn shown(side: &Side) -> String {
-    crate::shown(side.path.as_os_str().as_encoded_bytes())
 }
 
 /// A folder that was listed and is gone, or is no folder any more, changed while it was walked.
@@ -137,7 +134,7 @@ fn target_of(
     let fresh = action != Action::Enter;
     let differs = there.is_none_or(|there| shared.trees.rules.kept(meta, &there) == Action::Adjust);
     if differs {
-        shared.tell(hand.change(shared, ChangeKind::Copy, name, meta, there.as_ref()));
+        shared.tell(hand.branch.change(shared, ChangeKind::Copy, &name.name, meta, there.as_ref()));
     }
     let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.options.dry_run)) else {
         return Ok((None, true));

@@ -1,0 +1,165 @@
+//! Makes names hard links: the further names of a file that has several, and names of files that are unchanged in
+//! another folder (`--link-dest`).
+//!
+//! Must not know: how files are copied, which names wait for which (`links`).
+
+use std::ffi::OsStr;
+use std::fs::File;
+
+use datapump_engine::Errno;
+
+use crate::change::ChangeKind;
+use crate::commit::{taken, temporary_name};
+use crate::disk::{FileKind, Meta, Name, Outcome, names};
+use crate::problem::{Problem, system_words};
+use crate::run::{Shared, Work};
+use crate::tree::branch::Batch;
+use crate::tree::decide::{Action, same_time};
+use crate::tree::finish;
+use crate::tree::links::{FileId, Meeting, Spot, Waiting, id};
+
+const EEXIST: Errno = Errno(17);
+const EMLINK: Errno = Errno(31);
+/// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
+const UNLINKABLE: [Errno; 3] = [Errno(1), Errno(18), Errno(95)];
+
+/// How a name goes on.
+pub(crate) enum Met {
+    /// It is to be copied; with the key under which its other names wait. Then call [`stands`] or [`failed`].
+    First(Option<FileId>),
+    /// It was linked, or waits to be.
+    Settled,
+}
+
+/// A name that may be one of several of its file.
+pub(crate) fn meet(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<Met, Problem> {
+    if meta.links < 2 || !shared.options.keep.links {
+        return Ok(Met::First(None));
+    }
+    match shared.trees.links.meet(meta, spot) {
+        Meeting::First => Ok(Met::First(Some(id(meta)))),
+        Meeting::Alone => Ok(Met::First(None)),
+        Meeting::Waits => Ok(Met::Settled),
+        Meeting::Link(there) => link(shared, &there, spot, meta).map(|()| Met::Settled),
+    }
+}
+
+/// The first name stands: those that waited are linked to it.
+pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileId>) {
+    let waiting = links.map(|id| shared.trees.links.committed(id, first.clone())).unwrap_or_default();
+    for Waiting { spot, meta } in waiting {
+        if let Err(problem) = link(shared, first, &spot, &meta) {
+            spot.branch.root.report(shared, problem);
+        }
+        finish::release(shared, &spot.branch);
+    }
+}
+
+/// The first name came to nothing: those that waited are dealt with as if they were met now.
+pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileId>) {
+    let waiting = links.map(|id| shared.trees.links.failed(id)).unwrap_or_default();
+    let batches: Vec<Work> = waiting.into_iter().map(|waiting| once_more(waiting.spot)).collect();
+    shared.plan.add_first(batches.into_iter());
+}
+
+/// A batch of one name. It holds its folder already.
+fn once_more(spot: Spot) -> Work {
+    let name = Name { name: spot.name, kind: None };
+    Work::Batch(Batch { branch: spot.branch, names: vec![name], forced: false, walks: false })
+}
+
+/// Gives a file that stands at the target another name.
+fn link(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+    let change = || spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None);
+    if shared.options.dry_run {
+        shared.tell(change());
+        return Ok(());
+    }
+    let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(()) };
+    let (from, to) = (from.file()?.0, to.file()?.0);
+    match link_over(&from, &there.name, &to, &spot.name, spot.branch.traits.fresh) {
+        Ok(false) => {}
+        Ok(true) => {
+            list_again(there, meta, &from);
+            shared.tell(change());
+        }
+        // The copy has as many names as it can: the next name is copied anew and takes the rest.
+        Err(EMLINK) => copy_instead(shared, there, spot, meta),
+        Err(errno) if UNLINKABLE.contains(&errno) => {
+            shared.trees.links.give_up();
+            shared.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
+            copy_instead(shared, there, spot, meta);
+        }
+        Err(errno) => return Err(not_linked(spot, errno)),
+    }
+    Ok(())
+}
+
+/// A further name changes the file's time of attributes, by which its tree's list knows it.
+fn list_again(there: &Spot, meta: &Meta, folder: &File) {
+    if let Some(journal) = &there.branch.root.journal
+        && let Ok(target) = names::metadata(folder, &there.name)
+        && target.kind == FileKind::Regular
+    {
+        journal.add(&there.branch, &there.name, meta, &target, false);
+    }
+}
+
+fn not_linked(spot: &Spot, errno: Errno) -> Problem {
+    let path = spot.branch.target_path.join(&spot.name);
+    match errno {
+        EEXIST => taken(&path),
+        errno => Problem::system("link", &path, errno.0),
+    }
+}
+
+fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) {
+    shared.trees.links.forget(id(meta), there);
+    spot.branch.hold();
+    shared.plan.add_first([once_more(spot.clone())].into_iter());
+}
+
+/// Links over what stands there; false if it is the same file already.
+fn link_over(from: &File, from_name: &OsStr, to: &File, name: &OsStr, fresh: bool) -> Outcome<bool> {
+    match names::link(from, from_name, to, name) {
+        Err(EEXIST) if !fresh => {}
+        linked => return linked.map(|()| true),
+    }
+    let (old, new) = (names::metadata(from, from_name)?, names::metadata(to, name)?);
+    if (old.device, old.inode) == (new.device, new.inode) {
+        return Ok(false);
+    }
+    let temporary = temporary_name(name);
+    match names::link(from, from_name, to, &temporary) {
+        Err(EEXIST) => {
+            names::remove(to, &temporary, false)?;
+            names::link(from, from_name, to, &temporary)?;
+        }
+        linked => linked?,
+    }
+    names::rename(to, &temporary, to, name).map(|()| true)
+}
+
+/// Links a file that is unchanged in another folder (`--link-dest`) to the one there; false if it is not.
+pub(crate) fn link_unchanged(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<bool, Problem> {
+    let Some(other) = &spot.branch.link_dest else { return Ok(false) };
+    let folder = other.file()?.0;
+    let Ok(there) = names::metadata(&folder, &spot.name) else { return Ok(false) };
+    let same = there.kind == FileKind::Regular
+        && there.size_bytes == meta.size_bytes
+        && same_time(meta, &there)
+        && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));
+    if !same {
+        return Ok(false);
+    }
+    if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {
+        match link_over(&folder, &spot.name, &target.file()?.0, &spot.name, spot.branch.traits.fresh) {
+            Ok(_) => {}
+            // Another file system, or too many names: it is copied.
+            Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => return Ok(false),
+            Err(errno) => return Err(not_linked(spot, errno)),
+        }
+    }
+    shared.tell(spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None));
+    Ok(true)
+}

@@ -1,0 +1,73 @@
+//! What stands at the target and stays: told, its attributes put right, its other names linked to it.
+//!
+//! Must not know: how it was found right, how files are copied.
+
+use datapump_engine::Errno;
+
+use crate::attributes::{self, New};
+use crate::change::ChangeKind;
+use crate::commit::taken;
+use crate::disk::{Bearer, Meta, names};
+use crate::problem::{Problem, shown_path};
+use crate::run::Shared;
+use crate::tree::decide::{Action, same_time};
+use crate::tree::linking::{self, Met};
+use crate::tree::links::Spot;
+
+const ENOENT: Errno = Errno(2);
+
+/// What stands at the target stays, whatever it is.
+pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
+    shared.note(|| {
+        let path = spot.branch.target_path.join(&spot.name);
+        format!("'{}': left as it is: {why}", shown_path(&path))
+    });
+}
+
+/// A file that is right as it stands: its other names may be linked to it.
+pub(crate) fn left(shared: &Shared<'_>, spot: &Spot, meta: &Meta, why: &str) -> Result<(), Problem> {
+    tell_kept(shared, spot, why);
+    if let Met::First(links) = linking::meet(shared, spot, meta)? {
+        linking::stands(shared, spot, links);
+    }
+    Ok(())
+}
+
+/// Sets the attributes of a file whose content is right.
+pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+    let change = spot.branch.change(shared, ChangeKind::Adjust, &spot.name, meta, Some(there));
+    if shared.options.dry_run {
+        shared.tell(change);
+        return left(shared, spot, meta, "its attributes would be set");
+    }
+    set_attributes(shared, spot, meta)?;
+    shared.tell(change);
+    left(shared, spot, meta, "its attributes were set")
+}
+
+fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+    let Some(target) = &spot.branch.target else { return Ok(()) };
+    let (from, to) = (spot.branch.source.file()?.0, target.file()?.0);
+    let (from, to) = (Bearer::Named(&from, &spot.name), Bearer::Named(&to, &spot.name));
+    let path = || target.path.join(&spot.name);
+    let lost = attributes::copy(from, meta, to, shared.options.keep, New::default());
+    let lost = lost.map_err(|errno| match errno {
+        ENOENT => taken(&path()),
+        errno => Problem::system("set the attributes of", &path(), errno.0),
+    })?;
+    lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    Ok(())
+}
+
+/// The content was compared and is right; time, owner or mode may not be.
+pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+    let Some(target) = &spot.branch.target else { return Ok(()) };
+    let folder = target.file()?.0;
+    let there = names::metadata(&folder, &spot.name)
+        .map_err(|errno| Problem::system("look at", &target.path.join(&spot.name), errno.0))?;
+    let in_time = !shared.options.keep.times || same_time(meta, &there);
+    match shared.trees.rules.kept(meta, &there) {
+        Action::Leave(_) if in_time => left(shared, spot, meta, "equal in content"),
+        _ => adjust(shared, spot, meta, &there),
+    }
+}
