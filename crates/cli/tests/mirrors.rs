@@ -5,7 +5,10 @@ mod support;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use support::{Home, expect, has_content, make_folder, noise_file, set_mtime};
+use support::{
+    Home, as_ordinary_user, expect, has_content, make_fifo, make_folder, noise_file, set_mode, set_mtime,
+    set_xattr, xattr,
+};
 
 /// A folder `from` with `one`, and `sub/two`.
 fn small(home: &Home) {
@@ -139,4 +142,150 @@ fn names_of_temporary_files_are_left_out() {
     noise_file(&home, "from/.pump-0123456789abcdef", 10, 1);
     pump(&home, "copy from to", 0, &["has the name of a temporary file"]);
     assert!(!home.path("to/.pump-0123456789abcdef").exists() && home.path("to/one").exists());
+}
+
+#[test]
+fn links_of_a_backup_are_found_where_each_source_went() {
+    let home = Home::new();
+    small(&home);
+    make_folder(&home, "more");
+    noise_file(&home, "more/three", 700, 3);
+    for day in ["monday", "tuesday"] {
+        make_folder(&home, day);
+    }
+    pump(&home, "copy from more monday", 0, &[]);
+    pump(&home, "copy --link-dest monday from more tuesday", 0, &[]);
+    let inode = |name: &str| fs::metadata(home.path(name)).expect("it is there").ino();
+    for name in ["from/one", "from/sub/two", "more/three"] {
+        assert_eq!(inode(&format!("monday/{name}")), inode(&format!("tuesday/{name}")), "{name}");
+    }
+    pump(&home, "copy --link-dest nowhere from wednesday", 2, &["--link-dest 'nowhere'"]);
+    assert!(!home.path("wednesday").exists());
+}
+
+/// Attributes belong to the file: an older backup must not change with the newer one.
+#[test]
+fn a_change_of_mode_leaves_older_backups_alone() {
+    let home = Home::new();
+    small(&home);
+    pump(&home, "copy from monday", 0, &[]);
+    pump(&home, "copy --link-dest monday from tuesday", 0, &[]);
+    set_mode(&home.path("from/one"), 0o600);
+    pump(&home, "copy -T --update from tuesday", 0, &[]);
+    let mode = |name: &str| fs::metadata(home.path(name)).expect("it is there").mode() & 0o777;
+    assert_eq!((mode("tuesday/one"), mode("monday/one")), (0o600, 0o644));
+    pump(&home, "verify from tuesday", 0, &[]);
+}
+
+#[test]
+fn an_attribute_that_the_source_got_later_is_brought_by_an_update() {
+    let home = Home::new();
+    small(&home);
+    pump(&home, "copy from to", 0, &[]);
+    let changed = ["one", "sub"].map(|name| set_xattr(&home.path("from").join(name), "user.note", b"new"));
+    if changed.contains(&false) {
+        return eprintln!("not tested: no extended attributes here");
+    }
+    let dry = pump(&home, "copy -n -i -T --update from to", 0, &[]);
+    let run = pump(&home, "copy -i -q -T --update from to", 0, &[]);
+    assert_eq!(dry.out, run.out);
+    assert!(run.out.contains("one"), "{run:?}");
+    for name in ["one", "sub"] {
+        assert_eq!(xattr(&home.path("to").join(name), "user.note"), Some(b"new".to_vec()), "{name}");
+    }
+    let again = pump(&home, "copy -i -q -T --update from to", 0, &[]);
+    assert_eq!(again.out, "", "it is right now");
+    // A folder that this run makes is no folder that was right before.
+    pump(&home, "copy --update --no-preserve=timestamps from new", 0, &[]);
+    assert_eq!(xattr(&home.path("new/sub"), "user.note"), Some(b"new".to_vec()));
+}
+
+#[test]
+fn names_that_are_linked_already_are_no_change() {
+    let home = Home::new();
+    small(&home);
+    fs::hard_link(home.path("from/one"), home.path("from/sub/again")).expect("one file system");
+    make_fifo(&home.path("from/pipe"));
+    fs::hard_link(home.path("from/pipe"), home.path("from/sub/pipe")).expect("one file system");
+    pump(&home, "copy from to", 0, &[]);
+    for words in ["copy -n -i -T --update from to", "copy -i -q -T --update from to"] {
+        assert_eq!(pump(&home, words, 0, &[]).out, "", "{words}");
+    }
+    fs::remove_file(home.path("to/sub/pipe")).expect("it is there");
+    pump(&home, "copy -T --update from to", 0, &[]);
+    pump(&home, "verify from to", 0, &[]);
+}
+
+#[test]
+fn a_file_of_somebody_named_like_the_list_is_never_taken_for_it() {
+    let home = Home::new();
+    small(&home);
+    make_folder(&home, "to");
+    for words in ["", "x", "precious, and longer than the header of any list that there is"] {
+        fs::write(home.path("to/.pump-job"), words).expect("room");
+        let status = if words.is_empty() { 0 } else { 1 };
+        pump(&home, "copy -T from to", status, if words.is_empty() { &[] } else { &["to you"] });
+        let left = fs::read(home.path("to/.pump-job")).unwrap_or_default();
+        assert_eq!(left, words.as_bytes(), "{words:?}");
+    }
+}
+
+#[test]
+fn a_failed_copy_into_an_old_folder_does_not_keep_others_out() {
+    let home = Home::new();
+    small(&home);
+    make_folder(&home, "to");
+    fs::write(home.path("to/sub"), "in the way").expect("room");
+    pump(&home, "copy -T from to", 23, &["to/sub'"]);
+    make_folder(&home, "more");
+    noise_file(&home, "more/three", 700, 3);
+    pump(&home, "copy -T more to", 0, &[]);
+    // A folder made for the copy keeps its list, so that the same command does not go below it.
+    make_folder(&home, "from/closed");
+    fs::write(home.path("list"), "one\nmissing\n").expect("room");
+    pump(&home, "copy --files-from list from new", 23, &["missing'"]);
+    fs::write(home.path("from/missing"), "here").expect("room");
+    pump(&home, "copy --files-from list from new", 0, &[]);
+    assert!(home.path("new/missing").exists() && !home.path("new/from").exists());
+}
+
+#[test]
+fn folders_that_only_their_mode_closes_are_opened_up_for_their_owner() {
+    let home = Home::new();
+    small(&home);
+    set_mode(&home.path("from/sub"), 0o555);
+    set_mode(&home.path("from"), 0o555);
+    make_folder(&home, "open");
+    set_mode(&home.path("open"), 0o777);
+    let run = |words: &str| as_ordinary_user(&home, &words.split(' ').collect::<Vec<_>>());
+    let Some(first) = run("copy from open/to") else { return };
+    expect(&first, 0, &[], "the first");
+    set_mode(&home.path("from/sub"), 0o755);
+    noise_file(&home, "from/sub/new", 900, 4);
+    set_mode(&home.path("from/sub"), 0o555);
+    for words in ["copy -T from open/to", "copy -T --update from open/to"] {
+        expect(&run(words).expect("as before"), 0, &[], words);
+        expect(&run("verify from open/to").expect("as before"), 0, &[], words);
+        set_mode(&home.path("from/sub"), 0o755);
+        noise_file(&home, "from/sub/newer", 900, 5);
+        set_mode(&home.path("from/sub"), 0o555);
+    }
+    set_mode(&home.path("from/sub"), 0o755);
+    fs::remove_file(home.path("from/sub/newer")).expect("it is there");
+    fs::remove_file(home.path("from/sub/new")).expect("it is there");
+    set_mode(&home.path("from/sub"), 0o555);
+    expect(&run("copy -T --delete from open/to").expect("as before"), 0, &[], "removes");
+    expect(&run("verify from open/to").expect("as before"), 0, &[], "removes");
+    ["from", "from/sub", "open/to", "open/to/sub"].iter().for_each(|name| set_mode(&home.path(name), 0o755));
+}
+
+#[test]
+fn patterns_may_begin_with_a_dash_and_inplace_is_for_files() {
+    let home = Home::new();
+    small(&home);
+    noise_file(&home, "from/-x", 10, 1);
+    let run = home.pump(&["copy", "--exclude", "-x", "from", "to"]);
+    expect(&run, 0, &[], "a dash");
+    assert!(!home.path("to/-x").exists() && home.path("to/one").exists());
+    pump(&home, "copy --inplace from other", 2, &["--inplace is for single files"]);
 }

@@ -5,6 +5,7 @@ mod support;
 mod wider_parts;
 
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,9 +13,9 @@ use support::listing::{leftovers_below, paths, stamps};
 use support::{Home, Outcome, as_ordinary_user, expect, has_content, noise, outcome, set_mode};
 use wider_parts::dress::set_times;
 use wider_parts::fuse::Fuse;
-use wider_parts::judge::{same_tree, whatever_is_there_is_whole};
+use wider_parts::judge::{same_tree, same_tree_apart_from_owners, whatever_is_there_is_whole};
 use wider_parts::tree::{make_tree, make_tree_for};
-use wider_parts::{Mount, long_path, pump_command, pump_with};
+use wider_parts::{Mount, long_path, program, pump_command, pump_with};
 
 const MIB: usize = 1 << 20;
 const NOBODY: u32 = 65_534;
@@ -309,7 +310,84 @@ fn a_file_of_the_target_that_is_a_folder_in_the_source_is_told() {
     let run = copy(&source, &target, &["-T"]);
     expect(&run, 23, &["folder-5'"], "a file in the way");
     has_content(&target.join("folder-5"), b"mine", "it stays");
-    let listed = target.join(".pump-job").exists();
-    assert!(listed, "what failed may be mended, and the same command goes on");
-    assert_eq!(paths(&target).len() - 1, paths(&source).len() - 10, "the rest is done");
+    assert!(!target.join(".pump-job").exists(), "a folder that stood there is open to other copies again");
+    assert_eq!(paths(&target).len(), paths(&source).len() - 10, "the rest is done");
+}
+
+/// A file system in memory mounted on a folder, until dropped.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn on(folder: PathBuf) -> Mounted {
+        program(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", &folder.display().to_string()]);
+        Mounted(folder)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        program(&["umount", &self.0.display().to_string()]);
+    }
+}
+
+#[test]
+fn what_is_mounted_is_not_removed() {
+    let home = Home::new();
+    let (source, target) = (home.path("source"), home.path("copy"));
+    for folder in [&source, &target, &source.join("mount"), &target.join("mount"), &target.join("only here")]
+    {
+        std::fs::create_dir(folder).expect("room");
+    }
+    std::fs::write(target.join("mount/mine"), "mine").expect("room");
+    std::fs::write(source.join("file"), "new").expect("room");
+    let _there = Mounted::on(target.join("only here"));
+    std::fs::write(target.join("only here/mine"), "mine").expect("room");
+    {
+        let _in_source = Mounted::on(source.join("mount"));
+        expect(&copy(&source, &target, &["-T", "-x", "--delete"]), 0, &["another file system"], "-x");
+        assert!(target.join("mount/mine").exists(), "what was left out of the copy is left alone");
+        let new = home.path("new");
+        expect(&copy(&source, &new, &["-x"]), 0, &[], "-x to a new folder");
+        assert!(new.join("mount").is_dir(), "the folder is there, without what is mounted on it");
+    }
+    expect(&copy(&source, &target, &["-T", "--delete"]), 0, &["another file system"], "without -x");
+    assert!(!target.join("mount/mine").exists(), "nothing is mounted any more");
+    has_content(&target.join("only here/mine"), b"mine", "mounted in the target alone");
+}
+
+#[test]
+fn names_that_cannot_be_replaced_leave_nothing_behind() {
+    let home = Home::new();
+    let (source, target) = (home.path("source"), home.path("copy"));
+    for folder in [&source, &target] {
+        std::fs::create_dir(folder).expect("room");
+        std::fs::write(folder.join("file"), folder.display().to_string()).expect("room");
+        std::fs::write(folder.join("linked"), folder.display().to_string()).expect("room");
+    }
+    std::fs::hard_link(source.join("linked"), source.join("again")).expect("one file system");
+    std::fs::write(target.join("again"), "old").expect("room");
+    let names = ["file", "again"].map(|name| target.join(name).display().to_string());
+    program(&["chattr", "+i", &names[0], &names[1]]);
+    let run = copy(&source, &target, &["-T"]);
+    program(&["chattr", "-i", &names[0], &names[1]]);
+    expect(&run, 23, &["file'"], "immutable");
+    assert_eq!(leftovers_below(&target), [""; 0]);
+    expect(&copy(&source, &target, &["-T"]), 0, &[], "again");
+    same_tree(&source, &target, "again");
+}
+
+#[test]
+fn a_umask_that_closes_everything_closes_nothing_to_us() {
+    let home = Home::new();
+    let source = home.path("source");
+    make_files(&source, 50, 1000);
+    std::fs::create_dir(home.path("open")).expect("room");
+    set_mode(&home.path("open"), 0o777);
+    // Root may do anything; a user may not look into a folder that is closed to everybody.
+    expect(&as_ordinary_user(&home, &["--version"]).expect("root"), 0, &[], "the program can be reached");
+    let words = ["-c", "umask 777; exec ./.program copy source open/copy"];
+    let mut command = Command::new("sh");
+    command.args(words).current_dir(home.path("")).uid(NOBODY).gid(NOBODY);
+    expect(&outcome(command, b""), 0, &[], "umask 777");
+    same_tree_apart_from_owners(&source, &home.path("open/copy"), "umask 777");
 }

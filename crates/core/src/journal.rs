@@ -7,9 +7,9 @@
 //! Must not know: files, where the list is kept, which clock or hash of contents is in use.
 
 /// The first bytes of every list; the digit is the version.
-const MAGIC: [u8; 8] = *b"pumpjob1";
+const MAGIC: [u8; 8] = *b"pumpjob2";
 /// Bytes before the first mark.
-pub const HEADER_BYTES: usize = 40;
+pub const HEADER_BYTES: usize = 48;
 
 /// What the list belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Header {
     pub source: (u64, u64),
     /// The boot of the system during which it was written. After another, what was not synced may be lost.
     pub boot: [u8; 16],
+    /// The folder was made for this copy: without the list the same command would go below it.
+    pub is_new: bool,
 }
 
 /// What must agree for an entry to count. Times are nanoseconds since 1970.
@@ -48,7 +50,8 @@ impl Header {
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..16].copy_from_slice(&self.source.0.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.source.1.to_le_bytes());
-        bytes[24..].copy_from_slice(&self.boot);
+        bytes[24..40].copy_from_slice(&self.boot);
+        bytes[40] = self.is_new.into();
         bytes
     }
 
@@ -57,9 +60,15 @@ impl Header {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
         let number = |at: usize| bytes[at..].first_chunk().map(|chunk| u64::from_le_bytes(*chunk));
         let boot = *bytes[24..].first_chunk()?;
-        let header = Header { source: (number(8)?, number(16)?), boot };
+        let header = Header { source: (number(8)?, number(16)?), boot, is_new: bytes[40] != 0 };
         bytes.starts_with(&MAGIC).then_some(header)
     }
+}
+
+/// Whether bytes may be the beginning of a list whose writing was cut.
+pub fn is_torn(bytes: &[u8]) -> bool {
+    let common = bytes.len().min(MAGIC.len());
+    bytes.len() < HEADER_BYTES && bytes[..common] == MAGIC[..common]
 }
 
 /// The marks behind a header. A torn last one is left out.
@@ -89,16 +98,18 @@ impl Entry<'_> {
 mod tests {
     use super::*;
 
-    const HEADER: Header = Header { source: (7, 9), boot: [3; 16] };
+    const HEADER: Header = Header { source: (7, 9), boot: [3; 16], is_new: true };
 
     #[test]
     fn a_header_is_read_as_it_was_written() {
         assert_eq!(Header::decode(&HEADER.encode()), Some(HEADER));
         let mut other = HEADER.encode();
-        other[7] = b'2';
+        other[7] = b'9';
         assert_eq!(Header::decode(&other), None, "another version");
         assert_eq!(Header::decode(&HEADER.encode()[..HEADER_BYTES - 1]), None, "torn");
         assert_eq!(Header::decode(b""), None);
+        assert!(is_torn(b"") && is_torn(b"pump") && is_torn(&HEADER.encode()[..HEADER_BYTES - 1]));
+        assert!(!is_torn(b"a note of somebody") && !is_torn(b"x") && !is_torn(&HEADER.encode()));
     }
 
     #[test]

@@ -50,6 +50,12 @@ pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, ne
     // and the mode share the bits of the group, which are the same in the source's two.
     let has_xattrs = copy_xattrs(from, to, (keep, new.bare), &mut lost)?;
     let mode = wanted_mode(meta, &before, is_owners, keep, new);
+    if keep.mode && !is_owners && meta.mode & SET_ID_BITS != 0 && meta.kind == FileKind::Regular {
+        lost.0.push(
+            "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner"
+                .into(),
+        );
+    }
     let stands = was_owners && !has_xattrs && before.mode == mode;
     if meta.kind != FileKind::Symlink && !stands {
         set_mode(to, mode, &mut lost)?;
@@ -129,6 +135,27 @@ fn copy_xattrs(
     Ok(!names.is_empty() || removed)
 }
 
+/// Whether two files differ in the extended attributes and access control lists that are kept. Labels of the system,
+/// which may differ for its own reasons, do not count.
+pub(crate) fn hidden_differ(from: Bearer<'_>, to: Bearer<'_>, keep: Keep) -> bool {
+    let names = |bearer: Bearer<'_>| {
+        let mut names = bearer.xattr_names().unwrap_or_default();
+        names.retain(|name| if is_acl(name) { keep.mode } else { keep.xattrs && is_compared(name) });
+        names.sort();
+        names
+    };
+    let (one, other) = (names(from), names(to));
+    one != other || one.iter().any(|name| from.xattr_value(name) != to.xattr_value(name))
+}
+
+fn is_compared(name: &CStr) -> bool {
+    is_copied(name) || name == c"security.capability"
+}
+
+fn is_copied(name: &CStr) -> bool {
+    is_acl(name) || [&b"user."[..], b"trusted."].iter().any(|space| name.to_bytes().starts_with(space))
+}
+
 fn is_acl(name: &CStr) -> bool {
     name.to_bytes().starts_with(b"system.posix_acl_")
 }
@@ -136,9 +163,6 @@ fn is_acl(name: &CStr) -> bool {
 /// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
 /// had. Labels of the system and properties of the file system stay.
 fn remove_others(names: &[CString], to: Bearer<'_>) -> Outcome<bool> {
-    let is_copied = |name: &CStr| {
-        is_acl(name) || [&b"user."[..], b"trusted."].iter().any(|space| name.to_bytes().starts_with(space))
-    };
     let others = to.xattr_names()?.into_iter().filter(|name| is_copied(name) && !names.contains(name));
     let others: Vec<CString> = others.collect();
     others.iter().try_for_each(|name| to.remove_xattr(name))?;

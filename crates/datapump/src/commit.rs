@@ -236,7 +236,13 @@ impl Staged {
                 return Err(busy(&self.path));
             }
             match self.folder.link_in(&self.handle, &temporary) {
-                Ok(()) => return Ok(self.folder.rename(&temporary, &self.name)),
+                Ok(()) => {
+                    let renamed = self.folder.rename(&temporary, &self.name);
+                    // Best effort on the way out, as with every temporary name.
+                    return Ok(renamed.inspect_err(|_| {
+                        let _ = self.folder.remove(&temporary);
+                    }));
+                }
                 Err(EEXIST) => remove_leftover(&self.folder, &temporary, &self.path)?,
                 Err(errno) => return Ok(Err(errno)),
             }

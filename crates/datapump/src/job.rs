@@ -3,21 +3,21 @@
 //! Must not know: command lines, terminals, how a block is moved.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use datapump_core::Shape;
 
 use crate::account::{Account, version};
-use crate::disk::{FileKind, Meta};
+use crate::comparison;
+use crate::disk::FileKind;
 use crate::finish::abandon;
 use crate::how::{Facts, decide};
 use crate::lane::{Lane, LaneResult};
 use crate::options::{Choice, EngineChoice, Options};
 use crate::place::{Fill, Place};
 use crate::plan::Plan;
-use crate::problem::{Class, Problem, Status, shown_path};
+use crate::problem::{Class, Problem, Status};
 use crate::rate::Rate;
 use crate::report::{Asked, Cpu, Report, Waits};
 use crate::run::{Event, QueuedNulls, Shared, Tally, Work};
@@ -165,11 +165,22 @@ impl Job {
             return Err(Problem::usage("there is nothing to copy: name a source and a target"));
         }
         if self.work == Kind::Compare {
-            return self.items_to_compare();
+            return comparison::items(&self.world.disk, &self.sources, &self.target, &self.options);
         }
+        self.refuse_missing_link_dest()?;
         let items = target::items(&self.world.disk, &self.sources, &self.target, &self.options)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         Ok(items)
+    }
+
+    fn refuse_missing_link_dest(&self) -> Result<(), Problem> {
+        let Some(path) = &self.options.link_dest else { return Ok(()) };
+        let wrong = |words: &str| Problem::new(Class::Usage, "--link-dest", path, words);
+        match self.world.disk.metadata(path) {
+            Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
+            Ok(_) => Err(wrong("is no folder")),
+            Err(errno) => Err(wrong(&crate::problem::system_words(errno.0))),
+        }
     }
 
     /// Only files are read back. A device has been written where it stands, and what a stream took is gone.
@@ -184,52 +195,6 @@ impl Job {
             "--verify reads the target back, and '{}' cannot be read; {words}",
             self.target
         )))
-    }
-
-    fn items_to_compare(&self) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
-        let Place::Path(other) = &self.target else {
-            return Err(Problem::usage("the second place must be a file"));
-        };
-        if let [Place::Path(one)] = &self.sources[..]
-            && let Some(answer) = self.folders_to_compare(one, other)?
-        {
-            return Ok(answer);
-        }
-        let null = Place::Null { bytes: None, fill: Fill::Noise };
-        let (mut items, problems) = target::items(&self.world.disk, &self.sources, &null, &self.options)?;
-        let there =
-            self.world.disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
-        for item in &mut items {
-            item.target = Target::Compare(other.clone());
-            // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
-            let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
-            let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
-            if let (Some(bytes), Place::Path(path)) = (differ, &item.source) {
-                let words = format!("has {bytes} bytes, '{}' has {}", shown_path(other), there.size_bytes);
-                return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
-            }
-        }
-        Ok((items, problems))
-    }
-
-    /// Two folders become one tree; a folder and a file differ in kind.
-    fn folders_to_compare(&self, one: &Path, other: &Path) -> Result<Option<Compared>, Problem> {
-        let look = |path: &Path| {
-            let meta = self.world.disk.metadata(path);
-            meta.map_err(|errno| Problem::system("open", path, errno.0))
-        };
-        let (meta, there) = (look(one)?, look(other)?);
-        let name = shown_path(other);
-        let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
-            (false, false) => return Ok(None),
-            (true, true) => {
-                let (source, target) = (Place::Path(one.into()), Target::Tree(other.into()));
-                return Ok(Some((vec![Item { source, meta: Some(meta), target }], Vec::new())));
-            }
-            (true, false) => format!("is a folder, '{name}' is a file"),
-            (false, true) => format!("is a file, '{name}' is a folder"),
-        };
-        Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", one, words)])))
     }
 
     /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.
@@ -305,6 +270,11 @@ impl Job {
         Shared {
             world: &self.world,
             options: &self.options,
+            target: match &self.target {
+                Place::Path(path) => Some(path),
+                Place::Stream | Place::Null { .. } => None,
+            },
+            has_one_source: self.sources.len() == 1,
             stop: Arc::clone(&self.stop),
             events,
             shape,
@@ -415,14 +385,6 @@ impl Job {
             () => Status::Failed,
         }
     }
-}
-
-/// What is compared, and what differs before anything is read.
-type Compared = (Vec<Item>, Vec<Problem>);
-
-/// No blocks, and a page at most: then comparing costs less than finding out.
-fn may_be_made_up(meta: Meta) -> bool {
-    meta.allocated_bytes == 0 && meta.size_bytes <= 4096
 }
 
 /// A copy of less than one request needs no larger slots, and no memory for them.

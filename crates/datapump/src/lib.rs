@@ -25,6 +25,7 @@ mod account;
 mod attributes;
 mod change;
 mod commit;
+mod comparison;
 mod disk;
 mod end;
 mod fault;

@@ -197,7 +197,9 @@ impl Report {
     pub fn sentence(&self) -> String {
         let seconds = |ns: u64| format!("{:.2} s", ns as f64 / 1e9);
         let rate = rate_words(self.bytes_per_second());
-        let head = format!("{} in {} ({rate})", bytes_words(self.bytes), seconds(self.elapsed_ns));
+        let files =
+            if self.files > 1 { format!("{} files, ", with_commas(self.files)) } else { String::new() };
+        let head = format!("{files}{} in {} ({rate})", bytes_words(self.bytes), seconds(self.elapsed_ns));
         let waits = &self.waits_ns;
         let stages = [
             ("waiting for the source", waits.source),

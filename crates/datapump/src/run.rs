@@ -89,6 +89,10 @@ pub(crate) struct QueuedNulls {
 pub(crate) struct Shared<'run> {
     pub(crate) world: &'run World,
     pub(crate) options: &'run Options,
+    /// The target as the user named it, if it is a path.
+    pub(crate) target: Option<&'run Path>,
+    /// There is one source: what keeps it from being begun is the failure of the whole.
+    pub(crate) has_one_source: bool,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) events: &'run (dyn Fn(Event) + Sync),
     pub(crate) plan: Plan<Work>,

@@ -111,6 +111,11 @@ pub(crate) fn items(
         }
         items.push(Item { source: source.clone(), meta, target: resolved });
     }
+    if options.inplace && items.iter().any(Item::is_tree) {
+        return Err(Problem::usage(
+            "--inplace is for single files: a file of a folder is never written where it stands; leave it out",
+        ));
+    }
     if options.delete {
         refuse_deleting_what_is_needed(disk, &items, options)?;
     }

@@ -19,8 +19,11 @@ use super::{HOW, WHAT};
 /// attributes and holes of the source, and is on stable storage when the command ends with status 0.
 ///
 /// A folder is copied with all that is in it: files with their holes, symbolic and hard links, pipes and devices, names
-/// as bytes, attributes of all of them. A copy that is cut leaves .pump-job in its target, and the same command goes on
-/// where it was. `DIR/.` stands for what is in DIR.
+/// as bytes, attributes of all of them; sockets are left out with a line. A source that is itself a symbolic link is
+/// followed, and a pipe is read. `DIR/.` stands for what is in DIR.
+///
+/// A copy of a folder that is cut leaves .pump-job in its target, and the same command goes on where it was. A copy to
+/// a new folder in which something failed leaves it too; with --update onto a folder that stood there none is needed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {

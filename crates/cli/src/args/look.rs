@@ -14,8 +14,9 @@ use super::{OUTPUT, WHAT};
 
 /// Compare two places and print each difference
 ///
-/// Compares two files, or two folders with all that is in them: names, kinds, content, mode, times and which names are
-/// one file. Moves nothing; each difference is a line. Exit status as with cmp: 0 same, 1 different, 2 trouble.
+/// Compares two files, or two folders with all that is in them: names, kinds, content, mode, time of change and which
+/// names are one file. Owners, extended attributes, access control lists and other times are not compared. Moves
+/// nothing; each difference is a line. Exit status as with cmp: 0 same, 1 different, 2 trouble.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// One place

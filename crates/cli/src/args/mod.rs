@@ -42,7 +42,7 @@ Exit status:
   0   everything asked is done, whole, with attributes, on stable storage (unless --sync=none)
   1   failed as a whole
   2   asked wrongly; nothing was written
-  20  interrupted; nothing half-done is left
+  20  interrupted; no half file has a name, and the same command goes on
   23  some of several files failed, each named
   24  a source vanished or changed while it was copied
   26  content did not match and could not be mended

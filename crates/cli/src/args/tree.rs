@@ -24,7 +24,7 @@ pub struct TreeArguments {
     ///
     /// Example: pump copy --exclude '*.o' --exclude /target/ project /backup/
     #[arg(long, value_name = "PATTERN", env = "PUMP_EXCLUDE", help_heading = TREES)]
-    #[arg(action = ArgAction::Append)]
+    #[arg(action = ArgAction::Append, allow_hyphen_values = true)]
     pub exclude: Vec<OsString>,
 
     /// Keep names that match, whatever a later --exclude says
@@ -33,7 +33,7 @@ pub struct TreeArguments {
     ///
     /// Example: pump copy --include '*/' --include '*.c' --exclude '*' project /backup/
     #[arg(long, value_name = "PATTERN", env = "PUMP_INCLUDE", help_heading = TREES)]
-    #[arg(action = ArgAction::Append)]
+    #[arg(action = ArgAction::Append, allow_hyphen_values = true)]
     pub include: Vec<OsString>,
 
     /// Read patterns from a file, one a line
@@ -66,8 +66,8 @@ pub struct TreeArguments {
 
     /// Leave alone what is newer at the target, or equal in size and time
     ///
-    /// What is left alone is not written at all; owner and mode are set if they differ. Default: off, every file is
-    /// written.
+    /// What is left alone is not written at all; owner and mode are set if they differ, and extended attributes and
+    /// access control lists if they were changed at the source since. Default: off, every file is written.
     ///
     /// Example: pump copy --update photos /backup/
     #[arg(short = 'u', long, env = "PUMP_UPDATE", help_heading = TREES)]
@@ -94,8 +94,9 @@ pub struct TreeArguments {
 
     /// Remove from the target what the source does not have
     ///
-    /// Only after the whole source was walked and copied without an error. What is excluded stays. Has no environment
-    /// variable, because it removes files. Default: off.
+    /// Only after the whole source was walked and copied without an error. What is excluded stays, and so does what is
+    /// mounted in the target where the source has nothing. A folder where the source has a file, and a file where it
+    /// has a folder, are told and stay. Has no environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy -n --delete photos /backup/
     #[arg(long, help_heading = TREES)]
@@ -112,8 +113,9 @@ pub struct TreeArguments {
 
     /// Link files that are unchanged in another folder instead of copying them
     ///
-    /// A file that is equal in size, time, owner and mode to the one of the same path in DIR becomes a hard link to
-    /// that one: each backup is whole and takes the room of what changed. Default: off.
+    /// A file that is equal in size, time and attributes to the one of the same path in DIR becomes a hard link to that
+    /// one: each backup is whole and takes the room of what changed. DIR corresponds to DST, and is relative to the
+    /// folder that the command runs in. Default: off.
     ///
     /// Example: pump copy --link-dest /backup/monday photos /backup/tuesday
     #[arg(long, value_name = "DIR", env = "PUMP_LINK_DEST", help_heading = TREES)]

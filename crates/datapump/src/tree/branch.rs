@@ -62,6 +62,11 @@ pub(crate) struct Batch {
 }
 
 impl Branch {
+    /// Lets this user change what the target folder holds: [`Side::open_up`].
+    pub(crate) fn open_up(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.open_up())
+    }
+
     /// What is told of a name of this folder, if anybody wants to know.
     pub(crate) fn change(
         &self,

@@ -74,6 +74,7 @@ impl Rules {
             return Action::Keep("the target is newer");
         }
         match source.size_bytes == there.size_bytes {
+            true if self.checksum && there.links > source.links => Action::Replace,
             true if self.checksum => Action::Compare,
             true if same_time(source, there) => self.kept(source, there),
             _ => Action::Replace,
@@ -88,8 +89,14 @@ impl Rules {
         let counted = if other_owner && !becomes_owners { !SET_ID_BITS } else { !0 };
         let mode = self.mode && (source.mode ^ there.mode) & counted != 0;
         let owner = becomes_owners && other_owner;
-        if mode || owner { Action::Adjust } else { Action::Leave("equal in size and time") }
+        if mode || owner { adjusted(source, there) } else { Action::Leave("equal in size and time") }
     }
+}
+
+/// Attributes belong to the file, not to the name: what stands there with more names than the source has is copied
+/// anew, lest names that nobody asked about (an older backup, with `--link-dest`) change with it.
+pub(crate) fn adjusted(source: &Meta, there: &Meta) -> Action {
+    if there.links > source.links { Action::Replace } else { Action::Adjust }
 }
 
 /// Equal times, as far as the target's file system can tell them. One that knows whole seconds only (ext4 with inodes

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,13 +16,14 @@ use datapump_engine::Errno;
 use crate::attributes::{self, New};
 use crate::change::deletion;
 use crate::disk::{Bearer, FileKind, Name, names};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::journal;
 use crate::tree::side::Side;
 
 const ENOENT: Errno = Errno(2);
+const EACCES: Errno = Errno(13);
 const ENOTEMPTY: Errno = Errno(39);
 
 /// Removes what is too much in these trees.
@@ -31,8 +32,9 @@ pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), P
         let mut counted = Pass { shared, removes: false, found: 0, most };
         roots.iter().try_for_each(|root| counted.tree(root))?;
         if counted.found > most {
+            let copied = if shared.options.dry_run { "would be copied" } else { "was copied" };
             let words = format!(
-                "more than {most} names would be removed (--max-delete); nothing was removed, all was copied"
+                "more than {most} names would be removed (--max-delete); none is, and all the rest {copied}"
             );
             return Err(Problem { class: Class::Refused, operation: "delete", ..Problem::usage(words) });
         }
@@ -119,14 +121,26 @@ impl Pass<'_> {
             match stands {
                 Ok(meta) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
                     let side = here.source.as_ref().expect("it stands in it").child(&name.name)?;
-                    below.push((Some(side), here.target.child(&name.name)?, relative));
+                    let target = here.target.child(&name.name)?;
+                    if !self.is_elsewhere(here, Some(&side), &target) {
+                        below.push((Some(side), target, relative));
+                    }
                 }
                 Ok(_) => {}
+                Err(ENOENT)
+                    if stands_otherwise_written(source.as_ref().map(|open| &*open.0), folder, name) =>
+                {
+                    here.keeps_some = true;
+                }
                 Err(ENOENT) if kind == FileKind::Folder => {
-                    below.push((None, here.target.child(&name.name)?, relative));
+                    let target = here.target.child(&name.name)?;
+                    match self.is_elsewhere(here, None, &target) {
+                        true => here.keeps_some = true,
+                        false => below.push((None, target, relative)),
+                    }
                 }
                 Err(ENOENT) => {
-                    self.remove(folder, &name.name, &here.target.path, relative, kind)?;
+                    self.remove((&here.target, folder), &name.name, relative, kind)?;
                     here.removed_some = true;
                 }
                 Err(errno) => {
@@ -135,6 +149,25 @@ impl Pass<'_> {
             }
         }
         Ok(below)
+    }
+
+    /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at
+    /// the target always where the source has nothing in their place.
+    fn is_elsewhere(&self, here: &Place, source: Option<&Side>, target: &Side) -> bool {
+        let is_mounted = target.meta.device != here.target.meta.device;
+        let crosses = |above: &Side, below: &Side| above.meta.device != below.meta.device;
+        let source_crosses =
+            here.source.as_deref().zip(source).is_some_and(|(above, below)| crosses(above, below));
+        if is_mounted && source.is_none() {
+            let path = shown_path(&target.path);
+            self.shared.warn(format!(
+                "'{path}' is not in the source, but another file system is mounted there: left alone"
+            ));
+        }
+        match source {
+            Some(_) => self.shared.options.one_file_system && (is_mounted || source_crosses),
+            None => is_mounted,
+        }
     }
 
     /// What a name is; `None` for what is not to be touched.
@@ -155,16 +188,20 @@ impl Pass<'_> {
 
     fn remove(
         &mut self,
-        folder: &File,
+        (above, folder): (&Side, &File),
         name: &OsStr,
-        above: &Path,
         relative: PathBuf,
         kind: FileKind,
     ) -> Result<(), Problem> {
         self.found += 1;
-        let path = above.join(name);
+        let path = above.path.join(name);
         if self.removes {
-            match names::remove(folder, name, kind == FileKind::Folder) {
+            let remove = || names::remove(folder, name, kind == FileKind::Folder);
+            let removed = match remove() {
+                Err(EACCES) if above.open_up() => remove(),
+                removed => removed,
+            };
+            match removed {
                 Ok(()) | Err(ENOENT) => {}
                 // What is excluded lies in it.
                 Err(ENOTEMPTY) => return Ok(()),
@@ -179,15 +216,16 @@ impl Pass<'_> {
 
     /// A folder was looked through: one without a source goes, another gets the times back that removals changed.
     fn leave(&mut self, done: &Place, above: Option<&mut Place>) -> Result<(), Problem> {
+        let changed = done.removed_some || done.target.was_opened_up();
         match (&done.source, above) {
             (None, Some(above)) if done.keeps_some => above.keeps_some = true,
             (None, Some(above)) => {
                 let folder = above.target.file()?.0;
                 let name = done.relative.file_name().unwrap_or_default().to_owned();
-                self.remove(&folder, &name, &above.target.path, done.relative.clone(), FileKind::Folder)?;
+                self.remove((&above.target, &folder), &name, done.relative.clone(), FileKind::Folder)?;
                 above.removed_some = true;
             }
-            (Some(source), Some(_)) if done.removed_some && self.removes => {
+            (Some(source), Some(_)) if changed && self.removes => {
                 let (from, to) = (source.file()?.0, done.target.file()?.0);
                 let keep = self.shared.options.keep;
                 let kept = attributes::copy(
@@ -203,6 +241,30 @@ impl Pass<'_> {
         }
         Ok(())
     }
+}
+
+/// Where upper and lower case are the same, a name of the source may stand at the target as it was first written there.
+/// Found out by the name itself in other letters, and only of what would be removed.
+fn stands_otherwise_written(source: Option<&File>, target: &File, name: &Name) -> bool {
+    let (Some(source), Some(text)) = (source, name.name.to_str()) else { return false };
+    let swap = |letter: char| {
+        if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
+    };
+    let swapped: String = text.chars().map(swap).collect();
+    let id = |name: &OsStr| names::metadata(target, name).map(|meta| (meta.device, meta.inode));
+    if swapped == text || id(OsStr::new(&swapped)).is_err() || id(OsStr::new(&swapped)) != id(&name.name) {
+        return false;
+    }
+    let lower = text.to_lowercase();
+    let (mut cookie, mut found) = (0, false);
+    while let Ok((names, next)) = names::list(source, cookie)
+        && !names.is_empty()
+        && !found
+    {
+        found = names.iter().any(|name| name.name.to_str().is_some_and(|name| name.to_lowercase() == lower));
+        cookie = next;
+    }
+    found
 }
 
 /// A folder to look into: its source, if it has one, itself, and its path from the root.

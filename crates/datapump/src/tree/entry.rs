@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,7 +26,7 @@ use crate::run::{Shared, Work};
 use crate::task::{Finish, Leaf, Original, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::compare::Compared;
-use crate::tree::decide::Action;
+use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, Spot};
 use crate::tree::{compare, journal, right, special, walk};
@@ -259,7 +259,11 @@ impl Hand {
         if self.was_committed(name, &meta, there) {
             return right::left(shared, &spot, &meta, "an earlier run committed it").map(|()| Stays::Yes);
         }
-        match shared.trees.rules.decide(&meta, Some(there)) {
+        let action = match shared.trees.rules.decide(&meta, Some(there)) {
+            Action::Leave(_) if self.hidden_differ(shared, name, &meta, there) => adjusted(&meta, there),
+            action => action,
+        };
+        match action {
             Action::Leave(why) => right::left(shared, &spot, &meta, why).map(|()| Stays::Yes),
             Action::Keep(why) => {
                 right::tell_kept(shared, &spot, why);
@@ -269,6 +273,14 @@ impl Hand {
             Action::Compare => Ok(Stays::Perhaps),
             _ => Ok(Stays::No),
         }
+    }
+
+    fn hidden_differ(&self, shared: &Shared<'_>, name: &Name, meta: &Meta, there: &Meta) -> bool {
+        let pair = |target| ((&*self.source, meta), (target, there));
+        self.target
+            .as_deref()
+            .map(pair)
+            .is_some_and(|(from, to)| right::hidden_of_name_differ(shared, &name.name, from, to))
     }
 
     /// Compares the content with what stands at the target; a difference brings the name back to be copied.
@@ -399,11 +411,28 @@ impl Hand {
         }
     }
 
-    /// The new file: without a name where that can be had and the file is small, else under a temporary one.
+    /// The new file; in a folder of this user that only its mode closes, too.
     fn stage(
         &self,
         name: &OsStr,
-        path: &std::path::Path,
+        path: &Path,
+        mode: u32,
+        before: Before,
+        small: bool,
+    ) -> Result<Staged, Problem> {
+        match self.staged(name, path, mode, before, small) {
+            Err(problem) if problem.class == Class::Denied && self.branch.open_up() => {
+                self.staged(name, path, mode, before, small)
+            }
+            staged => staged,
+        }
+    }
+
+    /// Without a name where that can be had and the file is small, else under a temporary one.
+    fn staged(
+        &self,
+        name: &OsStr,
+        path: &Path,
         mode: u32,
         before: Before,
         small: bool,

@@ -19,11 +19,10 @@ use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::Journal;
+use crate::tree::side::WRITABLE;
 use crate::tree::{delete, linking, right};
 
 const EACCES: Errno = Errno(13);
-/// The owner may change what a folder holds.
-const WRITABLE: u32 = 0o300;
 /// A file of this size is put on the list of its tree at once: losing its mark would cost more than the call.
 const LISTED_AT_ONCE_MIN_BYTES: u64 = 1 << 20;
 
@@ -102,7 +101,7 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         crate::commit::sweep(&Folder::Os(target.file()?.0));
     }
     let (from, to) = (branch.source.file()?.0, target.file()?.0);
-    if is_right(shared, branch, &to) {
+    if is_right(shared, branch, (&from, &to)) {
         return Ok(());
     }
     let keep = shared.options.keep;
@@ -111,6 +110,10 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let kept = attributes::copy(Bearer::Open(&from), &branch.source.meta, Bearer::Open(&to), keep, new);
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path, errno.0))?;
     lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    if target.was_opened_up() && !keep.mode {
+        let closed = Bearer::Open(&to).set_mode(target.meta.mode);
+        closed.map_err(|errno| Problem::system("set the mode of", &target.path, errno.0))?;
+    }
     if shared.options.sync == Sync::Each {
         to.sync_all().map_err(|error| {
             Problem::system("sync the folder", &target.path, error.raw_os_error().unwrap_or(5))
@@ -120,12 +123,16 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 }
 
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
-fn is_right(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>) -> bool {
+fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&File, &File)) -> bool {
     let meta = &branch.source.meta;
-    let Ok(there) = crate::disk::file_meta(folder) else { return false };
+    let Ok(there) = crate::disk::file_meta(to) else { return false };
     let in_time = !shared.options.keep.times || same_time(meta, &there);
     let rules = &shared.trees.rules;
-    rules.leaves_some() && in_time && matches!(rules.kept(meta, &there), Action::Leave(_))
+    rules.leaves_some()
+        && !branch.traits.fresh
+        && in_time
+        && matches!(rules.kept(meta, &there), Action::Leave(_))
+        && !right::hidden_differ(shared, (Bearer::Open(from), meta), (Bearer::Open(to), &there))
 }
 
 /// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
@@ -196,7 +203,8 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
             synced.sync_all().map_err(|error| wrong(Errno::of(&error)))?;
         }
     }
-    match branch.root.journal.as_ref().filter(|_| branch.root.is_whole()) {
+    let is_over = |journal: &&Journal| branch.root.is_whole() || !journal.outlives_failures();
+    match branch.root.journal.as_ref().filter(is_over) {
         Some(journal) => remove_list(shared, branch, journal, &folder).map_err(wrong),
         None => Ok(()),
     }

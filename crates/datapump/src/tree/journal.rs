@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datapump_core::journal::{Entry, HEADER_BYTES, Header, marks};
+use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, Disk, FileCalls, FileKind, Folder, Meta, file_meta, names};
@@ -37,6 +37,8 @@ pub(crate) struct Journal {
     earlier: Vec<u64>,
     /// The command goes on where an earlier run ended.
     pub(crate) continues: bool,
+    /// The folder was made for this copy, by this run or an earlier one.
+    is_of_new_folder: bool,
     pending: Mutex<Vec<u8>>,
 }
 
@@ -67,24 +69,32 @@ impl Journal {
             let words = "another pump is copying into this folder; wait for it to end";
             return Err(Problem::new(Class::Refused, "lock", &name, words));
         }
-        let header = Header { source: (source.device, source.inode), boot: boot() };
+        let mut header = header_of(source, anew);
         let earlier = match is_new || anew {
             true => Vec::new(),
-            false => read(file.os(), &name, &header)?,
+            false => read(file.os(), &name, &mut header)?,
         };
         if earlier.is_empty() {
             write_header(file.os(), &header).map_err(|errno| system("write", errno))?;
         }
-        Ok(Journal { file, folder, earlier, continues: !is_new && !anew, pending: Mutex::default() })
+        let (continues, is_of_new_folder) = (!is_new && !anew, header.is_new);
+        Ok(Journal { file, folder, earlier, continues, is_of_new_folder, pending: Mutex::default() })
     }
 
     /// What a dry run may know of the list of an unfinished copy; nothing is locked or written.
     pub(crate) fn look(folder: &Arc<File>, path: &Path, source: &Meta) -> Option<Journal> {
         let file = open_regular(folder)?;
-        let header = Header { source: (source.device, source.inode), boot: boot() };
-        let earlier = read(&file, &path.join(NAME), &header).ok()?;
+        let earlier = read(&file, &path.join(NAME), &mut header_of(source, false)).ok()?;
         let (file, folder) = (Handle::Os(file), Folder::Os(Arc::clone(folder)));
-        Some(Journal { file, folder, earlier, continues: true, pending: Mutex::default() })
+        let (continues, is_of_new_folder) = (true, false);
+        Some(Journal { file, folder, earlier, continues, is_of_new_folder, pending: Mutex::default() })
+    }
+
+    /// Whether the list is of use when the copy has ended and something in it failed: in a folder that was made for the
+    /// copy it keeps the same command from going below it. In one that stood there before, it would only keep others
+    /// out.
+    pub(crate) fn outlives_failures(&self) -> bool {
+        self.is_of_new_folder
     }
 
     /// Whether an earlier run committed this file and nothing changed since.
@@ -140,17 +150,19 @@ fn open_regular(folder: &File) -> Option<File> {
     file_meta(&file).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(file)
 }
 
-fn read(mut file: &File, name: &Path, expected: &Header) -> Result<Vec<u64>, Problem> {
+/// The marks of earlier runs; whether the folder was new then is known from here on.
+fn read(mut file: &File, name: &Path, expected: &mut Header) -> Result<Vec<u64>, Problem> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)
         .map_err(|error| Problem::system("read", name, error.raw_os_error().unwrap_or(5)))?;
     let Some(header) = Header::decode(&bytes) else {
         // Killed before it was written: nothing was committed.
-        return if bytes.len() < HEADER_BYTES { Ok(Vec::new()) } else { Err(foreign(name)) };
+        return if is_torn(&bytes) { Ok(Vec::new()) } else { Err(foreign(name)) };
     };
     if header.source != expected.source {
         return Err(foreign(name));
     }
+    expected.is_new = header.is_new;
     if header.boot != expected.boot {
         return Ok(Vec::new());
     }
@@ -162,8 +174,13 @@ fn read(mut file: &File, name: &Path, expected: &Header) -> Result<Vec<u64>, Pro
     Ok(earlier)
 }
 
+fn header_of(source: &Meta, is_new: bool) -> Header {
+    Header { source: (source.device, source.inode), boot: boot(), is_new }
+}
+
 fn foreign(name: &Path) -> Problem {
-    let words = "belongs to an unfinished copy of another source; finish that one, or remove this file";
+    let words = "is no list of this copy: it belongs to an unfinished copy of another source (finish that one, or \
+                 remove this file), or to you (move it)";
     Problem::new(Class::Refused, "read", name, words)
 }
 

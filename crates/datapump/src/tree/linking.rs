@@ -15,9 +15,10 @@ use crate::problem::{Problem, system_words};
 use crate::run::{Shared, Work};
 use crate::tree::branch::Batch;
 use crate::tree::decide::{Action, same_time};
-use crate::tree::finish;
 use crate::tree::links::{FileId, Meeting, Spot, Waiting, id};
+use crate::tree::{finish, right};
 
+const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);
 const EMLINK: Errno = Errno(31);
 /// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
@@ -72,12 +73,14 @@ fn once_more(spot: Spot) -> Work {
 fn link(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
     let change = || spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None);
     if shared.options.dry_run {
-        shared.tell(change());
+        if !is_linked(there, spot)? {
+            shared.tell(change());
+        }
         return Ok(());
     }
     let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(()) };
     let (from, to) = (from.file()?.0, to.file()?.0);
-    match link_over(&from, &there.name, &to, &spot.name, spot.branch.traits.fresh) {
+    match link_into(spot, (&from, &there.name), &to) {
         Ok(false) => {}
         Ok(true) => {
             list_again(there, meta, &from);
@@ -93,6 +96,17 @@ fn link(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) -> Result<(
         Err(errno) => return Err(not_linked(spot, errno)),
     }
     Ok(())
+}
+
+/// Whether two names at the target are one file already.
+fn is_linked(one: &Spot, other: &Spot) -> Result<bool, Problem> {
+    let id_of = |spot: &Spot| {
+        let Some(target) = &spot.branch.target else { return Ok(None) };
+        let found = names::metadata(&target.file()?.0, &spot.name);
+        Ok(found.ok().map(|meta| id(&meta)))
+    };
+    let (one, other) = (id_of(one)?, id_of(other)?);
+    Ok(one.is_some() && one == other)
 }
 
 /// A further name changes the file's time of attributes, by which its tree's list knows it.
@@ -119,6 +133,15 @@ fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) {
     shared.plan.add_first([once_more(spot.clone())].into_iter());
 }
 
+/// Links, in a folder of this user that only its mode closes, too.
+fn link_into(spot: &Spot, (from, from_name): (&File, &OsStr), to: &File) -> Outcome<bool> {
+    let link = || link_over(from, from_name, to, &spot.name, spot.branch.traits.fresh);
+    match link() {
+        Err(EACCES) if spot.branch.open_up() => link(),
+        linked => linked,
+    }
+}
+
 /// Links over what stands there; false if it is the same file already.
 fn link_over(from: &File, from_name: &OsStr, to: &File, name: &OsStr, fresh: bool) -> Outcome<bool> {
     match names::link(from, from_name, to, name) {
@@ -137,7 +160,11 @@ fn link_over(from: &File, from_name: &OsStr, to: &File, name: &OsStr, fresh: boo
         }
         linked => linked?,
     }
-    names::rename(to, &temporary, to, name).map(|()| true)
+    let renamed = names::rename(to, &temporary, to, name).map(|()| true);
+    // Best effort on the way out.
+    renamed.inspect_err(|_| {
+        let _ = names::remove(to, &temporary, false);
+    })
 }
 
 /// Links a file that is unchanged in another folder (`--link-dest`) to the one there; false if it is not.
@@ -149,11 +176,12 @@ pub(crate) fn link_unchanged(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> R
         && there.size_bytes == meta.size_bytes
         && same_time(meta, &there)
         && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));
-    if !same {
+    let from = spot.branch.source.file()?.0;
+    if !same || right::hidden_of_name_differ(shared, &spot.name, (&from, meta), (&folder, &there)) {
         return Ok(false);
     }
     if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {
-        match link_over(&folder, &spot.name, &target.file()?.0, &spot.name, spot.branch.traits.fresh) {
+        match link_into(spot, (&folder, &spot.name), &target.file()?.0) {
             Ok(_) => {}
             // Another file system, or too many names: it is copied.
             Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => return Ok(false),

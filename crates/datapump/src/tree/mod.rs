@@ -76,6 +76,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         };
     };
     if let Err(problem) = plant::plant(shared, from, to) {
+        shared.failed_whole.fetch_or(shared.has_one_source && !shared.compares, Ordering::Relaxed);
         shared.report(problem);
     }
     shared.trees.walked(&shared.watch);

@@ -15,11 +15,14 @@ use crate::disk::{self, Folder, Meta, names};
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
+use crate::tree::compare;
 use crate::tree::journal::{self, Journal};
 use crate::tree::root::Root;
 use crate::tree::side::Side;
+use crate::tree::walk;
 
 const EEXIST: Errno = Errno(17);
+const EACCES: Errno = Errno(13);
 
 /// Begins a tree.
 pub(crate) fn plant(shared: &Shared<'_>, from: &Path, to: &Path) -> Result<(), Problem> {
@@ -27,7 +30,7 @@ pub(crate) fn plant(shared: &Shared<'_>, from: &Path, to: &Path) -> Result<(), P
     if !shared.writes {
         return look_at(shared, source, to);
     }
-    let link_dest = link_dest(shared)?;
+    let link_dest = link_dest(shared, to)?;
     let made = make(shared, &source.meta, to)?;
     let folder = match &made {
         Some((_, folder, _)) => Arc::clone(folder),
@@ -39,7 +42,7 @@ pub(crate) fn plant(shared: &Shared<'_>, from: &Path, to: &Path) -> Result<(), P
     let (source_folder, target_folder) = (source.file()?.0, target.file()?.0);
     let (fresh, made_in, journal) = match made {
         Some((parent, _, journal)) => (true, Some(parent), Some(journal)),
-        None => (false, None, journal_of(shared, &source.meta, &target_folder, to)?),
+        None => (false, None, journal_of(shared, &source.meta, &target, to)?),
     };
     let traits = Traits {
         fresh,
@@ -63,9 +66,16 @@ fn folds_case(folder: &File) -> bool {
     at(journal::NAME).is_ok_and(|id| at(&journal::NAME.to_uppercase()) == Ok(id))
 }
 
-fn link_dest(shared: &Shared<'_>) -> Result<Option<Arc<Side>>, Problem> {
+/// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
+/// target, so that a source which goes below that is looked for below this, as with rsync.
+fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Option<Arc<Side>>, Problem> {
     let Some(path) = &shared.options.link_dest else { return Ok(None) };
-    Side::root(path, open(shared, path)?, &shared.trees.keeper).map(Some)
+    let below = shared.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
+    match open(shared, &path.join(below)) {
+        Ok(folder) => Side::root(path, folder, &shared.trees.keeper).map(Some),
+        Err(problem) if problem.class == Class::Missing => Ok(None),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
@@ -76,13 +86,22 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, to: &Path) -> Result<(), Prob
         Err(problem) => return Err(problem),
     };
     tell_root(shared, &source, to, target.is_none());
+    if let Some(target) = target.as_ref().filter(|_| shared.compares && !shared.options.content_only) {
+        compare::mode_and_time(shared, (&source.path, to), &source.meta, &target.meta);
+    }
     let earlier =
         target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
     let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, &source.meta));
     let traits = Traits { fresh: target.is_none(), ..Traits::default() };
     let root = Root::new(&source.meta, target.as_ref().map(|target| &target.meta), journal, false);
-    let branch =
-        Branch::new(None, &Arc::new(root), (source, target), to.to_path_buf(), traits, link_dest(shared)?);
+    let branch = Branch::new(
+        None,
+        &Arc::new(root),
+        (source, target),
+        to.to_path_buf(),
+        traits,
+        link_dest(shared, to)?,
+    );
     shared.trees.walk(1);
     shared.trees.plant();
     shared.plan.add_first([Work::List(branch)].into_iter());
@@ -94,11 +113,18 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, to: &Path) -> Result<(), Prob
 fn journal_of(
     shared: &Shared<'_>,
     source: &Meta,
-    folder: &Arc<File>,
+    target: &Side,
     path: &Path,
 ) -> Result<Option<Journal>, Problem> {
     let is_needed = !shared.trees.rules.leaves_some() || journal::is_of(&shared.world.disk, path, source);
-    is_needed.then(|| Journal::begin(folder, path, source, false)).transpose()
+    let folder = target.file()?.0;
+    let begin = || match Journal::begin(&folder, path, source, false) {
+        Err(problem) if problem.class == Class::Denied && target.open_up() => {
+            Journal::begin(&folder, path, source, false)
+        }
+        begun => begun,
+    };
+    is_needed.then(begin).transpose()
 }
 
 /// A root that is made is a change like any other.
@@ -156,7 +182,14 @@ fn make(shared: &Shared<'_>, source: &Meta, path: &Path) -> Result<Option<Made>,
         Ok(()) | Err(EEXIST) => {}
         Err(errno) => return Err(system(errno)),
     }
-    let folder = Arc::new(names::open_folder(&parent_folder, &temporary).map_err(system)?);
+    let folder = match names::open_folder(&parent_folder, &temporary) {
+        Err(EACCES) => {
+            walk::own_alone(&parent_folder, &temporary, path)?;
+            names::open_folder(&parent_folder, &temporary)
+        }
+        folder => folder,
+    };
+    let folder = Arc::new(folder.map_err(system)?);
     refuse_strangers(&folder, path)?;
     let journal = Journal::begin(&folder, path, source, true)?;
     match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {

@@ -11,11 +11,12 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use datapump_engine::Errno;
 
-use crate::disk::{Meta, file_meta, names};
+use crate::disk::{Bearer, Meta, file_meta, names};
 use crate::problem::{Class, Problem};
 
 /// Keeps the folders open that were used last.
@@ -52,7 +53,11 @@ pub(crate) struct Side {
     open: Mutex<Weak<File>>,
     root: Option<Arc<File>>,
     keeper: Arc<Keeper>,
+    was_opened_up: AtomicBool,
 }
+
+/// The owner may change what a folder holds.
+pub(crate) const WRITABLE: u32 = 0o300;
 
 impl Side {
     /// The root of a tree, open for as long as it lives.
@@ -71,6 +76,7 @@ impl Side {
             open: Mutex::default(),
             root: Some(file),
             keeper: Arc::clone(keeper),
+            was_opened_up: AtomicBool::new(false),
         }))
     }
 
@@ -88,6 +94,7 @@ impl Side {
             open: Mutex::new(Arc::downgrade(&file)),
             root: None,
             keeper: Arc::clone(&self.keeper),
+            was_opened_up: AtomicBool::new(false),
         }))
     }
 
@@ -122,6 +129,25 @@ impl Side {
         *locked(&self.open) = Arc::downgrade(&file);
         self.keeper.keep(&file);
         Ok(Opened(file))
+    }
+
+    /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. Whoever finishes
+    /// the folder gives it its mode. False if that changes nothing.
+    pub(crate) fn open_up(&self) -> bool {
+        let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
+        if !is_own
+            || self.meta.mode & WRITABLE == WRITABLE
+            || self.was_opened_up.swap(true, Ordering::Relaxed)
+        {
+            return false;
+        }
+        let mode = self.meta.mode | WRITABLE;
+        self.file().is_ok_and(|folder| Bearer::Open(&folder.0).set_mode(mode).is_ok())
+    }
+
+    /// Whether its mode is not its own for now.
+    pub(crate) fn was_opened_up(&self) -> bool {
+        self.was_opened_up.load(Ordering::Relaxed)
     }
 
     /// The ways from the root to here, the nearest first.

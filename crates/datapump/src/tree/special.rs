@@ -16,9 +16,11 @@ use crate::run::Shared;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::entry::Hand;
 use crate::tree::linking::{self, Met};
+use crate::tree::right;
 
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
+const EACCES: Errno = Errno(13);
 
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set.
 pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
@@ -30,16 +32,19 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
         Action::Leave(_) | Action::Keep(_) => return Ok(()),
         _ => {}
     }
+    let spot = hand.spot(&name.name);
     if shared.trees.rules.leaves_some()
         && there.is_some_and(|there| is_same(shared, hand, &name.name, &meta, &there))
     {
-        return Ok(());
+        return right::left(shared, &spot, &meta, "the same");
     }
-    let spot = hand.spot(&name.name);
     let Met::First(links) = linking::meet(shared, &spot, &meta)? else { return Ok(()) };
     let made = match shared.options.dry_run {
         true => Ok(()),
-        false => replace(shared, hand, name, &meta, there.is_some()),
+        false => match replace(shared, hand, name, &meta, there.is_some()) {
+            Err(EACCES) if hand.branch.open_up() => replace(shared, hand, name, &meta, there.is_some()),
+            made => made,
+        },
     };
     match made {
         Ok(()) => {
@@ -101,7 +106,7 @@ fn is_same(shared: &Shared<'_>, hand: &Hand, name: &OsStr, meta: &Meta, there: &
     let in_time = !shared.options.keep.times || same_time(meta, there);
     let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
     let rules = &shared.trees.rules;
-    if !in_time || matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Adjust) {
+    if !in_time || !matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_)) {
         return false;
     }
     if meta.kind != there.kind || meta.special_device != there.special_device {

@@ -4,11 +4,15 @@
 //!
 //! Must not know: what is done with files, links and devices.
 
+use std::ffi::OsStr;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use datapump_engine::Errno;
+
 use crate::change::ChangeKind;
-use crate::disk::{self, Meta, Name, names};
+use crate::disk::{self, Bearer, Meta, Name, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Traits};
@@ -22,7 +26,8 @@ const BATCH_NAMES: usize = 64;
 /// Names of a list that are taken at a time.
 const LISTED_NAMES: usize = 1024;
 
-const EEXIST: i32 = 17;
+const EEXIST: Errno = Errno(17);
+const EACCES: Errno = Errno(13);
 
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
 pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
@@ -46,9 +51,10 @@ fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem
         branch.set_cookie(branch.cookie() + names.len() as u64);
         return Ok(names);
     }
-    let folder = branch.source.file()?;
+    let folder = branch.source.file().map_err(vanished)?;
     let listed = names::list(&folder.0, branch.cookie());
-    let (names, cookie) = listed.map_err(|errno| Problem::system("list", &branch.source.path, errno.0))?;
+    let wrong = |errno: Errno| vanished(Problem::system("list", &branch.source.path, errno.0));
+    let (names, cookie) = listed.map_err(wrong)?;
     branch.set_cookie(cookie);
     Ok(names)
 }
@@ -71,8 +77,11 @@ fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
 pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
     let above = &hand.branch;
     let source = above.source.child(&name.name).map_err(vanished)?;
-    if shared.options.one_file_system && source.meta.device != above.root.source_device {
+    let is_left_out = shared.options.one_file_system && source.meta.device != above.root.source_device;
+    if is_left_out {
         shared.note(|| format!("'{}': on another file system, left out", shown_path(&source.path)));
+    }
+    if is_left_out && shared.compares {
         return Ok(());
     }
     refuse_loops(above, &source)?;
@@ -83,6 +92,11 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());
     let below = Branch::new(Some(above), &above.root, (source, target), path, traits, link_dest);
     above.hold();
+    if is_left_out {
+        // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
+        finish::release(shared, &below);
+        return Ok(());
+    }
     shared.trees.walk(1);
     shared.plan.add_first([Work::List(below)].into_iter());
     Ok(())
@@ -132,7 +146,8 @@ fn target_of(
         return Err(Problem::new(Class::Refused, "make", &path, words));
     }
     let fresh = action != Action::Enter;
-    let differs = there.is_none_or(|there| shared.trees.rules.kept(meta, &there) == Action::Adjust);
+    let differs =
+        there.is_none_or(|there| !matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_)));
     if differs {
         shared.tell(hand.branch.change(shared, ChangeKind::Copy, &name.name, meta, there.as_ref()));
     }
@@ -142,14 +157,31 @@ fn target_of(
     if fresh {
         make(hand, name, &path)?;
     }
-    target.child(&name.name).map(|side| (Some(side), fresh))
+    let side = match target.child(&name.name) {
+        Err(problem) if fresh && problem.class == Class::Denied => {
+            own_alone(hand.target()?, &name.name, &path)?;
+            target.child(&name.name)
+        }
+        side => side,
+    };
+    side.map(|side| (Some(side), fresh))
+}
+
+/// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.
+pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), Problem> {
+    let opened = Bearer::Named(folder, name).set_mode(0o700);
+    opened.map_err(|errno| Problem::system("open up", path, errno.0))
 }
 
 fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
-    let made = names::make_folder(hand.target()?, &name.name);
-    made.map_err(|errno| match errno.0 {
+    let target = hand.target()?;
+    let made = match names::make_folder(target, &name.name) {
+        Err(EACCES) if hand.branch.open_up() => names::make_folder(target, &name.name),
+        made => made,
+    };
+    made.map_err(|errno| match errno {
         EEXIST => crate::commit::taken(path),
-        _ => Problem::system("make", path, errno.0),
+        errno => Problem::system("make", path, errno.0),
     })
 }
 

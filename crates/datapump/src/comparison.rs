@@ -1,0 +1,67 @@
+//! What a comparison compares: two trees, or sources and one file; and what differs before anything is read.
+//!
+//! Must not know: how content is compared.
+
+use std::path::Path;
+
+use crate::disk::{Disk, FileKind, Meta};
+use crate::options::Options;
+use crate::place::{Fill, Place};
+use crate::problem::{Class, Problem, shown_path};
+use crate::target::{self, Item, Target};
+
+/// What is compared, and what differs before anything is read.
+type Compared = (Vec<Item>, Vec<Problem>);
+
+/// The items of a comparison. Errors: what makes no sense to compare, and what cannot be looked at.
+pub(crate) fn items(
+    disk: &Disk,
+    sources: &[Place],
+    target: &Place,
+    options: &Options,
+) -> Result<Compared, Problem> {
+    let Place::Path(other) = target else {
+        return Err(Problem::usage("the second place must be a file"));
+    };
+    if let [Place::Path(one)] = sources
+        && let Some(answer) = folders(disk, one, other)?
+    {
+        return Ok(answer);
+    }
+    let null = Place::Null { bytes: None, fill: Fill::Noise };
+    let (mut items, problems) = target::items(disk, sources, &null, options)?;
+    let there = disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
+    for item in &mut items {
+        item.target = Target::Compare(other.clone());
+        // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
+        let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
+        let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
+        if let (Some(bytes), Place::Path(path)) = (differ, &item.source) {
+            let words = format!("has {bytes} bytes, '{}' has {}", shown_path(other), there.size_bytes);
+            return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
+        }
+    }
+    Ok((items, problems))
+}
+
+/// Two folders become one tree; a folder and a file differ in kind.
+fn folders(disk: &Disk, one: &Path, other: &Path) -> Result<Option<Compared>, Problem> {
+    let look = |path: &Path| disk.metadata(path).map_err(|errno| Problem::system("open", path, errno.0));
+    let (meta, there) = (look(one)?, look(other)?);
+    let name = shown_path(other);
+    let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
+        (false, false) => return Ok(None),
+        (true, true) => {
+            let (source, target) = (Place::Path(one.into()), Target::Tree(other.into()));
+            return Ok(Some((vec![Item { source, meta: Some(meta), target }], Vec::new())));
+        }
+        (true, false) => format!("is a folder, '{name}' is a file"),
+        (false, true) => format!("is a file, '{name}' is a folder"),
+    };
+    Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", one, words)])))
+}
+
+/// No blocks, and a page at most: then comparing costs less than finding out.
+fn may_be_made_up(meta: Meta) -> bool {
+    meta.allocated_bytes == 0 && meta.size_bytes <= 4096
+}
