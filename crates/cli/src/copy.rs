@@ -2,13 +2,14 @@
 //!
 //! Must not know: how a copy is made.
 
-use datapump::{Job, Place};
+use datapump::{Host, Job, Options, Place, Remote, RemoteCopy};
 
 use crate::args::CopyArguments;
 use crate::json;
 use crate::output::Output;
 use crate::progress::shown;
 use crate::run::{Runner, places};
+use crate::ticket::ticket;
 
 /// Copies, or says what would be copied. Gives the exit status.
 pub fn copy(arguments: &CopyArguments) -> i32 {
@@ -32,6 +33,13 @@ fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String>
     if arguments.no_target_directory && sources.len() > 1 {
         return Err("-T makes the target one name, and there are several sources; leave -T out".into());
     }
+    let over_ssh = |place: &&Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));
+    if let Some(place) = sources.iter().chain([&target]).find(over_ssh) {
+        return Err(format!(
+            "'{place}' is on another host, which this version reaches only where `pump serve` runs (pump://); a local \
+             path with a colon is written ./{place}"
+        ));
+    }
     let streams = sources.iter().filter(|source| **source == Place::Stream).count();
     if streams > 1 {
         return Err("standard input can be read once only; name '-' once".into());
@@ -47,11 +55,48 @@ fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
+    let is_remote = |place: &Place| matches!(place, Place::Remote(_));
+    if is_remote(&target) || sources.iter().any(is_remote) {
+        return remote(arguments, sources, target, options, output);
+    }
     let job = Job::copy(sources, target).options(options);
     if arguments.dry_run && !job.has_folders() {
         return plan(&job, output);
     }
     let report = Runner::new(output, shown(&arguments.output)).run(job);
+    output.report(&report);
+    report.exit_status
+}
+
+/// One side is on another host.
+fn remote(
+    arguments: &CopyArguments,
+    sources: Vec<Place>,
+    target: Place,
+    options: Options,
+    output: &Output,
+) -> i32 {
+    let ticket = match ticket(arguments.host.ticket_file.as_deref()) {
+        Ok(ticket) => ticket,
+        Err(message) => return output.usage(message),
+    };
+    let runner = Runner::new(output, shown(&arguments.output));
+    let events = |event| output.event(event);
+    let report = runner.watched(|watch, stop| {
+        let host = &arguments.host;
+        RemoteCopy {
+            connections: host.connections.or(options.lanes),
+            peer_timeout: host.peer_timeout,
+            retry_for: host.retry_for,
+            sources,
+            target,
+            options,
+            ticket,
+            stop,
+            watch,
+        }
+        .run(&events)
+    });
     output.report(&report);
     report.exit_status
 }

@@ -6,9 +6,13 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::units::bytes_words;
-use datapump::{Fill, Job, Options, Place, Problem, Report, Status};
+use datapump::{
+    Fill, Host, Job, Options, Place, Problem, Remote, RemoteCopy, Report, ServeOptions, Server, Status,
+};
 
 use crate::args::DemoArguments;
 use crate::json;
@@ -58,14 +62,18 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
     let target = folder.path.join("copy");
     say(
         output,
-        &format!("Copying {} to {} and reading it back.", json::words(&source), json::words(&target)),
+        &format!(
+            "Sending {} over TLS on loopback to {}, and reading it back.",
+            json::words(&source),
+            json::words(&target)
+        ),
     );
     let (source, target) = (Place::Path(source), Place::Path(target));
     if output.json {
         output.result(&json::start("demo", std::slice::from_ref(&source), Some(&target)));
     }
     let options = Options { verify: true, target_is_name: true, ..Options::default() };
-    let report = runner.run(Job::copy(vec![source], target).options(options));
+    let report = through_tls(runner, folder, source, options);
     let removed = folder.remove();
     if report.exit_status == Status::Done as i32 {
         praise(output, &report);
@@ -77,6 +85,40 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
         return end(output, &Report { exit_status: Status::Failed as i32, ..report });
     }
     end(output, &report)
+}
+
+/// Disk, TLS on loopback, disk: the receiver is in this process.
+fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: Options) -> Report {
+    let end = Arc::new(AtomicBool::new(false));
+    let served = ServeOptions { once: true, ..ServeOptions::of(folder.path.clone()) };
+    let server = match Server::bind(served, Arc::clone(&end)) {
+        Ok(server) => server,
+        Err(problem) => {
+            runner.output.problem(&problem);
+            return Report { exit_status: Status::Failed as i32, ..Report::default() };
+        }
+    };
+    let (ticket, host) = (server.ticket().clone(), Host::Served(server.address().to_string()));
+    let target = Place::Remote(Remote { host, path: "copy".into() });
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.run());
+        let report = runner.watched(|watch, stop| {
+            RemoteCopy {
+                sources: vec![source],
+                target,
+                options,
+                ticket,
+                connections: None,
+                peer_timeout: None,
+                retry_for: None,
+                stop,
+                watch,
+            }
+            .run(&|event| runner.output.event(event))
+        });
+        end.store(true, Ordering::Relaxed);
+        report
+    })
 }
 
 /// The sample comes from the same loop as every copy.

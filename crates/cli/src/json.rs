@@ -123,7 +123,7 @@ pub fn report(report: &Report) -> String {
 fn place(place: &Place) -> String {
     match place {
         Place::Path(path) => path.to_string_lossy().into_owned(),
-        Place::Stream | Place::Null { .. } => place.to_string(),
+        Place::Remote(_) | Place::Stream | Place::Null { .. } => place.to_string(),
     }
 }
 

@@ -18,7 +18,9 @@ mod meter;
 mod output;
 mod progress;
 mod run;
+mod serve;
 mod signals;
+mod ticket;
 mod verify;
 
 use std::io::{ErrorKind, Write, stderr};
@@ -60,6 +62,7 @@ fn unprinted(error: &std::io::Error) -> ExitCode {
 fn perform(command: &Command) -> i32 {
     match command {
         Command::Copy(arguments) => copy::copy(arguments),
+        Command::Serve(arguments) => serve::serve(arguments),
         Command::Verify(arguments) => verify::verify(arguments),
         Command::Hash(arguments) => hash::hash(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),

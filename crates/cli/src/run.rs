@@ -38,8 +38,13 @@ impl<'out> Runner<'out> {
 
     /// Runs a job whose events are looked at first.
     pub fn run_with(&self, job: Job, events: &(dyn Fn(datapump::Event) + Sync)) -> Report {
+        self.watched(|watch, stop| job.watch(watch).stop(stop).run(events))
+    }
+
+    /// Runs something that counts and may be stopped.
+    pub fn watched(&self, run: impl FnOnce(Arc<Watch>, Arc<AtomicBool>) -> Report) -> Report {
         let watch = Arc::new(Watch::default());
-        let job = job.watch(Arc::clone(&watch)).stop(Arc::clone(&self.stop));
+        let counted = Arc::clone(&watch);
         let (end, ended) = mpsc::channel();
         thread::scope(|scope| {
             if self.shown != Shown::Nothing {
@@ -49,7 +54,7 @@ impl<'out> Runner<'out> {
                     .name("progress".into())
                     .spawn_scoped(scope, move || show(shown, &watch, output, &ended));
             }
-            let report = job.run(events);
+            let report = run(counted, Arc::clone(&self.stop));
             drop(end);
             report
         })

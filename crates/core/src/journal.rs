@@ -60,7 +60,8 @@ impl Header {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
         let number = |at: usize| bytes[at..].first_chunk().map(|chunk| u64::from_le_bytes(*chunk));
         let boot = *bytes[24..].first_chunk()?;
-        let header = Header { source: (number(8)?, number(16)?), boot, is_new: bytes[40] != 0 };
+        let [is_new @ (0 | 1), 0, 0, 0, 0, 0, 0, 0] = bytes[40..] else { return None };
+        let header = Header { source: (number(8)?, number(16)?), boot, is_new: is_new == 1 };
         bytes.starts_with(&MAGIC).then_some(header)
     }
 }

@@ -17,6 +17,7 @@ mod pump;
 mod ring;
 mod slot;
 mod talk;
+pub mod wire;
 
 pub use block::{Block, Extent, Length, Way};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};

@@ -87,3 +87,15 @@ impl Account<'_> {
 pub(crate) fn version() -> String {
     env!("CARGO_PKG_VERSION").to_string()
 }
+
+/// CPU time of the process until now.
+pub(crate) fn cpu_now() -> Cpu {
+    let (user_ns, system_ns) = datapump_engine::os::linux::process_cpu_ns();
+    Cpu { user_ns, system_ns }
+}
+
+/// CPU time since then.
+pub(crate) fn cpu_since(start: Cpu) -> Cpu {
+    let now = cpu_now();
+    Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
+}

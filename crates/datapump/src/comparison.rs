@@ -4,39 +4,40 @@
 
 use std::path::Path;
 
-use crate::disk::{Disk, FileKind, Meta};
+use crate::disk::{FileKind, Meta};
 use crate::options::Options;
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem, shown_path};
-use crate::target::{self, Item, Target};
+use crate::target::{self, Hosts, Item, Target};
 
 /// What is compared, and what differs before anything is read.
 type Compared = (Vec<Item>, Vec<Problem>);
 
 /// The items of a comparison. Errors: what makes no sense to compare, and what cannot be looked at.
 pub(crate) fn items(
-    disk: &Disk,
+    hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
     options: &Options,
 ) -> Result<Compared, Problem> {
+    let disk = hosts.disk;
     let Place::Path(other) = target else {
         return Err(Problem::usage("the second place must be a file"));
     };
-    if let [Place::Path(one)] = sources
-        && let Some(answer) = folders(disk, one, other)?
+    if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
+        && let Some(answer) = folders(hosts, one, other)?
     {
         return Ok(answer);
     }
     let null = Place::Null { bytes: None, fill: Fill::Noise };
-    let (mut items, problems) = target::items(disk, sources, &null, options)?;
+    let (mut items, problems) = target::items(hosts, sources, &null, options)?;
     let there = disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
     for item in &mut items {
         item.target = Target::Compare(other.clone());
         // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
         let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
         let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
-        if let (Some(bytes), Place::Path(path)) = (differ, &item.source) {
+        if let (Some(bytes), Some(path)) = (differ, item.source.path()) {
             let words = format!("has {bytes} bytes, '{}' has {}", shown_path(other), there.size_bytes);
             return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
         }
@@ -45,15 +46,16 @@ pub(crate) fn items(
 }
 
 /// Two folders become one tree; a folder and a file differ in kind.
-fn folders(disk: &Disk, one: &Path, other: &Path) -> Result<Option<Compared>, Problem> {
-    let look = |path: &Path| disk.metadata(path).map_err(|errno| Problem::system("open", path, errno.0));
-    let (meta, there) = (look(one)?, look(other)?);
+fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Compared>, Problem> {
+    let there = hosts.disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
+    let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };
+    let meta = meta?;
     let name = shown_path(other);
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
-            let (source, target) = (Place::Path(one.into()), Target::Tree(other.into()));
-            return Ok(Some((vec![Item { source, meta: Some(meta), target }], Vec::new())));
+            let (source, target) = (source.clone(), Target::Tree(other.into()));
+            return Ok(Some((vec![Item { source, meta: Some(meta), target, number: 0 }], Vec::new())));
         }
         (true, false) => format!("is a folder, '{name}' is a file"),
         (false, true) => format!("is a file, '{name}' is a folder"),

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how the loop found it.
 
+use datapump_core::wire::ask;
 use datapump_core::{Fault, FaultKind, Side};
 
 use crate::end::Sink;
@@ -10,8 +11,20 @@ use crate::problem::{Class, Problem};
 use crate::run::Shared;
 use crate::task::Task;
 
+/// The same for another host that asked for the block.
+pub(crate) fn told(fault: Fault) -> ask::Fault {
+    let (errno, words) = match fault.kind {
+        FaultKind::Errno(errno) => (Some(errno), None),
+        _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
+    };
+    ask::Fault { operation: "read".into(), errno, words }
+}
+
 /// The words for a fault of the loop.
 pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Problem {
+    if let Some(problem) = task.trouble.get() {
+        return problem.clone();
+    }
     let (operation, name) = match (fault.side, task.reads_back, &task.sink) {
         (Side::Source, true, _) => ("read back", &task.target_name),
         (Side::Source, false, _) => ("read", &task.source_name),

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use datapump_core::Way;
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes::{New, copy_of_handle};
+use crate::attributes::{self, New, copy_of_handle};
 use crate::commit::Staged;
-use crate::disk::FileCalls;
+use crate::disk::{Bearer, FileCalls};
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::identity::check_unchanged;
@@ -19,7 +19,7 @@ use crate::options::{Choice, Sync};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
-use crate::task::{Finish, Parts, Task};
+use crate::task::{Finish, Held, Parts, Task};
 use crate::tree;
 
 /// Finishes a file; problems are reported, and what was not committed is removed.
@@ -134,7 +134,14 @@ fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<
     let bare = made && task.leaf.as_ref().is_some_and(|leaf| !leaf.spot.branch.traits.hands_down);
     let new = New { made, bare };
     let keep = shared.options.keep;
-    let kept = copy_of_handle(&original.handle, &original.meta, &staged.handle, keep, new);
+    let kept = match (&original.held, &*staged.handle) {
+        (Held::Here(from), to) => copy_of_handle(from, &original.meta, to, keep, new),
+        (Held::There(file), Handle::Os(to)) => {
+            let (meta, told) = file.told().map_or((&original.meta, &[][..]), |(meta, told)| (meta, told));
+            attributes::copy(Bearer::Told(told), meta, Bearer::Open(to), keep, new)
+        }
+        (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),
+    };
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
     lost.0.into_iter().for_each(|words| shared.warn_once(words));
     Ok(())

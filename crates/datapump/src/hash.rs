@@ -25,23 +25,18 @@ struct State {
 impl FileHash {
     /// Adds a block; its offset must be a multiple of 1 KiB, and so must its length unless it ends the file.
     pub(crate) fn add(&self, block: Block, bytes: &[u8]) {
-        let mut rest = &bytes[..block.len as usize];
-        for part in subtrees(block.at, u64::from(block.len), GROUP_BYTES) {
-            let (bytes, behind) = rest.split_at(part.bytes as usize);
-            rest = behind;
-            self.add_part(part, bytes);
-        }
+        self.insert(BlockHash::of(block, bytes));
     }
 
-    fn add_part(&self, part: Subtree, bytes: &[u8]) {
-        let mut hasher = blake3::Hasher::new();
-        hasher.set_input_offset(part.at).update(bytes);
-        let chaining = hasher.finalize_non_root();
+    /// Adds a block that was hashed before.
+    pub(crate) fn insert(&self, block: BlockHash) {
         let mut state = self.0.lock().expect("no panic while hashing");
-        if part.at == 0 {
-            state.only_part = Some((part.bytes, hasher.finalize()));
+        if block.only_part.is_some() {
+            state.only_part = block.only_part;
         }
-        state.tree.insert(part, chaining, merge);
+        for (part, chaining) in block.parts {
+            state.tree.insert(part, chaining, merge);
+        }
     }
 
     /// The root, as `b3sum` prints it; `None` when a part of the file was not hashed (it has holes).
@@ -60,6 +55,47 @@ impl FileHash {
     pub(crate) fn agrees_with(&self, other: &FileHash) -> bool {
         let own = self.0.lock().expect("no panic while hashing");
         *own == *other.0.lock().expect("no panic while hashing")
+    }
+}
+
+/// The hashes of the groups of one block.
+#[derive(Debug)]
+pub(crate) struct BlockHash {
+    parts: Vec<(Subtree, Chaining)>,
+    /// The first group of a file as if it were the whole file.
+    only_part: Option<(u64, blake3::Hash)>,
+}
+
+impl BlockHash {
+    /// Hashes a block; for offset and length see [`FileHash::add`].
+    pub(crate) fn of(block: Block, bytes: &[u8]) -> BlockHash {
+        let (mut rest, mut only_part) = (&bytes[..block.len as usize], None);
+        let mut hash = |part: Subtree| {
+            let (bytes, behind) = rest.split_at(part.bytes as usize);
+            rest = behind;
+            let mut hasher = blake3::Hasher::new();
+            hasher.set_input_offset(part.at).update(bytes);
+            if part.at == 0 {
+                only_part = Some((part.bytes, hasher.finalize()));
+            }
+            (part, hasher.finalize_non_root())
+        };
+        let parts = subtrees(block.at, u64::from(block.len), GROUP_BYTES).map(&mut hash).collect();
+        BlockHash { parts, only_part }
+    }
+
+    /// What goes over a network with the block: of one group its hash, of more the hash over all of them.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        match &self.parts[..] {
+            [(_, one)] => *one,
+            parts => {
+                let mut hasher = blake3::Hasher::new();
+                for (_, part) in parts {
+                    hasher.update(part);
+                }
+                *hasher.finalize().as_bytes()
+            }
+        }
     }
 }
 

@@ -5,13 +5,18 @@
 use std::path::Path;
 
 use crate::disk::{Disk, FileCalls, Meta};
+use crate::net::far::FarFile;
 use crate::problem::{Class, Problem};
-use crate::task::Original;
+use crate::task::{Held, Original};
 
 /// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since its
 /// attributes were taken from its open handle.
 pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: bool) -> Result<(), Problem> {
-    let Original { path, handle, meta: before, folder, .. } = original;
+    let Original { path, held, meta: before, folder, .. } = original;
+    let handle = match held {
+        Held::Here(handle) => handle,
+        Held::There(file) => return far_unchanged(file, original, target_is_kept),
+    };
     let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
     // A name that is taken away or given to another file leaves its mark on the file (a name less, a new time of
     // attributes). So for the small files of trees, open for microseconds, the open file alone is asked.
@@ -28,6 +33,22 @@ pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: 
         Err(errno) if errno.0 == ENOENT => None,
         // Not to be seen any more is not gone: the open file tells the rest.
         Err(_) => Some(now),
+    };
+    match change(before, &now, named.as_ref()) {
+        None => Ok(()),
+        Some(words) => Err(changed(path, &words, target_is_kept)),
+    }
+}
+
+/// The same of a file of another host. A small one was looked at there before and after it was read.
+fn far_unchanged(file: &FarFile, original: &Original, target_is_kept: bool) -> Result<(), Problem> {
+    let Original { path, meta: before, .. } = original;
+    let (now, named) = match file {
+        FarFile::Open(file) => file.look_again(path)?,
+        FarFile::Small(file) => match file.told.get() {
+            Some((now, _)) => (*now, Some(*now)),
+            None => (*before, Some(*before)),
+        },
     };
     match change(before, &now, named.as_ref()) {
         None => Ok(()),

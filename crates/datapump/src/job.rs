@@ -5,15 +5,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::Receiver;
 
 use datapump_core::Shape;
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::Given;
 
-use crate::account::{Account, version};
+use crate::account::{Account, cpu_now, cpu_since, version};
 use crate::comparison;
 use crate::disk::FileKind;
 use crate::finish::abandon;
 use crate::how::{Facts, decide};
 use crate::lane::{Lane, LaneResult};
+use crate::net::channel::Channel;
+use crate::net::far::Far;
+use crate::net::giver;
+use crate::net::shelf::Shelf;
 use crate::options::{Choice, EngineChoice, Options};
 use crate::place::{Fill, Place};
 use crate::plan::Plan;
@@ -21,7 +28,7 @@ use crate::problem::{Class, Problem, Status};
 use crate::rate::Rate;
 use crate::report::{Asked, Cpu, Report, Waits};
 use crate::run::{Event, QueuedNulls, Shared, Tally, Work};
-use crate::target::{self, Item, Target};
+use crate::target::{self, Hosts, Item, Target};
 use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::World;
@@ -31,6 +38,8 @@ use crate::world::World;
 /// 1.11 times as fast on that serial disk, but leaves a device that serves several at once idle between requests.
 const REQUEST_BYTES: u32 = 1 << 20;
 const DEPTH: u32 = 2;
+/// Blocks that are read ahead of the one that is sent.
+const GIVING_DEPTH: u32 = 4;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +60,10 @@ pub struct Job {
     world: World,
     stop: Arc<AtomicBool>,
     watch: Arc<Watch>,
+    /// The other host of a session, on which remote sources lie.
+    far: Option<Arc<Far>>,
+    /// Somebody else says where the target is: links in its place are not followed.
+    is_confined: bool,
 }
 
 /// One line of what a job would do.
@@ -85,7 +98,17 @@ impl Job {
 
     fn new(work: Kind, sources: Vec<Place>, target: Place) -> Job {
         let (stop, watch) = (Arc::default(), Arc::default());
-        Job { work, sources, target, options: Options::default(), world: World::real(), stop, watch }
+        Job {
+            work,
+            sources,
+            target,
+            options: Options::default(),
+            world: World::real(),
+            stop,
+            watch,
+            far: None,
+            is_confined: false,
+        }
     }
 
     /// What is asked besides places.
@@ -103,6 +126,30 @@ impl Job {
         Job { stop, ..self }
     }
 
+    /// Remote sources are those of this session.
+    pub(crate) fn far(self, far: Arc<Far>) -> Job {
+        Job { far: Some(far), ..self }
+    }
+
+    /// A target that is a symbolic link is refused.
+    pub(crate) fn confined(self) -> Job {
+        Job { is_confined: true, ..self }
+    }
+
+    /// Gives another host what it asks for, over the connections that come.
+    pub(crate) fn give(&self, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
+        let shape = Shape {
+            in_order: true,
+            sink_serial: true,
+            sink_depth: 1,
+            request_bytes: self.options.request_bytes.unwrap_or(REQUEST_BYTES),
+            source_depth: self.options.source_depth.unwrap_or(GIVING_DEPTH),
+            ..self.shape(&[])
+        };
+        let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
+        giver::give(&self.shared(Vec::new(), shape, trees, &|_| {}), shelf, channels)
+    }
+
     /// Live counters.
     pub fn watch(self, watch: Arc<Watch>) -> Job {
         Job { watch, ..self }
@@ -114,7 +161,7 @@ impl Job {
             Place::Path(path) => {
                 self.world.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder)
             }
-            Place::Stream | Place::Null { .. } => false,
+            Place::Remote(_) | Place::Stream | Place::Null { .. } => false,
         })
     }
 
@@ -154,6 +201,10 @@ impl Job {
         Planned { source: item.source.clone(), target, bytes: item.bytes(), how }
     }
 
+    fn hosts(&self) -> Hosts<'_> {
+        Hosts { disk: &self.world.disk, far: self.far.as_ref(), is_confined: self.is_confined }
+    }
+
     fn hashes(&self) -> bool {
         self.work == Kind::Hash || self.options.verify
     }
@@ -165,10 +216,10 @@ impl Job {
             return Err(Problem::usage("there is nothing to copy: name a source and a target"));
         }
         if self.work == Kind::Compare {
-            return comparison::items(&self.world.disk, &self.sources, &self.target, &self.options);
+            return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
         }
         self.refuse_missing_link_dest()?;
-        let items = target::items(&self.world.disk, &self.sources, &self.target, &self.options)?;
+        let items = target::items(&self.hosts(), &self.sources, &self.target, &self.options)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         Ok(items)
     }
@@ -272,9 +323,11 @@ impl Job {
             options: &self.options,
             target: match &self.target {
                 Place::Path(path) => Some(path),
-                Place::Stream | Place::Null { .. } => None,
+                Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
             },
             has_one_source: self.sources.len() == 1,
+            far: self.far.clone(),
+            is_confined: self.is_confined,
             stop: Arc::clone(&self.stop),
             events,
             shape,
@@ -371,6 +424,9 @@ impl Job {
         if self.stop.load(Ordering::Relaxed) && !is_complete {
             return Status::Interrupted;
         }
+        if tally.problems.contains_key(&Class::Lost) {
+            return Status::Lost;
+        }
         if self.work == Kind::Compare {
             return compared(problems);
         }
@@ -435,14 +491,4 @@ fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Pr
         }
     }
     (lanes, lost)
-}
-
-fn cpu_now() -> Cpu {
-    let (user_ns, system_ns) = datapump_engine::os::linux::process_cpu_ns();
-    Cpu { user_ns, system_ns }
-}
-
-fn cpu_since(start: Cpu) -> Cpu {
-    let now = cpu_now();
-    Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
 }

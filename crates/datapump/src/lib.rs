@@ -36,6 +36,7 @@ mod how;
 mod identity;
 mod job;
 mod lane;
+mod net;
 mod open;
 mod options;
 mod place;
@@ -68,8 +69,11 @@ pub mod host {
 
 pub use change::{Change, ChangeKind};
 pub use job::{Job, Planned};
+pub use net::caller::RemoteCopy;
+pub use net::server::{ServeOptions, Server};
+pub use net::ticket::Ticket;
 pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync};
-pub use place::{Fill, Place, PlaceError};
+pub use place::{Fill, Host, Place, PlaceError, Remote};
 pub use problem::{Class, Problem, Status, shown};
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Report, Waits};
 pub use run::Event;

@@ -13,13 +13,14 @@ use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome};
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
+use crate::net::far::FarFile;
 use crate::options::{Choice, Sync};
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
-use crate::task::{Finish, Leaf, Original, Parts, Task};
+use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
 use crate::{finish, holes, lane, stream, tree};
 
 /// `statfs(2)` types of file systems whose files the kernel makes up as they are read: magic.h.
@@ -43,6 +44,18 @@ pub(crate) fn is_made_up(handle: &Handle) -> bool {
 /// The same for all files of a folder.
 pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
     MADE_UP.contains(&crate::disk::magic(folder))
+}
+
+/// A file of another host.
+fn open_far(shared: &Shared<'_>, number: u32, path: &Path) -> Result<Opened, Problem> {
+    let far = shared.far.as_ref().ok_or_else(|| Problem::usage("there is no session with the other host"))?;
+    let file = far.open_place(number, path)?;
+    let (meta, watched) = (file.meta, file.ranges.is_some());
+    let ranges = file.ranges.clone().filter(|_| meta.size_bytes > 0);
+    let held = Held::There(Arc::new(FarFile::Open(file)));
+    let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
+    let ordinary = watched && meta.size_bytes > 0;
+    Ok(Opened { handle: None, original: Some(original), ranges, is_file: true, ordinary })
 }
 
 /// Byte ranges to copy, start and end.
@@ -92,7 +105,7 @@ fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
         sink,
         original,
         finish: landing.into_finish(),
-        hash: shared.hashes.then(FileHash::default),
+        hash: (shared.hashes || shared.far.is_some()).then(FileHash::default),
         verify: shared.options.verify,
         ranges: ranges.clone(),
         leaf: None,
@@ -117,7 +130,7 @@ pub(crate) fn task(
         sink,
         original,
         finish,
-        hash: (shared.hashes && copies).then(FileHash::default),
+        hash: ((shared.hashes || shared.far.is_some()) && copies).then(FileHash::default),
         verify: shared.options.verify && copies,
         ranges,
         leaf: Some(leaf),
@@ -175,6 +188,7 @@ impl Landing {
 fn name_of(place: &Place) -> PathBuf {
     match place {
         Place::Path(path) => path.clone(),
+        Place::Remote(remote) => PathBuf::from(remote.to_string()),
         Place::Stream => PathBuf::from("standard input"),
         Place::Null { .. } => PathBuf::from("null:"),
     }
@@ -204,6 +218,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
             Ok(Opened { handle: Some(Arc::new(handle)), ..nothing })
         }
         (Place::Path(path), _) => open_path(shared, path, &item.target),
+        (Place::Remote(remote), _) => open_far(shared, item.number, &remote.path),
     }
 }
 
@@ -227,8 +242,8 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     };
     // The map of holes may have synced the source, which changes nothing that is watched.
     let watched = meta.kind == FileKind::Regular && !made_up;
-    let original =
-        Original { path: path.to_path_buf(), handle: Arc::clone(&handle), meta, folder: None, watched };
+    let held = Held::Here(Arc::clone(&handle));
+    let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
     let ordinary = watched && meta.size_bytes > 0;
     Ok(Opened { handle: Some(handle), original: Some(original), ranges, is_file, ordinary })
 }
@@ -284,7 +299,7 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         cached,
         source_is_file: opened.is_file,
         sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
-        bytes_are_looked_at: shared.hashes || shared.compares,
+        bytes_are_looked_at: shared.hashes || shared.compares || shared.far.is_some(),
         same_file_system: same_file_system(shared, item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
         synced_alone: true,
@@ -376,10 +391,12 @@ fn complete(
     let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
     shared.note_direct(source_direct, sink_direct, how.why);
     shared.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
-    let source = match (opened.handle, opened.is_file) {
-        (None, _) => Source::Null,
-        (Some(handle), true) => Source::File(file_end(handle, source_direct)),
-        (Some(handle), false) => Source::Stream(handle),
+    let held = opened.original.as_ref().map(|original| &original.held);
+    let source = match (held, opened.handle, opened.is_file) {
+        (Some(Held::There(file)), ..) => Source::Far(Arc::clone(file)),
+        (_, None, _) => Source::Null,
+        (_, Some(handle), true) => Source::File(file_end(handle, source_direct)),
+        (_, Some(handle), false) => Source::Stream(handle),
     };
     let sink = match landing {
         Landing::Null => Sink::Null,

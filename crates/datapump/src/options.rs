@@ -4,8 +4,10 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// A choice that the program makes unless told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Choice {
     /// The measured rule decides.
     #[default]
@@ -17,7 +19,7 @@ pub enum Choice {
 }
 
 /// The engine asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EngineChoice {
     /// The first that works: uring, threads, inline.
     #[default]
@@ -31,7 +33,7 @@ pub enum EngineChoice {
 }
 
 /// When data are put on stable storage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sync {
     /// Before the job ends with status 0.
     #[default]
@@ -43,7 +45,7 @@ pub enum Sync {
 }
 
 /// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep {
     /// Permissions, set-id bits, access control lists.
     pub mode: bool,
@@ -64,7 +66,7 @@ impl Default for Keep {
 }
 
 /// Which names of a tree are copied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
     /// A pattern of names that are left out, as rsync has it.
     Exclude(Vec<u8>),
@@ -80,7 +82,8 @@ pub enum Selection {
 pub(crate) const SET_ID_BITS: u32 = 0o6000;
 
 /// What a user may ask of a job.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Options {
     /// Size of a request in bytes: a multiple of 1 KiB from 1 KiB to 64 MiB. Default: by the measured rule.
     pub request_bytes: Option<u32>,

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::units::parse_bytes;
 
@@ -33,6 +33,28 @@ pub enum Place {
         /// What the source delivers.
         fill: Fill,
     },
+    /// On another host.
+    Remote(Remote),
+}
+
+/// A place on another host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// How the host is reached.
+    pub host: Host,
+    /// The path there: below the served folder, or as its shell would take it; empty for that folder itself.
+    pub path: PathBuf,
+}
+
+/// How another host is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// `pump serve` at an address: `host:port`.
+    Served(String),
+    /// Over ssh, as `user@host`.
+    Ssh(String),
+    /// The host that called this one, in whose words the path is.
+    Caller,
 }
 
 /// Why a word does not name a place: a usage error.
@@ -49,17 +71,76 @@ impl Place {
             b"-" => Ok(Place::Stream),
             b"null:" => Ok(Place::Null { bytes: None, fill: Fill::Noise }),
             _ if bytes.starts_with(b"null:") => parse_null(&word.to_string_lossy()),
-            _ if is_remote(bytes) => Err(remote(&crate::shown(bytes))),
+            _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
+            _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
             _ => Ok(Place::Path(PathBuf::from(word))),
         }
     }
 }
 
-fn remote(word: &str) -> PlaceError {
-    let local = format!("a local path with a colon is written ./{word}");
-    PlaceError(format!(
-        "'{word}' names a place on another host, which this version cannot reach yet; {local}"
-    ))
+const SCHEME: &[u8] = b"pump://";
+
+impl fmt::Display for Host {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Host::Served(address) => write!(out, "pump://{address}"),
+            Host::Ssh(host) => out.write_str(host),
+            Host::Caller => out.write_str("the caller"),
+        }
+    }
+}
+
+impl Place {
+    /// Nowhere.
+    pub(crate) fn null() -> Place {
+        Place::Null { bytes: None, fill: Fill::Noise }
+    }
+
+    /// The path, here or there.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Place::Path(path) | Place::Remote(Remote { path, .. }) => Some(path),
+            Place::Stream | Place::Null { .. } => None,
+        }
+    }
+}
+
+/// `host:port/path`: the path is the bytes behind the first slash.
+fn parse_served(bytes: &[u8]) -> Result<Remote, PlaceError> {
+    let slash = bytes.iter().position(|&byte| byte == b'/').unwrap_or(bytes.len());
+    let (address, path) = (&bytes[..slash], bytes.get(slash + 1..).unwrap_or_default());
+    let shown = crate::shown(address);
+    let address = std::str::from_utf8(address).ok().filter(|address| has_port(address)).ok_or_else(|| {
+        PlaceError(format!(
+            "'pump://{shown}' has no port: write pump://HOST:PORT/PATH, as `pump serve` prints it"
+        ))
+    })?;
+    Ok(Remote { host: Host::Served(address.into()), path: OsStr::from_bytes(path).into() })
+}
+
+fn has_port(address: &str) -> bool {
+    let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port != 0))
+}
+
+/// `[user@]host:path`; the address of a host may stand in brackets.
+fn parse_ssh(bytes: &[u8]) -> Result<Remote, PlaceError> {
+    let shown = crate::shown(bytes);
+    let wrong =
+        |why: &str| PlaceError(format!("'{shown}' {why}; a local path with a colon is written ./{shown}"));
+    if bytes.starts_with(b"http://") || bytes.starts_with(b"https://") {
+        return Err(wrong("names a place on the web, which this version cannot read yet"));
+    }
+    let from = bytes.iter().position(|&byte| byte == b']').unwrap_or(0);
+    let colon = bytes[from..].iter().position(|&byte| byte == b':').map(|at| at + from);
+    let (host, path) = bytes.split_at(colon.ok_or_else(|| wrong("names no host"))?);
+    let host = std::str::from_utf8(host).map_err(|_| wrong("names no host"))?;
+    // A host that begins with a dash would be an option of ssh.
+    if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
+        return Err(wrong("names no host"));
+    }
+    let host = host.replace(['[', ']'], "");
+    Ok(Remote { host: Host::Ssh(host), path: OsStr::from_bytes(&path[1..]).into() })
 }
 
 fn parse_null(word: &str) -> Result<Place, PlaceError> {
@@ -84,9 +165,22 @@ impl fmt::Display for Place {
         match self {
             Place::Path(path) => out.write_str(&crate::shown(path.as_os_str().as_bytes())),
             Place::Stream => out.write_str("-"),
+            Place::Remote(remote) => write!(out, "{remote}"),
             Place::Null { bytes: None, .. } => out.write_str("null:"),
             Place::Null { bytes: Some(bytes), fill: Fill::Noise } => write!(out, "null:{bytes}B"),
             Place::Null { bytes: Some(bytes), fill: Fill::Zero } => write!(out, "null:{bytes}B,zero"),
+        }
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = crate::shown(self.path.as_os_str().as_bytes());
+        match &self.host {
+            Host::Served(address) => write!(out, "pump://{address}/{path}"),
+            Host::Ssh(host) if host.contains(':') => write!(out, "[{host}]:{path}"),
+            Host::Ssh(host) => write!(out, "{host}:{path}"),
+            Host::Caller => out.write_str(&path),
         }
     }
 }
@@ -102,6 +196,9 @@ mod tests {
     #[test]
     fn words_name_places() {
         let null = |bytes, fill| Place::Null { bytes, fill };
+        let remote = |host, path: &str| Place::Remote(Remote { host, path: path.into() });
+        let ssh = |host: &str, path| remote(Host::Ssh(host.into()), path);
+        let served = |address: &str, path| remote(Host::Served(address.into()), path);
         for (word, place) in [
             ("a/b", Place::Path("a/b".into())),
             ("-", Place::Stream),
@@ -110,6 +207,12 @@ mod tests {
             ("null:", null(None, Fill::Noise)),
             ("null:10GiB", null(Some(10 << 30), Fill::Noise)),
             ("null:65536B,zero", null(Some(65_536), Fill::Zero)),
+            ("host:b", ssh("host", "b")),
+            ("user@host:", ssh("user@host", "")),
+            ("user@[fe80::1]:/b:c", ssh("user@fe80::1", "/b:c")),
+            ("pump://host:1/x", served("host:1", "x")),
+            ("pump://[::1]:65535", served("[::1]:65535", "")),
+            ("pump://host:1//%20:y", served("host:1", "/%20:y")),
         ] {
             assert_eq!(parse(word), Ok(place), "{word}");
         }
@@ -121,10 +224,12 @@ mod tests {
             ("", "empty name"),
             ("null:10G", "write 10GiB"),
             ("null:\t", "in 'null:\\t'"),
-            ("host:b", "another host"),
-            ("user@host:b", "written ./user@host:b"),
-            ("pump://host:1/x", "another host"),
-            ("http://host/x", "another host"),
+            (":b", "names no host"),
+            ("-oProxyCommand=x:b", "written ./-oProxyCommand=x:b"),
+            ("pump://host/x", "no port"),
+            ("pump://:1/x", "no port"),
+            ("pump://host:0/x", "no port"),
+            ("http://host/x", "on the web"),
         ] {
             let error = parse(word).expect_err(word).to_string();
             assert!(error.contains(hint), "{word}: {error}");

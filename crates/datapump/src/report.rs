@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::{bytes_words, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// What was asked: a value of the flag.
     pub asked: String,
@@ -22,7 +22,7 @@ pub struct Asked {
 }
 
 /// The cause that bounds a move.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
     /// Reading.
@@ -41,6 +41,7 @@ pub enum LimitedBy {
     Balanced,
     /// The evidence does not tell.
     #[default]
+    #[serde(other)]
     Unknown,
 }
 
@@ -61,7 +62,7 @@ impl LimitedBy {
 }
 
 /// Where the limit is, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitedDetail {
     /// `local`, `sender` or `receiver`.
     pub host: String,
@@ -72,7 +73,7 @@ pub struct LimitedDetail {
 }
 
 /// Time in nanoseconds by stage, summed over lanes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
     /// Waiting for the source while the sink had nothing to do.
     pub source: u64,
@@ -107,7 +108,7 @@ impl Waits {
 }
 
 /// CPU time of the process during the job, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     /// In user mode.
     pub user_ns: u64,
@@ -116,7 +117,8 @@ pub struct Cpu {
 }
 
 /// The result of a job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Report {
     /// Version of the program.
     pub version: String,

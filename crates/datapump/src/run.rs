@@ -14,6 +14,7 @@ use datapump_engine::{Engine, Slot};
 use crate::change::Change;
 use crate::commit::{Staged, room_words};
 use crate::disk::FileCalls;
+use crate::net::far::Far;
 use crate::options::{self, Options};
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, class_of};
@@ -93,6 +94,10 @@ pub(crate) struct Shared<'run> {
     pub(crate) target: Option<&'run Path>,
     /// There is one source: what keeps it from being begun is the failure of the whole.
     pub(crate) has_one_source: bool,
+    /// The host on which remote sources lie.
+    pub(crate) far: Option<Arc<Far>>,
+    /// Symbolic links in the place of targets are not followed.
+    pub(crate) is_confined: bool,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) events: &'run (dyn Fn(Event) + Sync),
     pub(crate) plan: Plan<Work>,
@@ -141,6 +146,11 @@ impl Shared<'_> {
             let mut random = Random::new(self.world.seed ^ lane as u64);
             (0..slots).for_each(|slot| random.fill(engine.bytes_mut(Slot(slot))));
         }
+    }
+
+    /// Nothing more is begun: somebody asked for a stop, or the session with another host is lost.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.far.as_ref().is_some_and(|far| far.line.is_cut())
     }
 
     pub(crate) fn next_number(&self) -> u32 {
@@ -230,7 +240,13 @@ impl Shared<'_> {
     }
 
     pub(crate) fn report(&self, problem: Problem) {
-        *self.tally().problems.entry(problem.class).or_insert(0) += 1;
+        let mut tally = self.tally();
+        // A session is lost once, however many lanes and files notice.
+        if problem.class == Class::Lost && tally.problems.contains_key(&Class::Lost) {
+            return;
+        }
+        *tally.problems.entry(problem.class).or_insert(0) += 1;
+        drop(tally);
         (self.events)(Event::Problem(problem));
     }
 

@@ -8,10 +8,12 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
 use crate::disk::{Disk, FileKind, Meta};
+use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
@@ -43,6 +45,8 @@ pub(crate) struct Item {
     /// What the source is, when it is a path.
     pub(crate) meta: Option<Meta>,
     pub(crate) target: Target,
+    /// Which of the job's sources it is: another host knows it by that.
+    pub(crate) number: u32,
 }
 
 impl Item {
@@ -50,7 +54,9 @@ impl Item {
     pub(crate) fn bytes(&self) -> Option<u64> {
         match (&self.source, &self.meta) {
             (Place::Null { bytes, .. }, _) => *bytes,
-            (Place::Path(_), Some(meta)) if meta.kind == FileKind::Regular && meta.size_bytes > 0 => {
+            (Place::Path(_) | Place::Remote(_), Some(meta))
+                if meta.kind == FileKind::Regular && meta.size_bytes > 0 =>
+            {
                 Some(meta.size_bytes)
             }
             _ => None,
@@ -74,15 +80,16 @@ impl Item {
 
 /// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
 pub(crate) fn items(
-    disk: &Disk,
+    hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
     options: &Options,
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
-    let folder = target_folder(disk, sources, target, options)?;
+    let disk = hosts.disk;
+    let folder = target_folder(hosts, sources, target, options)?;
     let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for source in sources {
-        let meta = match source_meta(disk, source, options) {
+    for (number, source) in (0..).zip(sources) {
+        let meta = match source_meta(hosts, number, source, options) {
             Ok(meta) => meta,
             // One of several is left out and told; the only one refuses the job.
             Err(problem) if problem.class == Class::Usage && sources.len() == 1 => return Err(problem),
@@ -93,8 +100,8 @@ pub(crate) fn items(
         };
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         let resolved = match is_folder {
-            true => resolve_tree(disk, source, target, folder.as_deref()),
-            false => resolve(disk, source, target, folder.as_deref(), options),
+            true => resolve_tree(disk, (source, meta.as_ref()), target, folder.as_deref()),
+            false => resolve(hosts, source, target, folder.as_deref(), options),
         };
         let resolved = match resolved {
             Err(problem) if problem.class != Class::Usage => {
@@ -104,12 +111,15 @@ pub(crate) fn items(
             resolved => resolved?,
         };
         refuse_same_file(disk, source, meta.as_ref(), &resolved)?;
+        if hosts.is_confined {
+            refuse_leading_out(disk, &resolved)?;
+        }
         if let Target::File(path) | Target::Tree(path) = &resolved
             && !names.insert(path.clone())
         {
             return Err(usage(path, "two of the sources would get this name; copy them one by one"));
         }
-        items.push(Item { source: source.clone(), meta, target: resolved });
+        items.push(Item { source: source.clone(), meta, target: resolved, number });
     }
     if options.inplace && items.iter().any(Item::is_tree) {
         return Err(Problem::usage(
@@ -122,12 +132,50 @@ pub(crate) fn items(
     Ok((items, problems))
 }
 
+/// What another host may not have written: through a link, or into a device.
+fn refuse_leading_out(disk: &Disk, target: &Target) -> Result<(), Problem> {
+    let refused = |path: &Path, words: &str| Err(Problem::new(Class::Refused, "open", path, words));
+    match target {
+        Target::File(path) | Target::Tree(path) if disk.is_symlink(path) => {
+            refused(path, "is a symbolic link, which is not followed for another host")
+        }
+        Target::Special(path) | Target::Device(path) => refused(path, "is no file and no folder"),
+        _ => Ok(()),
+    }
+}
+
+/// Where sources are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hosts<'job> {
+    pub(crate) disk: &'job Disk,
+    pub(crate) far: Option<&'job Arc<Far>>,
+    /// Symbolic links in the place of targets are not followed, and only files and folders are written.
+    pub(crate) is_confined: bool,
+}
+
+impl Hosts<'_> {
+    /// What a source is that is named by a path, links followed; `None` for streams and null.
+    pub(crate) fn meta(&self, number: u32, source: &Place) -> Option<Result<Meta, Problem>> {
+        match (source, self.far) {
+            (Place::Path(path), _) => {
+                let found = self.disk.metadata(path);
+                Some(found.map_err(|errno| Problem::system("open", path, errno.0)))
+            }
+            (Place::Remote(remote), Some(far)) => Some(far.look(number, &remote.path)),
+            (Place::Remote(_), None) => Some(Err(Problem::usage(format!(
+                "'{source}' is on another host, and there is no session with it"
+            )))),
+            (Place::Stream | Place::Null { .. }, _) => None,
+        }
+    }
+}
+
 /// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
 fn refuse_deleting_what_is_needed(disk: &Disk, items: &[Item], options: &Options) -> Result<(), Problem> {
     let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
     let sources = items.iter().filter_map(|item| match &item.source {
         Place::Path(path) => Some(path),
-        Place::Stream | Place::Null { .. } => None,
+        Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
     });
     let needed: Vec<&PathBuf> = sources.chain(&options.link_dest).collect();
     for (index, item) in items.iter().enumerate() {
@@ -160,12 +208,12 @@ fn usage(path: &Path, message: &str) -> Problem {
 
 /// The folder that receives the sources, if the target is one.
 fn target_folder(
-    disk: &Disk,
+    hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
     options: &Options,
 ) -> Result<Option<PathBuf>, Problem> {
-    let several = sources.len() > 1;
+    let (disk, several) = (hosts.disk, sources.len() > 1);
     let Place::Path(path) = target else {
         return if several && *target == Place::Stream {
             Err(Problem::usage(
@@ -179,11 +227,11 @@ fn target_folder(
     let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
         || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
     match (is_folder, options.target_is_name, several) {
-        (true, true, _) if only_folders(disk, sources) => Ok(None),
+        (true, true, _) if only_folders(hosts, sources) => Ok(None),
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
         (true, false, _) => Ok(Some(path.clone())),
         (false, _, true) => Err(usage(path, "several sources need an existing folder as target")),
-        (false, _, false) if wants_folder && only_folders(disk, sources) => Ok(None),
+        (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
         (false, _, false) if wants_folder => {
             Err(usage(path, "is no folder; make it first, or leave out the slash at the end"))
         }
@@ -191,23 +239,31 @@ fn target_folder(
     }
 }
 
-fn only_folders(disk: &Disk, sources: &[Place]) -> bool {
-    sources.iter().all(|source| match source {
-        Place::Path(path) => disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder),
-        Place::Stream | Place::Null { .. } => false,
-    })
+fn only_folders(hosts: &Hosts<'_>, sources: &[Place]) -> bool {
+    let is_folder = |(number, source)| {
+        let meta = hosts.meta(number, source);
+        meta.is_some_and(|meta| meta.is_ok_and(|meta| meta.kind == FileKind::Folder))
+    };
+    (0..).zip(sources).all(is_folder)
 }
 
-fn source_meta(disk: &Disk, source: &Place, options: &Options) -> Result<Option<Meta>, Problem> {
-    let path = match source {
-        Place::Path(path) => path,
-        Place::Null { bytes: None, .. } => {
-            return Err(Problem::usage("as a source null: needs a size, for example null:10GiB"));
-        }
-        Place::Stream | Place::Null { .. } => return Ok(None),
-    };
-    let meta = disk.metadata(path).map_err(|errno| Problem::system("open", path, errno.0))?;
+fn source_meta(
+    hosts: &Hosts<'_>,
+    number: u32,
+    source: &Place,
+    options: &Options,
+) -> Result<Option<Meta>, Problem> {
+    if matches!(source, Place::Null { bytes: None, .. }) {
+        return Err(Problem::usage("as a source null: needs a size, for example null:10GiB"));
+    }
+    let (Some(meta), Some(path)) = (hosts.meta(number, source), source.path()) else { return Ok(None) };
+    let meta = meta?;
     match meta.kind {
+        FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice
+            if matches!(source, Place::Remote(_)) =>
+        {
+            Err(usage(path, "is no file and no folder; of another host only those are copied"))
+        }
         FileKind::Socket => {
             Err(Problem::new(Class::Io, "open", path, "is a socket: it has no content to copy"))
         }
@@ -219,15 +275,17 @@ fn source_meta(disk: &Disk, source: &Place, options: &Options) -> Result<Option<
 }
 
 fn resolve(
-    disk: &Disk,
+    hosts: &Hosts<'_>,
     source: &Place,
     target: &Place,
     folder: Option<&Path>,
     options: &Options,
 ) -> Result<Target, Problem> {
+    let disk = hosts.disk;
     let path = match target {
         Place::Stream => return Ok(Target::Stream),
         Place::Null { .. } => return Ok(Target::Null),
+        Place::Remote(_) => return Err(Problem::usage("both places are on other hosts; copy in two steps")),
         Place::Path(path) => path,
     };
     let path = match folder {
@@ -237,7 +295,7 @@ fn resolve(
         })?),
     };
     match disk.metadata(&path) {
-        Ok(meta) => existing(disk, path, &meta, options),
+        Ok(meta) => existing(hosts, path, &meta, options),
         Err(_) if disk.is_symlink(&path) => {
             Err(usage(&path, "is a symbolic link to nothing; remove it or make what it points to"))
         }
@@ -250,18 +308,16 @@ fn resolve(
 /// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
 fn resolve_tree(
     disk: &Disk,
-    source: &Place,
+    (source, meta): (&Place, Option<&Meta>),
     target: &Place,
     folder: Option<&Path>,
 ) -> Result<Target, Problem> {
-    let (Place::Path(from), Place::Path(to)) = (source, target) else {
+    let (Some(from), Place::Path(to)) = (source.path(), target) else {
         return Err(Problem::usage(format!(
             "'{source}' is a folder; it is copied to a folder, not to '{target}'"
         )));
     };
-    let goes_on = |folder: &Path| {
-        disk.metadata(from).is_ok_and(|meta| crate::tree::journal::is_of(disk, folder, &meta))
-    };
+    let goes_on = |folder: &Path| meta.is_some_and(|meta| crate::tree::journal::is_of(disk, folder, meta));
     let path = match (folder, own_name(source)) {
         // A killed copy to a new name: the same command goes on into it, not below it.
         (Some(folder), _) if goes_on(folder) => folder.to_path_buf(),
@@ -282,7 +338,9 @@ fn resolve_tree(
         Err(errno) if errno == ENAMETOOLONG => return Err(Problem::system("make", &path, errno.0)),
         Err(_) => {}
     }
-    refuse_into_itself(disk, from, &path)?;
+    if matches!(source, Place::Path(_)) {
+        refuse_into_itself(disk, from, &path)?;
+    }
     Ok(Target::Tree(path))
 }
 
@@ -313,15 +371,13 @@ fn refuse_into_itself(disk: &Disk, from: &Path, to: &Path) -> Result<(), Problem
 
 /// The name under which a folder receives the source.
 fn own_name(source: &Place) -> Option<&OsStr> {
-    match source {
-        Place::Path(path) => path.file_name(),
-        Place::Stream | Place::Null { .. } => None,
-    }
+    source.path().and_then(Path::file_name)
 }
 
-fn existing(disk: &Disk, path: PathBuf, meta: &Meta, options: &Options) -> Result<Target, Problem> {
+fn existing(hosts: &Hosts<'_>, path: PathBuf, meta: &Meta, options: &Options) -> Result<Target, Problem> {
     match meta.kind {
-        FileKind::Regular | FileKind::Symlink => Ok(Target::File(behind_links(disk, path)?)),
+        FileKind::Regular | FileKind::Symlink if hosts.is_confined => Ok(Target::File(path)),
+        FileKind::Regular | FileKind::Symlink => Ok(Target::File(behind_links(hosts.disk, path)?)),
         FileKind::CharDevice | FileKind::Fifo => Ok(Target::Special(path)),
         FileKind::BlockDevice if options.devices => Ok(Target::Device(path)),
         FileKind::BlockDevice => {

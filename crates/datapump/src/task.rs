@@ -5,8 +5,8 @@
 //! Must not know: the plan it came from, how lanes work.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use datapump_engine::Handle;
 
@@ -15,6 +15,8 @@ use crate::commit::Staged;
 use crate::disk::{Folder, Meta};
 use crate::end::{Sink, Source};
 use crate::hash::FileHash;
+use crate::net::far::FarFile;
+use crate::problem::Problem;
 use crate::tree::links::{FileId, Spot};
 
 /// What is done when the last block has landed.
@@ -36,12 +38,29 @@ pub(crate) enum Finish {
 #[derive(Debug)]
 pub(crate) struct Original {
     pub(crate) path: PathBuf,
-    pub(crate) handle: Arc<Handle>,
+    pub(crate) held: Held,
     pub(crate) meta: Meta,
     /// The folder that it was opened in, where it was not opened by its path.
     pub(crate) folder: Option<Folder>,
     /// Files of the kernel (`/proc`, `/sys`) have no stable size and times.
     pub(crate) watched: bool,
+}
+
+/// A source file that is open on this host, or to be had from another.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    Here(Arc<Handle>),
+    There(Arc<FarFile>),
+}
+
+impl Held {
+    /// The open file of this host.
+    pub(crate) fn here(&self) -> Option<&Arc<Handle>> {
+        match self {
+            Held::Here(handle) => Some(handle),
+            Held::There(_) => None,
+        }
+    }
 }
 
 /// A file's place in a tree.
@@ -81,6 +100,8 @@ pub(crate) struct Task {
     failed: AtomicBool,
     /// The ranges that are copied; holes lie between them. `None` until the end of data.
     ranges: Option<Vec<(u64, u64)>>,
+    /// What another host said of it, where an error number says less.
+    pub(crate) trouble: OnceLock<Problem>,
 }
 
 /// What a task is made of.
@@ -125,6 +146,7 @@ impl Task {
             landed_bytes: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             ranges,
+            trouble: OnceLock::new(),
         }
     }
 

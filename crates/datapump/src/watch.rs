@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use datapump_core::wire::session::Progress;
+
 use crate::options::Options;
 
 /// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
@@ -85,6 +87,15 @@ impl Watch {
     /// The trees were walked to their ends: what was found is all.
     pub(crate) fn found_all(&self) {
         self.set_total(Some(self.found_bytes.load(Ordering::Relaxed)));
+    }
+
+    /// What another host tells of its counters.
+    pub(crate) fn show(&self, told: &Progress) {
+        self.lanes[0].0.store(told.bytes, Ordering::Relaxed);
+        self.set_total(told.bytes_total);
+        self.files.store(told.files, Ordering::Relaxed);
+        self.found_bytes.store(told.bytes_found, Ordering::Relaxed);
+        self.found_files.store(told.files_found, Ordering::Relaxed);
     }
 
     pub(crate) fn file_done(&self) {

@@ -8,6 +8,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 use datapump::{Choice, Options, Sync};
 
+use super::net::HostArguments;
 use super::tree::TreeArguments;
 use super::tuning::{OutputArguments, TuningArguments, When};
 use super::{HOW, WHAT};
@@ -27,7 +28,7 @@ use super::{HOW, WHAT};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
-    /// Files to copy, `-` for standard input, null:SIZE for noise
+    /// Files and folders to copy, `-` for standard input, null:SIZE for noise
     #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 
@@ -114,6 +115,9 @@ pub struct CopyArguments {
     pub tree: TreeArguments,
 
     #[command(flatten)]
+    pub host: HostArguments,
+
+    #[command(flatten)]
     pub tuning: TuningArguments,
 
     #[command(flatten)]
@@ -128,8 +132,10 @@ Examples:
   pump copy --update --delete a/. b       make b a mirror of a
   pump copy null:10GiB null: --depth 8    what this host's pump can do without a disk
   tar c folder | pump copy - /mnt/a.tar   from a pipe
+  pump copy photos pump://host:4000/      to a folder that `pump serve` serves
 
-Exit status: 0 done, 1 failed, 2 usage, 20 interrupted, 23 some files failed, 24 a source changed, 26 mismatch.";
+Exit status: 0 done, 1 failed, 2 usage, 5 refused, 10 connection lost, 20 interrupted, 23 some files failed,
+24 a source changed, 26 mismatch.";
 
 /// When data are put on stable storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

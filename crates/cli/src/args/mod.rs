@@ -6,6 +6,7 @@ mod copy;
 mod hints;
 mod lab;
 mod look;
+mod net;
 mod read;
 mod tree;
 mod tuning;
@@ -17,6 +18,7 @@ pub use lab::{LabArguments, LabCommand, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
+pub use net::ServeArguments;
 pub use read::read;
 pub use tuning::{OutputArguments, When};
 
@@ -34,7 +36,7 @@ const TUNING: &str = "Tuning";
 /// Version, features and system: what a report of a problem should name.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nfeatures: engines uring threads inline; hash blake3; places path - null:; events v1"
+    "\nfeatures: engines uring threads inline; hash blake3; TLS 1.3; places path - null: pump:; events v1"
 );
 
 const STATUSES: &str = "\
@@ -42,6 +44,8 @@ Exit status:
   0   everything asked is done, whole, with attributes, on stable storage (unless --sync=none)
   1   failed as a whole
   2   asked wrongly; nothing was written
+  5   refused by the other host: ticket, scope, version
+  10  connection lost, or the other host silent for longer than --peer-timeout; can be resumed
   20  interrupted; no half file has a name, and the same command goes on
   23  some of several files failed, each named
   24  a source vanished or changed while it was copied
@@ -51,8 +55,9 @@ Every flag --some-flag can be set by the environment variable PUMP_SOME_FLAG; th
 
 /// Moves data between disks as fast as the slowest part allows, and says which part that is
 ///
-/// Places are paths, `-` (standard input or output) and `null:` (an endless sink; as a source with a size, as in
-/// null:10GiB). A local path with a colon is written ./a:b. Sizes need a unit: 64KiB (65536), 64kB (64000), 65536B.
+/// Places are paths, `-` (standard input or output), `null:` (an endless sink; as a source with a size, as in
+/// null:10GiB) and pump://HOST:PORT/PATH (below a folder that `pump serve` serves there). A local path with a colon is
+/// written ./a:b. Sizes need a unit: 64KiB (65536), 64kB (64000), 65536B.
 #[derive(Debug, Parser)]
 #[command(name = "pump", version, long_version = LONG_VERSION, after_long_help = STATUSES)]
 #[command(max_term_width = 110, color = clap::ColorChoice::Never, infer_long_args = false)]
@@ -65,7 +70,8 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Copy(CopyArguments),
+    Copy(Box<CopyArguments>),
+    Serve(ServeArguments),
     Verify(VerifyArguments),
     Hash(HashArguments),
     Doctor(DoctorArguments),
@@ -85,7 +91,7 @@ impl Command {
             Command::Doctor(doctor) => doctor.json,
             Command::Demo(demo) => demo.output.json,
             Command::Lab(lab) => lab.command.json(),
-            Command::Completions(_) | Command::Man(_) => false,
+            Command::Serve(_) | Command::Completions(_) | Command::Man(_) => false,
         }
     }
 }

@@ -33,7 +33,7 @@ fn every_argument_has_help_and_a_heading() {
         assert!(!text(argument).is_empty(), "pump {command}: {name} has no help");
         let heading = argument.get_help_heading().unwrap_or_default();
         assert!(
-            ["What", "Folders", "How", "Output", "Tuning"].contains(&heading),
+            ["What", "Folders", "How", "Other hosts", "Output", "Tuning"].contains(&heading),
             "pump {command}: {name} has heading {heading:?}"
         );
     });

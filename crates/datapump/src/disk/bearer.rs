@@ -21,7 +21,11 @@ const FEW_BYTES: usize = 256;
 pub(crate) enum Bearer<'open> {
     Open(&'open File),
     Named(&'open File, &'open OsStr),
+    /// At another host: its extended attributes were told, and nothing else can be asked of it or done to it.
+    Told(&'open [(CString, Vec<u8>)]),
 }
+
+const EOPNOTSUPP: Errno = Errno(95);
 
 fn errno(error: System) -> Errno {
     Errno(error.raw_os_error())
@@ -32,6 +36,7 @@ impl Bearer<'_> {
         match self {
             Bearer::Open(file) => os::file_metadata(file),
             Bearer::Named(folder, name) => os::metadata_at(folder, name),
+            Bearer::Told(_) => Err(EOPNOTSUPP),
         }
     }
 
@@ -41,6 +46,7 @@ impl Bearer<'_> {
         match self {
             Bearer::Open(file) => fs::fchown(file, uid, gid),
             Bearer::Named(folder, name) => fs::chownat(folder, *name, uid, gid, AtFlags::SYMLINK_NOFOLLOW),
+            Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
@@ -55,6 +61,7 @@ impl Bearer<'_> {
                 let opened = fs::openat(folder, *name, flags, Mode::empty()).map(File::from);
                 opened.and_then(|file| fs::chmod(names::path_of(&file), mode))
             }
+            Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
@@ -63,12 +70,16 @@ impl Bearer<'_> {
         match self {
             Bearer::Open(file) => fs::futimens(file, times),
             Bearer::Named(folder, name) => fs::utimensat(folder, *name, times, AtFlags::SYMLINK_NOFOLLOW),
+            Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
 
     /// The names of its extended attributes; none where the file system has none such.
     pub(crate) fn xattr_names(&self) -> Outcome<Vec<CString>> {
+        if let Bearer::Told(told) = self {
+            return Ok(told.iter().map(|(name, _)| name.clone()).collect());
+        }
         let mut few = [0; FEW_BYTES];
         match self.list_xattrs(&mut few) {
             // Most files have none: no memory is asked for.
@@ -83,9 +94,12 @@ impl Bearer<'_> {
 
     /// `None` for what is gone since it was listed, or not for this user's eyes.
     pub(crate) fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
+        if let Bearer::Told(told) = self {
+            return Ok(told.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.clone()));
+        }
         let read = |value: &mut [u8]| match self {
             Bearer::Open(file) => fs::fgetxattr(file, name, value),
-            Bearer::Named(..) => fs::lgetxattr(self.path(), name, value),
+            _ => fs::lgetxattr(self.path(), name, value),
         };
         match grown(FEW_BYTES, read) {
             Ok(value) => Ok(Some(value)),
@@ -98,6 +112,7 @@ impl Bearer<'_> {
         match self {
             Bearer::Open(file) => fs::fsetxattr(file, name, value, XattrFlags::empty()),
             Bearer::Named(..) => fs::lsetxattr(self.path(), name, value, XattrFlags::empty()),
+            Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
@@ -107,6 +122,7 @@ impl Bearer<'_> {
         let removed = match self {
             Bearer::Open(file) => fs::fremovexattr(file, name),
             Bearer::Named(..) => fs::lremovexattr(self.path(), name),
+            Bearer::Told(_) => Err(System::OPNOTSUPP),
         };
         match removed {
             Ok(()) | Err(System::NODATA | System::NOTSUP) => Ok(()),
@@ -118,6 +134,7 @@ impl Bearer<'_> {
         match self {
             Bearer::Open(file) => fs::flistxattr(file, list),
             Bearer::Named(..) => fs::llistxattr(self.path(), list),
+            Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
     }
 
@@ -126,6 +143,7 @@ impl Bearer<'_> {
         match self {
             Bearer::Open(file) => names::path_of(file),
             Bearer::Named(folder, name) => names::path_of(folder).join(name),
+            Bearer::Told(_) => unreachable!("nothing is asked of the system about what lies at another host"),
         }
     }
 }

@@ -8,16 +8,18 @@ use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno as System;
 
 use super::{FileKind, Meta, Outcome, os};
+use crate::net::far::Told;
 
 /// What one call of getdents64(2) may fill: about a thousand short names.
 const LISTING_BYTES: usize = 32 << 10;
+const TRIES_MAX: u32 = 100;
 
 /// A name as a folder lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,15 @@ pub(crate) struct Name {
     pub(crate) name: OsString,
     /// What the listing says it is; `None` where the file system does not tell there.
     pub(crate) kind: Option<FileKind>,
+    /// What another host told of it with the listing.
+    pub(crate) told: Option<Box<Told>>,
+}
+
+impl Name {
+    /// A name of this host.
+    pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
+        Name { name, kind, told: None }
+    }
 }
 
 fn errno(error: System) -> Errno {
@@ -51,6 +62,23 @@ pub(crate) fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome
     .map_err(errno)
 }
 
+/// Opens a file or folder by its path for reading, following links, without waiting for the other side of a pipe.
+pub(crate) fn open_path(path: &Path) -> Outcome<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    fs::open(path, flags, Mode::empty()).map(File::from).map_err(errno)
+}
+
+/// The same below a folder that no link may lead out of: openat2(2), RESOLVE_BENEATH.
+pub(crate) fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let open = || fs::openat2(root, path, flags, Mode::empty(), resolve);
+    // EAGAIN: something on the way was renamed meanwhile, which may happen once more.
+    let opened = (0..TRIES_MAX).map(|_| open()).find(|opened| !matches!(opened, Err(System::AGAIN)));
+    opened.unwrap_or(Err(System::AGAIN)).map(File::from).map_err(errno)
+}
+
 /// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
 pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
     fs::seek(folder, SeekFrom::Start(cookie)).map_err(errno)?;
@@ -62,7 +90,7 @@ pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
         next = entry.next_entry_cookie();
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
-            names.push(Name { name: OsStr::from_bytes(name).to_owned(), kind: kind(entry.file_type()) });
+            names.push(Name::here(OsStr::from_bytes(name).to_owned(), kind(entry.file_type())));
         }
         // A call that gave only the two dots is no end.
         if entries.is_buffer_empty() && !names.is_empty() {

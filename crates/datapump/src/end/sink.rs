@@ -15,6 +15,8 @@ pub(crate) enum Sink {
     File(FileEnd),
     Stream(Arc<Handle>),
     Null,
+    /// Sent to another host, over the lane's own connection.
+    Far,
     /// Reads the same range of another file into a second slot and compares: moves nothing.
     Compare(FileEnd),
 }
@@ -24,7 +26,7 @@ impl Sink {
     #[inline]
     pub(crate) fn op(&self, slot: u32, twin: u32, block: Block, done: u32) -> Op {
         match self {
-            Sink::Null => Op::Nop { len: block.len - done, write: true },
+            Sink::Null | Sink::Far => Op::Nop { len: block.len - done, write: true },
             Sink::File(file) => file.write(slot, block, done),
             Sink::Compare(file) => file.read(twin, block, done),
             Sink::Stream(handle) => {
@@ -39,7 +41,7 @@ impl Sink {
     pub(crate) fn padding(&self, block: Block) -> u32 {
         match self {
             Sink::File(file) => file.padding(block),
-            Sink::Stream(_) | Sink::Null | Sink::Compare(_) => 0,
+            Sink::Stream(_) | Sink::Null | Sink::Far | Sink::Compare(_) => 0,
         }
     }
 
@@ -53,7 +55,7 @@ impl Sink {
         result: Result<u32, Errno>,
     ) -> Settled {
         match self {
-            Sink::Null | Sink::Stream(_) => settled(result, block.len - done),
+            Sink::Null | Sink::Far | Sink::Stream(_) => settled(result, block.len - done),
             Sink::File(file) => file.settle(block, done, result),
             Sink::Compare(file) => match file.settle(block, done, result) {
                 Settled::Moved(bytes) => compared(engine, slots, done, bytes),

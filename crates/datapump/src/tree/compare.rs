@@ -12,13 +12,12 @@ use datapump_engine::{Errno, Handle};
 use crate::disk::{FileKind, Meta, Name, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
+use crate::task::Held;
 use crate::tree::branch::Branch;
 use crate::tree::entry::Hand;
 use crate::tree::finish;
 use crate::tree::links::{self, FileId};
 use crate::{change, holes};
-
-const ENOENT: Errno = Errno(2);
 
 /// Which file of the other tree has the names of which of this one.
 #[derive(Debug, Default)]
@@ -37,7 +36,7 @@ pub(crate) enum Compared {
     /// Nothing is left to compare.
     Done,
     /// Two regular files of equal size: their content is left.
-    Content(Meta, Arc<Handle>, Arc<Handle>),
+    Content(Meta, Held, Arc<Handle>),
 }
 
 /// Compares a name but for the content of files and folders.
@@ -60,7 +59,7 @@ pub(crate) fn compare(
         links(shared, &path, &other_path, meta, &there);
     }
     match meta.kind {
-        FileKind::Regular => content(hand, name, meta, &there),
+        FileKind::Regular => content(shared, hand, name, meta, &there),
         FileKind::Symlink => symlinks(hand, name).map(|()| Compared::Done),
         FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
             Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
@@ -98,25 +97,29 @@ fn time_words(ns: i128) -> String {
     format!("{}.{:09}", ns.div_euclid(SECOND), ns.rem_euclid(SECOND))
 }
 
-fn content(hand: &Hand, name: &Name, meta: &Meta, there: &Meta) -> Result<Compared, Problem> {
+fn content(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+    there: &Meta,
+) -> Result<Compared, Problem> {
     let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
     if meta.size_bytes != there.size_bytes {
         let words =
             format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
         return Err(differs(&path, words));
     }
-    let open = |folder, path: &Path| {
-        let opened = names::open_source(folder, &name.name, true);
-        opened.map(Handle::Os).map(Arc::new).map_err(|errno| Problem::system("open", path, errno.0))
-    };
-    let (one, other) = (open(hand.source(), &path)?, open(hand.target()?, &other_path)?);
-    Ok(Compared::Content(*meta, one, other))
+    let (one, _) = hand.source().open_file(name, &path, shared.shape.request_bytes.into())?;
+    let other = names::open_source(hand.target()?, &name.name, true);
+    let other = other.map_err(|errno| Problem::system("open", &other_path, errno.0))?;
+    Ok(Compared::Content(*meta, one, Arc::new(Handle::Os(other))))
 }
 
 fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {
     let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
-    let wrong = |errno: Errno| Problem::system("read the link", &path, errno.0);
-    let one = names::read_symlink(hand.source(), &name.name).map_err(wrong)?;
+    let wrong = |errno: Errno| Problem::system("read the link", &other_path, errno.0);
+    let one = hand.source().read_symlink(name, &path)?;
     let other = names::read_symlink(hand.target()?, &name.name).map_err(wrong)?;
     if one == other {
         return Ok(());
@@ -131,10 +134,13 @@ fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {
 pub(crate) fn ranges(
     shared: &Shared<'_>,
     meta: &Meta,
-    one: &Handle,
+    one: &Held,
     other: &Handle,
 ) -> Result<Vec<(u64, u64)>, Errno> {
-    let here = holes::ranges(one, meta, shared.options.ignore_holes, &shared.stop)?;
+    let here = match one {
+        Held::Here(one) => holes::ranges(one, meta, shared.options.ignore_holes, &shared.stop)?,
+        Held::There(one) => one.ranges(meta, shared.options.ignore_holes),
+    };
     let other_meta = crate::disk::FileCalls::meta(other)?;
     let there = holes::ranges(other, &other_meta, shared.options.ignore_holes, &shared.stop)?;
     Ok(holes::union(here, there, meta.size_bytes))
@@ -150,7 +156,7 @@ pub(crate) fn others(shared: &Shared<'_>, branch: &Arc<Branch>) {
 
 fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = &branch.target else { return Ok(()) };
-    let (one, other) = (branch.source.file()?.0, target.file()?.0);
+    let (one, other) = (branch.source.origin()?, target.file()?.0);
     let mut cookie = 0;
     loop {
         let listed = names::list(&other, cookie);
@@ -160,8 +166,8 @@ fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         }
         cookie = next;
         for name in &names {
-            if names::metadata(&one, &name.name) == Err(ENOENT) {
-                let path = branch.source.path.join(&name.name);
+            let path = branch.source.path.join(&name.name);
+            if one.if_there(&name.name, &path)?.is_none() {
                 let words =
                     format!("is missing: there is only '{}'", shown_path(&target.path.join(&name.name)));
                 shared.report(differs(&path, words));

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,6 +20,7 @@ use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::journal;
+use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 
 const ENOENT: Errno = Errno(2);
@@ -106,45 +107,40 @@ impl Pass<'_> {
 
     /// Deals with names of a folder; gives the folders to look into.
     fn batch(&mut self, here: &mut Place, folder: &File, names: &[Name]) -> Result<Vec<Below>, Problem> {
-        let source = here.source.as_ref().map(|source| source.file()).transpose()?;
+        let source = here.source.as_ref().map(|source| source.origin()).transpose()?;
         let mut below = Vec::new();
         for name in names {
             let Some(kind) = self.kind(here, folder, name)? else {
                 here.keeps_some = true;
                 continue;
             };
-            let stands = match &source {
-                Some(source) => names::metadata(&source.0, &name.name),
-                None => Err(ENOENT),
+            let stands = match (&source, &here.source) {
+                (Some(source), Some(side)) => source.if_there(&name.name, &side.path.join(&name.name))?,
+                _ => None,
             };
             let relative = here.relative.join(&name.name);
             match stands {
-                Ok(meta) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
+                Some(meta) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
                     let side = here.source.as_ref().expect("it stands in it").child(&name.name)?;
                     let target = here.target.child(&name.name)?;
                     if !self.is_elsewhere(here, Some(&side), &target) {
                         below.push((Some(side), target, relative));
                     }
                 }
-                Ok(_) => {}
-                Err(ENOENT)
-                    if stands_otherwise_written(source.as_ref().map(|open| &*open.0), folder, name) =>
-                {
+                Some(_) => {}
+                None if stands_otherwise_written(source.as_ref(), folder, name) => {
                     here.keeps_some = true;
                 }
-                Err(ENOENT) if kind == FileKind::Folder => {
+                None if kind == FileKind::Folder => {
                     let target = here.target.child(&name.name)?;
                     match self.is_elsewhere(here, None, &target) {
                         true => here.keeps_some = true,
                         false => below.push((None, target, relative)),
                     }
                 }
-                Err(ENOENT) => {
+                None => {
                     self.remove((&here.target, folder), &name.name, relative, kind)?;
                     here.removed_some = true;
-                }
-                Err(errno) => {
-                    return Err(Problem::system("look at", &here.target.path.join(&name.name), errno.0));
                 }
             }
         }
@@ -226,15 +222,10 @@ impl Pass<'_> {
                 above.removed_some = true;
             }
             (Some(source), Some(_)) if changed && self.removes => {
-                let (from, to) = (source.file()?.0, done.target.file()?.0);
+                let (from, to) = (source.origin()?, done.target.file()?.0);
                 let keep = self.shared.options.keep;
-                let kept = attributes::copy(
-                    Bearer::Open(&from),
-                    &source.meta,
-                    Bearer::Open(&to),
-                    keep,
-                    New::default(),
-                );
+                let kept =
+                    attributes::copy(from.bearer(), &source.meta, Bearer::Open(&to), keep, New::default());
                 kept.map_err(|errno| Problem::system("set the times of", &done.target.path, errno.0))?;
             }
             _ => {}
@@ -245,7 +236,7 @@ impl Pass<'_> {
 
 /// Where upper and lower case are the same, a name of the source may stand at the target as it was first written there.
 /// Found out by the name itself in other letters, and only of what would be removed.
-fn stands_otherwise_written(source: Option<&File>, target: &File, name: &Name) -> bool {
+fn stands_otherwise_written(source: Option<&Origin>, target: &File, name: &Name) -> bool {
     let (Some(source), Some(text)) = (source, name.name.to_str()) else { return false };
     let swap = |letter: char| {
         if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
@@ -257,7 +248,7 @@ fn stands_otherwise_written(source: Option<&File>, target: &File, name: &Name) -
     }
     let lower = text.to_lowercase();
     let (mut cookie, mut found) = (0, false);
-    while let Ok((names, next)) = names::list(source, cookie)
+    while let Ok((names, next)) = source.list(cookie, Path::new(""))
         && !names.is_empty()
         && !found
     {

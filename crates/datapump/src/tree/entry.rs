@@ -23,12 +23,13 @@ use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
-use crate::task::{Finish, Leaf, Original, Task};
+use crate::task::{Finish, Held, Leaf, Original, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::compare::Compared;
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, Spot};
+use crate::tree::origin::Origin;
 use crate::tree::{compare, journal, right, special, walk};
 use crate::{finish, holes, lane};
 
@@ -42,7 +43,7 @@ const WRITABLE: u32 = 0o600;
 /// A batch in a lane's hands, with its folders open.
 pub(crate) struct Hand {
     pub(crate) branch: Arc<Branch>,
-    source: Arc<File>,
+    source: Origin,
     target: Option<Arc<File>>,
     names: std::vec::IntoIter<Name>,
     forced: bool,
@@ -57,12 +58,12 @@ impl Hand {
     /// Opens the folders of a batch.
     pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Problem)> {
         let Batch { branch, names, forced, walks } = batch;
-        let source = branch.source.file();
+        let source = branch.source.origin();
         let target = branch.target.as_ref().map(|target| target.file()).transpose();
         match (source, target) {
             (Ok(source), Ok(target)) => {
                 let target = target.map(|target| target.0);
-                Ok(Hand { branch, source: source.0, target, names: names.into_iter(), forced, walks })
+                Ok(Hand { branch, source, target, names: names.into_iter(), forced, walks })
             }
             (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, problem)),
         }
@@ -75,7 +76,7 @@ impl Hand {
         self.target.as_deref().ok_or_else(missing)
     }
 
-    pub(crate) fn source(&self) -> &File {
+    pub(crate) fn source(&self) -> &Origin {
         &self.source
     }
 
@@ -173,12 +174,9 @@ impl Hand {
 
     /// What stands under a name of the source.
     pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
-        let found = names::metadata(&self.source, &name.name);
-        found.map_err(|errno| {
-            let problem = Problem::system("look at", &self.source_path(&name.name), errno.0);
-            // What a folder lists was there; what a list names may never have been.
-            if name.kind.is_some() { walk::vanished(problem) } else { problem }
-        })
+        let found = self.source.metadata(name, &self.source_path(&name.name));
+        // What a folder lists was there; what a list names may never have been.
+        found.map_err(|problem| if name.kind.is_some() { walk::vanished(problem) } else { problem })
     }
 
     fn file(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
@@ -191,16 +189,16 @@ impl Hand {
                 Stays::No => {}
             }
         }
-        let (handle, meta) = match shared.options.dry_run {
+        let (held, meta) = match shared.options.dry_run {
             true => (None, self.meta(name)?),
-            false => self.open_file(name).map(|(handle, meta)| (Some(handle), meta))?,
+            false => self.open_file(shared, name).map(|(held, meta)| (Some(held), meta))?,
         };
         if let Action::Refuse(words) = shared.trees.rules.decide(&meta, there.as_ref()) {
             return Err(Problem::new(Class::Refused, "create", &self.target_path(&name.name), words));
         }
         let spot = self.spot(&name.name);
         let Met::First(links) = linking::meet(shared, &spot, &meta)? else { return Ok(None) };
-        match self.begin(shared, name, (handle, meta), there.as_ref(), (spot, links)) {
+        match self.begin(shared, name, (held, meta), there.as_ref(), (spot, links)) {
             Ok(Begun::Task(task, how)) => return self.hand_on(shared, waits, task, how),
             Ok(Begun::Stands(spot)) => linking::stands(shared, &spot, links),
             Ok(Begun::Later) => {}
@@ -217,7 +215,7 @@ impl Hand {
         &self,
         shared: &Shared<'_>,
         name: &Name,
-        (handle, meta): (Option<Arc<Handle>>, Meta),
+        (held, meta): (Option<Held>, Meta),
         there: Option<&Meta>,
         (spot, links): (Spot, Option<FileId>),
     ) -> Result<Begun, Problem> {
@@ -225,7 +223,7 @@ impl Hand {
             return Ok(Begun::Stands(spot));
         }
         let change = self.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there);
-        let Some(handle) = handle else {
+        let Some(held) = held else {
             shared.tell(change);
             return Ok(Begun::Stands(spot));
         };
@@ -234,7 +232,7 @@ impl Hand {
         }
         let before = if there.is_some() { Before::Anything } else { Before::Nothing };
         let leaf = Leaf { spot, links, change };
-        self.prepare(shared, name, (handle, meta), before, leaf)
+        self.prepare(shared, name, (held, meta), before, leaf)
     }
 
     /// A large file waits while enough of them are open.
@@ -276,16 +274,14 @@ impl Hand {
     }
 
     fn hidden_differ(&self, shared: &Shared<'_>, name: &Name, meta: &Meta, there: &Meta) -> bool {
-        let pair = |target| ((&*self.source, meta), (target, there));
-        self.target
-            .as_deref()
-            .map(pair)
-            .is_some_and(|(from, to)| right::hidden_of_name_differ(shared, &name.name, from, to))
+        let differ =
+            |target| right::hidden_of_name_differ(shared, &name.name, (&self.source, meta), (target, there));
+        self.target.as_deref().is_some_and(differ)
     }
 
     /// Compares the content with what stands at the target; a difference brings the name back to be copied.
     fn check(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
-        let (one, meta) = self.open_file(name)?;
+        let (one, meta) = self.open_file(shared, name)?;
         let path = self.target_path(&name.name);
         let opened = names::open_source(self.target()?, &name.name, true);
         let other = opened.map_err(|errno| Problem::system("open", &path, errno.0))?;
@@ -311,7 +307,7 @@ impl Hand {
         shared: &Shared<'_>,
         waits: &mut Waits,
         name: &Name,
-        (meta, one, other): (Meta, Arc<Handle>, Arc<Handle>),
+        (meta, one, other): (Meta, Held, Arc<Handle>),
         finish: Finish,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
@@ -319,11 +315,12 @@ impl Hand {
         let ranges = ranges.map_err(|errno| Problem::system("read the map of", &path, errno.0))?;
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = how::decide(&facts, shared.options);
-        let folder = Some(Folder::Os(Arc::clone(&self.source)));
         let watched = !self.branch.traits.made_up;
-        let original = Original { path: path.clone(), handle: Arc::clone(&one), meta, folder, watched };
+        let handle = one.here().cloned();
+        let original =
+            Original { path: path.clone(), held: one, meta, folder: self.source.folder(), watched };
         let opened = open::Opened {
-            handle: Some(one),
+            handle,
             original: Some(original),
             ranges: Some(ranges),
             is_file: true,
@@ -345,50 +342,43 @@ impl Hand {
     }
 
     /// Opens a regular file and takes its attributes from what is open.
-    fn open_file(&self, name: &Name) -> Result<(Arc<Handle>, Meta), Problem> {
-        let wrong = |errno: datapump_engine::Errno| {
-            walk::vanished(Problem::system("open", &self.source_path(&name.name), errno.0))
-        };
-        let handle = Handle::Os(names::open_source(&self.source, &name.name, true).map_err(wrong)?);
-        let meta = handle.meta().map_err(wrong)?;
+    fn open_file(&self, shared: &Shared<'_>, name: &Name) -> Result<(Held, Meta), Problem> {
+        let small_bytes = shared.shape.request_bytes.into();
+        let opened = self.source.open_file(name, &self.source_path(&name.name), small_bytes);
+        let (held, meta) = opened.map_err(walk::vanished)?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";
             return Err(Problem::new(Class::Changed, "open", &self.source_path(&name.name), words));
         }
-        Ok((Arc::new(handle), meta))
+        Ok((held, meta))
     }
 
     fn prepare(
         &self,
         shared: &Shared<'_>,
         name: &Name,
-        (handle, meta): (Arc<Handle>, Meta),
+        (held, meta): (Held, Meta),
         before: Before,
         leaf: Leaf,
     ) -> Result<Begun, Problem> {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
         let traits = self.branch.traits;
-        let ranges = match traits.made_up {
-            true => None,
-            false => {
-                let ranges = holes::ranges(&handle, &meta, shared.options.ignore_holes, &shared.stop);
+        let ranges = match (&held, traits.made_up) {
+            (_, true) => None,
+            (Held::Here(handle), false) => {
+                let ranges = holes::ranges(handle, &meta, shared.options.ignore_holes, &shared.stop);
                 Some(ranges.map_err(|errno| Problem::system("read the map of", &source_path, errno.0))?)
             }
+            (Held::There(file), false) => Some(file.ranges(&meta, shared.options.ignore_holes)),
         };
         let small = meta.size_bytes <= u64::from(shared.shape.request_bytes);
-        let how = how::decide(&self.facts(shared, &handle, &meta, small), shared.options);
+        let how = how::decide(&self.facts(shared, &held, &meta, small), shared.options);
         let landing = Landing::Staged(self.stage(&name.name, &target_path, meta.mode, before, small)?);
-        let folder = Some(Folder::Os(Arc::clone(&self.source)));
         let watched = !traits.made_up;
+        let handle = held.here().cloned();
         let original =
-            Original { path: source_path.clone(), handle: Arc::clone(&handle), meta, folder, watched };
-        let opened = open::Opened {
-            handle: Some(handle),
-            original: Some(original),
-            ranges,
-            is_file: true,
-            ordinary: true,
-        };
+            Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
+        let opened = open::Opened { handle, original: Some(original), ranges, is_file: true, ordinary: true };
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &landing);
@@ -397,14 +387,18 @@ impl Hand {
         Ok(Begun::Task(Arc::new(task), how))
     }
 
-    fn facts(&self, shared: &Shared<'_>, handle: &Handle, meta: &Meta, small: bool) -> Facts {
+    fn facts(&self, shared: &Shared<'_>, held: &Held, meta: &Meta, small: bool) -> Facts {
         Facts {
             size_bytes: meta.size_bytes,
             // Small files are read where the cache is, cold or not.
-            cached: if small { Some(1.0) } else { handle.cached_fraction(meta.size_bytes) },
+            cached: match held {
+                _ if small => Some(1.0),
+                Held::Here(handle) => handle.cached_fraction(meta.size_bytes),
+                Held::There(_) => None,
+            },
             source_is_file: true,
             sink_is_file: true,
-            bytes_are_looked_at: shared.hashes || shared.compares,
+            bytes_are_looked_at: shared.hashes || shared.compares || held.here().is_none(),
             same_file_system: self.branch.traits.same_file_system,
             whole_file: !self.branch.traits.made_up,
             synced_alone: shared.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,

@@ -19,6 +19,7 @@ use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::Journal;
+use crate::tree::origin::Origin;
 use crate::tree::side::WRITABLE;
 use crate::tree::{delete, linking, right};
 
@@ -59,7 +60,7 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     {
         let branch = Arc::clone(&leaf.spot.branch);
         branch.hold();
-        let name = Name { name: leaf.spot.name.clone(), kind: Some(FileKind::Regular) };
+        let name = Name::here(leaf.spot.name.clone(), Some(FileKind::Regular));
         shared.plan.add_first(
             [Work::Batch(Batch { branch, names: vec![name], forced: true, walks: false })].into_iter(),
         );
@@ -100,14 +101,14 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     if branch.root.journal.as_ref().is_some_and(|journal| journal.continues) && !branch.traits.fresh {
         crate::commit::sweep(&Folder::Os(target.file()?.0));
     }
-    let (from, to) = (branch.source.file()?.0, target.file()?.0);
+    let (from, to) = (branch.source.origin()?, target.file()?.0);
     if is_right(shared, branch, (&from, &to)) {
         return Ok(());
     }
     let keep = shared.options.keep;
     let made = branch.traits.fresh;
     let new = New { made, bare: made && !branch.traits.hands_down };
-    let kept = attributes::copy(Bearer::Open(&from), &branch.source.meta, Bearer::Open(&to), keep, new);
+    let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(&to), keep, new);
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path, errno.0))?;
     lost.0.into_iter().for_each(|words| shared.warn_once(words));
     if target.was_opened_up() && !keep.mode {
@@ -123,7 +124,7 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 }
 
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
-fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&File, &File)) -> bool {
+fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) -> bool {
     let meta = &branch.source.meta;
     let Ok(there) = crate::disk::file_meta(to) else { return false };
     let in_time = !shared.options.keep.times || same_time(meta, &there);
@@ -132,7 +133,7 @@ fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&File, &File)) ->
         && !branch.traits.fresh
         && in_time
         && matches!(rules.kept(meta, &there), Action::Leave(_))
-        && !right::hidden_differ(shared, (Bearer::Open(from), meta), (Bearer::Open(to), &there))
+        && !right::hidden_differ(shared, (from.bearer(), meta), (Bearer::Open(to), &there))
 }
 
 /// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,

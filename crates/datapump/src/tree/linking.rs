@@ -65,7 +65,7 @@ pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileId>) {
 
 /// A batch of one name. It holds its folder already.
 fn once_more(spot: Spot) -> Work {
-    let name = Name { name: spot.name, kind: None };
+    let name = Name::here(spot.name, None);
     Work::Batch(Batch { branch: spot.branch, names: vec![name], forced: false, walks: false })
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn link_unchanged(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> R
         && there.size_bytes == meta.size_bytes
         && same_time(meta, &there)
         && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));
-    let from = spot.branch.source.file()?.0;
+    let from = spot.branch.source.origin()?;
     if !same || right::hidden_of_name_differ(shared, &spot.name, (&from, meta), (&folder, &there)) {
         return Ok(false);
     }

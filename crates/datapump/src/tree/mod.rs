@@ -17,6 +17,7 @@ pub(crate) mod finish;
 pub(crate) mod journal;
 mod linking;
 pub(crate) mod links;
+pub(crate) mod origin;
 pub(crate) mod plant;
 mod right;
 pub(crate) mod root;
@@ -35,7 +36,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::change;
 use crate::open;
 use crate::options::Options;
-use crate::place::Place;
 use crate::problem::Problem;
 use crate::report::Waits;
 use crate::run::Shared;
@@ -69,13 +69,13 @@ pub(crate) struct Trees {
 
 /// Opens what the user named: a file, or the root of a tree.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
-    let (Place::Path(from), Target::Tree(to)) = (&item.source, &item.target) else {
+    let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return match shared.options.dry_run {
             true => shared.tell(change::of_item(item)),
             false => open::open_item(shared, waits, item),
         };
     };
-    if let Err(problem) = plant::plant(shared, from, to) {
+    if let Err(problem) = plant::plant(shared, (item.number, from), to) {
         shared.failed_whole.fetch_or(shared.has_one_source && !shared.compares, Ordering::Relaxed);
         shared.report(problem);
     }

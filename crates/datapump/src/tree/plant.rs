@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,8 +26,11 @@ const EEXIST: Errno = Errno(17);
 const EACCES: Errno = Errno(13);
 
 /// Begins a tree.
-pub(crate) fn plant(shared: &Shared<'_>, from: &Path, to: &Path) -> Result<(), Problem> {
-    let source = Side::root(from, open(shared, from)?, &shared.trees.keeper)?;
+pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), to: &Path) -> Result<(), Problem> {
+    let source = match &shared.far {
+        Some(far) => Side::far_root(from, far.root(number, from)?),
+        None => Side::root(from, open(shared, from)?, &shared.trees.keeper)?,
+    };
     if !shared.writes {
         return look_at(shared, source, to);
     }
@@ -34,20 +38,20 @@ pub(crate) fn plant(shared: &Shared<'_>, from: &Path, to: &Path) -> Result<(), P
     let made = make(shared, &source.meta, to)?;
     let folder = match &made {
         Some((_, folder, _)) => Arc::clone(folder),
-        None => Arc::new(open(shared, to)?),
+        None => Arc::new(open_target(shared, to)?),
     };
     let target = Side::root_of(to, folder, &shared.trees.keeper)?;
     tell_devices(shared, &source, &target);
     tell_root(shared, &source, to, made.is_some());
-    let (source_folder, target_folder) = (source.file()?.0, target.file()?.0);
+    let target_folder = target.file()?.0;
     let (fresh, made_in, journal) = match made {
         Some((parent, _, journal)) => (true, Some(parent), Some(journal)),
         None => (false, None, journal_of(shared, &source.meta, &target, to)?),
     };
     let traits = Traits {
         fresh,
-        same_file_system: source.meta.device == target.meta.device,
-        made_up: crate::open::folder_is_made_up(&source_folder),
+        same_file_system: shared.far.is_none() && source.meta.device == target.meta.device,
+        made_up: source.origin()?.is_made_up(),
         hands_down: disk::hands_down(&target_folder),
     };
     let mut root = Root::new(&source.meta, Some(&target.meta), journal, folds_case(&target_folder));
@@ -143,6 +147,16 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
     if let Ok(folder) = target.file() {
         shared.trees.devices().insert(target.meta.device, (target.path.clone(), folder.0));
     }
+}
+
+/// What another host may not be led through by a link that stands, or is put, in the target's place.
+fn open_target(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return open(shared, path) };
+    if !shared.is_confined || path.ends_with(".") || path.as_os_str().as_bytes().ends_with(b"/.") {
+        return open(shared, path);
+    }
+    let folder = open(shared, parent)?;
+    names::open_folder(&folder, name).map_err(|errno| Problem::system("open", path, errno.0))
 }
 
 fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {

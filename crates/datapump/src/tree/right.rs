@@ -10,12 +10,13 @@ use datapump_engine::Errno;
 use crate::attributes::{self, New};
 use crate::change::ChangeKind;
 use crate::commit::taken;
-use crate::disk::{Bearer, Meta, names};
+use crate::disk::{Bearer, Meta, Name, names};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::Spot;
+use crate::tree::origin::Origin;
 
 const ENOENT: Errno = Errno(2);
 
@@ -50,10 +51,11 @@ pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta
 
 fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
     let Some(target) = &spot.branch.target else { return Ok(()) };
-    let (from, to) = (spot.branch.source.file()?.0, target.file()?.0);
-    let (from, to) = (Bearer::Named(&from, &spot.name), Bearer::Named(&to, &spot.name));
-    let path = || target.path.join(&spot.name);
-    let lost = attributes::copy(from, meta, to, shared.options.keep, New::default());
+    let (origin, to) = (spot.branch.source.origin()?, target.file()?.0);
+    let (to, path) = (Bearer::Named(&to, &spot.name), || target.path.join(&spot.name));
+    let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path.join(&spot.name));
+    let keep = shared.options.keep;
+    let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| match errno {
         ENOENT => taken(&path()),
         errno => Problem::system("set the attributes of", &path(), errno.0),
@@ -77,10 +79,10 @@ pub(crate) fn hidden_differ(
 pub(crate) fn hidden_of_name_differ(
     shared: &Shared<'_>,
     name: &OsStr,
-    (from, meta): (&File, &Meta),
+    (from, meta): (&Origin, &Meta),
     (to, there): (&File, &Meta),
 ) -> bool {
-    hidden_differ(shared, (Bearer::Named(from, name), meta), (Bearer::Named(to, name), there))
+    from.hidden_of_name(name, |from| hidden_differ(shared, (from, meta), (Bearer::Named(to, name), there)))
 }
 
 /// The content was compared and is right; time, owner or mode may not be.
@@ -91,7 +93,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Re
         .map_err(|errno| Problem::system("look at", &target.path.join(&spot.name), errno.0))?;
     let in_time = !shared.options.keep.times || same_time(meta, &there);
     let hidden = || {
-        let from = spot.branch.source.file()?.0;
+        let from = spot.branch.source.origin()?;
         Ok::<bool, Problem>(hidden_of_name_differ(shared, &spot.name, (&from, meta), (&folder, &there)))
     };
     match shared.trees.rules.kept(meta, &there) {

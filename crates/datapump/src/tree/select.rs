@@ -54,7 +54,7 @@ impl Select {
     /// The names of a folder from the one with this number on, if only some were listed; in order.
     pub(crate) fn listed(&self, folder: &Path, from: u64) -> Option<Vec<Name>> {
         let names = self.names.as_ref()?.get(folder.as_os_str().as_bytes());
-        let name = |name: &Vec<u8>| Name { name: OsStr::from_bytes(name).to_owned(), kind: None };
+        let name = |name: &Vec<u8>| Name::here(OsStr::from_bytes(name).to_owned(), None);
         Some(names.into_iter().flatten().skip(from as usize).map(name).collect())
     }
 

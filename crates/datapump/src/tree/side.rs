@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use datapump_engine::Errno;
 
 use crate::disk::{Bearer, Meta, file_meta, names};
+use crate::net::far::FarFolder;
 use crate::problem::{Class, Problem};
+use crate::tree::origin::Origin;
 
 /// Keeps the folders open that were used last.
 #[derive(Debug)]
@@ -50,10 +52,22 @@ pub(crate) struct Side {
     /// For messages: it may have become longer than the system takes.
     pub(crate) path: PathBuf,
     pub(crate) meta: Meta,
-    open: Mutex<Weak<File>>,
-    root: Option<Arc<File>>,
-    keeper: Arc<Keeper>,
+    place: Place,
     was_opened_up: AtomicBool,
+}
+
+/// Where the folder lies.
+#[derive(Debug)]
+enum Place {
+    /// On this host.
+    Here {
+        open: Mutex<Weak<File>>,
+        /// A root stays open.
+        root: Option<Arc<File>>,
+        keeper: Arc<Keeper>,
+    },
+    /// On another, which closes and opens it as it likes.
+    There(Arc<FarFolder>),
 }
 
 /// The owner may change what a folder holds.
@@ -73,32 +87,68 @@ impl Side {
             name: OsString::new(),
             path: path.to_path_buf(),
             meta,
-            open: Mutex::default(),
-            root: Some(file),
-            keeper: Arc::clone(keeper),
+            place: Place::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
             was_opened_up: AtomicBool::new(false),
         }))
+    }
+
+    /// The root of a tree of another host.
+    pub(crate) fn far_root(path: &Path, folder: Arc<FarFolder>) -> Arc<Side> {
+        Side::there(None, OsStr::new(""), path.to_path_buf(), folder)
+    }
+
+    fn there(parent: Option<&Arc<Side>>, name: &OsStr, path: PathBuf, folder: Arc<FarFolder>) -> Arc<Side> {
+        Arc::new(Side {
+            parent: parent.cloned(),
+            name: name.to_owned(),
+            path,
+            meta: folder.meta,
+            place: Place::There(folder),
+            was_opened_up: AtomicBool::new(false),
+        })
     }
 
     /// The folder `name` in this one.
     pub(crate) fn child(self: &Arc<Side>, name: &OsStr) -> Result<Arc<Side>, Problem> {
         let path = self.path.join(name);
+        let keeper = match &self.place {
+            Place::Here { keeper, .. } => keeper,
+            Place::There(folder) => {
+                let below = folder.enter(name, &path)?;
+                return Ok(Side::there(Some(self), name, path, below));
+            }
+        };
         let opened = self.file()?.open_and_stat(name);
         let (file, meta) = opened.map_err(|errno| Problem::system("open", &path, errno.0))?;
-        self.keeper.keep(&file);
+        keeper.keep(&file);
         Ok(Arc::new(Side {
             parent: Some(Arc::clone(self)),
             name: name.to_owned(),
             path,
             meta,
-            open: Mutex::new(Arc::downgrade(&file)),
-            root: None,
-            keeper: Arc::clone(&self.keeper),
+            place: Place::Here {
+                open: Mutex::new(Arc::downgrade(&file)),
+                root: None,
+                keeper: Arc::clone(keeper),
+            },
             was_opened_up: AtomicBool::new(false),
         }))
     }
 
-    /// The open folder; opened again, and those above it, if they were closed meanwhile.
+    /// Whether it lies on this host.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.place, Place::Here { .. })
+    }
+
+    /// The folder, to be asked for what is in it.
+    pub(crate) fn origin(&self) -> Result<Origin, Problem> {
+        match &self.place {
+            Place::Here { .. } => self.file().map(|open| Origin::Here(open.0)),
+            Place::There(folder) => Ok(Origin::There(Arc::clone(folder))),
+        }
+    }
+
+    /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.
     pub(crate) fn file(&self) -> Result<Opened, Problem> {
         let (mut closed, mut here) = (Vec::new(), self);
         let mut file = loop {
@@ -115,8 +165,10 @@ impl Side {
     }
 
     fn if_open(&self) -> Option<Opened> {
-        let file = self.root.clone().or_else(|| locked(&self.open).upgrade());
-        file.map(Opened)
+        let Place::Here { open, root, .. } = &self.place else {
+            unreachable!("a folder of another host is no open file")
+        };
+        root.clone().or_else(|| locked(open).upgrade()).map(Opened)
     }
 
     fn open_again(&self, parent: &Opened) -> Result<Opened, Problem> {
@@ -126,8 +178,10 @@ impl Side {
             let words = "was replaced by another folder meanwhile; nothing more is done in it";
             return Err(Problem::new(Class::Changed, "open again", &self.path, words));
         }
-        *locked(&self.open) = Arc::downgrade(&file);
-        self.keeper.keep(&file);
+        if let Place::Here { open, keeper, .. } = &self.place {
+            *locked(open) = Arc::downgrade(&file);
+            keeper.keep(&file);
+        }
         Ok(Opened(file))
     }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 
-use crate::attributes::{self, New};
+use crate::attributes::New;
 use crate::change::ChangeKind;
 use crate::commit::{taken, temporary_name};
 use crate::disk::{Bearer, FileKind, Meta, Name, Outcome, names};
@@ -19,8 +19,6 @@ use crate::tree::linking::{self, Met};
 use crate::tree::right;
 
 const EEXIST: Errno = Errno(17);
-const ENOENT: Errno = Errno(2);
-const EACCES: Errno = Errno(13);
 
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set.
 pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
@@ -34,44 +32,57 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
     }
     let spot = hand.spot(&name.name);
     if shared.trees.rules.leaves_some()
-        && there.is_some_and(|there| is_same(shared, hand, &name.name, &meta, &there))
+        && there.is_some_and(|there| is_same(shared, hand, name, &meta, &there))
     {
         return right::left(shared, &spot, &meta, "the same");
     }
     let Met::First(links) = linking::meet(shared, &spot, &meta)? else { return Ok(()) };
     let made = match shared.options.dry_run {
         true => Ok(()),
-        false => match replace(shared, hand, name, &meta, there.is_some()) {
-            Err(EACCES) if hand.branch.open_up() => replace(shared, hand, name, &meta, there.is_some()),
-            made => made,
-        },
+        false => placed(shared, hand, name, &meta, there.is_some()),
     };
-    match made {
+    match &made {
         Ok(()) => {
             shared.tell(hand.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there.as_ref()));
             linking::stands(shared, &spot, links);
-            return Ok(());
         }
         Err(_) => linking::failed(shared, links),
     }
-    made.map_err(|errno| match errno {
-        EEXIST => taken(&path),
-        errno => Problem::system(verb(meta.kind), &path, errno.0),
-    })
+    made
+}
+
+/// In a folder of this user that only its mode closes, too.
+fn placed(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, stands: bool) -> Result<(), Problem> {
+    match replace(shared, hand, name, meta, stands) {
+        Err(problem) if problem.class == Class::Denied && hand.branch.open_up() => {
+            replace(shared, hand, name, meta, stands)
+        }
+        placed => placed,
+    }
 }
 
 /// Where nothing stands the name is made at once: nobody waits for its attributes, and a kill leaves what the next run
 /// replaces.
-fn replace(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, stands: bool) -> Outcome<()> {
-    let Ok(target) = hand.target() else { return Err(ENOENT) };
+fn replace(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, stands: bool) -> Result<(), Problem> {
+    let (target, path) = (hand.target()?, hand.target_path(&name.name));
+    let source_path = hand.source_path(&name.name);
+    let wrong = |errno: Errno| match errno {
+        EEXIST => taken(&path),
+        errno => Problem::system(verb(meta.kind), &path, errno.0),
+    };
     let made_as = if stands { temporary_name(&name.name) } else { name.name.clone() };
-    make_one(hand, &name.name, meta, target, &made_as)?;
-    let (from, to) = (Bearer::Named(hand.source(), &name.name), Bearer::Named(target, &made_as));
+    let points_to = match meta.kind {
+        FileKind::Symlink => Some(hand.source().read_symlink(name, &source_path)?),
+        _ => None,
+    };
+    let made = make_one(meta, points_to.as_deref(), target, (&made_as, stands));
+    made.map_err(wrong)?;
+    let (to, keep) = (Bearer::Named(target, &made_as), shared.options.keep);
     let new = New { made: true, bare: !hand.branch.traits.hands_down };
-    let kept = attributes::copy(from, meta, to, shared.options.keep, new);
-    let done = kept.and_then(|lost| {
-        lost.0.into_iter().for_each(|words| shared.warn_once(words));
-        if stands { names::rename(target, &made_as, target, &name.name) } else { Ok(()) }
+    let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
+    let done = kept.and_then(|kept| {
+        kept.map_err(wrong)?.0.into_iter().for_each(|words| shared.warn_once(words));
+        if stands { names::rename(target, &made_as, target, &name.name).map_err(wrong) } else { Ok(()) }
     });
     // What is not whole goes, best effort.
     done.inspect_err(|_| {
@@ -87,14 +98,19 @@ fn verb(kind: FileKind) -> &'static str {
     }
 }
 
-fn make_one(hand: &Hand, name: &OsStr, meta: &Meta, target: &File, made_as: &OsStr) -> Outcome<()> {
-    let make = || match meta.kind {
-        FileKind::Symlink => names::make_symlink(&names::read_symlink(hand.source(), name)?, target, made_as),
-        _ => names::make_special(target, made_as, meta),
+/// Under a temporary name a leftover is replaced; under the final one it is somebody else's.
+fn make_one(
+    meta: &Meta,
+    points_to: Option<&OsStr>,
+    target: &File,
+    (made_as, is_temporary): (&OsStr, bool),
+) -> Outcome<()> {
+    let make = || match points_to {
+        Some(points_to) => names::make_symlink(points_to, target, made_as),
+        None => names::make_special(target, made_as, meta),
     };
     match make() {
-        // A leftover under the temporary name; under the final one it is somebody else's.
-        Err(EEXIST) if made_as != name => {
+        Err(EEXIST) if is_temporary => {
             names::remove(target, made_as, false)?;
             make()
         }
@@ -102,7 +118,7 @@ fn make_one(hand: &Hand, name: &OsStr, meta: &Meta, target: &File, made_as: &OsS
     }
 }
 
-fn is_same(shared: &Shared<'_>, hand: &Hand, name: &OsStr, meta: &Meta, there: &Meta) -> bool {
+fn is_same(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: &Meta) -> bool {
     let in_time = !shared.options.keep.times || same_time(meta, there);
     let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
     let rules = &shared.trees.rules;
@@ -113,6 +129,7 @@ fn is_same(shared: &Shared<'_>, hand: &Hand, name: &OsStr, meta: &Meta, there: &
         return false;
     }
     let Ok(target) = hand.target() else { return false };
+    let path = hand.source_path(&name.name);
     meta.kind != FileKind::Symlink
-        || names::read_symlink(hand.source(), name).ok() == names::read_symlink(target, name).ok()
+        || hand.source().read_symlink(name, &path).ok() == names::read_symlink(target, &name.name).ok()
 }

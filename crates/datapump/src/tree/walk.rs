@@ -51,10 +51,8 @@ fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem
         branch.set_cookie(branch.cookie() + names.len() as u64);
         return Ok(names);
     }
-    let folder = branch.source.file().map_err(vanished)?;
-    let listed = names::list(&folder.0, branch.cookie());
-    let wrong = |errno: Errno| vanished(Problem::system("list", &branch.source.path, errno.0));
-    let (names, cookie) = listed.map_err(wrong)?;
+    let folder = branch.source.origin().map_err(vanished)?;
+    let (names, cookie) = folder.list(branch.cookie(), &branch.source.path).map_err(vanished)?;
     branch.set_cookie(cookie);
     Ok(names)
 }
@@ -197,13 +195,14 @@ fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Re
 }
 
 fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> Traits {
-    let same_file_system = target.is_some_and(|target| target.meta.device == source.meta.device);
+    let same_device = target.is_some_and(|target| target.meta.device == source.meta.device);
+    let same_file_system = same_device && source.is_here();
     Traits {
         fresh,
         same_file_system,
         made_up: match source.meta.device == above.source.meta.device {
             true => above.traits.made_up,
-            false => source.file().is_ok_and(|folder| crate::open::folder_is_made_up(&folder.0)),
+            false => source.origin().is_ok_and(|folder| folder.is_made_up()),
         },
         hands_down: match (fresh, target) {
             (true, _) | (_, None) => above.traits.hands_down,

@@ -1,0 +1,191 @@
+//! Flags of `pump serve`, and of `pump copy` where one side is on another host.
+//!
+//! Must not know: how hosts are reached.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, value_parser};
+use datapump::ServeOptions;
+use datapump::units::{parse_bytes, parse_duration};
+
+use super::{HOW, OUTPUT, WHAT};
+
+/// Heading of flags that concern other hosts.
+const HOSTS: &str = "Other hosts";
+
+/// How another host is reached.
+#[derive(Debug, Args)]
+pub struct HostArguments {
+    /// Read the ticket for pump:// from a file
+    ///
+    /// The flag of this name of pump serve writes it. Without it the ticket is taken from the environment (PUMP_TICKET)
+    /// or asked for on a terminal; never from the command line, which others can see. Default: none.
+    ///
+    /// Example: pump copy --ticket-file ticket photos pump://host:4000/photos
+    #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOSTS)]
+    pub ticket_file: Option<PathBuf>,
+
+    /// Connections for data to the other host
+    ///
+    /// A count from 1 to 256, the network's name for --lanes. Default: 2, as measured.
+    ///
+    /// Example: pump copy --connections 4 big.bin pump://host:4000/
+    #[arg(long, value_name = "COUNT", env = "PUMP_CONNECTIONS", help_heading = HOSTS, conflicts_with = "lanes")]
+    #[arg(value_parser = value_parser!(u32).range(1..=256))]
+    pub connections: Option<u32>,
+
+    /// How long a connection that is lost is tried again
+    ///
+    /// A copy of a folder then goes on where it was. Default: 60s.
+    ///
+    /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
+    #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]
+    pub retry_for: Option<Duration>,
+
+    /// Silence after which the other host is taken for dead
+    ///
+    /// A slow one is not silent. Default: 30s.
+    ///
+    /// Example: pump copy --peer-timeout 5s big.bin pump://host:4000/
+    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOSTS, value_parser = parse_duration)]
+    pub peer_timeout: Option<Duration>,
+}
+
+/// Receive and send under a folder, for who holds the ticket
+///
+/// Prints where it listens and a ticket, and serves until it is told to stop. Everything on the way is encrypted (TLS
+/// 1.3), and each side proves to the other that it holds its half of the ticket. Whoever has the ticket can read and
+/// write in DIR what the user can who runs this, and nothing outside of it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub struct ServeArguments {
+    /// The folder that is served [default: the current folder]
+    #[arg(value_name = "DIR", default_value = ".", hide_default_value = true, help_heading = WHAT, display_order = 0)]
+    pub folder: PathBuf,
+
+    /// Where to listen
+    ///
+    /// An address and a port; port 0 takes a free one. Default: 127.0.0.1:0, which only this host can reach.
+    ///
+    /// Example: pump serve --listen 0.0.0.0:4000 /data
+    #[arg(long, value_name = "ADDRESS:PORT", env = "PUMP_LISTEN", help_heading = HOW)]
+    #[arg(default_value = "127.0.0.1:0", hide_default_value = true)]
+    pub listen: SocketAddr,
+
+    /// Write the ticket to a file that only this user may read, instead of printing it
+    ///
+    /// Default: it is printed.
+    ///
+    /// Example: pump serve --ticket-file ticket /data
+    #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOW)]
+    pub ticket_file: Option<PathBuf>,
+
+    /// Clients may read and not write
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump serve --read-only /data
+    #[arg(long, env = "PUMP_READ_ONLY", help_heading = HOW, conflicts_with = "write_only")]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub read_only: bool,
+
+    /// Clients may write and not read
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump serve --write-only /incoming
+    #[arg(long, env = "PUMP_WRITE_ONLY", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub write_only: bool,
+
+    /// End after one session
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump serve --once /data
+    #[arg(long, env = "PUMP_ONCE", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub once: bool,
+
+    /// How long the ticket lets new sessions in
+    ///
+    /// Default: until the server ends.
+    ///
+    /// Example: pump serve --expires 1h /data
+    #[arg(long, value_name = "TIME", env = "PUMP_EXPIRES", help_heading = HOW, value_parser = parse_duration)]
+    pub expires: Option<Duration>,
+
+    /// Sessions at a time
+    ///
+    /// Default: 64.
+    ///
+    /// Example: pump serve --max-sessions 4 /data
+    #[arg(long, value_name = "COUNT", env = "PUMP_MAX_SESSIONS", help_heading = HOW)]
+    #[arg(value_parser = value_parser!(u32).range(1..), default_value = "64", hide_default_value = true)]
+    pub max_sessions: u32,
+
+    /// Connections for data that a session may have
+    ///
+    /// Default: 16.
+    ///
+    /// Example: pump serve --max-connections 2 /data
+    #[arg(long, value_name = "COUNT", env = "PUMP_MAX_CONNECTIONS", help_heading = HOW)]
+    #[arg(value_parser = value_parser!(u32).range(1..=256), default_value = "16", hide_default_value = true)]
+    pub max_connections: u32,
+
+    /// Memory for blocks of all sessions together
+    ///
+    /// Default: 256MiB.
+    ///
+    /// Example: pump serve --memory 1GiB /data
+    #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = HOW, value_parser = parse_bytes)]
+    #[arg(default_value = "256MiB", hide_default_value = true)]
+    pub memory: u64,
+
+    /// Silence after which a client is taken for dead
+    ///
+    /// Default: 30s.
+    ///
+    /// Example: pump serve --peer-timeout 5s /data
+    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOW, value_parser = parse_duration)]
+    #[arg(default_value = "30s", hide_default_value = true)]
+    pub peer_timeout: Duration,
+
+    /// Print problems only
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump serve -q --ticket-file ticket /data
+    #[arg(short, long, env = "PUMP_QUIET", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pump serve /data                              for this host only
+  pump serve --listen 0.0.0.0:4000 /data        for the network
+  pump copy photos pump://host:4000/photos      from another host, with PUMP_TICKET in its environment
+
+Exit status: 0 stopped, or the one session of --once is over; 1 failed; 2 usage.";
+
+impl ServeArguments {
+    /// What the library is asked for.
+    pub fn options(&self) -> ServeOptions {
+        ServeOptions {
+            listen: self.listen,
+            reads: !self.write_only,
+            writes: !self.read_only,
+            once: self.once,
+            expires: self.expires,
+            sessions_max: self.max_sessions,
+            connections_max: self.max_connections,
+            memory_bytes: self.memory,
+            peer_timeout: self.peer_timeout,
+            ..ServeOptions::of(self.folder.clone())
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `pump serve`: prints where it listens and the ticket, and serves until it is told to stop.
+//!
+//! Must not know: how sessions are held.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write, stderr, stdout};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use datapump::{Problem, Server, Status};
+
+use crate::args::ServeArguments;
+use crate::signals::stop_flag;
+
+/// Serves. Gives the exit status.
+pub fn serve(arguments: &ServeArguments) -> i32 {
+    let stop = match stop_flag() {
+        Ok(stop) => stop,
+        Err(error) => return failed(&format!("signals cannot be taken over: {error}")),
+    };
+    let server = match Server::bind(arguments.options(), stop) {
+        Ok(server) => server,
+        Err(problem) => return failed(&problem.to_string()),
+    };
+    match told(arguments, &server) {
+        Ok(()) => {
+            server.run();
+            Status::Done as i32
+        }
+        Err(words) => failed(&words),
+    }
+}
+
+fn failed(words: &str) -> i32 {
+    let _ = writeln!(stderr(), "pump: {words}");
+    Status::Failed as i32
+}
+
+/// Address and ticket, for who is to call.
+fn told(arguments: &ServeArguments, server: &Server) -> Result<(), String> {
+    let word = server.ticket().word();
+    let ticket = match &arguments.ticket_file {
+        Some(path) => {
+            let written = write_ticket(path, &word);
+            written.map_err(|error| {
+                Problem::system("write the ticket to", path, error.raw_os_error().unwrap_or(5)).to_string()
+            })?;
+            String::new()
+        }
+        None => format!("ticket: {word}\n"),
+    };
+    let mut out = stdout();
+    let printed = write!(out, "listening: {}\n{ticket}", server.address()).and_then(|()| out.flush());
+    printed.map_err(|error| format!("write to standard output: {error}"))
+}
+
+/// A file that only this user may read, from the first byte on.
+fn write_ticket(path: &Path, word: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    writeln!(file, "{word}")
+}

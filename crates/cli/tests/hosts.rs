@@ -1,0 +1,130 @@
+//! `pump serve` and `pump copy` to and from it, by the real binary over loopback.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+
+use support::small_tree::small_tree;
+use support::{Home, expect, has_content, make_folder, noise_file};
+
+/// A `pump serve` that runs, until dropped.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    /// Serves `served` with these words; the ticket is in the file `ticket`.
+    fn new(home: &Home, words: &[&str]) -> Serving {
+        let mut all = vec!["serve", "served", "--ticket-file", "ticket"];
+        all.extend(words);
+        let mut child = home.command(&all).stdout(Stdio::piped()).spawn().expect("pump was built");
+        let out = child.stdout.take().expect("a pipe");
+        let line = BufReader::new(out).lines().next().expect("a line").expect("text");
+        let address = line.strip_prefix("listening: ").expect("where it listens").to_owned();
+        Serving { child, address }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill is installed").success());
+    }
+
+    fn status(&mut self) -> i32 {
+        self.child.wait().expect("it ends").code().expect("it ends by itself")
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn home() -> Home {
+    let home = Home::new();
+    make_folder(&home, "served");
+    home
+}
+
+#[test]
+fn folders_and_files_go_there_and_back() {
+    let home = home();
+    small_tree(&home, "tree");
+    let content = noise_file(&home, "large", 3_000_001, 1);
+    let mut serving = Serving::new(&home, &[]);
+    let mode = std::fs::metadata(home.path("ticket")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "nobody else may read the ticket");
+    let at = |path: &str| format!("pump://{}/{path}", serving.address);
+    for (source, target) in [
+        ("tree".to_owned(), at("copy")),
+        ("large".to_owned(), at("")),
+        (at("copy"), "back".to_owned()),
+        (at("large"), "back/large".to_owned()),
+    ] {
+        let run = home.pump(&["copy", "--ticket-file", "ticket", &source, &target]);
+        expect(&run, 0, &["limited by"], &format!("{source} to {target}"));
+    }
+    has_content(&home.path("back/large"), &content, "the large one");
+    std::fs::remove_file(home.path("back/large")).expect("it is there");
+    support::small_tree::set_time(&home.path("back"), 1_000_000_004, 987_654_321);
+    expect(&home.pump(&["verify", "tree", "served/copy"]), 0, &[], "there");
+    expect(&home.pump(&["verify", "tree", "back"]), 0, &[], "and back");
+    // What is right is left alone, and --json tells what was done.
+    let run = home.pump(&["copy", "--json", "-uT", "--ticket-file", "ticket", "tree", &at("copy")]);
+    expect(&run, 0, &[], "an update");
+    let report: serde_json::Value =
+        serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+    assert_eq!((report["event"].as_str(), report["files"].as_u64()), (Some("report"), Some(0)), "{run:?}");
+    serving.signal("TERM");
+    assert_eq!(serving.status(), 0);
+}
+
+#[test]
+fn without_a_ticket_nothing_is_said_and_it_is_never_shown() {
+    let home = home();
+    noise_file(&home, "file", 10, 1);
+    let serving = Serving::new(&home, &[]);
+    let target = format!("pump://{}/x", serving.address);
+    expect(&home.pump(&["copy", "file", &target]), 2, &["PUMP_TICKET", "--ticket-file"], "none");
+    expect(&home.pump(&["copy", "--ticket-file", "missing", "file", &target]), 2, &["missing"], "no file");
+    let word = std::fs::read_to_string(home.path("ticket")).expect("it is there");
+    let wrong = format!("{}0", word.trim());
+    let run = home.pump_with(("PUMP_TICKET", &wrong), &["copy", "file", &target]);
+    expect(&run, 2, &["in PUMP_TICKET", "no ticket"], "one letter more");
+    assert!(!run.err.contains(&word[10..40]), "{run:?}");
+    let run = home.pump_with(("PUMP_TICKET", word.trim()), &["copy", "file", &target]);
+    expect(&run, 0, &[], "the right one");
+    assert!(!format!("{run:?}").contains(&word[10..40]));
+}
+
+#[test]
+fn a_server_for_one_session_ends_with_it() {
+    let home = home();
+    noise_file(&home, "file", 10, 1);
+    let mut serving = Serving::new(&home, &["--once", "--write-only"]);
+    let target = format!("pump://{}/x", serving.address);
+    expect(&home.pump(&["copy", "--ticket-file", "ticket", "file", &target]), 0, &[], "the one");
+    assert_eq!(serving.status(), 0);
+    let run = home.pump(&["copy", "--retry-for", "1ms", "--ticket-file", "ticket", "file", &target]);
+    expect(&run, 10, &["onnection refused"], "nobody is there");
+}
+
+#[test]
+fn places_that_cannot_be_reached_are_usage_errors() {
+    let home = home();
+    noise_file(&home, "file", 10, 1);
+    std::fs::write(home.path("t"), format!("pump1-{}\n", "0".repeat(128))).expect("room");
+    for (source, target, part) in [
+        ("file", "host:x", "on another host"),
+        ("pump://a:1/x", "pump://b:1/x", "both places are on other hosts"),
+        ("-", "pump://127.0.0.1:1/x", ""),
+    ] {
+        let run = home.pump(&["copy", "--retry-for", "1ms", "--ticket-file", "t", source, target]);
+        assert_ne!(run.status, 0, "{run:?}");
+        assert!(run.err.contains(part) && !run.err.contains("panicked"), "{run:?}");
+    }
+}

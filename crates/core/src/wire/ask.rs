@@ -1,0 +1,205 @@
+//! What the side that writes asks of the side that reads: names, attributes, and blocks of files.
+//!
+//! Each asking has a number, and answers come in the order of the asking. Folders and files that are opened get a
+//! number from who asks.
+//!
+//! Must not know: what the answers are used for.
+
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+
+use super::attributes::{Attribute, Entry, Meta};
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Ask {
+    /// What stands at the place number so-and-so of the session; links are followed. Answer: [`Answer::Meta`].
+    #[n(0)]
+    Look(#[n(0)] u32),
+    /// Opens the folder of a place. Answer: [`Answer::Folder`].
+    #[n(1)]
+    Root {
+        /// The number that it gets.
+        #[n(0)]
+        folder: u64,
+        /// Which of the session's places.
+        #[n(1)]
+        place: u32,
+    },
+    /// Opens a folder in a folder. Answer: [`Answer::Folder`].
+    #[n(2)]
+    Enter {
+        /// The number that it gets.
+        #[n(0)]
+        folder: u64,
+        /// The folder that it lies in.
+        #[n(1)]
+        above: u64,
+        /// Its name there.
+        #[n(2)]
+        name: ByteVec,
+    },
+    /// The next names of a folder, and what they are. Answer: [`Answer::Names`].
+    #[n(3)]
+    List {
+        /// Which folder.
+        #[n(0)]
+        folder: u64,
+        /// Where the last answer ended; 0 for the first names.
+        #[n(1)]
+        cookie: u64,
+    },
+    /// The folder is not needed any more. Answer: [`Answer::Done`].
+    #[n(4)]
+    Leave(#[n(0)] u64),
+    /// Opens the file of a place. Answer: [`Answer::File`].
+    #[n(5)]
+    OpenPlace {
+        /// The number that it gets.
+        #[n(0)]
+        file: u64,
+        /// Which of the session's places.
+        #[n(1)]
+        place: u32,
+    },
+    /// Opens a file in a folder. Answer: [`Answer::File`].
+    #[n(6)]
+    Open {
+        /// The number that it gets.
+        #[n(0)]
+        file: u64,
+        /// The folder that it lies in.
+        #[n(1)]
+        above: u64,
+        /// Its name there.
+        #[n(2)]
+        name: ByteVec,
+    },
+    /// What an open file is now, and whether its name still means it. Answer: [`Answer::Meta`].
+    #[n(7)]
+    LookAgain(#[n(0)] u64),
+    /// The file is not needed any more. Answer: [`Answer::Done`].
+    #[n(8)]
+    Close(#[n(0)] u64),
+    /// A whole small file. Answer: [`Answer::File`], then the block.
+    #[n(9)]
+    Fetch {
+        /// The folder that it lies in.
+        #[n(0)]
+        above: u64,
+        /// Its name there.
+        #[n(1)]
+        name: ByteVec,
+        /// The bytes that are expected; if there are others the block is left out.
+        #[n(2)]
+        len: u32,
+    },
+    /// What a name in a folder is, links not followed. Answer: [`Answer::Names`] with this one.
+    #[n(11)]
+    LookAt {
+        /// The folder that it lies in.
+        #[n(0)]
+        above: u64,
+        /// Its name there.
+        #[n(1)]
+        name: ByteVec,
+    },
+    /// A block of an open file. Answer: the block, shorter if the file ends in it.
+    #[n(10)]
+    Read {
+        /// Which file.
+        #[n(0)]
+        file: u64,
+        /// Offset in bytes.
+        #[n(1)]
+        at: u64,
+        /// Bytes.
+        #[n(2)]
+        len: u32,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Answer {
+    /// It is done.
+    #[n(0)]
+    Done,
+    /// It could not be done.
+    #[n(1)]
+    Fault(#[n(0)] Fault),
+    /// What stands there.
+    #[n(2)]
+    Meta {
+        /// What it is.
+        #[n(0)]
+        meta: Meta,
+        /// Of an open file: what its name means now, if anything.
+        #[n(1)]
+        named: Option<Meta>,
+    },
+    /// A folder was opened.
+    #[n(3)]
+    Folder {
+        /// What it is.
+        #[n(0)]
+        meta: Meta,
+        /// Its extended attributes and access control lists.
+        #[n(1)]
+        attributes: Vec<Attribute>,
+        /// The kernel makes its files up as they are read.
+        #[n(2)]
+        made_up: bool,
+    },
+    /// Names of a folder; none at its end.
+    #[n(4)]
+    Names {
+        /// The names.
+        #[n(0)]
+        entries: Vec<Entry>,
+        /// Where the next ones begin.
+        #[n(1)]
+        cookie: u64,
+        /// More of this answer follow: they did not fit into one message.
+        #[n(2)]
+        more: bool,
+    },
+    /// A file was opened.
+    #[n(5)]
+    File {
+        /// What it is.
+        #[n(0)]
+        meta: Meta,
+        /// Its extended attributes and access control lists.
+        #[n(1)]
+        attributes: Vec<Attribute>,
+        /// Where it holds data; missing where only its end tells.
+        #[n(2)]
+        ranges: Option<Vec<Range>>,
+    },
+}
+
+/// Bytes of a file that hold data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Range {
+    /// Offset of the first.
+    #[n(0)]
+    pub start: u64,
+    /// Offset behind the last.
+    #[n(1)]
+    pub end: u64,
+}
+
+/// Why something could not be done at the other side.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Fault {
+    /// What was tried, such as `open`.
+    #[n(0)]
+    pub operation: String,
+    /// The Linux error number, if the system said one.
+    #[n(1)]
+    pub errno: Option<i32>,
+    /// What else is to be said.
+    #[n(2)]
+    pub words: Option<String>,
+}

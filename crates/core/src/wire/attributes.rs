@@ -1,0 +1,154 @@
+//! What is said of a file: `stat(2)`, extended attributes, and names with them.
+//!
+//! Must not know: file systems, who asks.
+
+use minicbor::bytes::ByteVec;
+use minicbor::decode::{Decoder, Error};
+use minicbor::encode::{Encoder, Write};
+use minicbor::{Decode, Encode};
+
+/// What a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum FileKind {
+    /// A regular file.
+    #[n(0)]
+    Regular,
+    /// A folder.
+    #[n(1)]
+    Folder,
+    /// A symbolic link.
+    #[n(2)]
+    Symlink,
+    /// A pipe.
+    #[n(3)]
+    Fifo,
+    /// A character device.
+    #[n(4)]
+    CharDevice,
+    /// A block device.
+    #[n(5)]
+    BlockDevice,
+    /// A socket.
+    #[n(6)]
+    Socket,
+}
+
+/// Nanoseconds since 1970, as file systems keep them: whole seconds of 64 bits, and the rest of the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeNs(pub i128);
+
+const SECOND_NS: i128 = 1_000_000_000;
+
+impl<C> Encode<C> for TimeNs {
+    fn encode<W: Write>(
+        &self,
+        encoder: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), minicbor::encode::Error<W::Error>> {
+        let seconds = self.0.div_euclid(SECOND_NS).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        encoder.array(2)?.i64(seconds)?.u32(self.0.rem_euclid(SECOND_NS) as u32)?.ok()
+    }
+}
+
+impl<'bytes, C> Decode<'bytes, C> for TimeNs {
+    fn decode(decoder: &mut Decoder<'bytes>, _: &mut C) -> Result<Self, Error> {
+        if decoder.array()? != Some(2) {
+            return Err(Error::message("a time has two parts"));
+        }
+        let (seconds, rest) = (decoder.i64()?, decoder.u32()?);
+        match i128::from(rest) < SECOND_NS {
+            true => Ok(TimeNs(i128::from(seconds) * SECOND_NS + i128::from(rest))),
+            false => Err(Error::message("more nanoseconds than a second has")),
+        }
+    }
+}
+
+/// What `stat(2)` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Meta {
+    /// What it is.
+    #[n(0)]
+    pub kind: FileKind,
+    /// Permissions with set-id and sticky bits.
+    #[n(1)]
+    pub mode: u32,
+    /// Owner.
+    #[n(2)]
+    pub uid: u32,
+    /// Group.
+    #[n(3)]
+    pub gid: u32,
+    /// Length in bytes.
+    #[n(4)]
+    pub size_bytes: u64,
+    /// Bytes that are allocated.
+    #[n(5)]
+    pub allocated_bytes: u64,
+    /// Device and inode: which names are one file.
+    #[n(6)]
+    pub device: u64,
+    /// See `device`.
+    #[n(7)]
+    pub inode: u64,
+    /// Names that the file has.
+    #[n(8)]
+    pub links: u64,
+    /// Last access.
+    #[n(9)]
+    pub atime: TimeNs,
+    /// Last change of the content.
+    #[n(10)]
+    pub mtime: TimeNs,
+    /// Last change of the attributes.
+    #[n(11)]
+    pub ctime: TimeNs,
+    /// Of a device: which.
+    #[n(12)]
+    pub special_device: u64,
+}
+
+/// An extended attribute or access control list.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Attribute {
+    /// Its name, such as `user.note`; without a zero at the end.
+    #[n(0)]
+    pub name: ByteVec,
+    /// Its value.
+    #[n(1)]
+    pub value: ByteVec,
+}
+
+/// A name in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Entry {
+    /// One component: no slash, neither `.` nor `..`.
+    #[n(0)]
+    pub name: ByteVec,
+    /// What it is; missing where it could not be looked at.
+    #[n(1)]
+    pub meta: Option<Meta>,
+    /// Of a symbolic link: what it points to.
+    #[n(2)]
+    pub points_to: Option<ByteVec>,
+    /// Of what is neither file nor folder: its extended attributes.
+    #[n(3)]
+    pub attributes: Option<Vec<Attribute>>,
+    /// Why it could not be looked at: Linux error number.
+    #[n(4)]
+    pub errno: Option<i32>,
+}
+
+impl Entry {
+    /// Whether the name can stand in a folder: a name that means another place is the work of an attacker.
+    pub fn is_plain(&self) -> bool {
+        is_plain(&self.name)
+    }
+}
+
+/// One component of at most 255 bytes (NAME_MAX), neither `.` nor `..`.
+pub fn is_plain(name: &[u8]) -> bool {
+    const NAME_BYTES_MAX: usize = 255;
+    let fits = (1..=NAME_BYTES_MAX).contains(&name.len());
+    fits && name != b"." && name != b".." && !name.contains(&b'/') && !name.contains(&0)
+}

@@ -1,0 +1,329 @@
+//! One session over its control connection: what is to be done, what happens, and that both sides agree on the end.
+//!
+//! The caller begins; whichever side writes performs the job, asking the other for what it reads (`ask`). While it
+//! runs the writing side tells what happens. At the end it tells its report, and the reading side answers what it
+//! gave: only then is the session over, and a connection that ends before that was lost.
+//!
+//! [`Caller`] and [`Called`] are the two sides as machines: `handle_message` takes what came and says what it means
+//! now; `poll_message` gives what is to be sent. A message out of its turn is an error.
+//!
+//! Must not know: sockets, time, how a job is done.
+
+use std::collections::VecDeque;
+
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+
+use super::{WireError, decode, encode};
+
+/// Which side writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Way {
+    /// The caller reads and the called side writes.
+    #[n(0)]
+    Push,
+    /// The called side reads and the caller writes.
+    #[n(1)]
+    Pull,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Begin {
+    /// Which side writes.
+    #[n(0)]
+    pub way: Way,
+    /// Places that are read, by their paths at the reading side. Asked for by their number in this list.
+    #[n(1)]
+    pub sources: Vec<ByteVec>,
+    /// The place that is written, at the called side; with [`Way::Pull`] empty.
+    #[n(2)]
+    pub target: ByteVec,
+    /// What the writing side is to heed, as JSON: the options of a job.
+    #[n(3)]
+    pub options: String,
+    /// Connections for blocks.
+    #[n(4)]
+    pub connections: u32,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Given {
+    /// Blocks that were sent.
+    #[n(0)]
+    pub blocks: u64,
+    /// Their bytes.
+    #[n(1)]
+    pub bytes: u64,
+    /// Nanoseconds that the reading side waited for its disk.
+    #[n(2)]
+    pub source_wait_ns: Option<u64>,
+    /// Nanoseconds that it waited for the network to take its bytes.
+    #[n(3)]
+    pub network_wait_ns: Option<u64>,
+    /// Nanoseconds of CPU in user mode.
+    #[n(4)]
+    pub user_ns: Option<u64>,
+    /// Nanoseconds of CPU in the kernel.
+    #[n(5)]
+    pub system_ns: Option<u64>,
+}
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Progress {
+    /// Bytes landed.
+    #[n(0)]
+    pub bytes: u64,
+    /// Bytes that there are to move, once known.
+    #[n(1)]
+    pub bytes_total: Option<u64>,
+    /// Files completed.
+    #[n(2)]
+    pub files: u64,
+    /// Bytes found so far.
+    #[n(3)]
+    pub bytes_found: u64,
+    /// Files found so far.
+    #[n(4)]
+    pub files_found: u64,
+}
+
+/// Something that happened. Paths are those of the side that tells.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Event {
+    /// A file is complete.
+    #[n(0)]
+    File {
+        /// Its path.
+        #[n(0)]
+        path: ByteVec,
+        /// Its length in bytes.
+        #[n(1)]
+        bytes: u64,
+        /// Root of its BLAKE3 tree in hex.
+        #[n(2)]
+        blake3: Option<String>,
+    },
+    /// Something went wrong.
+    #[n(1)]
+    Problem {
+        /// Its class, such as `denied`.
+        #[n(0)]
+        class: String,
+        /// The path that it is about.
+        #[n(1)]
+        path: Option<ByteVec>,
+        /// What was tried.
+        #[n(2)]
+        operation: String,
+        /// Where in the file.
+        #[n(3)]
+        offset: Option<u64>,
+        /// The words for people.
+        #[n(4)]
+        message: String,
+    },
+    /// Something that could not be kept.
+    #[n(2)]
+    Warning(#[n(0)] String),
+    /// What was decided.
+    #[n(3)]
+    Note(#[n(0)] String),
+    /// A change was made, or would be.
+    #[n(4)]
+    Change {
+        /// `copy`, `link`, `adjust`, `delete`.
+        #[n(0)]
+        kind: String,
+        /// Where it comes from.
+        #[n(1)]
+        source: ByteVec,
+        /// The name.
+        #[n(2)]
+        target: ByteVec,
+        /// The path from the root of its tree.
+        #[n(3)]
+        relative: ByteVec,
+        /// Length in bytes.
+        #[n(4)]
+        bytes: Option<u64>,
+        /// What kind of thing it is.
+        #[n(5)]
+        what: String,
+        /// The letters of `--itemize-changes`.
+        #[n(6)]
+        itemized: String,
+    },
+}
+
+/// Messages of a session, of both sides.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Message {
+    /// Of the caller: what is to be done.
+    #[n(0)]
+    Begin(#[n(0)] Begin),
+    /// Of the called side: it is going to be done.
+    #[n(1)]
+    Begun,
+    /// Of the called side: it will not be done, and why: a problem.
+    #[n(2)]
+    Refused(#[n(0)] Event),
+    /// Of the writing side: something happened.
+    #[n(3)]
+    Event(#[n(0)] Event),
+    /// Of the writing side: how far it is.
+    #[n(4)]
+    Progress(#[n(0)] Progress),
+    /// Of the caller: end soon.
+    #[n(5)]
+    Stop,
+    /// Of the writing side: the end, with its report as JSON.
+    #[n(6)]
+    Report(#[n(0)] String),
+    /// Of the reading side, after the report: what it gave.
+    #[n(7)]
+    Agreed(#[n(0)] Given),
+    /// Of either side, when nothing else is said for a while: it is alive.
+    #[n(8)]
+    Alive,
+}
+
+impl Message {
+    fn name(&self) -> &'static str {
+        match self {
+            Message::Begin(_) => "the beginning of a session",
+            Message::Begun => "that a session has begun",
+            Message::Refused(_) => "a refusal",
+            Message::Event(_) => "an event",
+            Message::Progress(_) => "progress",
+            Message::Stop => "a wish to stop",
+            Message::Report(_) => "a report",
+            Message::Agreed(_) => "its agreement",
+            Message::Alive => "a sign of life",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing was asked yet.
+    Idle,
+    /// The caller has asked; the called side has to answer.
+    Asked(Way),
+    Running(Way),
+    /// The report was told; the reading side has to agree.
+    Reported(Way),
+    Over,
+}
+
+/// What both sides have: the state, and what is to be sent.
+#[derive(Debug)]
+struct Side {
+    state: State,
+    is_caller: bool,
+    outgoing: VecDeque<Message>,
+}
+
+impl Side {
+    fn new(is_caller: bool) -> Side {
+        Side { state: State::Idle, is_caller, outgoing: VecDeque::new() }
+    }
+
+    fn writes(&self, way: Way) -> bool {
+        self.is_caller == (way == Way::Pull)
+    }
+
+    /// Whether this side may send, or (`comes`) receive, the message now; and what follows from it.
+    fn step(&mut self, message: &Message, comes: bool) -> Result<(), WireError> {
+        let of_caller = self.is_caller != comes;
+        let of_writer = |way: Way| of_caller == (way == Way::Pull);
+        let next = match (self.state, message) {
+            (state, Message::Alive) => state,
+            (State::Idle, Message::Begin(begin)) if of_caller => State::Asked(begin.way),
+            (State::Asked(way), Message::Begun) if !of_caller => State::Running(way),
+            (State::Asked(_), Message::Refused(_)) if !of_caller => State::Over,
+            // The caller may have changed its mind before it heard the answer.
+            (state @ (State::Asked(_) | State::Running(_) | State::Reported(_)), Message::Stop)
+                if of_caller =>
+            {
+                state
+            }
+            (state @ State::Running(way), Message::Event(_) | Message::Progress(_)) if of_writer(way) => {
+                state
+            }
+            (State::Running(way), Message::Report(_)) if of_writer(way) => State::Reported(way),
+            (State::Reported(way), Message::Agreed(_)) if !of_writer(way) => State::Over,
+            _ => return Err(WireError::Unexpected(message.name())),
+        };
+        self.state = next;
+        Ok(())
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), WireError> {
+        self.step(&message, false)?;
+        self.outgoing.push_back(message);
+        Ok(())
+    }
+
+    fn handle(&mut self, body: &[u8]) -> Result<Message, WireError> {
+        let message = decode(body)?;
+        self.step(&message, true)?;
+        Ok(message)
+    }
+}
+
+/// One side of a session.
+#[derive(Debug)]
+pub struct Session(Side);
+
+impl Session {
+    /// The side that calls.
+    pub fn caller() -> Session {
+        Session(Side::new(true))
+    }
+
+    /// The side that is called.
+    pub fn called() -> Session {
+        Session(Side::new(false))
+    }
+
+    /// Something is to be said.
+    ///
+    /// Errors: it is not this side's turn to say it.
+    pub fn send(&mut self, message: Message) -> Result<(), WireError> {
+        self.0.send(message)
+    }
+
+    /// The body of the next message to be sent.
+    pub fn poll_message(&mut self) -> Option<Vec<u8>> {
+        self.0.outgoing.pop_front().map(|message| encode(&message))
+    }
+
+    /// The body of a message came.
+    ///
+    /// Errors: it means nothing, or may not come now. The session is lost then.
+    pub fn handle_message(&mut self, body: &[u8]) -> Result<Message, WireError> {
+        self.0.handle(body)
+    }
+
+    /// Whether this side writes; nobody knows before the session has begun.
+    pub fn writes(&self) -> Option<bool> {
+        match self.0.state {
+            State::Idle | State::Over => None,
+            State::Asked(way) | State::Running(way) | State::Reported(way) => Some(self.0.writes(way)),
+        }
+    }
+
+    /// The job runs, and has not been reported.
+    pub fn is_running(&self) -> bool {
+        matches!(self.0.state, State::Running(_))
+    }
+
+    /// Both sides have said all there was to say. A connection that ends before was lost.
+    pub fn is_over(&self) -> bool {
+        self.0.state == State::Over && self.0.outgoing.is_empty()
+    }
+}

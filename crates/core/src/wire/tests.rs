@@ -1,0 +1,284 @@
+//! Two sides joined in memory, their bytes cut at every place; and messages of other versions.
+
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+use proptest::prelude::*;
+
+use super::ask::{Answer, Ask, Fault, Range};
+use super::attributes::{Attribute, Entry, FileKind, Meta, TimeNs, is_plain};
+use super::frame::{Messages, framed};
+use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
+use super::session::{Begin, Event, Given, Message, Progress, Session, Way};
+use super::{VERSION, WireError, decode, encode};
+
+/// A side of a session with the messages that it says in their turn.
+struct Talker {
+    session: Session,
+    messages: Messages,
+    says: Vec<Message>,
+    heard: Vec<Message>,
+}
+
+impl Talker {
+    fn new(session: Session, says: Vec<Message>) -> Talker {
+        Talker { session, messages: Messages::default(), says, heard: Vec::new() }
+    }
+
+    /// Says whatever it may say now.
+    fn bytes(&mut self) -> Vec<u8> {
+        while let Some(message) = self.says.first() {
+            if self.session.send(message.clone()).is_err() {
+                break;
+            }
+            self.says.remove(0);
+        }
+        let bodies = std::iter::from_fn(|| self.session.poll_message());
+        bodies.flat_map(|body| framed(&body, 0).expect("a short message")).collect()
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        self.messages.handle_bytes(bytes);
+        while let Some((_, body)) = self.messages.poll_message()? {
+            self.heard.push(self.session.handle_message(&body)?);
+        }
+        Ok(())
+    }
+}
+
+fn begin(way: Way) -> Message {
+    Message::Begin(Begin {
+        way,
+        sources: vec![ByteVec::from(b"a".to_vec())],
+        target: ByteVec::from(b"b".to_vec()),
+        options: "{}".into(),
+        connections: 2,
+    })
+}
+
+/// What the two sides say, the caller first.
+fn talk(way: Way) -> (Vec<Message>, Vec<Message>) {
+    let job = vec![
+        Message::Event(Event::Note("x".into())),
+        Message::Progress(Progress { bytes: 7, ..Progress::default() }),
+        Message::Report("{}".into()),
+    ];
+    let agreed = Message::Agreed(Given { blocks: 1, bytes: 7, ..Given::default() });
+    match way {
+        Way::Push => (vec![begin(way), agreed], [vec![Message::Begun], job].concat()),
+        Way::Pull => ([vec![begin(way)], job].concat(), vec![Message::Begun, agreed]),
+    }
+}
+
+fn pair(way: Way) -> (Talker, Talker) {
+    let (caller, called) = talk(way);
+    (Talker::new(Session::caller(), caller), Talker::new(Session::called(), called))
+}
+
+/// Lets the two talk until nobody has anything to say; of all bytes at most `most` arrive, `piece` at a time.
+fn drive(one: &mut Talker, other: &mut Talker, most: usize, piece: usize) -> usize {
+    let mut arrived = 0;
+    for _ in 0..100 {
+        let (from_one, from_other) = (one.bytes(), other.bytes());
+        if from_one.is_empty() && from_other.is_empty() {
+            break;
+        }
+        for (bytes, to) in [(from_one, &mut *other), (from_other, &mut *one)] {
+            let left = bytes.len().min(most - arrived);
+            bytes[..left]
+                .chunks(piece)
+                .for_each(|bytes| to.hear(bytes).expect("they speak the same protocol"));
+            arrived += left;
+        }
+    }
+    arrived
+}
+
+#[test]
+fn both_sides_agree_however_the_bytes_come() {
+    for way in [Way::Push, Way::Pull] {
+        for piece in [1, 3, 16, 1000] {
+            let (mut caller, mut called) = pair(way);
+            drive(&mut caller, &mut called, usize::MAX, piece);
+            assert!(caller.session.is_over() && called.session.is_over(), "{way:?} {piece}");
+            let (says, answers) = talk(way);
+            assert_eq!((&caller.heard, &called.heard), (&answers, &says));
+        }
+    }
+}
+
+/// Wherever the connection is cut, no side takes the session for done unless the report was told and answered; and
+/// the side that has to know, the caller of a push, never believes it without the report.
+#[test]
+fn a_cut_at_every_byte_is_never_taken_for_the_end() {
+    for way in [Way::Push, Way::Pull] {
+        let (mut caller, mut called) = pair(way);
+        let whole = drive(&mut caller, &mut called, usize::MAX, 1000);
+        for most in 0..whole {
+            let (mut caller, mut called) = pair(way);
+            drive(&mut caller, &mut called, most, 7);
+            let (writer, reader) = if way == Way::Push { (&called, &caller) } else { (&caller, &called) };
+            let was_told = reader.heard.iter().any(|message| matches!(message, Message::Report(_)));
+            assert!(!writer.session.is_over(), "{way:?} cut at {most}: the agreement did not arrive");
+            assert_eq!(reader.session.is_over(), was_told, "{way:?} cut at {most}");
+        }
+    }
+}
+
+#[test]
+fn what_is_out_of_turn_is_refused() {
+    let agreed = || Message::Agreed(Given::default());
+    for (says, unexpected) in [
+        (vec![Message::Begun], "that a session has begun"),
+        (vec![Message::Report("{}".into())], "a report"),
+        (vec![agreed()], "its agreement"),
+        (vec![Message::Stop], "a wish to stop"),
+        (vec![begin(Way::Push), begin(Way::Push)], "the beginning of a session"),
+        (vec![begin(Way::Push), Message::Event(Event::Note("x".into()))], "an event"),
+        (vec![begin(Way::Pull), Message::Report("{}".into())], "a report"),
+        (vec![begin(Way::Push), agreed()], "its agreement"),
+    ] {
+        let mut called = Session::called();
+        let handled: Result<Vec<_>, _> =
+            says.iter().map(|message| called.handle_message(&encode(message))).collect();
+        assert_eq!(handled, Err(WireError::Unexpected(unexpected)), "{says:?}");
+    }
+}
+
+#[test]
+fn greetings_of_other_versions_are_answered() {
+    let greeting = greet(Purpose::Control, None, "pump 0.1.0");
+    let read = read_greeting(&greeting).expect("a greeting").expect("our version");
+    assert_eq!((read.version, read.purpose), (VERSION, Purpose::Control));
+    let other = super::hello::Greeting { version: (2, 0), ..read };
+    let answer = read_greeting(&encode(&other)).expect("a greeting");
+    assert!(matches!(answer, Err(Reply::Refused { reason: Reason::Version, .. })), "{answer:?}");
+    let welcome =
+        Reply::Welcome { version: (VERSION.0 + 1, 0), session: None, connections_max: None, program: None };
+    let reply = read_reply(&encode(&welcome)).expect("a reply");
+    assert!(matches!(reply, Reply::Refused { reason: Reason::Version, .. }), "{reply:?}");
+}
+
+#[test]
+fn a_connection_for_blocks_belongs_to_a_session() {
+    for (purpose, session) in
+        [(Purpose::Control, Some([1; 16])), (Purpose::Blocks, None), (Purpose::Names, None)]
+    {
+        let read = read_greeting(&greet(purpose, session, ""));
+        assert_eq!(read, Err(WireError::Unexpected("a greeting for no session")));
+    }
+}
+
+/// A message of a later version: one field more, and a list where an older one has nothing.
+#[derive(Encode, Decode)]
+struct LaterGiven {
+    #[n(0)]
+    blocks: u64,
+    #[n(1)]
+    bytes: u64,
+    #[n(20)]
+    more: Vec<String>,
+}
+
+#[test]
+fn unknown_fields_are_skipped_and_missing_ones_are_nothing() {
+    let later = LaterGiven { blocks: 3, bytes: 9, more: vec!["x".into(); 5] };
+    let given = Given { blocks: 3, bytes: 9, ..Given::default() };
+    assert_eq!(decode::<Given>(&encode(&later)), Ok(given));
+}
+
+#[test]
+fn names_that_mean_another_place_are_not_plain() {
+    for name in [&b""[..], b".", b"..", b"a/b", b"/", b"a\0b", &[b'x'; 256]] {
+        assert!(!is_plain(name), "{name:?}");
+    }
+    for name in [&b"..."[..], b"..a", b"\xff", b" ", &[b'x'; 255]] {
+        assert!(is_plain(name), "{name:?}");
+    }
+}
+
+fn meta() -> Meta {
+    Meta {
+        kind: FileKind::Regular,
+        mode: 0o7644,
+        uid: u32::MAX,
+        gid: 0,
+        size_bytes: u64::MAX,
+        allocated_bytes: 0,
+        device: 5,
+        inode: 6,
+        links: 7,
+        atime: TimeNs(-1),
+        mtime: TimeNs(1_700_000_000_123_456_789),
+        ctime: TimeNs(i128::from(i64::MAX) * 1_000_000_000 + 999_999_999),
+        special_device: 0,
+    }
+}
+
+#[test]
+fn messages_are_read_as_they_were_written() {
+    let bytes = |bytes: &[u8]| ByteVec::from(bytes.to_vec());
+    let attribute = Attribute { name: bytes(b"user.x"), value: bytes(b"\0\xff") };
+    let entry = Entry {
+        name: bytes(b"\xff\n"),
+        meta: Some(meta()),
+        points_to: Some(bytes(b"../x")),
+        attributes: Some(vec![attribute.clone()]),
+        errno: None,
+    };
+    for ask in [
+        Ask::Look(0),
+        Ask::Root { folder: 1, place: 2 },
+        Ask::Enter { folder: 2, above: 1, name: bytes(b"x") },
+        Ask::List { folder: 2, cookie: u64::MAX },
+        Ask::Leave(2),
+        Ask::OpenPlace { file: 1, place: 0 },
+        Ask::Open { file: 1, above: 2, name: bytes(b"x") },
+        Ask::LookAgain(1),
+        Ask::LookAt { above: 1, name: bytes(b"x") },
+        Ask::Close(1),
+        Ask::Fetch { above: 1, name: bytes(b"x"), len: 9 },
+        Ask::Read { file: 1, at: 1 << 40, len: 9 },
+    ] {
+        assert_eq!(decode::<Ask>(&encode(&ask)), Ok(ask));
+    }
+    for answer in [
+        Answer::Done,
+        Answer::Fault(Fault { operation: "open".into(), errno: Some(13), words: None }),
+        Answer::Meta { meta: meta(), named: None },
+        Answer::Folder { meta: meta(), attributes: vec![attribute.clone()], made_up: true },
+        Answer::Names { entries: vec![entry; 3], cookie: 7, more: false },
+        Answer::File {
+            meta: meta(),
+            attributes: vec![attribute],
+            ranges: Some(vec![Range { start: 1, end: 2 }]),
+        },
+    ] {
+        assert_eq!(decode::<Answer>(&encode(&answer)), Ok(answer));
+    }
+}
+
+proptest! {
+    /// Bytes of strangers are refused or mean something; they do not end the program.
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = decode::<Ask>(&bytes);
+        let _ = decode::<Answer>(&bytes);
+        let _ = decode::<Message>(&bytes);
+        let _ = read_greeting(&bytes);
+        let _ = read_reply(&bytes);
+        let mut messages = Messages::default();
+        messages.handle_bytes(&bytes);
+        while let Ok(Some(_)) = messages.poll_message() {}
+    }
+
+    /// A damaged message is refused or is another message.
+    #[test]
+    fn damaged_messages_are_read(at in 0usize..400, bit in 0u8..8) {
+        let mut body = encode(&Answer::Names { entries: vec![Entry {
+            name: ByteVec::from(b"name".to_vec()), meta: Some(meta()), points_to: None, attributes: None, errno: None,
+        }; 2], cookie: 3, more: true });
+        let at = at % body.len();
+        body[at] ^= 1 << bit;
+        let _ = decode::<Answer>(&body);
+    }
+}

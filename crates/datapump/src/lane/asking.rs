@@ -1,0 +1,162 @@
+//! The lane of the side that writes: its blocks are asked for at another host and received into its slots.
+//!
+//! Requests are put on the connection as they are posted and answered in that order. A block is checked against the
+//! digest that was taken where it was read; a damaged one is asked for again, alone.
+//!
+//! Must not know: names, what becomes of a block that was received.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use datapump_core::wire::ask::{Answer, Fault};
+use datapump_core::wire::frame::{Head, Kind};
+use datapump_core::wire::{WireError, decode, encode};
+use datapump_core::{Request, Settled};
+use datapump_engine::{Engine, Slot};
+
+use crate::end::Source;
+use crate::hash::BlockHash;
+use crate::net::channel::{Channel, Digest};
+use crate::net::convert::heard;
+use crate::net::far::{FarFile, named, problem_of};
+use crate::net::fault::NetFault;
+use crate::problem::{Class, Problem};
+use crate::task::Task;
+
+/// How often a block is asked for that comes damaged.
+const TRIES_MAX: u32 = 4;
+const EIO: i32 = 5;
+
+/// Blocks that were asked for.
+pub(super) struct Asking {
+    channel: Channel,
+    asked: VecDeque<Asked>,
+    number: u64,
+    /// Blocks that had to be asked for again.
+    pub(super) again: u64,
+    pub(super) again_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    request: Request,
+    number: u64,
+    tries: u32,
+}
+
+/// What came.
+pub(super) enum Came {
+    /// A request has ended.
+    Ended(Request, Settled, Option<BlockHash>),
+    /// A block was damaged and is asked for again.
+    Again,
+}
+
+impl Asking {
+    pub(super) fn new(channel: Channel) -> Asking {
+        Asking { channel, asked: VecDeque::new(), number: 0, again: 0, again_bytes: 0 }
+    }
+
+    /// Whether answers are still to come.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Asks for a block. What was put goes out when somebody waits.
+    pub(super) fn ask(&mut self, request: Request, file: &FarFile, tries: u32) -> Result<(), NetFault> {
+        self.number += 1;
+        let ask = file.asking(request.block.at, request.block.len);
+        self.channel.put_message(&encode(&ask), self.number)?;
+        self.asked.push_back(Asked { request, number: self.number, tries });
+        Ok(())
+    }
+
+    /// Waits for the next answer.
+    pub(super) fn receive(
+        &mut self,
+        engine: &mut Engine,
+        task: impl Fn(&Request) -> Arc<Task>,
+    ) -> Result<Came, NetFault> {
+        self.channel.flush()?;
+        // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
+        let asked = *self.asked.front().expect("something was asked for");
+        let task = task(&asked.request);
+        let Source::Far(file) = &task.source else { unreachable!("it was asked for at another host") };
+        let failed = |problem: Problem| {
+            let _ = task.trouble.set(problem);
+            Ok(Came::Ended(asked.request, Settled::Failed(EIO), None))
+        };
+        let mut head = self.answer(asked)?;
+        if head.kind == Kind::Message {
+            let answer = decode(&self.channel.receive_body(head)?)?;
+            if let Some(fault) = refused(file, answer, asked.request.block.len)? {
+                self.asked.pop_front();
+                return failed(problem_of(&fault, &task.source_name));
+            }
+            head = self.answer(asked)?;
+        }
+        let (hash, digest) = self.block(engine, head, &asked.request)?;
+        self.asked.pop_front();
+        if hash.digest() == digest {
+            let len = asked.request.block.len;
+            return Ok(Came::Ended(asked.request, Settled::Moved(len), Some(hash)));
+        }
+        self.again += 1;
+        self.again_bytes += u64::from(head.len);
+        match asked.tries < TRIES_MAX {
+            true => self.ask(asked.request, file, asked.tries + 1).map(|()| Came::Again),
+            false => failed(damaged(&task, asked.request.block.at)),
+        }
+    }
+
+    fn answer(&mut self, asked: Asked) -> Result<Head, NetFault> {
+        let head = self.channel.receive_head()?;
+        match head.number == asked.number {
+            true => Ok(head),
+            false => Err(WireError::Unexpected("an answer that nobody asked for").into()),
+        }
+    }
+
+    fn block(
+        &mut self,
+        engine: &mut Engine,
+        head: Head,
+        request: &Request,
+    ) -> Result<(BlockHash, Digest), NetFault> {
+        let block = request.block;
+        if head.kind != Kind::Block || head.len != block.len {
+            return Err(WireError::Unexpected("another block than was asked for").into());
+        }
+        let (mut digest, bytes) = ([0; 32], &mut engine.bytes_mut(Slot(request.slot))[..block.len as usize]);
+        self.channel.receive(&mut digest)?;
+        self.channel.receive(bytes)?;
+        Ok((BlockHash::of(block, bytes), digest))
+    }
+
+    /// The connection is lost: what was asked for will not come.
+    pub(super) fn forget(&mut self) -> impl Iterator<Item = Request> + use<> {
+        std::mem::take(&mut self.asked).into_iter().map(|asked| asked.request)
+    }
+}
+
+/// A message before a block: what the file is; or why there is none.
+fn refused(file: &FarFile, answer: Answer, len: u32) -> Result<Option<Fault>, NetFault> {
+    match (answer, file) {
+        (Answer::Fault(fault), _) => Ok(Some(fault)),
+        (Answer::File { meta, attributes, .. }, FarFile::Small(small)) => {
+            let is_other = meta.size_bytes != u64::from(len);
+            let _ = small.told.set((heard(&meta), named(attributes)));
+            let words =
+                || Some("changed its length after it was listed; copy again when the source is quiet".into());
+            Ok(is_other.then(|| Fault { operation: "read".into(), errno: None, words: words() }))
+        }
+        _ => Err(WireError::Unexpected("another answer than was asked for").into()),
+    }
+}
+
+fn damaged(task: &Task, at: u64) -> Problem {
+    let words = format!(
+        "came damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"
+    );
+    Problem::new(Class::Mismatch, "receive", &task.source_name, words).at(at)
+}

@@ -1,0 +1,186 @@
+//! The lane of the side that reads: blocks that another host asks for are its plan, and are sent in that order.
+//!
+//! Each asking becomes a task of one block; the loop reads them with its depth and sends them in order. What is not a
+//! block is answered in its turn.
+//!
+//! Must not know: who asks, why.
+
+use std::borrow::Borrow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datapump_core::wire::ask::{Answer, Ask, Fault};
+use datapump_core::wire::{decode, encode};
+use datapump_core::{Extent, Length, Way};
+
+use crate::end::{FileEnd, Sink, Source};
+use crate::hash::BlockHash;
+use crate::net::channel::Channel;
+use crate::net::fault::NetFault;
+use crate::net::shelf::{Given, Shelf};
+use crate::plan::Claim;
+use crate::run::{Shared, Work};
+use crate::task::{Finish, Parts, Task};
+
+const EINVAL: i32 = 22;
+
+/// What another host asks for over one connection.
+pub(super) struct Giving {
+    channel: Channel,
+    shelf: Arc<Shelf>,
+    asked: VecDeque<Asked>,
+    /// Nothing more will be asked for.
+    is_over: bool,
+}
+
+struct Asked {
+    number: u64,
+    state: State,
+}
+
+enum State {
+    /// The task of this number reads it; with what is said before the block.
+    Reading { task: u32, head: Option<Box<Answer>>, small: Option<Arc<Given>> },
+    /// It can be answered when its turn comes.
+    Ready(Vec<Answer>),
+}
+
+impl Giving {
+    pub(super) fn new(channel: Channel, shelf: Arc<Shelf>) -> Giving {
+        Giving { channel, shelf, asked: VecDeque::new(), is_over: false }
+    }
+
+    /// What was asked for next, if something was.
+    pub(super) fn claim(&mut self, shared: &Shared<'_>) -> Result<Claim<Work>, NetFault> {
+        while !self.is_over && self.channel.has_input(Duration::ZERO)? {
+            let (body, number) = match self.channel.receive_message() {
+                // Who has all it wanted hangs up.
+                Err(NetFault::Lost(_)) if self.asked.is_empty() => {
+                    self.is_over = true;
+                    break;
+                }
+                received => received?,
+            };
+            if let Some((task, extent)) = self.take_up(shared, decode(&body)?, number) {
+                return Ok(Claim::Piece(task, extent));
+            }
+            self.answer_ready()?;
+        }
+        Ok(if self.is_over { Claim::Never } else { Claim::NotYet })
+    }
+
+    /// The connection is lost.
+    pub(super) fn hang_up(&mut self) {
+        self.is_over = true;
+        self.asked.clear();
+    }
+
+    /// Waits until something may have been asked for.
+    pub(super) fn wait(&mut self, patience: Duration) -> Result<(), NetFault> {
+        self.channel.line_check()?;
+        self.channel.has_input(patience).map(|_| ())
+    }
+
+    fn take_up(&mut self, shared: &Shared<'_>, ask: Ask, number: u64) -> Option<(Arc<Task>, Extent)> {
+        let taken = match ask {
+            Ask::Read { file, at, len } => self.shelf.file(file).map(|given| (None, Some((given, at, len)))),
+            Ask::Fetch { above, name, len } => self
+                .shelf
+                .fetch(above, &name, len)
+                .map(|(answer, given)| (Some(answer), given.map(|given| (Arc::new(given), 0, len)))),
+            ask => {
+                let answers = self.shelf.answer(ask);
+                self.asked.push_back(Asked { number, state: State::Ready(answers) });
+                return None;
+            }
+        };
+        let most = shared.shape.request_bytes;
+        let state = match taken {
+            Err(fault) => State::Ready(vec![Answer::Fault(fault)]),
+            Ok((Some(answer), Some((_, _, 0)) | None)) => State::Ready(vec![answer]),
+            Ok((_, Some((_, _, len)))) if len == 0 || len > most => State::Ready(vec![unwanted()]),
+            Ok((None, None)) => State::Ready(vec![unwanted()]),
+            Ok((head, Some((given, at, len)))) => {
+                let task = task(shared, &given, at, len);
+                let small = head.is_some().then_some(given);
+                let state = State::Reading { task: task.number, head: head.map(Box::new), small };
+                self.asked.push_back(Asked { number, state });
+                let extent =
+                    Extent { file: task.number, at, length: Length::Bytes(len.into()), way: Way::Slots };
+                return Some((task, extent));
+            }
+        };
+        self.asked.push_back(Asked { number, state });
+        None
+    }
+
+    /// Sends a block that was read, and whatever can be said behind it.
+    pub(super) fn send(&mut self, task: u32, bytes: &[u8], hash: &BlockHash) -> Result<(), NetFault> {
+        self.answer_ready()?;
+        let Some(Asked { number, state: State::Reading { task: first, head, small } }) =
+            self.asked.pop_front()
+        else {
+            return Err(NetFault::Protocol("a block that nobody asked for was read".into()));
+        };
+        debug_assert_eq!(first, task, "blocks are sent as they were asked for");
+        if small.is_some_and(|given| !given.stood_still()) {
+            self.put(&[Answer::Fault(changed())], number)?;
+        } else {
+            self.put(head.as_deref().as_slice(), number)?;
+            self.channel.send_block(bytes, &hash.digest(), number)?;
+        }
+        self.answer_ready()
+    }
+
+    /// A block could not be read.
+    pub(super) fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
+        let is_it =
+            |asked: &&mut Asked| matches!(asked.state, State::Reading { task: number, .. } if number == task);
+        if let Some(asked) = self.asked.iter_mut().find(is_it) {
+            asked.state = State::Ready(vec![Answer::Fault(fault)]);
+        }
+        self.answer_ready()
+    }
+
+    /// Says what can be said before a block comes whose turn it is.
+    fn answer_ready(&mut self) -> Result<(), NetFault> {
+        while let Some(Asked { number, state: State::Ready(answers) }) = self.asked.front_mut() {
+            let (number, answers) = (*number, std::mem::take(answers));
+            self.put(&answers, number)?;
+            self.asked.pop_front();
+        }
+        self.channel.flush()
+    }
+
+    fn put(&mut self, answers: &[impl Borrow<Answer>], number: u64) -> Result<(), NetFault> {
+        answers.iter().try_for_each(|answer| self.channel.put_message(&encode(answer.borrow()), number))
+    }
+}
+
+fn unwanted() -> Answer {
+    Answer::Fault(Fault { operation: "read".into(), errno: Some(EINVAL), words: None })
+}
+
+fn changed() -> Fault {
+    let words = Some("changed while it was read; copy again when the source is quiet".into());
+    Fault { operation: "read".into(), errno: None, words }
+}
+
+/// One block of a file.
+fn task(shared: &Shared<'_>, given: &Given, at: u64, len: u32) -> Arc<Task> {
+    let align_bytes = if at.is_multiple_of(given.align_bytes.into()) { given.align_bytes } else { 1 };
+    let handle = Arc::clone(if align_bytes > 1 { &given.handle } else { given.buffered() });
+    Arc::new(Task::new(Parts {
+        number: shared.next_number(),
+        names: (given.path.clone(), given.path.clone()),
+        source: Source::File(FileEnd { handle, align_bytes, buffered: None }),
+        sink: Sink::Far,
+        original: None,
+        finish: Finish::Nothing,
+        hash: None,
+        verify: false,
+        ranges: Some(vec![(at, at + u64::from(len))]),
+        leaf: None,
+    }))
+}

@@ -1,0 +1,123 @@
+//! What follows from a block that was read or written: it is hashed, counted, told to its file, which may be complete.
+//!
+//! Must not know: how requests are posted.
+
+use std::sync::Arc;
+
+use datapump_core::{Block, Event, Fault, FaultKind, Settled};
+use datapump_engine::Slot;
+
+use super::Lane;
+use crate::task::{Finish, Task};
+use crate::watch::Watch;
+use crate::{fault, finish, tree};
+
+impl Lane<'_> {
+    /// Tells the pump how a request ended, and does what follows from it.
+    #[inline]
+    pub(super) fn settle(&mut self, slot: u32, settled: Settled) {
+        match self.pump.handle_completion(slot, settled) {
+            Event::Nothing => {}
+            Event::Filled { slot, block, ended } => {
+                self.filled(slot, block);
+                if let Some(at) = ended {
+                    self.ended(slot, block.file, at);
+                }
+            }
+            Event::Landed { block } => self.landed(slot, block),
+            Event::Ended { file, at } => self.ended(slot, file, at),
+            Event::Failed(fault) => self.failed(slot, fault),
+        }
+    }
+
+    #[inline]
+    pub(super) fn filled(&mut self, slot: u32, block: Block) {
+        if self.hashed_for_link(slot, block) {
+            return;
+        }
+        let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
+        let Some(hash) = &task.hash else { return };
+        // The devices work on while this computes.
+        let _ = self.engine.submit();
+        let start_ns = self.shared.world.clock.now_ns();
+        hash.add(block, self.engine.bytes(Slot(slot)));
+        self.waits.hashing += self.shared.world.clock.now_ns() - start_ns;
+    }
+
+    /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to
+    /// it in batches: at the latest when the next extent is claimed.
+    #[inline]
+    pub(super) fn landed(&mut self, slot: u32, block: Block) {
+        let bytes = u64::from(block.len);
+        if self.limited {
+            self.obey_rate(bytes);
+        }
+        Watch::lane_moved(self.counter, bytes);
+        if self.landed_file != block.file {
+            self.tell_landed();
+            self.landed_of.clone_from(&self.tasks[slot as usize]);
+            self.landed_file = block.file;
+        }
+        self.landed_bytes += bytes;
+        if self.draining {
+            self.tell_landed();
+            self.let_go(slot);
+        }
+    }
+
+    /// A small file is closed as soon as it is done: a process may have few files open.
+    pub(super) fn let_go(&mut self, slot: u32) {
+        if self.shared.has_trees && self.is_small(slot) {
+            let done = self.tasks[slot as usize].take();
+            let is_done = |task: &Arc<Task>| done.as_ref().is_some_and(|done| done.number == task.number);
+            self.current = self.current.take().filter(|current| !is_done(current));
+            (self.landed_of, self.landed_file) = (None, u32::MAX);
+        }
+    }
+
+    /// Tells the task what landed; finishes it if that was all.
+    pub(super) fn tell_landed(&mut self) {
+        let bytes = std::mem::take(&mut self.landed_bytes);
+        if let Some(task) = &self.landed_of
+            && task.landed(bytes)
+        {
+            self.finish(Arc::clone(task));
+        }
+    }
+
+    /// An open-ended source has ended; the last block may land later.
+    pub(super) fn ended(&mut self, slot: u32, file: u32, at: u64) {
+        let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
+        debug_assert_eq!(task.number, file);
+        self.draining = true;
+        self.tell_landed();
+        if task.ended(at) {
+            self.finish(task);
+        }
+    }
+
+    pub(super) fn finish(&mut self, task: Arc<Task>) {
+        finish::finish(self.shared, &mut self.waits, task);
+    }
+
+    pub(super) fn failed(&mut self, slot: u32, fault: Fault) {
+        let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
+        if self.refused_far(task.number, fault::told(fault)) {
+            return;
+        }
+        if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked) {
+            return tree::finish::copy_after_all(self.shared, &task);
+        }
+        finish::fail(self.shared, &task, fault::problem_of(self.shared, &task, fault));
+    }
+
+    /// Sleeps until the rate limit admits so many bytes.
+    pub(super) fn obey_rate(&mut self, bytes: u64) {
+        if let Some(rate) = &self.shared.rate {
+            let _ = self.engine.submit();
+            let start_ns = self.shared.world.clock.now_ns();
+            rate.admit(&self.shared.world.clock, bytes, &self.shared.stop);
+            self.waits.rate_limit += self.shared.world.clock.now_ns() - start_ns;
+        }
+    }
+}

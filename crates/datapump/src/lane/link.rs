@@ -1,0 +1,133 @@
+//! What a lane does over its connection to another host, and what becomes of it when that is lost.
+//!
+//! Must not know: messages, how blocks are asked for and given.
+
+use std::sync::Arc;
+
+use datapump_core::{Block, Request, Settled, Side, Transfer};
+use datapump_engine::Slot;
+
+use super::asking::Came;
+use super::{Lane, Link};
+use crate::end::{Sink, Source};
+use crate::net::fault::NetFault;
+
+/// ECONNRESET: what was asked for will not come.
+const LOST: i32 = 104;
+
+impl Lane<'_> {
+    /// Whether the other end of a request lies at another host; then it is made here.
+    pub(super) fn posted_far(&mut self, request: Request) -> bool {
+        if matches!(self.link, Link::None) {
+            return false;
+        }
+        let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");
+        match (request.transfer, &task.source, &task.sink) {
+            (Transfer::Read, Source::Far(file), _) => {
+                let file = Arc::clone(file);
+                let Link::Asking(asking) = &mut self.link else {
+                    unreachable!("its source lies at another host")
+                };
+                if let Err(fault) = asking.ask(request, &file, 1) {
+                    self.lose(&fault, ());
+                    self.settle(request.slot, Settled::Failed(LOST));
+                }
+                true
+            }
+            (Transfer::Write, _, Sink::Far) => {
+                self.give(request);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Sends a block that was read. The time inside is the network's.
+    fn give(&mut self, Request { slot, block, .. }: Request) {
+        let start_ns = self.now_ns();
+        let hash = self.hashes[slot as usize].take().expect("a block that was read was hashed");
+        let Link::Giving(giving) = &mut self.link else { unreachable!("its sink lies at another host") };
+        let bytes = &self.engine.bytes(Slot(slot))[..block.len as usize];
+        let sent = giving.send(block.file, bytes, &hash);
+        self.charge(Side::Sink, self.now_ns() - start_ns);
+        match sent {
+            Ok(()) => self.settle(slot, Settled::Moved(block.len)),
+            Err(fault) => {
+                self.lose(&fault, ());
+                self.settle(slot, Settled::Failed(LOST));
+            }
+        }
+    }
+
+    /// Waits for the next block. The time is the source's, which is the network and what lies behind it.
+    pub(super) fn receive(&mut self) {
+        let start_ns = self.now_ns();
+        let Link::Asking(asking) = &mut self.link else { unreachable!("somebody asked") };
+        let tasks = &self.tasks;
+        let task = |request: &Request| {
+            Arc::clone(tasks[request.slot as usize].as_ref().expect("a slot in use has a task"))
+        };
+        let came = asking.receive(&mut self.engine, task);
+        self.charge(Side::Source, self.now_ns() - start_ns);
+        match came {
+            Ok(Came::Again) => {}
+            Ok(Came::Ended(request, settled, hash)) => {
+                self.hashes[request.slot as usize] = hash;
+                self.settle(request.slot, settled);
+            }
+            Err(fault) => self.lose(&fault, ()),
+        }
+    }
+
+    /// A block is there: its hash came with it, or is taken now to be sent with it. False if this lane has no link.
+    pub(super) fn hashed_for_link(&mut self, slot: u32, block: Block) -> bool {
+        match &self.link {
+            Link::None => return false,
+            Link::Asking(_) => {
+                let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
+                if let (Some(hash), Some(block)) = (&task.hash, self.hashes[slot as usize].take()) {
+                    hash.insert(block);
+                    return true;
+                }
+                return false;
+            }
+            Link::Giving(_) => {}
+        }
+        let _ = self.engine.submit();
+        let start_ns = self.now_ns();
+        let hash = crate::hash::BlockHash::of(block, self.engine.bytes(Slot(slot)));
+        self.hashes[slot as usize] = Some(hash);
+        self.waits.hashing += self.now_ns() - start_ns;
+        true
+    }
+
+    /// A block that another host asked for could not be read: it is told. False if nobody there asked.
+    pub(super) fn refused_far(&mut self, task: u32, fault: datapump_core::wire::ask::Fault) -> bool {
+        let Link::Giving(giving) = &mut self.link else { return false };
+        if let Err(fault) = giving.fail(task, fault) {
+            self.lose(&fault, ());
+        }
+        true
+    }
+
+    /// The connection is lost, and with it the session: nothing more is posted, and what was asked for has failed.
+    pub(super) fn lose<T>(&mut self, fault: &NetFault, answer: T) -> T {
+        if let Some(far) = &self.shared.far {
+            let problem = far.lost(fault);
+            self.shared.report(problem);
+        }
+        let lost: Vec<Request> = match &mut self.link {
+            Link::Asking(asking) => asking.forget().collect(),
+            Link::Giving(giving) => {
+                giving.hang_up();
+                Vec::new()
+            }
+            Link::None => Vec::new(),
+        };
+        self.heed_stop();
+        for request in lost {
+            self.settle(request.slot, Settled::Failed(LOST));
+        }
+        answer
+    }
+}

@@ -1,0 +1,276 @@
+//! One session of a server: what the caller wants is checked against what is served, and done.
+//!
+//! Nothing outside of the served folder is read or written: places are opened beneath it (openat2, RESOLVE_BENEATH),
+//! and a target that is a symbolic link is refused.
+//!
+//! Must not know: how callers are let in, how a copy is made.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+
+use super::caller::progress;
+use super::channel::Channel;
+use super::control::{Control, Next, Outbox, boxes};
+use super::far::Far;
+use super::fault::NetFault;
+use super::pool::Pool;
+use super::server::{NewSession, State};
+use super::shelf::{Origin, Shelf};
+use super::told;
+use crate::disk::names;
+use crate::job::Job;
+use crate::options::Options;
+use crate::place::{Host, Place, Remote};
+use crate::problem::{Class, Problem};
+use crate::run::Event;
+use crate::watch::Watch;
+
+/// How often progress is told.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+const REQUEST_BYTES: u32 = 1 << 20;
+
+/// Holds a session from its first message to its last.
+pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
+    let number = session.number;
+    // Whatever went wrong was told to the caller, if it could be told.
+    let _ = held(state, channel, session);
+    state.close(&number);
+    if state.options.once {
+        state.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
+    let (outbox, inbox) = boxes()?;
+    let mut control = Control::new(channel, Session::called(), inbox, state.options.peer_timeout);
+    let Message::Begin(begin) = control.hear()? else {
+        return Err(NetFault::Protocol("a session begins with what is wanted".into()));
+    };
+    match checked(state, &begin) {
+        Ok(wanted) => {
+            control.say(Message::Begun)?;
+            let memory = Memory::take(state, wanted.memory_bytes);
+            let done = match begin.way {
+                Way::Push => write(state, control, session, outbox, wanted),
+                Way::Pull => read(state, control, session, wanted),
+            };
+            drop(memory);
+            done
+        }
+        Err(problem) => {
+            control.say(Message::Refused(told::tell(Event::Problem(problem), &Path::to_path_buf)))
+        }
+    }
+}
+
+/// What is wanted, as far as it is allowed.
+struct Wanted {
+    sources: Vec<PathBuf>,
+    target: Option<Target>,
+    options: Options,
+    memory_bytes: u64,
+}
+
+/// Where is written, and how the caller calls it.
+struct Target {
+    path: PathBuf,
+    shown: PathBuf,
+    /// The folder that `path` begins with, by its number.
+    _folder: Arc<File>,
+}
+
+fn refused(path: &Path, words: &str) -> Problem {
+    Problem::new(Class::Refused, "open", path, words)
+}
+
+fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    let shown =
+        path(if begin.way == Way::Push { &begin.target } else { begin.sources.first().map_or(b"", |it| it) });
+    match begin.way {
+        Way::Push if !state.options.writes => {
+            return Err(refused(&shown, "this server may only be read from"));
+        }
+        Way::Pull if !state.options.reads => {
+            return Err(refused(&shown, "this server may only be written to"));
+        }
+        _ => {}
+    }
+    let options: Options = serde_json::from_str(&begin.options)
+        .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
+    options.check().map_err(Problem::usage)?;
+    if options.link_dest.is_some() || options.devices {
+        return Err(refused(&shown, "--link-dest and --devices are not for other hosts yet"));
+    }
+    let connections = begin.connections.clamp(1, state.options.connections_max);
+    let options = Options { lanes: Some(options.lanes.unwrap_or(connections).min(connections)), ..options };
+    let slots = u64::from(options.source_depth.unwrap_or(2) + options.sink_depth.unwrap_or(2));
+    let memory_bytes =
+        u64::from(connections) * slots * u64::from(options.request_bytes.unwrap_or(REQUEST_BYTES));
+    let in_use = *state.memory.lock().unwrap_or_else(PoisonError::into_inner);
+    if memory_bytes + in_use > state.options.memory_bytes {
+        return Err(refused(
+            &shown,
+            "this server has not so much memory free; ask for fewer or smaller requests, or later",
+        ));
+    }
+    let target = match begin.way {
+        Way::Push => Some(target(&state.root, &shown)?),
+        Way::Pull => None,
+    };
+    let sources = begin.sources.iter().map(|bytes| path(bytes)).collect();
+    Ok(Wanted { sources, target, options, memory_bytes })
+}
+
+/// Opens the folder that is written in, beneath the served one.
+fn target(root: &Arc<File>, shown: &Path) -> Result<Target, Problem> {
+    let wrong = |path: &Path, errno: datapump_engine::Errno| match errno.0 {
+        // EXDEV: the way leads out.
+        18 => refused(path, "leads out of the served folder"),
+        errno => Problem::system("open", path, errno),
+    };
+    let folder_path = |folder: &File| PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    match names::open_beneath(root, shown) {
+        Ok(file) if file.metadata().is_ok_and(|meta| meta.is_dir()) => {
+            let folder = Arc::new(file);
+            return Ok(Target { path: folder_path(&folder).join("."), shown: shown.into(), _folder: folder });
+        }
+        Ok(_) => {}
+        Err(errno) if errno.0 == 2 => {}
+        Err(errno) => return Err(wrong(shown, errno)),
+    }
+    let name = shown.file_name().ok_or_else(|| refused(shown, "is no name"))?;
+    let above = shown.parent().unwrap_or(Path::new(""));
+    let folder = Arc::new(names::open_beneath(root, above).map_err(|errno| wrong(above, errno))?);
+    let mut path = folder_path(&folder).join(name);
+    if shown.as_os_str().as_bytes().ends_with(b"/") {
+        path.push("");
+    }
+    Ok(Target { path, shown: shown.into(), _folder: folder })
+}
+
+/// Slots that a session has of the server's memory.
+struct Memory<'state> {
+    state: &'state State,
+    bytes: u64,
+}
+
+impl Memory<'_> {
+    fn take(state: &State, bytes: u64) -> Memory<'_> {
+        *state.memory.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
+        Memory { state, bytes }
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        *self.state.memory.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+    }
+}
+
+/// This side writes, and asks the caller for what it reads.
+fn write(
+    state: &State,
+    mut control: Control,
+    session: NewSession,
+    outbox: Outbox,
+    wanted: Wanted,
+) -> Result<(), NetFault> {
+    let line = session.line.clone();
+    let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
+    let far = Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks));
+    let target = wanted.target.expect("who writes has a target");
+    let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
+    let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
+    let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
+    let job =
+        Job::copy(sources, Place::Path(target.path.clone())).options(wanted.options).confined().far(far);
+    let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
+    let shown = |path: &Path| match path.strip_prefix(&target.path) {
+        Ok(rest) => target.shown.join(rest),
+        Err(_) => path.to_path_buf(),
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let events = |event: Event| outbox.say(Message::Event(told::tell(event, &shown)));
+            let report = job.run(&events);
+            // The caller waits for that before it agrees.
+            [&names, &blocks].iter().for_each(|pool| pool.close());
+            outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
+        });
+        let mut last = Instant::now();
+        let talked = control.run(
+            &mut |message| {
+                if message == Message::Stop {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                Next::Go
+            },
+            &mut || {
+                for (purpose, channel) in session.joins.try_iter() {
+                    match purpose {
+                        Purpose::Blocks => blocks.give(channel),
+                        Purpose::Control | Purpose::Names => names.give(channel),
+                    }
+                }
+                if state.stop.load(Ordering::Relaxed) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                let is_due = last.elapsed() >= PROGRESS_EVERY;
+                if is_due {
+                    last = Instant::now();
+                }
+                is_due.then(|| Message::Progress(progress(&watch)))
+            },
+            &mut Given::default,
+        );
+        // Who still waits for the caller waits in vain.
+        line.cut();
+        talked
+    })
+}
+
+/// The caller writes, and this side gives it what it asks for.
+fn read(state: &State, mut control: Control, session: NewSession, wanted: Wanted) -> Result<(), NetFault> {
+    let origins = wanted.sources.into_iter().map(|path| Origin::Beneath(Arc::clone(&state.root), path));
+    let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop)));
+    let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options);
+    let line = session.line.clone();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
+        let sender = RefCell::new(Some(sender));
+        let joins = session.joins;
+        let talked = control.run(
+            &mut |message| match message {
+                Message::Report(_) => Next::Agree,
+                _ => Next::Go,
+            },
+            &mut || {
+                for joined in joins.try_iter() {
+                    if let Some(sender) = &*sender.borrow() {
+                        let _ = sender.send(joined);
+                    }
+                }
+                state.stop.load(Ordering::Relaxed).then(|| line.stop());
+                None
+            },
+            &mut || {
+                sender.take();
+                given.take().and_then(|given| given.join().ok()).unwrap_or_default()
+            },
+        );
+        line.cut();
+        talked
+    })
+}

@@ -1,0 +1,337 @@
+//! The side that calls: a copy from or to a served folder.
+//!
+//! Must not know: command lines, how blocks are moved.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::{Begin, Given, Message, Progress, Session, Way};
+
+use super::channel::{Channel, Line};
+use super::control::{Control, Next, Outbox, boxes};
+use super::dial::{Dialer, Welcome};
+use super::far::Far;
+use super::fault::NetFault;
+use super::merged::merged;
+use super::pool::Pool;
+use super::shelf::{Origin, Shelf};
+use super::ticket::Ticket;
+use super::told;
+use crate::job::Job;
+use crate::options::Options;
+use crate::place::{Host, Place, Remote};
+use crate::problem::{Class, Problem, Status};
+use crate::report::Report;
+use crate::run::Event;
+use crate::watch::Watch;
+
+/// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
+const CONNECTIONS: u32 = 2;
+/// Silence after which the other side is taken for dead.
+const PEER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a lost connection is tried again.
+const RETRY_FOR: Duration = Duration::from_secs(60);
+/// Between two tries, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// A copy of which one side lies on another host.
+#[derive(Clone, Debug)]
+pub struct RemoteCopy {
+    /// Where from: all here, or all on one other host.
+    pub sources: Vec<Place>,
+    /// Where to.
+    pub target: Place,
+    /// What is asked besides.
+    pub options: Options,
+    /// What lets this side in.
+    pub ticket: Ticket,
+    /// Connections for blocks; by default as measured.
+    pub connections: Option<u32>,
+    /// Silence after which the other side is taken for dead; 30 s by default.
+    pub peer_timeout: Option<Duration>,
+    /// How long a connection that is lost is tried again; 60 s by default.
+    pub retry_for: Option<Duration>,
+    /// Ends the copy soon, once true.
+    pub stop: Arc<AtomicBool>,
+    /// Live counters.
+    pub watch: Arc<Watch>,
+}
+
+type Events<'events> = &'events (dyn Fn(Event) + Sync);
+
+impl RemoteCopy {
+    /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
+    /// on where it was.
+    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
+        let patience = self.retry_for.unwrap_or(RETRY_FOR);
+        let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
+        loop {
+            let lost = Mutex::new(None);
+            let report = self.clone().once(&|event| match event {
+                Event::Problem(problem) if problem.class == Class::Lost => {
+                    *lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
+                }
+                event => events(event),
+            });
+            let now_moved = self.watch.snapshot().bytes;
+            if now_moved != moved {
+                (since, moved, pause) = (Instant::now(), now_moved, PAUSE_MIN);
+            }
+            let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let goes_on = report.exit_status == Status::Lost as i32 && since.elapsed() + pause <= patience;
+            match lost {
+                Some(problem) if goes_on && !self.stop.load(Ordering::Relaxed) => {
+                    events(Event::Warning(format!("{problem}; trying again")));
+                }
+                lost => {
+                    lost.into_iter().for_each(|problem| events(Event::Problem(problem)));
+                    return report;
+                }
+            }
+            self.rest(pause);
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    fn rest(&self, pause: Duration) {
+        let end = Instant::now() + pause;
+        while Instant::now() < end && !self.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(PAUSE_MIN.min(end - Instant::now()));
+        }
+    }
+
+    fn once(self, events: Events<'_>) -> Report {
+        let done = match self.way() {
+            Ok((Way::Push, remote)) => self.push(&remote, events),
+            Ok((Way::Pull, remote)) => self.pull(&remote, events),
+            Err(problem) => Err(problem),
+        };
+        done.unwrap_or_else(|problem| failed(problem, events))
+    }
+
+    /// Which side writes, and the place on the other host that tells how it is reached.
+    fn way(&self) -> Result<(Way, Remote), Problem> {
+        let remote = |place: &Place| match place {
+            Place::Remote(remote) => Some(remote.clone()),
+            _ => None,
+        };
+        let sources: Vec<Remote> = self.sources.iter().filter_map(remote).collect();
+        match (&sources[..], remote(&self.target)) {
+            ([], Some(target)) => Ok((Way::Push, target)),
+            ([first, ..], None) if sources.len() == self.sources.len() => {
+                match sources.iter().all(|source| source.host == first.host) {
+                    true => Ok((Way::Pull, first.clone())),
+                    false => {
+                        Err(Problem::usage("the sources are on several hosts; copy from one after the other"))
+                    }
+                }
+            }
+            ([_, ..], None) => {
+                Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
+            }
+            ([_, ..], Some(_)) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
+            ([], None) => Err(Problem::usage("no place is on another host")),
+        }
+    }
+
+    /// Begins the session.
+    fn begin(&self, way: Way, remote: &Remote) -> Result<Begun, Problem> {
+        let Host::Served(address) = &remote.host else {
+            return Err(Problem::usage(
+                "places over ssh cannot be reached yet; use `pump serve` and pump://",
+            ));
+        };
+        let line = Line::default();
+        let dialer = Dialer { address: address.clone(), ticket: self.ticket.clone(), line: line.clone() };
+        let lost = |fault: NetFault| fault.problem(&remote.to_string());
+        let begun = dialer.control().and_then(|(channel, welcome)| {
+            let (outbox, inbox) = boxes()?;
+            let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
+            let mut control = Control::new(channel, Session::caller(), inbox, patience);
+            let connections =
+                self.connections.unwrap_or(CONNECTIONS).clamp(1, welcome.connections_max.max(1));
+            control.say(Message::Begin(self.wishes(way, remote, connections)))?;
+            let answer = control.hear()?;
+            Ok((Begun { control, dialer: dialer.clone(), welcome, outbox, line, connections }, answer))
+        });
+        match begun.map_err(lost)? {
+            (begun, Message::Begun) => Ok(begun),
+            (_, Message::Refused(event)) => Err(match told::hear(event) {
+                Event::Problem(problem) => problem,
+                _ => lost(NetFault::Refused("it was refused".into())),
+            }),
+            _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
+        }
+    }
+
+    fn wishes(&self, way: Way, remote: &Remote, connections: u32) -> Begin {
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
+        let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
+        let options = match way {
+            Way::Push => serde_json::to_string(&self.options).unwrap_or_default(),
+            Way::Pull => serde_json::to_string(&Options {
+                request_bytes: self.options.request_bytes,
+                source_depth: self.options.source_depth,
+                ..Options::default()
+            })
+            .unwrap_or_default(),
+        };
+        let target = if way == Way::Push { bytes(&remote.path) } else { Vec::new().into() };
+        Begin { way, sources: self.sources.iter().map(path).collect(), target, options, connections }
+    }
+
+    /// The other side writes, and this one gives it what it asks for.
+    fn push(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
+        let mut begun = self.begin(Way::Push, remote)?;
+        let origins = self.sources.iter().map(|place| match place {
+            Place::Path(path) => Ok(Origin::Path(path.clone())),
+            place => Err(Problem::usage(format!("'{place}' cannot be sent to another host yet"))),
+        });
+        let shelf = Arc::new(Shelf::of(origins.collect::<Result<_, _>>()?, Arc::clone(&self.stop)));
+        let giver = Job::copy(Vec::new(), Place::null()).options(self.options.clone());
+        let (sender, receiver) = mpsc::channel();
+        let (mut report, mut gave) = (None, Given::default());
+        let talked = std::thread::scope(|scope| {
+            let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
+            let mut answer = |message| match message {
+                Message::Event(event) => {
+                    events(told::hear(event));
+                    Next::Go
+                }
+                Message::Progress(progress) => {
+                    self.watch.show(&progress);
+                    Next::Go
+                }
+                Message::Report(text) => {
+                    report = serde_json::from_str(&text).ok();
+                    Next::Agree
+                }
+                _ => Next::Go,
+            };
+            let mut was_given = || {
+                gave = given.take().and_then(|given| given.join().ok()).unwrap_or_default();
+                gave
+            };
+            let talked =
+                begun.dial(sender).and_then(|()| begun.talk(&self.stop, &mut answer, &mut was_given));
+            begun.line.cut();
+            talked
+        });
+        talked.map_err(|fault| fault.problem(&remote.to_string()))?;
+        let report = report.map(|report| merged(report, &gave));
+        report.ok_or_else(|| {
+            NetFault::Protocol("its report cannot be read".into()).problem(&remote.to_string())
+        })
+    }
+
+    /// This side writes.
+    fn pull(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
+        let mut begun = self.begin(Way::Pull, remote)?;
+        let pool = || Arc::new(begun.pool());
+        let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool());
+        let options = Options { lanes: self.options.lanes.or(Some(begun.connections)), ..self.options };
+        let job = Job::copy(self.sources, self.target).options(options).far(far);
+        let job = job.stop(self.stop).watch(self.watch);
+        let outbox = begun.outbox.clone();
+        let mut gave = Given::default();
+        let (report, talked) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let report = job.run(events);
+                outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
+                report
+            });
+            let mut answer = |message| {
+                if let Message::Agreed(given) = message {
+                    gave = given;
+                }
+                Next::Go
+            };
+            let talked = begun.talk(&AtomicBool::new(false), &mut answer, &mut Given::default);
+            begun.line.cut();
+            (writer.join().unwrap_or_default(), talked)
+        });
+        match talked {
+            // All was done here, whatever the other side heard of it.
+            Err(fault) if report.exit_status != 0 && !report.problems.contains_key(Class::Lost.name()) => {
+                events(Event::Problem(fault.problem(&remote.to_string())));
+                Ok(Report { exit_status: Status::Lost as i32, ..report })
+            }
+            _ => Ok(merged(report, &gave)),
+        }
+    }
+}
+
+/// A session that has begun.
+struct Begun {
+    control: Control,
+    dialer: Dialer,
+    welcome: Welcome,
+    outbox: Outbox,
+    line: Line,
+    connections: u32,
+}
+
+impl Begun {
+    /// Makes the connections over which the other side asks.
+    fn dial(&self, sender: mpsc::Sender<(Purpose, Channel)>) -> Result<(), NetFault> {
+        for _ in 0..self.connections {
+            for purpose in [Purpose::Names, Purpose::Blocks] {
+                let channel = self.dialer.join(purpose, self.welcome.session)?;
+                let _ = sender.send((purpose, channel));
+            }
+        }
+        Ok(())
+    }
+
+    /// Connections over which this side asks.
+    fn pool(&self) -> Pool {
+        let (dialer, session) = (self.dialer.clone(), self.welcome.session);
+        Pool::dialled(self.line.clone(), Box::new(move |purpose| dialer.join(purpose, session)))
+    }
+
+    fn talk(
+        &mut self,
+        stop: &AtomicBool,
+        answer: &mut dyn FnMut(Message) -> Next,
+        given: &mut dyn FnMut() -> Given,
+    ) -> Result<(), NetFault> {
+        let mut was_said = false;
+        let mut look = || {
+            let says = stop.load(Ordering::Relaxed) && !was_said;
+            was_said |= says;
+            says.then_some(Message::Stop)
+        };
+        self.control.run(answer, &mut look, given)
+    }
+}
+
+/// The report of a copy that came to nothing.
+fn failed(problem: Problem, events: Events<'_>) -> Report {
+    let status = match problem.class {
+        Class::Usage => Status::Usage,
+        Class::Refused => Status::Refused,
+        Class::Lost => Status::Lost,
+        _ => Status::Failed,
+    };
+    let problems = [(problem.class.name().to_string(), 1)].into();
+    events(Event::Problem(problem));
+    Report { version: crate::account::version(), exit_status: status as i32, problems, ..Report::default() }
+}
+
+/// Progress as the other side told it.
+pub(crate) fn progress(watch: &Watch) -> Progress {
+    let now = watch.snapshot();
+    Progress {
+        bytes: now.bytes,
+        bytes_total: now.bytes_total,
+        files: now.files,
+        bytes_found: now.bytes_found,
+        files_found: now.files_found,
+    }
+}

@@ -1,0 +1,482 @@
+//! One connection: bytes of a socket, sealed, as frames. Blocking, one thread at a time.
+//!
+//! Waits end now and then to see whether the session was stopped or lost: a thread that waits for a frame is never out
+//! of reach. That the other side lives is watched elsewhere, over the control connection; a slow one is not dead.
+//!
+//! Must not know: what frames mean, who may connect.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::WireError;
+use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::fault::NetFault;
+use super::seal::{Seal, Turn};
+
+/// Sealed bytes that are received at a time.
+const RECEIVED_BYTES: usize = 256 << 10;
+/// How long a wait goes on before it looks up: signals are answered within a second.
+const LOOK_UP: Duration = Duration::from_millis(100);
+/// A handshake that takes longer is given up: who says nothing must not keep a place.
+pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// A digest of a block.
+pub(crate) type Digest = [u8; DIGEST_BYTES as usize];
+
+/// Why waits end early, for all connections of a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line(Arc<AtomicU8>);
+
+const CUT: u8 = 1;
+const STOPPED: u8 = 2;
+
+impl Line {
+    /// The session is lost: nobody need wait for it.
+    pub(crate) fn cut(&self) {
+        self.0.fetch_or(CUT, Ordering::Relaxed);
+    }
+
+    /// This run ends.
+    pub(crate) fn stop(&self) {
+        self.0.fetch_or(STOPPED, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & CUT != 0
+    }
+
+    pub(crate) fn check(&self) -> Result<(), NetFault> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            bits if bits & STOPPED != 0 => Err(NetFault::Stopped),
+            _ => Err(NetFault::Lost("the session was cut".into())),
+        }
+    }
+}
+
+/// The bytes below.
+#[derive(Debug)]
+pub(crate) enum Pipe {
+    Tcp(TcpStream),
+    /// Another program carries them, or a test.
+    #[cfg_attr(not(test), expect(dead_code, reason = "ssh is going to carry them"))]
+    Unix(UnixStream),
+}
+
+impl Pipe {
+    fn prepare(&self) -> std::io::Result<()> {
+        match self {
+            Pipe::Tcp(socket) => {
+                socket.set_nodelay(true)?;
+                socket.set_read_timeout(Some(LOOK_UP))?;
+                socket.set_write_timeout(Some(LOOK_UP))
+            }
+            Pipe::Unix(socket) => {
+                socket.set_read_timeout(Some(LOOK_UP))?;
+                socket.set_write_timeout(Some(LOOK_UP))
+            }
+        }
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Pipe::Tcp(socket) => socket.read(bytes),
+            Pipe::Unix(socket) => socket.read(bytes),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Pipe::Tcp(socket) => socket.write(bytes),
+            Pipe::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Pipe::Tcp(socket) => socket.as_fd(),
+            Pipe::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// One connection.
+pub(crate) struct Channel {
+    pipe: Pipe,
+    seal: Seal,
+    line: Line,
+    /// Sealed bytes that came: those from `opened` to `filled` are not opened yet.
+    incoming: Box<[u8]>,
+    opened: usize,
+    filled: usize,
+    /// Opened bytes that nobody has taken yet: those from `taken` on.
+    plain: Vec<u8>,
+    taken: usize,
+    /// Sealed bytes that are to be sent.
+    outgoing: Vec<u8>,
+    /// The other side will say nothing more.
+    is_closed: bool,
+}
+
+impl std::fmt::Debug for Channel {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Channel({:?})", self.pipe)
+    }
+}
+
+impl Channel {
+    /// A connection, after its handshake.
+    ///
+    /// Errors: the handshake failed, or took too long.
+    pub(crate) fn new(pipe: Pipe, seal: Seal, line: Line) -> Result<Channel, NetFault> {
+        pipe.prepare().map_err(|error| NetFault::of_io("prepare the connection", &error))?;
+        let mut channel = Channel {
+            pipe,
+            seal,
+            line,
+            incoming: vec![0; RECEIVED_BYTES].into(),
+            opened: 0,
+            filled: 0,
+            plain: Vec::new(),
+            taken: 0,
+            outgoing: Vec::new(),
+            is_closed: false,
+        };
+        channel.shake_hands()?;
+        Ok(channel)
+    }
+
+    fn shake_hands(&mut self) -> Result<(), NetFault> {
+        let deadline = Instant::now() + HANDSHAKE_MAX;
+        while !matches!(self.seal, Seal::Open) {
+            // The first message may come with the end of the handshake.
+            let mut early = std::mem::take(&mut self.plain);
+            let turn = self.open(&mut |opened| early.extend_from_slice(opened));
+            self.plain = early;
+            match turn? {
+                Turn::Ready => break,
+                Turn::Send => self.flush()?,
+                Turn::Closed => return Err(closed()),
+                Turn::Receive => self.receive_some(Some(deadline))?,
+            }
+        }
+        self.flush()
+    }
+
+    /// The other side's key.
+    pub(crate) fn peer(&self) -> Option<super::keys::PublicKey> {
+        self.seal.peer()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn cipher(&self) -> Option<&'static str> {
+        self.seal.cipher()
+    }
+
+    /// Belongs to a session from now on.
+    pub(crate) fn join(&mut self, line: Line) {
+        self.line = line;
+    }
+
+    /// Sends a message.
+    pub(crate) fn send_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
+        self.put_message(body, number)?;
+        self.flush()
+    }
+
+    /// The same, not sent before the next `flush`.
+    pub(crate) fn put_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
+        let head = Head::message(body.len(), number)?;
+        let frame = [&head.encode()[..], body].concat();
+        self.seal_bytes(&frame)
+    }
+
+    /// Sends a block behind its digest.
+    pub(crate) fn send_block(&mut self, bytes: &[u8], digest: &Digest, number: u64) -> Result<(), NetFault> {
+        let head = Head::block(bytes.len() as u32, number);
+        let mut front = [0; HEAD_BYTES + DIGEST_BYTES as usize];
+        front[..HEAD_BYTES].copy_from_slice(&head.encode());
+        front[HEAD_BYTES..].copy_from_slice(digest);
+        self.seal_bytes(&front)?;
+        self.seal_bytes(bytes)?;
+        self.flush()
+    }
+
+    fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
+        let Channel { seal, outgoing, pipe, line, .. } = self;
+        seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed))
+    }
+
+    /// Sends what was put.
+    pub(crate) fn flush(&mut self) -> Result<(), NetFault> {
+        send_all(&mut self.pipe, &self.line, &mut self.outgoing)
+    }
+
+    /// Whether the session goes on.
+    pub(crate) fn line_check(&self) -> Result<(), NetFault> {
+        self.line.check()
+    }
+
+    /// The next head.
+    pub(crate) fn receive_head(&mut self) -> Result<Head, NetFault> {
+        let mut head = [0; HEAD_BYTES];
+        self.receive(&mut head)?;
+        Ok(Head::decode(&head)?)
+    }
+
+    /// The body of a message whose head was received.
+    pub(crate) fn receive_body(&mut self, head: Head) -> Result<Vec<u8>, NetFault> {
+        if head.kind != Kind::Message {
+            return Err(WireError::Unexpected("a block").into());
+        }
+        let mut body = vec![0; head.len as usize];
+        self.receive(&mut body)?;
+        Ok(body)
+    }
+
+    /// The next message and its number.
+    pub(crate) fn receive_message(&mut self) -> Result<(Vec<u8>, u64), NetFault> {
+        let head = self.receive_head()?;
+        Ok((self.receive_body(head)?, head.number))
+    }
+
+    /// The next message, if one begins before the deadline.
+    pub(crate) fn message_before(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, NetFault> {
+        while !self.has_input(LOOK_UP)? {
+            self.line.check()?;
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+        }
+        self.receive_message().map(|(body, _)| Some(body))
+    }
+
+    /// Whether something came, within this time.
+    pub(crate) fn has_input(&mut self, patience: Duration) -> Result<bool, NetFault> {
+        self.has_input_or(self.pipe.fd(), patience)
+    }
+
+    /// The same, but the wait ends also when something else can be read.
+    pub(crate) fn has_input_or(&self, other: BorrowedFd<'_>, patience: Duration) -> Result<bool, NetFault> {
+        if self.taken < self.plain.len() || self.opened < self.filled {
+            return Ok(true);
+        }
+        let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut fds = [of(self.pipe.fd()), of(other)];
+        let patience =
+            Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
+        match poll(&mut fds, Some(&patience)) {
+            Ok(_) => Ok(!fds[0].revents().is_empty()),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(errno) => Err(NetFault::of_io("wait for the connection", &errno.into())),
+        }
+    }
+
+    /// Fills `bytes`.
+    pub(crate) fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
+        let mut at = self.take_plain(bytes);
+        while at < bytes.len() {
+            if matches!(self.seal, Seal::Open) {
+                at += self.read_into(&mut bytes[at..])?;
+                continue;
+            }
+            at += self.receive_opened(&mut bytes[at..])?;
+        }
+        Ok(())
+    }
+
+    /// Takes what was opened before.
+    fn take_plain(&mut self, bytes: &mut [u8]) -> usize {
+        let there = &self.plain[self.taken..];
+        let len = there.len().min(bytes.len());
+        bytes[..len].copy_from_slice(&there[..len]);
+        self.taken += len;
+        if self.taken == self.plain.len() {
+            self.plain.clear();
+            self.taken = 0;
+        }
+        len
+    }
+
+    /// Opens the next record into `bytes`; what does not fit stays for the next time.
+    fn receive_opened(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
+        let (mut at, mut rest) = (0, std::mem::take(&mut self.plain));
+        let turn = self.open(&mut |opened| {
+            let len = opened.len().min(bytes.len() - at);
+            bytes[at..at + len].copy_from_slice(&opened[..len]);
+            at += len;
+            rest.extend_from_slice(&opened[len..]);
+        });
+        self.plain = rest;
+        match turn? {
+            _ if at > 0 => {}
+            Turn::Send => self.flush()?,
+            Turn::Closed => return Err(closed()),
+            Turn::Receive | Turn::Ready => self.receive_some(None)?,
+        }
+        Ok(at)
+    }
+
+    fn open(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<Turn, NetFault> {
+        let came = &mut self.incoming[self.opened..self.filled];
+        let (used, turn) = self.seal.open(came, &mut self.outgoing, take)?;
+        self.opened += used;
+        Ok(turn)
+    }
+
+    /// Waits for more sealed bytes.
+    fn receive_some(&mut self, deadline: Option<Instant>) -> Result<(), NetFault> {
+        self.incoming.copy_within(self.opened..self.filled, 0);
+        (self.opened, self.filled) = (0, self.filled - self.opened);
+        if self.filled == self.incoming.len() {
+            return Err(NetFault::Protocol("a record of the other side never ends".into()));
+        }
+        loop {
+            self.line.check()?;
+            match self.pipe.read(&mut self.incoming[self.filled..]) {
+                Ok(0) => return Err(closed()),
+                Ok(len) => {
+                    self.filled += len;
+                    return Ok(());
+                }
+                Err(error) if may_go_on(&error) => {}
+                Err(error) => return Err(NetFault::of_io("receive", &error)),
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(NetFault::Lost("the other side does not answer".into()));
+            }
+        }
+    }
+
+    fn read_into(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
+        loop {
+            self.line.check()?;
+            match self.pipe.read(bytes) {
+                Ok(0) => return Err(closed()),
+                Ok(len) => return Ok(len),
+                Err(error) if may_go_on(&error) => {}
+                Err(error) => return Err(NetFault::of_io("receive", &error)),
+            }
+        }
+    }
+
+    /// Says that nothing more will come. Best effort.
+    pub(crate) fn close(&mut self) {
+        if !self.is_closed {
+            self.is_closed = true;
+            self.seal.close(&mut self.outgoing);
+            let _ = self.flush();
+        }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn closed() -> NetFault {
+    NetFault::Lost("the other side closed the connection".into())
+}
+
+fn may_go_on(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Sends and forgets the bytes.
+fn send_all(pipe: &mut Pipe, line: &Line, bytes: &mut Vec<u8>) -> Result<(), NetFault> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        line.check()?;
+        match pipe.write(&bytes[sent..]) {
+            Ok(0) => return Err(closed()),
+            Ok(len) => sent += len,
+            Err(error) if may_go_on(&error) => {}
+            Err(error) => return Err(NetFault::of_io("send", &error)),
+        }
+    }
+    bytes.clear();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::keys::Seed;
+    use crate::net::seal::called_config;
+    use crate::net::ticket::Ticket;
+
+    /// Two ends of a sealed connection.
+    fn pair(ticket: &Ticket, maker: &Seed) -> (Result<Channel, NetFault>, Result<Channel, NetFault>) {
+        let (one, other) = UnixStream::pair().expect("two sockets");
+        let (config, ticket) = (called_config(maker), ticket.clone());
+        let called = std::thread::spawn(move || {
+            Channel::new(Pipe::Unix(other), Seal::called(&config).expect("a side"), Line::default())
+        });
+        let caller = Channel::new(Pipe::Unix(one), Seal::caller(&ticket).expect("a side"), Line::default());
+        // A caller that was refused hangs up.
+        let caller = caller.inspect_err(|_| ());
+        (caller, called.join().expect("no panic"))
+    }
+
+    #[test]
+    fn messages_and_blocks_arrive_and_each_side_knows_the_other() {
+        let (maker, holder) = (Seed::random(), Seed::random());
+        let ticket = Ticket { holder: holder.clone(), maker: maker.public() };
+        let (caller, called) = pair(&ticket, &maker);
+        let (mut caller, mut called) = (caller.expect("the right key"), called.expect("a key"));
+        assert_eq!((caller.peer(), called.peer()), (Some(maker.public()), Some(holder.public())));
+        assert!(caller.cipher().is_some_and(|cipher| cipher.starts_with("TLS13_")));
+        let block: Vec<u8> = (0..1_000_003u32).map(|number| number as u8).collect();
+        let sent = block.clone();
+        let sender = std::thread::spawn(move || {
+            caller.send_message(b"first", 7).expect("sent");
+            caller.send_block(&sent, &[9; 32], 8).expect("sent");
+            caller.send_message(b"", 9).expect("sent");
+        });
+        assert_eq!(called.receive_message(), Ok((b"first".to_vec(), 7)));
+        let head = called.receive_head().expect("a head");
+        assert_eq!(head, Head::block(1_000_003, 8));
+        let (mut digest, mut received) = ([0; 32], vec![0; head.len as usize]);
+        called.receive(&mut digest).and_then(|()| called.receive(&mut received)).expect("a block");
+        assert!(digest == [9; 32] && received == block);
+        assert_eq!(called.receive_message(), Ok((Vec::new(), 9)));
+        sender.join().expect("no panic");
+        assert!(matches!(called.receive_message(), Err(NetFault::Lost(_))), "the end is the end");
+    }
+
+    #[test]
+    fn another_server_is_refused() {
+        let (maker, other) = (Seed::random(), Seed::random());
+        let ticket = Ticket { holder: Seed::random(), maker: other.public() };
+        let (caller, _) = pair(&ticket, &maker);
+        assert!(matches!(caller, Err(NetFault::Refused(_))), "{caller:?}");
+    }
+
+    #[test]
+    fn another_protocol_is_told() {
+        let (one, mut other) = UnixStream::pair().expect("two sockets");
+        other.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n").expect("room");
+        let seal = Seal::called(&called_config(&Seed::random())).expect("a side");
+        let made = Channel::new(Pipe::Unix(one), seal, Line::default());
+        assert!(matches!(made, Err(NetFault::Protocol(_))), "{made:?}");
+    }
+
+    #[test]
+    fn a_wait_ends_when_the_line_is_cut() {
+        let (one, _other) = UnixStream::pair().expect("two sockets");
+        let line = Line::default();
+        let mut channel = Channel::new(Pipe::Unix(one), Seal::Open, line.clone()).expect("no handshake");
+        let cutter = std::thread::spawn(move || line.cut());
+        assert!(matches!(channel.receive_message(), Err(NetFault::Lost(_))));
+        cutter.join().expect("no panic");
+    }
+}

@@ -1,0 +1,161 @@
+//! The control connection of a session: says what this side has to say, hears the other side, and notices its silence.
+//!
+//! Must not know: what messages lead to.
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::session::{Given, Message, Session};
+
+use super::channel::Channel;
+use super::fault::NetFault;
+
+/// How often a side says that it lives when it has nothing else to say.
+const ALIVE_EVERY: Duration = Duration::from_secs(5);
+/// A wait looks up as often.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// What other threads want to say.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    messages: Sender<Message>,
+    waker: UnixStream,
+}
+
+impl Clone for Outbox {
+    fn clone(&self) -> Outbox {
+        let waker = self.waker.try_clone().expect("the process may have another open file");
+        Outbox { messages: self.messages.clone(), waker }
+    }
+}
+
+impl Outbox {
+    /// Says something soon.
+    pub(crate) fn say(&self, message: Message) {
+        // If nobody listens any more, nobody needs to hear.
+        let _ = self.messages.send(message);
+        // A full pipe wakes just as well.
+        let _ = (&self.waker).write(&[0]);
+    }
+}
+
+/// What is to be said on the control connection.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    messages: Receiver<Message>,
+    woken: UnixStream,
+}
+
+/// Both ends.
+pub(crate) fn boxes() -> Result<(Outbox, Inbox), NetFault> {
+    let (sender, receiver) = channel();
+    let (waker, woken) =
+        UnixStream::pair().map_err(|error| NetFault::of_io("make a pair of sockets", &error))?;
+    for socket in [&waker, &woken] {
+        socket.set_nonblocking(true).map_err(|error| NetFault::of_io("prepare a socket", &error))?;
+    }
+    Ok((Outbox { messages: sender, waker }, Inbox { messages: receiver, woken }))
+}
+
+/// What a message leads to.
+pub(crate) enum Next {
+    Go,
+    /// All was told: the reading side says what it gave.
+    Agree,
+}
+
+/// One side of a session over its control connection.
+pub(crate) struct Control {
+    channel: Channel,
+    session: Session,
+    inbox: Inbox,
+    /// Silence after which the other side is taken for dead.
+    patience: Duration,
+    heard: Instant,
+    said: Instant,
+}
+
+impl Control {
+    pub(crate) fn new(channel: Channel, session: Session, inbox: Inbox, patience: Duration) -> Control {
+        let now = Instant::now();
+        Control { channel, session, inbox, patience, heard: now, said: now }
+    }
+
+    /// Says a message now.
+    pub(crate) fn say(&mut self, message: Message) -> Result<(), NetFault> {
+        self.session.send(message)?;
+        while let Some(body) = self.session.poll_message() {
+            self.channel.send_message(&body, 0)?;
+            self.said = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Waits for one message.
+    pub(crate) fn hear(&mut self) -> Result<Message, NetFault> {
+        loop {
+            if let Some(message) = self.next(LOOK_UP)? {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Goes on until the session is over; each message of the other side is answered by `answer`. `look` is called now
+    /// and then and may have something to say; `given` when the writing side has told its report.
+    pub(crate) fn run(
+        &mut self,
+        answer: &mut dyn FnMut(Message) -> Next,
+        look: &mut dyn FnMut() -> Option<Message>,
+        given: &mut dyn FnMut() -> Given,
+    ) -> Result<(), NetFault> {
+        while !self.session.is_over() {
+            self.empty_inbox()?;
+            if self.session.is_running()
+                && let Some(message) = look()
+            {
+                self.say(message)?;
+            }
+            if self.said.elapsed() >= ALIVE_EVERY {
+                self.say(Message::Alive)?;
+            }
+            let Some(message) = self.next(LOOK_UP)? else { continue };
+            match answer(message) {
+                Next::Go => {}
+                Next::Agree => self.say(Message::Agreed(given()))?,
+            }
+        }
+        self.channel.close();
+        Ok(())
+    }
+
+    fn empty_inbox(&mut self) -> Result<(), NetFault> {
+        loop {
+            match self.inbox.messages.try_recv() {
+                Ok(message) => self.say(message)?,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    /// The next message, if one comes soon and nothing is to be said before.
+    fn next(&mut self, patience: Duration) -> Result<Option<Message>, NetFault> {
+        if !self.channel.has_input_or(self.inbox.woken.as_fd(), patience)? {
+            let mut bytes = [0; 64];
+            while matches!(self.inbox.woken.read(&mut bytes), Ok(1..)) {}
+            self.channel.line_check()?;
+            return match self.heard.elapsed() > self.patience {
+                true => {
+                    let seconds = self.patience.as_secs_f64();
+                    Err(NetFault::Lost(format!("the other side has been silent for {seconds} s")))
+                }
+                false => Ok(None),
+            };
+        }
+        let (body, _) = self.channel.receive_message()?;
+        self.heard = Instant::now();
+        Ok(Some(self.session.handle_message(&body)?).filter(|message| *message != Message::Alive))
+    }
+}

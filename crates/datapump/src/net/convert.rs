@@ -1,0 +1,78 @@
+//! What is said of files, as the wire has it and as this program has it.
+//!
+//! Must not know: who says it.
+
+use std::ffi::CString;
+
+use datapump_core::wire::ask::Fault;
+use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
+use datapump_engine::Errno;
+
+use crate::disk::{Bearer, FileKind, Meta, Outcome};
+
+pub(crate) fn told(meta: &Meta) -> wire::Meta {
+    wire::Meta {
+        kind: match meta.kind {
+            FileKind::Regular => wire::FileKind::Regular,
+            FileKind::Folder => wire::FileKind::Folder,
+            FileKind::Symlink => wire::FileKind::Symlink,
+            FileKind::Fifo => wire::FileKind::Fifo,
+            FileKind::CharDevice => wire::FileKind::CharDevice,
+            FileKind::BlockDevice => wire::FileKind::BlockDevice,
+            FileKind::Socket => wire::FileKind::Socket,
+        },
+        mode: meta.mode,
+        uid: meta.uid,
+        gid: meta.gid,
+        size_bytes: meta.size_bytes,
+        allocated_bytes: meta.allocated_bytes,
+        device: meta.device,
+        inode: meta.inode,
+        links: meta.links,
+        atime: TimeNs(meta.atime_ns),
+        mtime: TimeNs(meta.mtime_ns),
+        ctime: TimeNs(meta.ctime_ns),
+        special_device: meta.special_device,
+    }
+}
+
+pub(crate) fn heard(meta: &wire::Meta) -> Meta {
+    Meta {
+        kind: match meta.kind {
+            wire::FileKind::Regular => FileKind::Regular,
+            wire::FileKind::Folder => FileKind::Folder,
+            wire::FileKind::Symlink => FileKind::Symlink,
+            wire::FileKind::Fifo => FileKind::Fifo,
+            wire::FileKind::CharDevice => FileKind::CharDevice,
+            wire::FileKind::BlockDevice => FileKind::BlockDevice,
+            wire::FileKind::Socket => FileKind::Socket,
+        },
+        // Bits beyond the permissions would be somebody's mistake.
+        mode: meta.mode & 0o7777,
+        uid: meta.uid,
+        gid: meta.gid,
+        size_bytes: meta.size_bytes,
+        allocated_bytes: meta.allocated_bytes,
+        device: meta.device,
+        inode: meta.inode,
+        links: meta.links,
+        atime_ns: meta.atime.0,
+        mtime_ns: meta.mtime.0,
+        ctime_ns: meta.ctime.0,
+        special_device: meta.special_device,
+    }
+}
+
+/// All extended attributes that can be read.
+pub(crate) fn attributes_of(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
+    let read = |name: CString| -> Outcome<Option<Attribute>> {
+        let value = bearer.xattr_value(&name)?;
+        Ok(value.map(|value| Attribute { name: name.into_bytes().into(), value: value.into() }))
+    };
+    bearer.xattr_names()?.into_iter().filter_map(|name| read(name).transpose()).collect()
+}
+
+/// What could not be done here, for the other side.
+pub(crate) fn fault(operation: &str, errno: Errno) -> Fault {
+    Fault { operation: operation.into(), errno: Some(errno.0), words: None }
+}

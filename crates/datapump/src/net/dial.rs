@@ -1,0 +1,78 @@
+//! Makes connections: calls another host, shakes hands, greets.
+//!
+//! Must not know: sessions, what a connection is used for.
+
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
+
+use super::channel::{Channel, HANDSHAKE_MAX, Line, Pipe};
+use super::fault::NetFault;
+use super::seal::Seal;
+use super::ticket::Ticket;
+use crate::account::version;
+
+/// How long a host may take to answer a call.
+const CALL_MAX: Duration = Duration::from_secs(10);
+
+/// What a call needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialer {
+    /// `host:port`.
+    pub(crate) address: String,
+    pub(crate) ticket: Ticket,
+    pub(crate) line: Line,
+}
+
+/// What a control connection was told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Welcome {
+    pub(crate) session: [u8; 16],
+    pub(crate) connections_max: u32,
+}
+
+impl Dialer {
+    /// A control connection and the session that was made for it.
+    pub(crate) fn control(&self) -> Result<(Channel, Welcome), NetFault> {
+        let (channel, reply) = self.greeted(Purpose::Control, None)?;
+        let Reply::Welcome { session: Some(session), connections_max, .. } = reply else {
+            return Err(NetFault::Protocol("the other side made no session".into()));
+        };
+        Ok((channel, Welcome { session, connections_max: connections_max.unwrap_or(u32::MAX) }))
+    }
+
+    /// Another connection of a session.
+    pub(crate) fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
+        self.greeted(purpose, Some(session)).map(|(channel, _)| channel)
+    }
+
+    fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
+        let pipe = Pipe::Tcp(self.call()?);
+        let mut channel = Channel::new(pipe, Seal::caller(&self.ticket)?, self.line.clone())?;
+        let program = format!("pump {}", version());
+        channel.send_message(&greet(purpose, session, &program), 0)?;
+        let reply = channel.message_before(Instant::now() + HANDSHAKE_MAX)?;
+        let reply = reply.ok_or_else(|| NetFault::Lost("the other side does not answer".into()))?;
+        match read_reply(&reply)? {
+            Reply::Refused { reason: Reason::Busy, words } => {
+                Err(NetFault::Busy(crate::shown(words.as_bytes())))
+            }
+            Reply::Refused { words, .. } => Err(NetFault::Refused(crate::shown(words.as_bytes()))),
+            welcome => Ok((channel, welcome)),
+        }
+    }
+
+    fn call(&self) -> Result<TcpStream, NetFault> {
+        let addresses =
+            self.address.to_socket_addrs().map_err(|error| NetFault::of_io("look up the host", &error))?;
+        let mut failed = NetFault::Lost("the host has no address".into());
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, CALL_MAX) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failed = NetFault::of_io("call", &error),
+            }
+        }
+        Err(failed)
+    }
+}

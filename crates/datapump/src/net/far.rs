@@ -1,0 +1,348 @@
+//! The other side of a session, as the side that writes asks it: folders, files, names and attributes.
+//!
+//! Any lane may ask: each takes a free connection, asks, and waits for the answer. What is not needed any more is given
+//! back with the next asking. A connection that fails cuts the whole session.
+//!
+//! Must not know: how blocks are received, what is done with names.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use datapump_core::wire::ask::{Answer, Ask, Fault};
+use datapump_core::wire::attributes::{Attribute, Entry};
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::{WireError, decode, encode};
+use datapump_engine::Errno;
+
+use super::channel::{Channel, Line};
+use super::convert::heard;
+use super::fault::NetFault;
+use super::pool::Pool;
+use crate::disk::{FileKind, Meta, Name};
+use crate::problem::{Class, Problem};
+
+/// Extended attributes that the other side told.
+pub(crate) type Attributes = Vec<(CString, Vec<u8>)>;
+
+/// The other side.
+#[derive(Debug)]
+pub(crate) struct Far {
+    /// As the user named it, for messages.
+    pub(crate) place: String,
+    pub(crate) line: Line,
+    names: Arc<Pool>,
+    blocks: Arc<Pool>,
+    next: AtomicU64,
+    /// Folders and files that are not needed any more.
+    gone: Mutex<Vec<Ask>>,
+}
+
+/// What the listing of a folder told of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) meta: Result<Meta, Errno>,
+    pub(crate) points_to: Option<OsString>,
+    pub(crate) attributes: Attributes,
+}
+
+/// A folder that was opened at the other side.
+#[derive(Debug)]
+pub(crate) struct FarFolder {
+    pub(crate) far: Arc<Far>,
+    pub(crate) number: u64,
+    pub(crate) meta: Meta,
+    pub(crate) attributes: Attributes,
+    pub(crate) made_up: bool,
+}
+
+/// A file at the other side.
+#[derive(Debug)]
+pub(crate) enum FarFile {
+    /// It was opened.
+    Open(OpenFile),
+    /// A small one in a folder, that is opened, read and closed in one asking.
+    Small(SmallFile),
+}
+
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    far: Arc<Far>,
+    pub(crate) number: u64,
+    pub(crate) meta: Meta,
+    pub(crate) attributes: Attributes,
+    /// Where it holds data; `None` where only its end tells.
+    pub(crate) ranges: Option<Vec<(u64, u64)>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SmallFile {
+    pub(crate) folder: Arc<FarFolder>,
+    pub(crate) name: OsString,
+    /// What came with its block.
+    pub(crate) told: OnceLock<(Meta, Attributes)>,
+}
+
+impl Far {
+    pub(crate) fn new(place: String, line: Line, names: Arc<Pool>, blocks: Arc<Pool>) -> Arc<Far> {
+        let (next, gone) = (AtomicU64::new(1), Mutex::default());
+        Arc::new(Far { place, line, names, blocks, next, gone })
+    }
+
+    /// A connection for the blocks of one lane.
+    pub(crate) fn blocks(&self) -> Result<Channel, Problem> {
+        self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
+    }
+
+    /// The session is of no more use.
+    pub(crate) fn lost(&self, fault: &NetFault) -> Problem {
+        self.line.cut();
+        fault.problem(&self.place)
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn give_back(&self, ask: Ask) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
+    }
+
+    /// Asks one thing; what the other side could not do is a problem with this path.
+    fn ask(&self, ask: &Ask, path: &Path) -> Result<Answer, Problem> {
+        let mut answers = self.ask_all(ask)?;
+        match answers.pop() {
+            Some(Answer::Fault(fault)) => Err(problem_of(&fault, path)),
+            Some(answer) if answers.is_empty() => Ok(answer),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn ask_all(&self, ask: &Ask) -> Result<Vec<Answer>, Problem> {
+        let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
+            let answers = self.converse(&mut channel, ask)?;
+            self.names.give(channel);
+            Ok(answers)
+        });
+        asked.map_err(|fault| self.lost(&fault))
+    }
+
+    fn converse(&self, channel: &mut Channel, ask: &Ask) -> Result<Vec<Answer>, NetFault> {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        for ask in &gone {
+            channel.put_message(&encode(ask), 0)?;
+        }
+        channel.send_message(&encode(ask), 1)?;
+        for _ in &gone {
+            channel.receive_message()?;
+        }
+        let mut answers = Vec::new();
+        loop {
+            let (body, number) = channel.receive_message()?;
+            let answer = decode(&body)?;
+            if number != 1 {
+                return Err(WireError::Unexpected("an answer that nobody asked for").into());
+            }
+            let more = matches!(answer, Answer::Names { more: true, .. });
+            answers.push(answer);
+            if !more {
+                return Ok(answers);
+            }
+        }
+    }
+
+    fn unexpected(&self) -> Problem {
+        self.lost(&WireError::Unexpected("another answer than was asked for").into())
+    }
+
+    /// What stands at a place of the session, links followed.
+    pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Meta, Problem> {
+        match self.ask(&Ask::Look(place), path)? {
+            Answer::Meta { meta, .. } => Ok(heard(&meta)),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Opens the folder of a place.
+    pub(crate) fn root(self: &Arc<Far>, place: u32, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+        let folder = self.number();
+        self.folder(folder, &Ask::Root { folder, place }, path)
+    }
+
+    fn folder(self: &Arc<Far>, number: u64, ask: &Ask, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+        match self.ask(ask, path)? {
+            Answer::Folder { meta, attributes, made_up } => {
+                let (meta, attributes) = (heard(&meta), named(attributes));
+                Ok(Arc::new(FarFolder { far: Arc::clone(self), number, meta, attributes, made_up }))
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Opens the file of a place.
+    pub(crate) fn open_place(self: &Arc<Far>, place: u32, path: &Path) -> Result<OpenFile, Problem> {
+        let file = self.number();
+        self.file(file, &Ask::OpenPlace { file, place }, path)
+    }
+
+    fn file(self: &Arc<Far>, number: u64, ask: &Ask, path: &Path) -> Result<OpenFile, Problem> {
+        match self.ask(ask, path)? {
+            Answer::File { meta, attributes, ranges } => {
+                let ranges =
+                    ranges.map(|ranges| ranges.iter().map(|range| (range.start, range.end)).collect());
+                let (meta, attributes) = (heard(&meta), named(attributes));
+                let file = OpenFile { far: Arc::clone(self), number, meta, attributes, ranges };
+                file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+}
+
+impl FarFolder {
+    /// Opens a folder in this one.
+    pub(crate) fn enter(&self, name: &OsStr, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+        let folder = self.far.number();
+        let ask = Ask::Enter { folder, above: self.number, name: name.as_bytes().to_vec().into() };
+        self.far.folder(folder, &ask, path)
+    }
+
+    /// The next names, and where those behind them begin; none at the end.
+    pub(crate) fn list(&self, cookie: u64, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        let answers = self.far.ask_all(&Ask::List { folder: self.number, cookie })?;
+        let (mut names, mut next) = (Vec::new(), cookie);
+        for answer in answers {
+            match answer {
+                Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
+                    names.extend(entries.into_iter().map(name_of));
+                    next = cookie;
+                }
+                Answer::Fault(fault) => return Err(problem_of(&fault, path)),
+                _ => return Err(self.far.unexpected()),
+            }
+        }
+        Ok((names, next))
+    }
+
+    /// What a name is, links not followed.
+    pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<Told, Problem> {
+        let ask = Ask::LookAt { above: self.number, name: name.as_bytes().to_vec().into() };
+        match self.far.ask(&ask, path)? {
+            Answer::Names { mut entries, .. } => {
+                let entry = entries.pop().ok_or_else(|| self.far.unexpected())?;
+                Ok(*name_of(entry).told.expect("it was told right now"))
+            }
+            _ => Err(self.far.unexpected()),
+        }
+    }
+
+    /// Opens a file in this folder.
+    pub(crate) fn open(&self, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
+        let file = self.far.number();
+        let ask = Ask::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
+        self.far.file(file, &ask, path)
+    }
+}
+
+impl Drop for FarFolder {
+    fn drop(&mut self) {
+        self.far.give_back(Ask::Leave(self.number));
+    }
+}
+
+impl OpenFile {
+    /// Ranges lie in the file, one behind the other.
+    fn is_sane(&self) -> bool {
+        let ranges = self.ranges.as_deref().unwrap_or_default();
+        let ordered = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+        ordered && ranges.iter().all(|(start, end)| start <= end && *end <= self.meta.size_bytes)
+    }
+
+    /// What it is now, and what its name means now.
+    pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, Option<Meta>), Problem> {
+        match self.far.ask(&Ask::LookAgain(self.number), path)? {
+            Answer::Meta { meta, named } => Ok((heard(&meta), named.as_ref().map(heard))),
+            _ => Err(self.far.unexpected()),
+        }
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.far.give_back(Ask::Close(self.number));
+    }
+}
+
+impl FarFile {
+    /// What it is, as far as is known.
+    pub(crate) fn told(&self) -> Option<(&Meta, &Attributes)> {
+        match self {
+            FarFile::Open(file) => Some((&file.meta, &file.attributes)),
+            FarFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
+        }
+    }
+
+    /// The ranges that hold data.
+    pub(crate) fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Vec<(u64, u64)> {
+        match self {
+            FarFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
+            _ => vec![(0, meta.size_bytes)],
+        }
+    }
+
+    /// How its block is asked for.
+    pub(crate) fn asking(&self, at: u64, len: u32) -> Ask {
+        match self {
+            FarFile::Open(file) => Ask::Read { file: file.number, at, len },
+            FarFile::Small(file) => {
+                Ask::Fetch { above: file.folder.number, name: file.name.as_bytes().to_vec().into(), len }
+            }
+        }
+    }
+}
+
+/// Attributes with their names as the system takes them.
+pub(crate) fn named(attributes: Vec<Attribute>) -> Attributes {
+    let named = |attribute: Attribute| {
+        let name = CString::new(Vec::from(attribute.name)).ok()?;
+        Some((name, Vec::from(attribute.value)))
+    };
+    attributes.into_iter().filter_map(named).collect()
+}
+
+fn name_of(entry: Entry) -> Name {
+    const EIO: i32 = 5;
+    let meta = match (&entry.meta, entry.errno) {
+        (Some(meta), None) => Ok(heard(meta)),
+        (_, errno) => Err(Errno(errno.unwrap_or(EIO))),
+    };
+    let kind: Option<FileKind> = meta.ok().map(|meta| meta.kind);
+    let told = Told {
+        meta,
+        points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
+        attributes: named(entry.attributes.unwrap_or_default()),
+    };
+    Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
+}
+
+/// What the other side could not do, as if it had been tried here.
+pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
+    let operation = match fault.operation.as_str() {
+        "open" => "open",
+        "list" => "list",
+        "read" => "read",
+        "look at" => "look at",
+        "read the map of" => "read the map of",
+        "read the attributes of" => "read the attributes of",
+        _ => "read",
+    };
+    match (&fault.errno, &fault.words) {
+        (Some(errno), _) => Problem::system(operation, path, *errno),
+        (None, words) => {
+            let words = words.as_deref().unwrap_or("the other side could not do it");
+            Problem::new(Class::Changed, operation, path, crate::shown(words.as_bytes()))
+        }
+    }
+}

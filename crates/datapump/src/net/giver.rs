@@ -1,0 +1,61 @@
+//! The reading side of a session: lanes that give blocks, and threads that answer about names, one for each connection.
+//!
+//! Must not know: sessions, who called whom.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::Given;
+use datapump_core::wire::{decode, encode};
+
+use super::channel::Channel;
+use super::fault::NetFault;
+use super::shelf::Shelf;
+use crate::lane::{Lane, LaneResult};
+use crate::run::Shared;
+
+/// Serves every connection that comes, until no more can come and all have ended. Gives what was given.
+pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
+    let given = Mutex::new(Given::default());
+    std::thread::scope(|scope| {
+        for (index, (purpose, channel)) in channels.into_iter().enumerate() {
+            let (shelf, given) = (Arc::clone(shelf), &given);
+            // Where the system gives no more threads the connection is closed, and the other side goes on without it.
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || match purpose {
+                Purpose::Blocks => give_blocks(shared, index, channel, shelf, given),
+                Purpose::Control | Purpose::Names => drop(answer_names(channel, &shelf)),
+            });
+            drop(spawned);
+        }
+    });
+    given.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn give_blocks(shared: &Shared<'_>, index: usize, channel: Channel, shelf: Arc<Shelf>, given: &Mutex<Given>) {
+    let lane = Lane::giving(shared, index, channel, shelf).and_then(Lane::run);
+    if let Ok(result) = lane {
+        add(&mut given.lock().unwrap_or_else(PoisonError::into_inner), &result);
+    }
+}
+
+fn add(given: &mut Given, LaneResult { counts, waits, .. }: &LaneResult) {
+    given.blocks += counts.sink_requests;
+    given.bytes += counts.bytes;
+    *given.source_wait_ns.get_or_insert(0) += waits.source;
+    *given.network_wait_ns.get_or_insert(0) += waits.sink;
+}
+
+/// Answers until the other side hangs up.
+fn answer_names(mut channel: Channel, shelf: &Shelf) -> Result<(), NetFault> {
+    loop {
+        let (body, number) = channel.receive_message()?;
+        for answer in shelf.answer(decode(&body)?) {
+            channel.put_message(&encode(&answer), number)?;
+        }
+        if !channel.has_input(Duration::ZERO)? {
+            channel.flush()?;
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Two hosts: the connections between them, who may have them, and what is asked and answered over them.
+//!
+//! One side writes and performs the job; it asks the other for names, attributes and blocks (`far`), which answers from
+//! its disk (`giver`). Which side called is of no matter to that.
+//!
+//! Must not know: how blocks are moved, command lines.
+
+pub(crate) mod called;
+pub(crate) mod caller;
+pub(crate) mod channel;
+pub(crate) mod control;
+pub(crate) mod convert;
+pub(crate) mod dial;
+pub(crate) mod far;
+pub(crate) mod fault;
+pub(crate) mod giver;
+pub(crate) mod keys;
+pub(crate) mod merged;
+pub(crate) mod pool;
+pub(crate) mod seal;
+pub(crate) mod server;
+pub(crate) mod shelf;
+pub(crate) mod ticket;
+pub(crate) mod told;

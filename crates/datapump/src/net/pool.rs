@@ -1,0 +1,70 @@
+//! Connections of a session that are free: who needs one takes it, and gives it back if it is of further use.
+//!
+//! The side that called makes a new one when none is free; the side that was called waits for one to come.
+//!
+//! Must not know: what is said over them.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use datapump_core::wire::hello::Purpose;
+
+use super::channel::{Channel, Line};
+use super::fault::NetFault;
+use crate::world::PATIENCE;
+
+/// Makes a connection.
+pub(crate) type Dial = Box<dyn Fn(Purpose) -> Result<Channel, NetFault> + Send + Sync>;
+
+/// Connections of one kind.
+pub(crate) struct Pool {
+    free: Mutex<VecDeque<Channel>>,
+    came: Condvar,
+    line: Line,
+    dial: Option<Dial>,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Pool")
+    }
+}
+
+impl Pool {
+    /// Of the side that calls.
+    pub(crate) fn dialled(line: Line, dial: Dial) -> Pool {
+        Pool { free: Mutex::default(), came: Condvar::new(), line, dial: Some(dial) }
+    }
+
+    /// Of the side that is called.
+    pub(crate) fn joined(line: Line) -> Pool {
+        Pool { free: Mutex::default(), came: Condvar::new(), line, dial: None }
+    }
+
+    /// A connection: a free one, a new one, or the next that comes.
+    pub(crate) fn take(&self, purpose: Purpose) -> Result<Channel, NetFault> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(channel) = free.pop_front() {
+                return Ok(channel);
+            }
+            if let Some(dial) = &self.dial {
+                drop(free);
+                return dial(purpose);
+            }
+            self.line.check()?;
+            free = self.came.wait_timeout(free, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Nobody will need one any more: those that are free are closed.
+    pub(crate) fn close(&self) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// A connection came, or is free again.
+    pub(crate) fn give(&self, channel: Channel) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push_back(channel);
+        self.came.notify_one();
+    }
+}

@@ -1,0 +1,397 @@
+//! Records: what goes over a connection is sealed by TLS 1.3 and opened again, in memory.
+//!
+//! The library's records, handshake and keys (rustls); here only its buffers. Both sides show a key, and each has its
+//! own idea of which key is right. The lab may leave the seal out (`Seal::Open`), which is why this is one type.
+//!
+//! Must not know: sockets, frames, what a key allows.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, UnbufferedClientConnection};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, UnbufferedServerConnection};
+use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme,
+};
+
+use super::fault::NetFault;
+use super::keys::{PublicKey, Seed, public_of};
+use super::ticket::Ticket;
+
+/// Plain bytes that are sealed at a time: 16 records, which stay in the CPU's cache until they are sent.
+const SEALED_BYTES: usize = 256 << 10;
+/// A record's head, content type and tag: RFC 8446, 5.2. Of the longest record, 16 KiB.
+const RECORD_BYTES: usize = 16 << 10;
+const RECORD_OVERHEAD_BYTES: usize = 22;
+
+/// One side of a sealed connection.
+pub(crate) enum Seal {
+    Caller(Box<UnbufferedClientConnection>),
+    Called(Box<UnbufferedServerConnection>),
+    /// Nothing is sealed: tests, and what the lab is going to measure.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the lab measures what sealing costs"))]
+    Open,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// More bytes of the other side are needed.
+    Receive,
+    /// What stands in `outgoing` is to be sent.
+    Send,
+    /// The handshake is done, and all bytes that came are opened.
+    Ready,
+    /// The other side has closed the connection properly.
+    Closed,
+}
+
+impl Seal {
+    /// The side that holds a ticket.
+    pub(crate) fn caller(ticket: &Ticket) -> Result<Seal, NetFault> {
+        let verifier = Arc::new(Pinned { maker: ticket.maker, provider: provider() });
+        let resolver = AlwaysResolvesClientRawPublicKeys::new(ticket.holder.certified());
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])
+            .expect("TLS 1.3 is known")
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_client_cert_resolver(Arc::new(resolver));
+        // Keys have no names; this one is never looked at.
+        let name = ServerName::try_from("pump").expect("a name");
+        let connection = UnbufferedClientConnection::new(Arc::new(config), name).map_err(broken)?;
+        Ok(Seal::Caller(Box::new(connection)))
+    }
+
+    /// The side that made tickets.
+    pub(crate) fn called(config: &Arc<ServerConfig>) -> Result<Seal, NetFault> {
+        let connection = UnbufferedServerConnection::new(Arc::clone(config)).map_err(broken)?;
+        Ok(Seal::Called(Box::new(connection)))
+    }
+
+    /// The key that the other side has shown; known when the handshake is done.
+    pub(crate) fn peer(&self) -> Option<PublicKey> {
+        let shown = match self {
+            Seal::Caller(connection) => connection.peer_certificates(),
+            Seal::Called(connection) => connection.peer_certificates(),
+            Seal::Open => None,
+        };
+        public_of(&SubjectPublicKeyInfoDer::from(shown?.first()?.as_ref()))
+    }
+
+    /// Name of the cipher, once it is agreed.
+    #[cfg(test)]
+    pub(crate) fn cipher(&self) -> Option<&'static str> {
+        let suite = match self {
+            Seal::Caller(connection) => connection.negotiated_cipher_suite(),
+            Seal::Called(connection) => connection.negotiated_cipher_suite(),
+            Seal::Open => None,
+        };
+        suite.and_then(|suite| suite.suite().as_str())
+    }
+
+    /// Opens what came: takes bytes from the front of `incoming`, tells how many, and gives what they say to `take`.
+    /// What the handshake has to say goes to `outgoing`.
+    pub(crate) fn open(
+        &mut self,
+        incoming: &mut [u8],
+        outgoing: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(usize, Turn), NetFault> {
+        match self {
+            Seal::Caller(connection) => step(connection.process_tls_records(incoming), outgoing, take),
+            Seal::Called(connection) => step(connection.process_tls_records(incoming), outgoing, take),
+            Seal::Open => {
+                take(incoming);
+                Ok((incoming.len(), Turn::Ready))
+            }
+        }
+    }
+
+    /// Seals bytes: appends them to `outgoing`, and calls `send` with what has gathered there now and then.
+    pub(crate) fn seal(
+        &mut self,
+        plain: &[u8],
+        outgoing: &mut Vec<u8>,
+        send: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), NetFault>,
+    ) -> Result<(), NetFault> {
+        for piece in plain.chunks(SEALED_BYTES) {
+            match self {
+                Seal::Caller(connection) => {
+                    encrypt(connection.process_tls_records(&mut []), piece, outgoing)?
+                }
+                Seal::Called(connection) => {
+                    encrypt(connection.process_tls_records(&mut []), piece, outgoing)?
+                }
+                Seal::Open => outgoing.extend_from_slice(piece),
+            }
+            if piece.len() == SEALED_BYTES {
+                send(outgoing)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that nothing more will come.
+    pub(crate) fn close(&mut self, outgoing: &mut Vec<u8>) {
+        let start = outgoing.len();
+        outgoing.resize(start + 2 * RECORD_OVERHEAD_BYTES, 0);
+        let room = &mut outgoing[start..];
+        let used = match self {
+            Seal::Caller(connection) => farewell(connection.process_tls_records(&mut []), room),
+            Seal::Called(connection) => farewell(connection.process_tls_records(&mut []), room),
+            Seal::Open => 0,
+        };
+        outgoing.truncate(start + used);
+    }
+}
+
+fn farewell<Data>(status: UnbufferedStatus<'_, '_, Data>, room: &mut [u8]) -> usize {
+    match status.state {
+        Ok(ConnectionState::WriteTraffic(mut traffic)) => traffic.queue_close_notify(room).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn encrypt<Data>(
+    status: UnbufferedStatus<'_, '_, Data>,
+    plain: &[u8],
+    outgoing: &mut Vec<u8>,
+) -> Result<(), NetFault> {
+    let mut traffic = match status.state.map_err(broken)? {
+        ConnectionState::WriteTraffic(traffic) => traffic,
+        state => return Err(NetFault::Protocol(format!("nothing can be sealed now ({state:?})"))),
+    };
+    let start = outgoing.len();
+    let records = plain.len().div_ceil(RECORD_BYTES).max(1);
+    // One more record: the library may have a change of keys to tell.
+    outgoing.resize(start + plain.len() + (records + 4) * RECORD_OVERHEAD_BYTES, 0);
+    let sealed = traffic.encrypt(plain, &mut outgoing[start..]);
+    let used = sealed.map_err(|error| NetFault::Protocol(format!("sealing failed: {error}")))?;
+    outgoing.truncate(start + used);
+    Ok(())
+}
+
+/// Does what the library wants done next.
+fn step<Data>(
+    status: UnbufferedStatus<'_, '_, Data>,
+    outgoing: &mut Vec<u8>,
+    take: &mut dyn FnMut(&[u8]),
+) -> Result<(usize, Turn), NetFault> {
+    let UnbufferedStatus { mut discard, state, .. } = status;
+    let turn = match state.map_err(broken)? {
+        ConnectionState::ReadTraffic(mut traffic) => {
+            while let Some(record) = traffic.next_record() {
+                let record = record.map_err(broken)?;
+                discard += record.discard;
+                take(record.payload);
+            }
+            return Ok((discard, Turn::Ready));
+        }
+        ConnectionState::EncodeTlsData(mut state) => {
+            encode(|room| state.encode(room), outgoing)?;
+            Turn::Send
+        }
+        ConnectionState::TransmitTlsData(state) => {
+            state.done();
+            Turn::Send
+        }
+        ConnectionState::BlockedHandshake => Turn::Receive,
+        ConnectionState::WriteTraffic(_) => Turn::Ready,
+        ConnectionState::PeerClosed | ConnectionState::Closed => Turn::Closed,
+        state => {
+            return Err(NetFault::Protocol(format!("the other side sent what is not wanted ({state:?})")));
+        }
+    };
+    Ok((discard, turn))
+}
+
+fn encode(
+    mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
+    outgoing: &mut Vec<u8>,
+) -> Result<(), NetFault> {
+    let start = outgoing.len();
+    let mut room = 4 << 10;
+    loop {
+        outgoing.resize(start + room, 0);
+        match encode(&mut outgoing[start..]) {
+            Ok(used) => {
+                outgoing.truncate(start + used);
+                return Ok(());
+            }
+            Err(EncodeError::InsufficientSize(wanted)) if wanted.required_size > room => {
+                room = wanted.required_size
+            }
+            Err(error) => return Err(NetFault::Protocol(format!("the handshake failed: {error}"))),
+        }
+    }
+}
+
+/// What the library says of the other side. A key that is not the right one is a refusal, whoever refuses.
+fn broken(error: Error) -> NetFault {
+    use rustls::AlertDescription as Alert;
+    match error {
+        Error::InvalidCertificate(_) => NetFault::Refused(
+            "the other side does not have the key of the ticket: is it another server?".into(),
+        ),
+        Error::AlertReceived(Alert::AccessDenied | Alert::BadCertificate | Alert::CertificateUnknown) => {
+            NetFault::Refused("the other side does not know the key of this ticket".into())
+        }
+        Error::InvalidMessage(_) | Error::InappropriateMessage { .. } => NetFault::Protocol(
+            "the other side does not speak TLS, or what it said was damaged on the way".into(),
+        ),
+        error => NetFault::Protocol(format!("TLS: {error}")),
+    }
+}
+
+/// AES with 128 bits first where the CPU computes it (LIMITS §4: 4.7 GB/s a core, against 1.8 of ChaCha20), else
+/// ChaCha20.
+fn provider() -> Arc<CryptoProvider> {
+    use aws_lc_rs::cipher_suite::{
+        TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
+    };
+    let (aes, larger, chacha) =
+        (TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256);
+    let cipher_suites = if has_aes() { vec![aes, larger, chacha] } else { vec![chacha, aes, larger] };
+    Arc::new(CryptoProvider { cipher_suites, ..aws_lc_rs::default_provider() })
+}
+
+fn has_aes() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("aes");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return false;
+}
+
+/// What the called side shows, for all its connections. It takes any key that the caller proves to have: which keys
+/// may what is asked when the handshake is done, so that a refusal can say why.
+pub(crate) fn called_config(maker: &Seed) -> Arc<ServerConfig> {
+    let resolver = AlwaysResolvesServerRawPublicKeys::new(maker.certified());
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .expect("TLS 1.3 is known")
+        .with_client_cert_verifier(Arc::new(AnyKey { provider: provider() }))
+        .with_cert_resolver(Arc::new(resolver));
+    // Nobody comes back with them, and unread ones reset a connection that is closed (LIMITS, trap 6).
+    config.send_tls13_tickets = 0;
+    Arc::new(config)
+}
+
+/// The caller's check: the other side has the key that is in the ticket.
+#[derive(Debug)]
+struct Pinned {
+    maker: PublicKey,
+    provider: Arc<CryptoProvider>,
+}
+
+/// The called side's check: the caller has the key that it shows.
+#[derive(Debug)]
+struct AnyKey {
+    provider: Arc<CryptoProvider>,
+}
+
+fn proves(
+    provider: &CryptoProvider,
+    message: &[u8],
+    shown: &CertificateDer<'_>,
+    signed: &DigitallySignedStruct,
+) -> Result<HandshakeSignatureValid, Error> {
+    let key = SubjectPublicKeyInfoDer::from(shown.as_ref());
+    verify_tls13_signature_with_raw_key(message, &key, signed, &provider.signature_verification_algorithms)
+}
+
+fn public(shown: &CertificateDer<'_>) -> Result<PublicKey, Error> {
+    public_of(&SubjectPublicKeyInfoDer::from(shown.as_ref()))
+        .ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match public(shown)? == self.maker {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not spoken here".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        proves(&self.provider, message, shown, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for AnyKey {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        public(shown).map(|_| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not spoken here".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        proves(&self.provider, message, shown, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}

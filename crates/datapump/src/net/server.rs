@@ -1,0 +1,333 @@
+//! The side that is called: lets in who holds its ticket, and gives each session its connections.
+//!
+//! A connection that says nothing costs an open file and no thread, and not for long. Connections belong to a session
+//! by its number, which nobody can guess, and by the key of who began it.
+//!
+//! Must not know: what sessions do (`called`), command lines.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::VERSION;
+use datapump_core::wire::encode;
+use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply, read_greeting};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::ServerConfig;
+
+use super::called;
+use super::channel::{Channel, HANDSHAKE_MAX, Line, Pipe};
+use super::fault::NetFault;
+use super::keys::{PublicKey, Seed, random};
+use super::seal::{Seal, called_config};
+use super::ticket::Ticket;
+use crate::account::version;
+use crate::disk::Disk;
+use crate::disk::Folder;
+use crate::problem::{Class, Problem};
+
+/// Connections that have said nothing yet. The oldest go when there are more.
+const SILENT_MAX: usize = 512;
+/// Handshakes at a time: each is a thread.
+const GREETING_MAX: u32 = 64;
+/// How long the accepting looks away.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// What a server offers.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The folder that it serves.
+    pub folder: PathBuf,
+    /// Clients may read.
+    pub reads: bool,
+    /// Clients may write.
+    pub writes: bool,
+    /// It ends after one session.
+    pub once: bool,
+    /// How long the ticket is good.
+    pub expires: Option<Duration>,
+    /// Sessions at a time.
+    pub sessions_max: u32,
+    /// Connections for blocks of a session.
+    pub connections_max: u32,
+    /// Bytes in slots of all sessions together.
+    pub memory_bytes: u64,
+    /// Silence after which a client is taken for dead.
+    pub peer_timeout: Duration,
+}
+
+impl ServeOptions {
+    /// Serves a folder on this host only, for reading and writing.
+    pub fn of(folder: PathBuf) -> ServeOptions {
+        ServeOptions {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            folder,
+            reads: true,
+            writes: true,
+            once: false,
+            expires: None,
+            sessions_max: 64,
+            connections_max: 16,
+            memory_bytes: 256 << 20,
+            peer_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    config: Arc<ServerConfig>,
+    ticket: Ticket,
+    state: Arc<State>,
+}
+
+/// What the threads of a server share.
+pub(crate) struct State {
+    pub(crate) options: ServeOptions,
+    pub(crate) root: Arc<File>,
+    holder: PublicKey,
+    begun: Instant,
+    /// A ticket for one session was used.
+    used: AtomicBool,
+    /// The session that a ticket was for is over.
+    pub(crate) over: AtomicBool,
+    pub(crate) stop: Arc<AtomicBool>,
+    sessions: Mutex<HashMap<[u8; 16], Entry>>,
+    greeting: AtomicU32,
+    /// Bytes in slots of all sessions.
+    pub(crate) memory: Mutex<u64>,
+}
+
+struct Entry {
+    holder: PublicKey,
+    line: Line,
+    joins: Sender<(Purpose, Channel)>,
+}
+
+impl Server {
+    /// Listens, and makes a ticket. Ends soon once `stop` is true, and its sessions so that they can be resumed.
+    ///
+    /// Errors: the folder cannot be opened, or the address cannot be had.
+    pub fn bind(options: ServeOptions, stop: Arc<AtomicBool>) -> Result<Server, Problem> {
+        let opened = Disk::Os.folder(&options.folder);
+        let root = match opened.map_err(|errno| Problem::system("open", &options.folder, errno.0))? {
+            Folder::Os(folder) => folder,
+            Folder::Sim(_) => unreachable!("the system's own file system"),
+        };
+        let wrong = |error: std::io::Error| {
+            let message = format!("listen on {}: {error}", options.listen);
+            Problem { class: Class::Io, path: None, operation: "listen", offset: None, message }
+        };
+        let listener = TcpListener::bind(options.listen).map_err(wrong)?;
+        listener.set_nonblocking(true).map_err(wrong)?;
+        let address = listener.local_addr().map_err(wrong)?;
+        let (maker, holder) = (Seed::random(), Seed::random());
+        let ticket = Ticket { maker: maker.public(), holder: holder.clone() };
+        let state = State {
+            options,
+            root,
+            holder: holder.public(),
+            begun: Instant::now(),
+            used: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            stop,
+            sessions: Mutex::default(),
+            greeting: AtomicU32::new(0),
+            memory: Mutex::new(0),
+        };
+        Ok(Server { listener, address, config: called_config(&maker), ticket, state: Arc::new(state) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What lets clients in.
+    pub fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+
+    /// Serves until it is stopped, or the one session is over.
+    pub fn run(self) {
+        std::thread::scope(|scope| {
+            let mut silent: VecDeque<(TcpStream, Instant)> = VecDeque::new();
+            while !self.state.is_over() {
+                let spoke = self.wait(&mut silent);
+                for stream in spoke {
+                    self.greet(scope, stream);
+                }
+            }
+        });
+    }
+
+    /// Waits for callers; gives those that have said something.
+    fn wait(&self, silent: &mut VecDeque<(TcpStream, Instant)>) -> Vec<TcpStream> {
+        let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut fds = vec![of(self.listener.as_fd())];
+        fds.extend(silent.iter().map(|(stream, _)| of(stream.as_fd())));
+        let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
+        let _ = poll(&mut fds, Some(&patience));
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        let (mut spoke, now) = (Vec::new(), Instant::now());
+        for has_spoken in ready[1..].iter() {
+            let (stream, deadline) = silent.pop_front().expect("one for each");
+            match has_spoken {
+                true => spoke.push(stream),
+                false if deadline > now => silent.push_back((stream, deadline)),
+                false => {}
+            }
+        }
+        if ready[0] {
+            while let Ok((stream, _)) = self.listener.accept() {
+                if stream.set_nonblocking(false).is_ok() {
+                    silent.push_back((stream, now + HANDSHAKE_MAX));
+                }
+                if silent.len() > SILENT_MAX {
+                    silent.pop_front();
+                }
+            }
+        }
+        spoke
+    }
+
+    fn greet<'scope>(&'scope self, scope: &'scope std::thread::Scope<'scope, '_>, stream: TcpStream) {
+        if self.state.greeting.fetch_add(1, Ordering::Relaxed) >= GREETING_MAX {
+            self.state.greeting.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        // Where the system gives no more threads the caller is hung up on, and may call again.
+        let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let greeted = self.greeted(stream);
+            self.state.greeting.fetch_sub(1, Ordering::Relaxed);
+            if let Ok(Some((channel, session))) = greeted {
+                called::session(&self.state, channel, session);
+            }
+        });
+        drop(spawned);
+    }
+
+    /// Shakes hands and reads the greeting. Gives a control connection and its new session.
+    fn greeted(&self, stream: TcpStream) -> Result<Option<(Channel, NewSession)>, NetFault> {
+        let mut channel = Channel::new(Pipe::Tcp(stream), Seal::called(&self.config)?, Line::default())?;
+        let holder = channel.peer();
+        let Some(body) = channel.message_before(Instant::now() + HANDSHAKE_MAX)? else { return Ok(None) };
+        let admitted = match read_greeting(&body)? {
+            Ok(greeting) => self.state.admit(&greeting, holder),
+            Err(reply) => Err(reply),
+        };
+        let (reply, admitted) = match admitted {
+            Ok(admitted) => (self.state.welcome(&admitted), Some(admitted)),
+            Err(refused) => (refused, None),
+        };
+        channel.send_message(&encode(&reply), 0)?;
+        Ok(match admitted {
+            Some(Admitted::Begins(session)) => {
+                channel.join(session.line.clone());
+                Some((channel, session))
+            }
+            Some(Admitted::Joins(purpose, line, joins)) => {
+                channel.join(line);
+                let _ = joins.send((purpose, channel));
+                None
+            }
+            None => None,
+        })
+    }
+}
+
+/// A session that is about to begin.
+pub(crate) struct NewSession {
+    pub(crate) number: [u8; 16],
+    pub(crate) line: Line,
+    pub(crate) joins: std::sync::mpsc::Receiver<(Purpose, Channel)>,
+}
+
+enum Admitted {
+    Begins(NewSession),
+    Joins(Purpose, Line, Sender<(Purpose, Channel)>),
+}
+
+fn refused(reason: Reason, words: &str) -> Reply {
+    Reply::Refused { reason, words: words.into() }
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<[u8; 16], Entry>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a caller may have what it greets for.
+    fn admit(&self, greeting: &Greeting, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
+        let is_expired = self.options.expires.is_some_and(|expires| self.begun.elapsed() > expires);
+        match (holder, greeting.session) {
+            (Some(holder), _) if holder != self.holder => {
+                Err(refused(Reason::Ticket, "this server did not make this ticket"))
+            }
+            (None, _) => Err(refused(Reason::Ticket, "no ticket was shown")),
+            (Some(holder), Some(session)) => self.join(greeting.purpose, session, holder),
+            (Some(_), None) if is_expired => Err(refused(Reason::Ticket, "the ticket has expired")),
+            (Some(holder), None) => self.begin(holder),
+        }
+    }
+
+    fn join(&self, purpose: Purpose, session: [u8; 16], holder: PublicKey) -> Result<Admitted, Reply> {
+        match self.sessions().get(&session) {
+            Some(entry) if entry.holder == holder => {
+                Ok(Admitted::Joins(purpose, entry.line.clone(), entry.joins.clone()))
+            }
+            _ => Err(refused(Reason::Session, "there is no such session (any more)")),
+        }
+    }
+
+    fn begin(&self, holder: PublicKey) -> Result<Admitted, Reply> {
+        let mut sessions = self.sessions();
+        if self.options.once && self.used.swap(true, Ordering::Relaxed) {
+            return Err(refused(Reason::Ticket, "the ticket was for one session, and was used"));
+        }
+        if sessions.len() as u32 >= self.options.sessions_max {
+            return Err(refused(
+                Reason::Busy,
+                "this server has as many sessions as it may have; try again later",
+            ));
+        }
+        let (joins, receiver) = std::sync::mpsc::channel();
+        let (number, line) = (random(), Line::default());
+        sessions.insert(number, Entry { holder, line: line.clone(), joins });
+        Ok(Admitted::Begins(NewSession { number, line, joins: receiver }))
+    }
+
+    fn welcome(&self, admitted: &Admitted) -> Reply {
+        let session = match admitted {
+            Admitted::Begins(session) => Some(session.number),
+            Admitted::Joins(..) => None,
+        };
+        let program = Some(format!("pump {}", version()));
+        Reply::Welcome {
+            version: VERSION,
+            session,
+            connections_max: Some(self.options.connections_max),
+            program,
+        }
+    }
+
+    /// No more connections can join the session.
+    pub(crate) fn close(&self, session: &[u8; 16]) {
+        self.sessions().remove(session);
+    }
+}

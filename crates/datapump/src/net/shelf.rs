@@ -1,0 +1,397 @@
+//! What the reading side of a session has taken out: its places, and the folders and files that were opened in them.
+//! Answers what is asked of names and attributes.
+//!
+//! The other side can ask for nothing that does not lie in one of the session's places: folders are opened by one name
+//! in folders that were opened before, never through a symbolic link.
+//!
+//! Must not know: connections, who asks, how blocks are read.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datapump_core::wire::NAMES_MAX;
+use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
+use datapump_core::wire::attributes::{Attribute, Entry, is_plain};
+use datapump_engine::{Errno, Handle};
+
+use super::convert::{attributes_of, fault, told};
+use crate::disk::{Access, Bearer, Disk, FileCalls, FileKind, Meta, Name, file_meta, names};
+use crate::holes;
+use crate::how::{self, Facts};
+use crate::open::{folder_is_made_up, is_made_up};
+use crate::options::Options;
+use crate::problem::Problem;
+use crate::tree::side::{Keeper, Side};
+
+/// Folders that a session may have open by number; each may be closed and opened again.
+const FOLDERS_MAX: usize = 1 << 20;
+/// Folders that stay open at a time.
+const OPEN_FOLDERS: usize = 64;
+/// Files that a session may have open.
+const FILES_MAX: usize = 1 << 10;
+/// Names are told in messages of about so many bytes.
+const NAMES_BYTES: usize = 256 << 10;
+/// Attributes of one name that are told with it.
+const ATTRIBUTES_BYTES_MAX: usize = 512 << 10;
+
+const ENOENT: Errno = Errno(2);
+const E2BIG: Errno = Errno(7);
+const EBADF: Errno = Errno(9);
+const ENOTDIR: Errno = Errno(20);
+const EINVAL: Errno = Errno(22);
+const EMFILE: Errno = Errno(24);
+
+/// A place that is read.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// By its path, as the user named it here.
+    Path(PathBuf),
+    /// Below a served folder, which no link leads out of.
+    Beneath(Arc<File>, PathBuf),
+}
+
+/// A file that was opened.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) path: PathBuf,
+    pub(crate) meta: Meta,
+    /// Alignment of direct requests; 1 where it is read through the cache.
+    pub(crate) align_bytes: u32,
+    /// For what is not aligned, where direct requests are made.
+    buffered: Option<Arc<Handle>>,
+    /// Where its name stands.
+    above: Option<(Arc<Side>, OsString)>,
+}
+
+/// What is open.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    places: Vec<Origin>,
+    folders: Mutex<HashMap<u64, Arc<Side>>>,
+    files: Mutex<HashMap<u64, Arc<Given>>>,
+    keeper: Arc<Keeper>,
+    stop: Arc<AtomicBool>,
+}
+
+type Outcome<T> = Result<T, Fault>;
+
+impl Shelf {
+    /// Of these places.
+    pub(crate) fn of(places: Vec<Origin>, stop: Arc<AtomicBool>) -> Shelf {
+        let keeper = Keeper::new(OPEN_FOLDERS);
+        Shelf { places, folders: Mutex::default(), files: Mutex::default(), keeper, stop }
+    }
+
+    /// Answers what is asked of names and attributes. More than one answer where one would be too long.
+    pub(crate) fn answer(&self, ask: Ask) -> Vec<Answer> {
+        let one = match ask {
+            Ask::List { folder, cookie } => return self.list(folder, cookie).unwrap_or_else(refused),
+            Ask::Look(place) => self.look(place),
+            Ask::Root { folder, place } => self.root(folder, place),
+            Ask::Enter { folder, above, name } => self.enter(folder, above, &name),
+            Ask::Leave(folder) => {
+                self.folders().remove(&folder);
+                Ok(Answer::Done)
+            }
+            Ask::OpenPlace { file, place } => self.open_place(file, place),
+            Ask::Open { file, above, name } => self.open(file, above, &name),
+            Ask::LookAgain(file) => self.look_again(file),
+            Ask::LookAt { above, name } => self.look_at(above, &name),
+            Ask::Close(file) => {
+                self.files().remove(&file);
+                Ok(Answer::Done)
+            }
+            Ask::Fetch { .. } | Ask::Read { .. } => Err(fault("read", EINVAL)),
+        };
+        vec![one.unwrap_or_else(Answer::Fault)]
+    }
+
+    fn folders(&self) -> MutexGuard<'_, HashMap<u64, Arc<Side>>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn files(&self) -> MutexGuard<'_, HashMap<u64, Arc<Given>>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, number: u32) -> Outcome<&Origin> {
+        self.places.get(number as usize).ok_or_else(|| fault("open", ENOENT))
+    }
+
+    fn folder(&self, number: u64) -> Outcome<Arc<Side>> {
+        self.folders().get(&number).cloned().ok_or_else(|| fault("open", EBADF))
+    }
+
+    /// An open file.
+    pub(crate) fn file(&self, number: u64) -> Outcome<Arc<Given>> {
+        self.files().get(&number).cloned().ok_or_else(|| fault("read", EBADF))
+    }
+
+    fn look(&self, place: u32) -> Outcome<Answer> {
+        let file = self.place(place)?.open()?;
+        let meta = file_meta(&file).map_err(|errno| fault("look at", errno))?;
+        Ok(Answer::Meta { meta: told(&meta), named: None })
+    }
+
+    fn root(&self, number: u64, place: u32) -> Outcome<Answer> {
+        let origin = self.place(place)?;
+        let side = Side::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
+        self.keep_folder(number, side)
+    }
+
+    fn enter(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+        let side = self.folder(above)?.child(plain(name)?).map_err(problem)?;
+        self.keep_folder(number, side)
+    }
+
+    fn keep_folder(&self, number: u64, side: Arc<Side>) -> Outcome<Answer> {
+        let open = side.file().map_err(problem)?.0;
+        if side.meta.kind != FileKind::Folder {
+            return Err(fault("open", ENOTDIR));
+        }
+        let attributes = attributes(Bearer::Open(&open))?;
+        let answer = Answer::Folder { meta: told(&side.meta), attributes, made_up: folder_is_made_up(&open) };
+        let mut folders = self.folders();
+        if folders.len() >= FOLDERS_MAX {
+            return Err(fault("open", EMFILE));
+        }
+        folders.insert(number, side);
+        Ok(answer)
+    }
+
+    fn list(&self, folder: u64, cookie: u64) -> Outcome<Vec<Answer>> {
+        let folder = self.folder(folder)?.file().map_err(problem)?.0;
+        let (names, cookie) = names::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
+        let mut answers: Vec<Answer> = Vec::new();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let mut tell = |entries: &mut Vec<Entry>, more| {
+            answers.push(Answer::Names { entries: std::mem::take(entries), cookie, more });
+        };
+        for name in names {
+            let entry = entry(&folder, name);
+            bytes += length(&entry);
+            entries.push(entry);
+            if bytes >= NAMES_BYTES || entries.len() == NAMES_MAX {
+                tell(&mut entries, true);
+                bytes = 0;
+            }
+        }
+        tell(&mut entries, false);
+        Ok(answers)
+    }
+
+    fn open_place(&self, number: u64, place: u32) -> Outcome<Answer> {
+        let origin = self.place(place)?;
+        let handle = Arc::new(Handle::Os(origin.open()?));
+        self.keep_file(number, handle, origin.path().into(), None)
+    }
+
+    fn open(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+        let (handle, side, name) = self.opened(above, name)?;
+        let path = side.path.join(&name);
+        self.keep_file(number, handle, path, Some((side, name)))
+    }
+
+    fn opened(&self, above: u64, name: &[u8]) -> Outcome<(Arc<Handle>, Arc<Side>, OsString)> {
+        let (side, name) = (self.folder(above)?, plain(name)?);
+        let folder = side.file().map_err(problem)?.0;
+        let file = names::open_source(&folder, name, true).map_err(|errno| fault("open", errno))?;
+        Ok((Arc::new(Handle::Os(file)), side, name.to_owned()))
+    }
+
+    fn keep_file(
+        &self,
+        number: u64,
+        handle: Arc<Handle>,
+        path: PathBuf,
+        above: Option<(Arc<Side>, OsString)>,
+    ) -> Outcome<Answer> {
+        let meta = regular(&handle)?;
+        let ranges = match is_made_up(&handle) {
+            true => None,
+            false => Some(ranges(&handle, &meta, &self.stop)?),
+        };
+        let attributes = attributes(Bearer::Open(handle.os()))?;
+        let mut files = self.files();
+        if files.len() >= FILES_MAX {
+            return Err(fault("open", EMFILE));
+        }
+        let given = Given { handle, path, meta, align_bytes: 1, buffered: None, above };
+        files.insert(number, Arc::new(given.made_direct()));
+        Ok(Answer::File { meta: told(&meta), attributes, ranges })
+    }
+
+    fn look_again(&self, number: u64) -> Outcome<Answer> {
+        let given = self.file(number)?;
+        let meta = given.handle.meta().map_err(|errno| fault("look at", errno))?;
+        let named = match &given.above {
+            Some((side, name)) => {
+                let folder = side.file().map_err(problem)?.0;
+                names::metadata(&folder, name).ok()
+            }
+            None => Some(meta),
+        };
+        Ok(Answer::Meta { meta: told(&meta), named: named.as_ref().map(told) })
+    }
+
+    fn look_at(&self, above: u64, name: &[u8]) -> Outcome<Answer> {
+        let (side, name) = (self.folder(above)?, plain(name)?);
+        let folder = side.file().map_err(problem)?.0;
+        let entries = vec![entry(&folder, Name::here(name.to_owned(), None))];
+        Ok(Answer::Names { entries, cookie: 0, more: false })
+    }
+
+    /// A small file, to be read once: what it is, and the file if it is as long as expected.
+    pub(crate) fn fetch(&self, above: u64, name: &[u8], len: u32) -> Outcome<(Answer, Option<Given>)> {
+        let (handle, side, name) = self.opened(above, name)?;
+        let meta = regular(&handle)?;
+        let attributes = attributes(Bearer::Open(handle.os()))?;
+        let answer = Answer::File { meta: told(&meta), attributes, ranges: None };
+        let path = side.path.join(&name);
+        let given = Given { handle, path, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
+        Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
+    }
+}
+
+impl Given {
+    /// Reads past the cache what is large and not in it, as a copy on one host does (LIMITS §1).
+    fn made_direct(mut self) -> Given {
+        let facts = Facts {
+            size_bytes: self.meta.size_bytes,
+            cached: self.handle.cached_fraction(self.meta.size_bytes),
+            source_is_file: true,
+            sink_is_file: false,
+            bytes_are_looked_at: true,
+            same_file_system: false,
+            whole_file: true,
+            synced_alone: true,
+        };
+        if !how::decide(&facts, &Options::default()).source_direct {
+            return self;
+        }
+        let again = Disk::Os.open(&names::path_of(self.handle.os()), Access::Read);
+        if let Ok(direct) = again
+            && direct.set_direct().is_ok()
+        {
+            self.align_bytes = direct.direct_alignment_bytes();
+            self.buffered = Some(std::mem::replace(&mut self.handle, Arc::new(direct)));
+        }
+        self
+    }
+
+    /// The file for requests that are not aligned.
+    pub(crate) fn buffered(&self) -> &Arc<Handle> {
+        self.buffered.as_ref().unwrap_or(&self.handle)
+    }
+
+    /// Whether the file is still what it was when it was opened.
+    pub(crate) fn stood_still(&self) -> bool {
+        self.handle.meta().is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, ..self.meta })
+    }
+}
+
+impl Origin {
+    /// The path for messages.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Origin::Path(path) | Origin::Beneath(_, path) => path,
+        }
+    }
+
+    /// Opens what stands there for reading, without waiting for the other side of a pipe.
+    pub(crate) fn open(&self) -> Outcome<File> {
+        let opened = match self {
+            Origin::Path(path) => names::open_path(path),
+            Origin::Beneath(root, path) => names::open_beneath(root, path),
+        };
+        opened.map_err(|errno| fault("open", errno))
+    }
+}
+
+fn refused(fault: Fault) -> Vec<Answer> {
+    vec![Answer::Fault(fault)]
+}
+
+fn plain(name: &[u8]) -> Outcome<&OsStr> {
+    match is_plain(name) {
+        true => Ok(OsStr::from_bytes(name)),
+        false => Err(fault("open", EINVAL)),
+    }
+}
+
+/// What this side would tell its own user, without the path: the other side knows it.
+fn problem(problem: Problem) -> Fault {
+    Fault { operation: problem.operation.into(), errno: None, words: Some(problem.message) }
+}
+
+fn regular(handle: &Handle) -> Outcome<Meta> {
+    let meta = handle.meta().map_err(|errno| fault("look at", errno))?;
+    match meta.kind {
+        FileKind::Regular => Ok(meta),
+        _ => Err(Fault { operation: "open".into(), errno: None, words: Some("is no file any more".into()) }),
+    }
+}
+
+fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>> {
+    /// More pieces than fit into a message are told as one.
+    const RANGES_MAX: usize = 30_000;
+    let ranges = holes::ranges(handle, meta, false, stop).map_err(|errno| fault("read the map of", errno))?;
+    match ranges.len() > RANGES_MAX {
+        true => Ok(vec![Range { start: 0, end: meta.size_bytes }]),
+        false => Ok(ranges.into_iter().map(|(start, end)| Range { start, end }).collect()),
+    }
+}
+
+fn attributes(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
+    let attributes = attributes_of(bearer).map_err(|errno| fault("read the attributes of", errno))?;
+    match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
+        true => Err(fault("read the attributes of", E2BIG)),
+        false => Ok(attributes),
+    }
+}
+
+fn attributes_bytes(attributes: &[Attribute]) -> usize {
+    attributes.iter().map(|attribute| attribute.name.len() + attribute.value.len() + 8).sum()
+}
+
+fn length(entry: &Entry) -> usize {
+    /// What `stat(2)` says takes about this.
+    const META_BYTES: usize = 120;
+    let points_to = entry.points_to.as_ref().map_or(0, |to| to.len());
+    let attributes = entry.attributes.as_deref().map_or(0, attributes_bytes);
+    META_BYTES + entry.name.len() + points_to + attributes
+}
+
+fn entry(folder: &File, name: Name) -> Entry {
+    let looked = look_into(folder, &name.name);
+    let errno = looked.as_ref().err().map(|errno| errno.0);
+    let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
+        (Some(told(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
+    });
+    Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno }
+}
+
+type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);
+
+/// What a name is; of what cannot be opened later also what belongs to it.
+fn look_into(folder: &File, name: &OsStr) -> Result<LookedInto, Errno> {
+    let meta = names::metadata(folder, name)?;
+    if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
+        return Ok((meta, None, None));
+    }
+    let points_to = match meta.kind {
+        FileKind::Symlink => Some(names::read_symlink(folder, name)?),
+        _ => None,
+    };
+    let attributes = attributes_of(Bearer::Named(folder, name))?;
+    match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
+        true => Err(E2BIG),
+        false => Ok((meta, points_to, Some(attributes))),
+    }
+}

@@ -1,0 +1,169 @@
+//! A folder of the source, open on this host or on another: the same questions for both.
+//!
+//! Must not know: what is done with the answers, how another host is asked.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::attributes::{self, Lost, New};
+use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, Name, names};
+use crate::net::far::{FarFile, FarFolder, SmallFile, Told};
+use crate::options::Keep;
+use crate::problem::{Class, Problem};
+use crate::task::Held;
+use crate::tree::walk;
+
+/// An open folder of the source.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    Here(Arc<File>),
+    There(Arc<FarFolder>),
+}
+
+/// A question about one name of a folder, with the path for messages.
+fn system<T>(operation: &'static str, path: &Path, answer: Result<T, Errno>) -> Result<T, Problem> {
+    answer.map_err(|errno| Problem::system(operation, path, errno.0))
+}
+
+impl Origin {
+    /// The next names, and where those behind them begin; none at the end.
+    pub(crate) fn list(&self, cookie: u64, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        match self {
+            Origin::Here(folder) => system("list", path, names::list(folder, cookie)),
+            Origin::There(folder) => folder.list(cookie, path),
+        }
+    }
+
+    /// What stands under a name.
+    pub(crate) fn metadata(&self, name: &Name, path: &Path) -> Result<Meta, Problem> {
+        match (self, &name.told) {
+            (Origin::Here(folder), _) => system("look at", path, names::metadata(folder, &name.name)),
+            (Origin::There(_), Some(told)) => system("look at", path, told.meta),
+            (Origin::There(folder), None) => {
+                folder.look_at(&name.name, path).and_then(|told| system("look at", path, told.meta))
+            }
+        }
+    }
+
+    /// The same of a name that may not stand there: `None`.
+    pub(crate) fn if_there(&self, name: &OsStr, path: &Path) -> Result<Option<Meta>, Problem> {
+        const ENOENT: Errno = Errno(2);
+        let found = match self {
+            Origin::Here(folder) => names::metadata(folder, name),
+            Origin::There(folder) => folder.look_at(name, path)?.meta,
+        };
+        match found {
+            Err(ENOENT) => Ok(None),
+            found => system("look at", path, found).map(Some),
+        }
+    }
+
+    fn told(folder: &FarFolder, name: &Name, path: &Path) -> Result<Told, Problem> {
+        match &name.told {
+            Some(told) => Ok((**told).clone()),
+            None => folder.look_at(&name.name, path),
+        }
+    }
+
+    /// What a symbolic link points to.
+    pub(crate) fn read_symlink(&self, name: &Name, path: &Path) -> Result<OsString, Problem> {
+        match self {
+            Origin::Here(folder) => system("read the link", path, names::read_symlink(folder, &name.name)),
+            Origin::There(folder) => {
+                let told = Origin::told(folder, name, path)?;
+                told.points_to
+                    .ok_or_else(|| Problem::new(Class::Changed, "read the link", path, "is no link any more"))
+            }
+        }
+    }
+
+    /// Opens a regular file to read it, and looks at what is open. A small one at another host is opened with its
+    /// only request.
+    pub(crate) fn open_file(
+        &self,
+        name: &Name,
+        path: &Path,
+        small_bytes: u64,
+    ) -> Result<(Held, Meta), Problem> {
+        match self {
+            Origin::Here(folder) => {
+                let file = system("open", path, names::open_source(folder, &name.name, true))?;
+                let handle = Handle::Os(file);
+                let meta = system("open", path, handle.meta())?;
+                Ok((Held::Here(Arc::new(handle)), meta))
+            }
+            Origin::There(folder) => {
+                let meta = self.metadata(name, path).map_err(walk::vanished)?;
+                // Holes are told only of a file that is opened.
+                let is_small = meta.size_bytes <= small_bytes && meta.allocated_bytes >= meta.size_bytes;
+                if meta.kind == FileKind::Regular && is_small {
+                    let (folder, name) = (Arc::clone(folder), name.name.clone());
+                    let small = SmallFile { folder, name, told: Default::default() };
+                    return Ok((Held::There(Arc::new(FarFile::Small(small))), meta));
+                }
+                let file = folder.open(&name.name, path)?;
+                let meta = file.meta;
+                Ok((Held::There(Arc::new(FarFile::Open(file))), meta))
+            }
+        }
+    }
+
+    /// The folder, to see later whether a name in it still means the same file.
+    pub(crate) fn folder(&self) -> Option<Folder> {
+        match self {
+            Origin::Here(folder) => Some(Folder::Os(Arc::clone(folder))),
+            Origin::There(_) => None,
+        }
+    }
+
+    /// Gives a name at the target, or what is open there, the attributes of a name.
+    pub(crate) fn copy_attributes(
+        &self,
+        name: &Name,
+        (path, meta): (&Path, &Meta),
+        to: Bearer<'_>,
+        keep: Keep,
+        new: New,
+    ) -> Result<Result<Lost, Errno>, Problem> {
+        Ok(match self {
+            Origin::Here(folder) => attributes::copy(Bearer::Named(folder, &name.name), meta, to, keep, new),
+            Origin::There(folder) if meta.kind == FileKind::Regular => {
+                let file = folder.open(&name.name, path)?;
+                attributes::copy(Bearer::Told(&file.attributes), meta, to, keep, new)
+            }
+            Origin::There(folder) => {
+                let told = Origin::told(folder, name, path)?;
+                attributes::copy(Bearer::Told(&told.attributes), meta, to, keep, new)
+            }
+        })
+    }
+
+    /// The folder's own attributes.
+    pub(crate) fn bearer(&self) -> Bearer<'_> {
+        match self {
+            Origin::Here(folder) => Bearer::Open(folder),
+            Origin::There(folder) => Bearer::Told(&folder.attributes),
+        }
+    }
+
+    /// Whether a name's extended attributes or access control lists differ from those at the target. Of another host
+    /// they are not compared: that would take a question for each file.
+    pub(crate) fn hidden_of_name(&self, name: &OsStr, differ: impl FnOnce(Bearer<'_>) -> bool) -> bool {
+        match self {
+            Origin::Here(folder) => differ(Bearer::Named(folder, name)),
+            Origin::There(_) => false,
+        }
+    }
+
+    /// Whether the kernel makes the files up as they are read.
+    pub(crate) fn is_made_up(&self) -> bool {
+        match self {
+            Origin::Here(folder) => crate::open::folder_is_made_up(folder),
+            Origin::There(folder) => folder.made_up,
+        }
+    }
+}
