@@ -88,6 +88,7 @@ fn remote(
             connections: host.connections.or(options.lanes),
             peer_timeout: host.peer_timeout,
             retry_for: host.retry_for,
+            tells_files: output.json || output.verbose,
             sources,
             target,
             options,

@@ -46,6 +46,9 @@ pub struct Begin {
     /// Connections for blocks.
     #[n(4)]
     pub connections: u32,
+    /// The caller wants to hear of each file.
+    #[n(5)]
+    pub tells_files: Option<bool>,
 }
 
 /// What was done.

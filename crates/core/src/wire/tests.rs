@@ -52,6 +52,7 @@ fn begin(way: Way) -> Message {
         target: ByteVec::from(b"b".to_vec()),
         options: "{}".into(),
         connections: 2,
+        tells_files: None,
     })
 }
 

@@ -79,6 +79,14 @@ struct Wanted {
     target: Option<Target>,
     options: Options,
     memory_bytes: u64,
+    tells_files: bool,
+}
+
+impl Target {
+    /// A path of this side in the words of the caller.
+    fn shown_of(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.path).map_or_else(|_| path.to_path_buf(), |rest| self.shown.join(rest))
+    }
 }
 
 /// Where is written, and how the caller calls it.
@@ -129,7 +137,8 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         Way::Pull => None,
     };
     let sources = begin.sources.iter().map(|bytes| path(bytes)).collect();
-    Ok(Wanted { sources, target, options, memory_bytes })
+    let tells_files = begin.tells_files.unwrap_or(false);
+    Ok(Wanted { sources, target, options, memory_bytes, tells_files })
 }
 
 /// Opens the folder that is written in, beneath the served one.
@@ -196,13 +205,13 @@ fn write(
     let job =
         Job::copy(sources, Place::Path(target.path.clone())).options(wanted.options).confined().far(far);
     let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
-    let shown = |path: &Path| match path.strip_prefix(&target.path) {
-        Ok(rest) => target.shown.join(rest),
-        Err(_) => path.to_path_buf(),
-    };
+    let shown = |path: &Path| target.shown_of(path);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let events = |event: Event| outbox.say(Message::Event(told::tell(event, &shown)));
+            let events = |event: Event| match event {
+                Event::File { .. } if !wanted.tells_files => {}
+                event => outbox.say(Message::Event(told::tell(event, &shown))),
+            };
             let report = job.run(&events);
             // The caller waits for that before it agrees.
             [&names, &blocks].iter().for_each(|pool| pool.close());
@@ -218,10 +227,8 @@ fn write(
             },
             &mut || {
                 for (purpose, channel) in session.joins.try_iter() {
-                    match purpose {
-                        Purpose::Blocks => blocks.give(channel),
-                        Purpose::Control | Purpose::Names => names.give(channel),
-                    }
+                    let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
+                    pool.give(channel);
                 }
                 if state.stop.load(Ordering::Relaxed) {
                     stop.store(true, Ordering::Relaxed);

@@ -57,6 +57,8 @@ pub struct RemoteCopy {
     pub peer_timeout: Option<Duration>,
     /// How long a connection that is lost is tried again; 60 s by default.
     pub retry_for: Option<Duration>,
+    /// Tell of each file that is complete; otherwise of problems and changes alone.
+    pub tells_files: bool,
     /// Ends the copy soon, once true.
     pub stop: Arc<AtomicBool>,
     /// Live counters.
@@ -183,7 +185,8 @@ impl RemoteCopy {
             .unwrap_or_default(),
         };
         let target = if way == Way::Push { bytes(&remote.path) } else { Vec::new().into() };
-        Begin { way, sources: self.sources.iter().map(path).collect(), target, options, connections }
+        let sources = self.sources.iter().map(path).collect();
+        Begin { way, sources, target, options, connections, tells_files: Some(self.tells_files) }
     }
 
     /// The other side writes, and this one gives it what it asks for.

@@ -39,6 +39,7 @@ impl Served {
             connections: None,
             peer_timeout: self.peer_timeout,
             retry_for: Some(Duration::ZERO),
+            tells_files: true,
             stop: Arc::default(),
             watch: Arc::default(),
         };
