@@ -340,3 +340,31 @@ fn a_narrow_limit_of_open_files_is_enough() {
         std::fs::remove_dir_all(home.path("new")).expect("it is there");
     }
 }
+
+/// A file that is read back, or compared, or waited for by other names may bring more to do when all else is done: the
+/// last lanes must not end before.
+#[test]
+fn what_comes_last_is_done_too() {
+    let home = Home::new();
+    let source = home.path("a");
+    std::fs::create_dir(&source).expect("room");
+    for number in 0..10 {
+        std::fs::write(source.join(format!("f{number}")), noise(1000, number)).expect("room");
+    }
+    std::fs::hard_link(source.join("f3"), source.join("other name")).expect("one file system");
+    for round in 0..40 {
+        let lanes = ["--lanes=1", "--lanes=2", "--lanes=4", "--lanes=7"][round % 4];
+        let way = ["--verify", "--checksum", "--sync=each"][round % 3];
+        expect(
+            &home.pump(&["copy", lanes, way, "-T", "a", "new"]),
+            0,
+            &[],
+            &format!("{round}: {lanes} {way}"),
+        );
+        same(&source, &home.path("new"), &format!("{round}: {lanes} {way}"));
+        match round % 2 {
+            0 => std::fs::remove_dir_all(home.path("new")).expect("it is there"),
+            _ => std::fs::write(home.path("new/f5"), noise(1000, 99)).expect("room"),
+        }
+    }
+}

@@ -16,7 +16,7 @@ use crate::comparison;
 use crate::disk::FileKind;
 use crate::finish::abandon;
 use crate::how::{Facts, decide};
-use crate::lane::{Lane, LaneResult};
+use crate::lane::{self, LaneResult};
 use crate::net::channel::Channel;
 use crate::net::far::Far;
 use crate::net::giver;
@@ -265,7 +265,7 @@ impl Job {
         let shared = self.shared(items, shape, trees, events);
         problems.into_iter().for_each(|problem| shared.report(problem));
         let lanes = self.lanes(&shared);
-        let results = run_lanes(&shared, lanes);
+        let results = lane::run_all(&shared, lanes);
         let mut last = Waits::default();
         if shared.has_trees {
             tree::finish::finish_trees(&shared, &mut last, shared.plan.is_exhausted());
@@ -405,12 +405,21 @@ impl Job {
         // What no lane can have (memory for slots) is told once.
         lost.dedup();
         lost.into_iter().for_each(|problem| shared.report(problem));
+        if !self.is_told(shared) {
+            shared.report(unexplained());
+        }
         let tally = std::mem::take(&mut *shared.tally());
         let exit_status = self.status(&tally, shared) as i32;
         let syncs = self.options.sync != crate::Sync::None && self.work == Kind::Copy;
         let (end_ns, cpu) = (self.world.clock.now_ns(), cpu_since(cpu));
         let account = Account { shared, lanes, tally, start_ns, end_ns, cpu, syncs };
         Report { exit_status, ..account.into_report() }
+    }
+
+    /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
+    fn is_told(&self, shared: &Shared<'_>) -> bool {
+        let asked = shared.writes && !shared.is_stopping();
+        !asked || !shared.has_trees || shared.plan.is_exhausted() || !shared.tally().problems.is_empty()
     }
 
     /// The exit status of the contract.
@@ -436,6 +445,7 @@ impl Job {
             () if problems.is_empty() => Status::Done,
             () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
             () if only(Class::Changed) => Status::Changed,
+            () if only(Class::Refused) && self.far.is_some() => Status::Refused,
             () if self.sources.len() > 1 || shared.has_trees => Status::Partial,
             () if only(Class::Usage) => Status::Usage,
             () => Status::Failed,
@@ -454,6 +464,12 @@ fn request_bytes(items: &[Item]) -> u32 {
     }
 }
 
+fn unexplained() -> Problem {
+    let words =
+        "not everything was done, and nothing says why: a mistake of pump; copy again, and please report it";
+    Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) }
+}
+
 /// As cmp: 0 the same, 1 different, 2 trouble.
 fn compared(problems: &BTreeMap<Class, u64>) -> Status {
     match () {
@@ -461,25 +477,6 @@ fn compared(problems: &BTreeMap<Class, u64>) -> Status {
         () if problems.keys().all(|class| *class == Class::Mismatch) => Status::Failed,
         () => Status::Usage,
     }
-}
-
-/// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
-/// lanes, and the report counts them.
-fn run_lanes(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
-    let run = |index: u32| {
-        let result = Lane::new(shared, index as usize).and_then(Lane::run);
-        // What it had claimed will never land: the others must not wait for it.
-        result.inspect_err(|_| shared.plan.lose_lane())
-    };
-    std::thread::scope(|scope| {
-        let spawn = |index| std::thread::Builder::new().spawn_scoped(scope, move || run(index)).ok();
-        let others: Vec<_> = (1..lanes).map_while(spawn).collect();
-        let own = run(0);
-        let join = |lane: std::thread::ScopedJoinHandle<'_, _>| {
-            lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        std::iter::once(own).chain(others.into_iter().map(join)).collect()
-    })
 }
 
 fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {

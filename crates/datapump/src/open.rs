@@ -50,11 +50,14 @@ pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
 fn open_far(shared: &Shared<'_>, number: u32, path: &Path) -> Result<Opened, Problem> {
     let far = shared.far.as_ref().ok_or_else(|| Problem::usage("there is no session with the other host"))?;
     let file = far.open_place(number, path)?;
-    let (meta, watched) = (file.meta, file.ranges.is_some());
-    let ranges = file.ranges.clone().filter(|_| meta.size_bytes > 0);
+    let (meta, ranges) = (file.meta, file.ranges.clone());
+    if ranges.is_none() {
+        let words = "is made up by the kernel as it is read; of another host such files are not copied yet";
+        return Err(Problem::new(Class::Io, "open", path, words));
+    }
     let held = Held::There(Arc::new(FarFile::Open(file)));
-    let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
-    let ordinary = watched && meta.size_bytes > 0;
+    let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
+    let ordinary = meta.size_bytes > 0;
     Ok(Opened { handle: None, original: Some(original), ranges, is_file: true, ordinary })
 }
 

@@ -175,6 +175,11 @@ impl<Work> Plan<Work> {
         self.more.notify_all();
     }
 
+    /// Something that one lane has may bring more; call [`Plan::settled`] when it will not any more.
+    pub(crate) fn hold(&self) {
+        self.state().unsettled += 1;
+    }
+
     /// Work, or a file that was put up, will bring nothing new any more.
     pub(crate) fn settled(&self) {
         self.state().unsettled -= 1;

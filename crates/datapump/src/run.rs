@@ -208,6 +208,9 @@ impl Shared<'_> {
         if task.unshare() {
             self.plan.settled();
         }
+        if task.uncount() {
+            self.plan.settled();
+        }
     }
 
     /// Puts an open file up for all lanes.

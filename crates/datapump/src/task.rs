@@ -93,6 +93,7 @@ pub(crate) struct Task {
     /// Its place in a tree.
     pub(crate) leaf: Option<Leaf>,
     is_shared: AtomicBool,
+    is_counted: AtomicBool,
     length_bytes: AtomicU64,
     /// Bytes that must land before the file is complete; `u64::MAX` until known.
     pub(crate) expected_bytes: AtomicU64,
@@ -142,6 +143,7 @@ impl Task {
             verify,
             leaf,
             is_shared: AtomicBool::new(false),
+            is_counted: AtomicBool::new(false),
             expected_bytes: AtomicU64::new(expected),
             landed_bytes: AtomicU64::new(0),
             failed: AtomicBool::new(false),
@@ -158,6 +160,23 @@ impl Task {
     /// Whether the plan waits for it; true once.
     pub(crate) fn unshare(&self) -> bool {
         self.is_shared.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether it may lead to more when it has ended.
+    pub(crate) fn may_bring_more(&self) -> bool {
+        let has_links = self.leaf.as_ref().is_some_and(|leaf| leaf.links.is_some());
+        self.verify || has_links || matches!(self.finish, Finish::Checked)
+    }
+
+    /// It may bring more to do when it is complete (to be read back, to be copied after all, other names): the plan
+    /// waits for it although one lane alone has it.
+    pub(crate) fn count(&self) {
+        self.is_counted.store(true, Ordering::Release);
+    }
+
+    /// Whether the plan waits for what it may bring; true once.
+    pub(crate) fn uncount(&self) -> bool {
+        self.is_counted.swap(false, Ordering::AcqRel)
     }
 
     /// Counts bytes landed; true for the one call that makes the file complete.

@@ -44,3 +44,30 @@ fn files_and_trees_are_sent_and_fetched() {
     assert_eq!((report.exit_status, &said[..]), (0, &[][..]));
     assert!(std::fs::read(path("back/file")).expect("it is there") == noise(5_000_003));
 }
+
+#[test]
+fn what_is_read_back_over_there_is_all_there() {
+    let home = tempfile::tempdir().expect("room");
+    let path = |name: &str| home.path().join(name);
+    for folder in ["served", "tree"] {
+        std::fs::create_dir(path(folder)).expect("room");
+    }
+    for number in 0..10 {
+        std::fs::write(path("tree").join(format!("f{number}")), noise(number * 100)).expect("room");
+    }
+    let served = Served::new(ServeOptions::of(path("served")));
+    let options = Options { verify: true, ..Options::default() };
+    for round in 0..20 {
+        let target = format!("copy-{round}");
+        let (report, said) =
+            served.copy(vec![Place::Path(path("tree"))], served.place(&target), options.clone());
+        assert_eq!((report.exit_status, &said[..]), (0, &[][..]), "{round}");
+        same(&path("tree"), &path("served").join(&target));
+    }
+    for (name, bytes) in [("empty", 0), ("short", 1)] {
+        std::fs::write(path(name), noise(bytes)).expect("room");
+        let (report, said) = served.copy(vec![Place::Path(path(name))], served.place(name), options.clone());
+        assert_eq!((report.exit_status, &said[..]), (0, &[][..]), "{name}");
+        assert_eq!(std::fs::read(path("served").join(name)).expect("it is there"), noise(bytes));
+    }
+}

@@ -314,3 +314,22 @@ impl<'run> Lane<'run> {
 pub(crate) fn way(in_kernel: bool) -> Way {
     if in_kernel { Way::InKernel } else { Way::Slots }
 }
+
+/// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
+/// lanes, and the report counts them.
+pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
+    let run = |index: u32| {
+        let result = Lane::new(shared, index as usize).and_then(Lane::run);
+        // What it had claimed will never land: the others must not wait for it.
+        result.inspect_err(|_| shared.plan.lose_lane())
+    };
+    std::thread::scope(|scope| {
+        let spawn = |index| std::thread::Builder::new().spawn_scoped(scope, move || run(index)).ok();
+        let others: Vec<_> = (1..lanes).map_while(spawn).collect();
+        let own = run(0);
+        let join = |lane: std::thread::ScopedJoinHandle<'_, _>| {
+            lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        std::iter::once(own).chain(others.into_iter().map(join)).collect()
+    })
+}

@@ -56,10 +56,13 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     let Message::Begin(begin) = control.hear()? else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
-    match checked(state, &begin) {
-        Ok(wanted) => {
+    let checked = checked(state, &begin).and_then(|wanted| {
+        let memory = Memory::take(state, wanted.memory_bytes)?;
+        Ok((wanted, memory))
+    });
+    match checked {
+        Ok((wanted, memory)) => {
             control.say(Message::Begun)?;
-            let memory = Memory::take(state, wanted.memory_bytes);
             let done = match begin.way {
                 Way::Push => write(state, control, session, outbox, wanted),
                 Way::Pull => read(state, control, session, wanted),
@@ -85,7 +88,11 @@ struct Wanted {
 impl Target {
     /// A path of this side in the words of the caller.
     fn shown_of(&self, path: &Path) -> PathBuf {
-        path.strip_prefix(&self.path).map_or_else(|_| path.to_path_buf(), |rest| self.shown.join(rest))
+        match path.strip_prefix(&self.path) {
+            Ok(rest) if rest.as_os_str().is_empty() => self.shown.clone(),
+            Ok(rest) => self.shown.join(rest),
+            Err(_) => path.to_path_buf(),
+        }
     }
 }
 
@@ -125,13 +132,6 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     let slots = u64::from(options.source_depth.unwrap_or(2) + options.sink_depth.unwrap_or(2));
     let memory_bytes =
         u64::from(connections) * slots * u64::from(options.request_bytes.unwrap_or(REQUEST_BYTES));
-    let in_use = *state.memory.lock().unwrap_or_else(PoisonError::into_inner);
-    if memory_bytes + in_use > state.options.memory_bytes {
-        return Err(refused(
-            &shown,
-            "this server has not so much memory free; ask for fewer or smaller requests, or later",
-        ));
-    }
     let target = match begin.way {
         Way::Push => Some(target(&state.root, &shown)?),
         Way::Pull => None,
@@ -175,9 +175,15 @@ struct Memory<'state> {
 }
 
 impl Memory<'_> {
-    fn take(state: &State, bytes: u64) -> Memory<'_> {
-        *state.memory.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
-        Memory { state, bytes }
+    fn take(state: &State, bytes: u64) -> Result<Memory<'_>, Problem> {
+        let mut in_use = state.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if *in_use + bytes > state.options.memory_bytes {
+            let words =
+                "this server has not so much memory free; ask for fewer or smaller requests, or later";
+            return Err(Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) });
+        }
+        *in_use += bytes;
+        Ok(Memory { state, bytes })
     }
 }
 

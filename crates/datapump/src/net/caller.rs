@@ -228,6 +228,10 @@ impl RemoteCopy {
         });
         talked.map_err(|fault| fault.problem(&remote.to_string()))?;
         let report = report.map(|report| merged(report, &gave));
+        let was_stopped = |report: &Report| report.exit_status == Status::Interrupted as i32;
+        if report.as_ref().is_some_and(was_stopped) && !self.stop.load(Ordering::Relaxed) {
+            return Err(NetFault::Lost("the other side was stopped".into()).problem(&remote.to_string()));
+        }
         report.ok_or_else(|| {
             NetFault::Protocol("its report cannot be read".into()).problem(&remote.to_string())
         })

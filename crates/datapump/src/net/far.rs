@@ -338,7 +338,12 @@ pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
         "read the attributes of" => "read the attributes of",
         _ => "read",
     };
+    /// EXDEV: openat2(2) was to stay beneath a folder.
+    const LEADS_OUT: i32 = 18;
     match (&fault.errno, &fault.words) {
+        (Some(LEADS_OUT), _) => {
+            Problem::new(Class::Refused, operation, path, "leads out of the served folder")
+        }
         (Some(errno), _) => Problem::system(operation, path, *errno),
         (None, words) => {
             let words = words.as_deref().unwrap_or("the other side could not do it");

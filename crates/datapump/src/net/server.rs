@@ -190,7 +190,17 @@ impl Server {
             }
         }
         if ready[0] {
-            while let Ok((stream, _)) = self.listener.accept() {
+            loop {
+                let stream = match self.listener.accept() {
+                    Ok((stream, _)) => stream,
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                    // No more open files: the oldest of those that say nothing gives up its place.
+                    Err(_) => {
+                        silent.pop_front();
+                        std::thread::sleep(LOOK_UP);
+                        break;
+                    }
+                };
                 if stream.set_nonblocking(false).is_ok() {
                     silent.push_back((stream, now + HANDSHAKE_MAX));
                 }
@@ -215,7 +225,9 @@ impl Server {
                 called::session(&self.state, channel, session);
             }
         });
-        drop(spawned);
+        if spawned.is_err() {
+            self.state.greeting.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Shakes hands and reads the greeting. Gives a control connection and its new session.

@@ -459,6 +459,10 @@ impl Hand {
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),
             Some(&[(at, end)]) if end - at <= shared.shape.request_bytes.into() => {
+                if task.may_bring_more() {
+                    task.count();
+                    shared.plan.hold();
+                }
                 let extent = Extent { file: task.number, at, length: Length::Bytes(end - at), way };
                 return Ok(Some((task, extent)));
             }
