@@ -120,7 +120,13 @@ fn parse_served(bytes: &[u8]) -> Result<Remote, PlaceError> {
 
 fn has_port(address: &str) -> bool {
     let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-    port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port != 0))
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port != 0);
+    is_plain(address) && port.is_some_and(|(_, port)| is_port(port))
+}
+
+/// Names of hosts hold nothing that a terminal would obey.
+fn is_plain(host: &str) -> bool {
+    host.chars().all(|letter| letter.is_ascii_graphic() || letter.is_alphanumeric())
 }
 
 /// `[user@]host:path`; the address of a host may stand in brackets.
@@ -136,7 +142,7 @@ fn parse_ssh(bytes: &[u8]) -> Result<Remote, PlaceError> {
     let (host, path) = bytes.split_at(colon.ok_or_else(|| wrong("names no host"))?);
     let host = std::str::from_utf8(host).map_err(|_| wrong("names no host"))?;
     // A host that begins with a dash would be an option of ssh.
-    if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
+    if host.is_empty() || host.starts_with('-') || !is_plain(host) {
         return Err(wrong("names no host"));
     }
     let host = host.replace(['[', ']'], "");

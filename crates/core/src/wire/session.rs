@@ -4,8 +4,8 @@
 //! runs the writing side tells what happens. At the end it tells its report, and the reading side answers what it
 //! gave: only then is the session over, and a connection that ends before that was lost.
 //!
-//! [`Caller`] and [`Called`] are the two sides as machines: `handle_message` takes what came and says what it means
-//! now; `poll_message` gives what is to be sent. A message out of its turn is an error.
+//! [`Session`] is one of the two sides as a machine: `handle_message` takes what came, `send` says something, and
+//! `poll_message` gives what goes out. A message out of its turn is an error.
 //!
 //! Must not know: sockets, time, how a job is done.
 
