@@ -25,15 +25,21 @@ struct State {
 impl FileHash {
     /// Adds a block; its offset must be a multiple of 1 KiB, and so must its length unless it ends the file.
     pub(crate) fn add(&self, block: Block, bytes: &[u8]) {
-        self.insert(BlockHash::of(block, bytes));
+        let mut rest = &bytes[..block.len as usize];
+        for part in subtrees(block.at, u64::from(block.len), GROUP_BYTES) {
+            let (bytes, behind) = rest.split_at(part.bytes as usize);
+            rest = behind;
+            let (chaining, only_part) = hashed(part, bytes);
+            let mut state = self.0.lock().expect("no panic while hashing");
+            state.only_part = only_part.or(state.only_part);
+            state.tree.insert(part, chaining, merge);
+        }
     }
 
     /// Adds a block that was hashed before.
     pub(crate) fn insert(&self, block: BlockHash) {
         let mut state = self.0.lock().expect("no panic while hashing");
-        if block.only_part.is_some() {
-            state.only_part = block.only_part;
-        }
+        state.only_part = block.only_part.or(state.only_part);
         for (part, chaining) in block.parts {
             state.tree.insert(part, chaining, merge);
         }
@@ -73,12 +79,9 @@ impl BlockHash {
         let mut hash = |part: Subtree| {
             let (bytes, behind) = rest.split_at(part.bytes as usize);
             rest = behind;
-            let mut hasher = blake3::Hasher::new();
-            hasher.set_input_offset(part.at).update(bytes);
-            if part.at == 0 {
-                only_part = Some((part.bytes, hasher.finalize()));
-            }
-            (part, hasher.finalize_non_root())
+            let (chaining, only) = hashed(part, bytes);
+            only_part = only.or(only_part);
+            (part, chaining)
         };
         let parts = subtrees(block.at, u64::from(block.len), GROUP_BYTES).map(&mut hash).collect();
         BlockHash { parts, only_part }
@@ -97,6 +100,14 @@ impl BlockHash {
             }
         }
     }
+}
+
+/// The hash of one group; of the first one of a file also as if it were the whole file.
+fn hashed(part: Subtree, bytes: &[u8]) -> (Chaining, Option<(u64, blake3::Hash)>) {
+    let mut hasher = blake3::Hasher::new();
+    hasher.set_input_offset(part.at).update(bytes);
+    let only_part = (part.at == 0).then(|| (part.bytes, hasher.finalize()));
+    (hasher.finalize_non_root(), only_part)
 }
 
 fn merge(left: &Chaining, right: &Chaining) -> Chaining {

@@ -174,7 +174,7 @@ impl Hand {
 
     /// What stands under a name of the source.
     pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
-        let found = self.source.metadata(name, &self.source_path(&name.name));
+        let found = self.source.metadata(name, || self.source_path(&name.name));
         // What a folder lists was there; what a list names may never have been.
         found.map_err(|problem| if name.kind.is_some() { walk::vanished(problem) } else { problem })
     }

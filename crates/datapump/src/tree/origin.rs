@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
@@ -39,14 +39,14 @@ impl Origin {
     }
 
     /// What stands under a name.
-    pub(crate) fn metadata(&self, name: &Name, path: &Path) -> Result<Meta, Problem> {
-        match (self, &name.told) {
-            (Origin::Here(folder), _) => system("look at", path, names::metadata(folder, &name.name)),
-            (Origin::There(_), Some(told)) => system("look at", path, told.meta),
-            (Origin::There(folder), None) => {
-                folder.look_at(&name.name, path).and_then(|told| system("look at", path, told.meta))
-            }
-        }
+    /// The path is made for words only: most names need none.
+    pub(crate) fn metadata(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
+        let found = match (self, &name.told) {
+            (Origin::Here(folder), _) => names::metadata(folder, &name.name),
+            (Origin::There(_), Some(told)) => told.meta,
+            (Origin::There(folder), None) => folder.look_at(&name.name, &path())?.meta,
+        };
+        found.map_err(|errno| Problem::system("look at", &path(), errno.0))
     }
 
     /// The same of a name that may not stand there: `None`.
@@ -97,7 +97,7 @@ impl Origin {
                 Ok((Held::Here(Arc::new(handle)), meta))
             }
             Origin::There(folder) => {
-                let meta = self.metadata(name, path).map_err(walk::vanished)?;
+                let meta = self.metadata(name, || path.to_path_buf()).map_err(walk::vanished)?;
                 // Holes are told only of a file that is opened.
                 let is_small = meta.size_bytes <= small_bytes && meta.allocated_bytes >= meta.size_bytes;
                 if meta.kind == FileKind::Regular && is_small {
