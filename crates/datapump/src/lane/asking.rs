@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{Head, Kind};
@@ -60,6 +61,12 @@ impl Asking {
     /// Whether answers are still to come.
     pub(super) fn is_waiting(&self) -> bool {
         !self.asked.is_empty()
+    }
+
+    /// Whether something of the next answer is here. What was asked for goes out first.
+    pub(super) fn has_come(&mut self) -> bool {
+        // What is wrong with the connection is told by who receives.
+        self.channel.flush().is_err() || self.channel.has_input(Duration::ZERO).unwrap_or(true)
     }
 
     /// Asks for a block. What was put goes out when somebody waits.

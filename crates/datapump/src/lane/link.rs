@@ -59,8 +59,19 @@ impl Lane<'_> {
         }
     }
 
-    /// Waits for the next block. The time is the source's, which is the network and what lies behind it.
+    /// Whether the next block is to be received now. While full blocks wait for the sink the thread takes what has
+    /// come already, as opening and hashing it is work; but it waits for the sink, not for more to come.
+    pub(super) fn may_receive(&mut self, side: Side) -> bool {
+        match &mut self.link {
+            Link::Asking(asking) => asking.is_waiting() && (side == Side::Source || asking.has_come()),
+            Link::None | Link::Giving(_) => false,
+        }
+    }
+
+    /// Waits for the next block, while the sink's device works on. The time is the source's, which is the network and
+    /// what lies behind it.
     pub(super) fn receive(&mut self) {
+        let _ = self.engine.submit();
         let start_ns = self.now_ns();
         let Link::Asking(asking) = &mut self.link else { unreachable!("somebody asked") };
         let tasks = &self.tasks;

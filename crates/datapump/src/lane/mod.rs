@@ -281,7 +281,7 @@ impl<'run> Lane<'run> {
             self.complete(completion.result, request);
             return Ok(());
         }
-        if matches!(&self.link, Link::Asking(asking) if asking.is_waiting()) {
+        if self.may_receive(side) {
             self.receive();
             self.heed_stop();
             return Ok(());
