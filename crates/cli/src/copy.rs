@@ -4,7 +4,7 @@
 
 use datapump::{Host, Job, Options, Place, Remote, RemoteCopy};
 
-use crate::args::CopyArguments;
+use crate::args::{CopyArguments, Insecure};
 use crate::json;
 use crate::output::Output;
 use crate::progress::shown;
@@ -76,10 +76,16 @@ fn remote(
     options: Options,
     output: &Output,
 ) -> i32 {
-    let ticket = match ticket(arguments.host.ticket_file.as_deref()) {
+    let insecure = arguments.host.insecure;
+    let ticket = match insecure.is_some_and(Insecure::is_open) {
+        true => Ok(None),
+        false => ticket(arguments.host.ticket_file.as_deref()).map(Some),
+    };
+    let ticket = match ticket {
         Ok(ticket) => ticket,
         Err(message) => return output.usage(message),
     };
+    let options = Options { unhashed: insecure.is_some_and(Insecure::is_unhashed), ..options };
     let runner = Runner::new(output, shown(&arguments.output));
     let events = |event| output.event(event);
     let report = runner.watched(|watch, stop| {

@@ -7,9 +7,9 @@ use std::io::{self, Write, stderr, stdout};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use datapump::{Problem, Server, Status};
+use datapump::{Class, Problem, Server, Status};
 
-use crate::args::ServeArguments;
+use crate::args::{Insecure, ServeArguments};
 use crate::signals::stop_flag;
 
 /// Serves. Gives the exit status.
@@ -18,8 +18,13 @@ pub fn serve(arguments: &ServeArguments) -> i32 {
         Ok(stop) => stop,
         Err(error) => return failed(&format!("signals cannot be taken over: {error}")),
     };
-    let server = match Server::bind(arguments.options(), stop) {
+    let options = match arguments.options() {
+        Ok(options) => options,
+        Err(error) => return usage(&error.to_string()),
+    };
+    let server = match Server::bind(options, stop) {
         Ok(server) => server,
+        Err(problem) if problem.class == Class::Usage => return usage(&problem.to_string()),
         Err(problem) => return failed(&problem.to_string()),
     };
     match told(arguments, &server) {
@@ -31,6 +36,11 @@ pub fn serve(arguments: &ServeArguments) -> i32 {
     }
 }
 
+fn usage(words: &str) -> i32 {
+    failed(words);
+    Status::Usage as i32
+}
+
 fn failed(words: &str) -> i32 {
     let _ = writeln!(stderr(), "pump: {words}");
     Status::Failed as i32
@@ -40,6 +50,13 @@ fn failed(words: &str) -> i32 {
 fn told(arguments: &ServeArguments, server: &Server) -> Result<(), String> {
     let word = server.ticket().word();
     let ticket = match &arguments.ticket_file {
+        _ if arguments.insecure.is_some_and(Insecure::is_open) => {
+            let _ = writeln!(
+                stderr(),
+                "pump: nothing is encrypted and nobody is asked for a ticket (--insecure)"
+            );
+            String::new()
+        }
         Some(path) => {
             let written = write_ticket(path, &word);
             written.map_err(|error| {

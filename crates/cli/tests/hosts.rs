@@ -20,7 +20,11 @@ impl Serving {
     fn new(home: &Home, words: &[&str]) -> Serving {
         let mut all = vec!["serve", "served", "--ticket-file", "ticket"];
         all.extend(words);
-        let mut child = home.command(&all).stdout(Stdio::piped()).spawn().expect("pump was built");
+        Serving::of(home, &all)
+    }
+
+    fn of(home: &Home, words: &[&str]) -> Serving {
+        let mut child = home.command(words).stdout(Stdio::piped()).spawn().expect("pump was built");
         let out = child.stdout.take().expect("a pipe");
         let line = BufReader::new(out).lines().next().expect("a line").expect("text");
         let address = line.strip_prefix("listening: ").expect("where it listens").to_owned();
@@ -126,5 +130,41 @@ fn places_that_cannot_be_reached_are_usage_errors() {
         let run = home.pump(&["copy", "--retry-for", "1ms", "--ticket-file", "t", source, target]);
         assert_ne!(run.status, 0, "{run:?}");
         assert!(run.err.contains(part) && !run.err.contains("panicked"), "{run:?}");
+    }
+}
+
+#[test]
+fn pipes_lead_to_another_host_and_back() {
+    let home = home();
+    let content = noise_file(&home, "file", 2_500_001, 3);
+    let serving = Serving::new(&home, &[]);
+    let at = |path: &str| format!("pump://{}/{path}", serving.address);
+    let mut sending = home.command(&["copy", "--ticket-file", "ticket", "-", &at("sent")]);
+    let sent = sending.stdin(std::fs::File::open(home.path("file")).expect("it is there")).status();
+    assert_eq!(sent.expect("pump was built").code(), Some(0));
+    has_content(&home.path("served/sent"), &content, "from standard input");
+    let mut fetching = home.command(&["copy", "-q", "--ticket-file", "ticket", &at("sent"), "-"]);
+    let fetched = fetching.stderr(Stdio::piped()).output().expect("pump was built");
+    assert_eq!((fetched.status.code(), fetched.stderr.len()), (Some(0), 0));
+    assert!(fetched.stdout == content, "to standard output");
+    // What has no name needs one there.
+    let run = home.pump(&["copy", "--ticket-file", "ticket", "-", &at("")]);
+    expect(&run, 2, &["has no name of its own"], "a stream into a folder");
+}
+
+#[test]
+fn the_lab_measures_the_way_without_disks() {
+    let home = home();
+    for words in [&[][..], &["--insecure"], &["--insecure=unhashed"], &["--insecure=bare"]] {
+        let mut all = vec!["serve", "null:3MiB", "--ticket-file", "ticket"];
+        all.extend(words);
+        let serving = Serving::of(&home, &all);
+        let at = format!("pump://{}/", serving.address);
+        for places in [["null:5MiB", &at], [&at, "null:"]] {
+            let mut copy = vec!["copy", "--ticket-file", "ticket"];
+            copy.extend(words);
+            copy.extend(places);
+            expect(&home.pump(&copy), 0, &["limited by"], &format!("{copy:?}"));
+        }
     }
 }

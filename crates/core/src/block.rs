@@ -20,6 +20,9 @@ pub enum Length {
     Bytes(u64),
     /// Until the source has no more data: pipes, and files that do not know their size.
     UntilEnd,
+    /// As many bytes, or fewer if the source has no more: what another host asks of a pipe. Only of
+    /// sources that are assembled.
+    UpTo(u64),
 }
 
 /// Which way the bytes take.

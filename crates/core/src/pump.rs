@@ -181,13 +181,14 @@ impl Pump {
         // The kernel copies files only; what must keep its order goes through slots.
         let way = if self.shape.in_order { Way::Slots } else { extent.way };
         let full = u64::from(self.shape.request_bytes);
-        let (len, open_ended, used_up) = match &mut extent.length {
-            Length::Bytes(bytes) => {
+        let open_ended = !matches!(extent.length, Length::Bytes(_));
+        let (len, used_up) = match &mut extent.length {
+            Length::Bytes(bytes) | Length::UpTo(bytes) => {
                 let len = (*bytes).min(full);
                 *bytes -= len;
-                (len, false, *bytes == 0)
+                (len, *bytes == 0)
             }
-            Length::UntilEnd => (full, true, false),
+            Length::UntilEnd => (full, false),
         };
         extent.at += len;
         if used_up {
@@ -214,7 +215,7 @@ impl Pump {
     pub fn handle_claim(&mut self, claimed: Claimed) {
         debug_assert!(self.extent.is_none());
         match claimed {
-            Claimed::Extent(Extent { length: Length::Bytes(0), .. }) => {}
+            Claimed::Extent(Extent { length: Length::Bytes(0) | Length::UpTo(0), .. }) => {}
             Claimed::Extent(extent) if self.failed.contains(&extent.file) => {}
             Claimed::Extent(extent) => self.extent = Some(extent),
             Claimed::NotYet => self.starved = true,

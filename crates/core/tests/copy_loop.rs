@@ -52,7 +52,12 @@ impl Case {
     }
 
     fn extent(&self) -> Extent {
-        let length = if self.known_length { Length::Bytes(self.file_bytes) } else { Length::UntilEnd };
+        let length = match (self.known_length, self.shape.assemble) {
+            (true, _) => Length::Bytes(self.file_bytes),
+            // Asked for more than there is, to see its end.
+            (false, true) if self.file_bytes.is_multiple_of(2) => Length::UpTo(self.file_bytes + 3),
+            (false, _) => Length::UntilEnd,
+        };
         Extent { file: 1, at: 0, length, way: if self.in_kernel { Way::InKernel } else { Way::Slots } }
     }
 }

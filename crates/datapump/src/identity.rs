@@ -49,6 +49,7 @@ fn far_unchanged(file: &FarFile, original: &Original, target_is_kept: bool) -> R
             Some((now, _)) => (*now, Some(*now)),
             None => (*before, Some(*before)),
         },
+        FarFile::Stream(_) => return Ok(()),
     };
     match change(before, &now, named.as_ref()) {
         None => Ok(()),

@@ -144,10 +144,13 @@ impl Job {
             sink_depth: 1,
             request_bytes: self.options.request_bytes.unwrap_or(REQUEST_BYTES),
             source_depth: self.options.source_depth.unwrap_or(GIVING_DEPTH),
+            source_serial: shelf.has_streams(),
             ..self.shape(&[])
         };
         let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
-        giver::give(&self.shared(Vec::new(), shape, trees, &|_| {}), shelf, channels)
+        let mut shared = self.shared(Vec::new(), shape, trees, &|_| {});
+        shared.null_noise = shelf.has_noise();
+        giver::give(&shared, shelf, channels)
     }
 
     /// Live counters.

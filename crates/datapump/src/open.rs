@@ -49,30 +49,47 @@ pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
 /// A file of another host.
 fn open_far(shared: &Shared<'_>, number: u32, path: &Path) -> Result<Opened, Problem> {
     let far = shared.far.as_ref().ok_or_else(|| Problem::usage("there is no session with the other host"))?;
-    let file = far.open_place(number, path)?;
-    let (meta, ranges) = (file.meta, file.ranges.clone());
+    let file = Arc::new(far.open_place(number, path)?);
+    let (meta, ranges) = match &*file {
+        FarFile::Open(open) => (open.meta, open.ranges.clone()),
+        FarFile::Stream(stream) => {
+            let ranges = stream.bytes.map(|bytes| vec![(0, bytes)]);
+            return Ok(Opened { flow: Some(file), ranges, ..Opened::default() });
+        }
+        FarFile::Small(_) => unreachable!("places are opened"),
+    };
     if ranges.is_none() {
         let words = "is made up by the kernel as it is read; of another host such files are not copied yet";
         return Err(Problem::new(Class::Io, "open", path, words));
     }
-    let held = Held::There(Arc::new(FarFile::Open(file)));
+    let held = Held::There(Arc::clone(&file));
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
     let ordinary = meta.size_bytes > 0;
-    Ok(Opened { handle: None, original: Some(original), ranges, is_file: true, ordinary })
+    Ok(Opened { handle: None, flow: None, original: Some(original), ranges, is_file: true, ordinary })
 }
 
 /// Byte ranges to copy, start and end.
 pub(crate) type Ranges = Vec<(u64, u64)>;
 
 /// A source that was opened.
+#[derive(Default)]
 pub(crate) struct Opened {
     pub(crate) handle: Option<Arc<Handle>>,
+    /// A pipe, or null, of another host.
+    pub(crate) flow: Option<Arc<FarFile>>,
     pub(crate) original: Option<Original>,
     /// Ranges to copy; `None` until the end of data.
     pub(crate) ranges: Option<Ranges>,
     pub(crate) is_file: bool,
     /// A regular file of a real file system.
     pub(crate) ordinary: bool,
+}
+
+impl Opened {
+    /// A file of a tree.
+    pub(crate) fn file(handle: Option<Arc<Handle>>, original: Original, ranges: Option<Ranges>) -> Opened {
+        Opened { handle, flow: None, original: Some(original), ranges, is_file: true, ordinary: true }
+    }
 }
 
 /// Opens an item and hands it to the plan, or reports why not.
@@ -108,7 +125,7 @@ fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
         sink,
         original,
         finish: landing.into_finish(),
-        hash: (shared.hashes || shared.far.is_some()).then(FileHash::default),
+        hash: shared.hashes_files().then(FileHash::default),
         verify: shared.options.verify,
         ranges: ranges.clone(),
         leaf: None,
@@ -133,7 +150,7 @@ pub(crate) fn task(
         sink,
         original,
         finish,
-        hash: ((shared.hashes || shared.far.is_some()) && copies).then(FileHash::default),
+        hash: (shared.hashes_files() && copies).then(FileHash::default),
         verify: shared.options.verify && copies,
         ranges,
         leaf: Some(leaf),
@@ -210,7 +227,7 @@ fn target_name(item: &Item) -> PathBuf {
 }
 
 fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
-    let nothing = Opened { handle: None, original: None, ranges: None, is_file: false, ordinary: false };
+    let nothing = Opened::default();
     match (&item.source, &item.meta) {
         (Place::Null { bytes, .. }, _) => {
             Ok(Opened { ranges: Some(vec![(0, bytes.unwrap_or(0))]), ..nothing })
@@ -248,7 +265,7 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     let held = Held::Here(Arc::clone(&handle));
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
     let ordinary = watched && meta.size_bytes > 0;
-    Ok(Opened { handle: Some(handle), original: Some(original), ranges, is_file, ordinary })
+    Ok(Opened { handle: Some(handle), flow: None, original: Some(original), ranges, is_file, ordinary })
 }
 
 /// The ranges to move. A hole may be left out where nothing stands yet, or where the other file has one too.
@@ -397,7 +414,7 @@ fn complete(
     let held = opened.original.as_ref().map(|original| &original.held);
     let source = match (held, opened.handle, opened.is_file) {
         (Some(Held::There(file)), ..) => Source::Far(Arc::clone(file)),
-        (_, None, _) => Source::Null,
+        (_, None, _) => opened.flow.map_or(Source::Null, Source::Far),
         (_, Some(handle), true) => Source::File(file_end(handle, source_direct)),
         (_, Some(handle), false) => Source::Stream(handle),
     };

@@ -113,6 +113,8 @@ pub struct Options {
     pub devices: bool,
     /// Never look for holes: read and write every byte.
     pub ignore_holes: bool,
+    /// Blocks that cross a network are not hashed: only the lab asks for it, at both ends.
+    pub unhashed: bool,
     /// What is kept of a file besides its bytes.
     pub keep: Keep,
     /// What is newer at the target, or equal in size and time, is left alone.

@@ -153,6 +153,11 @@ impl Shared<'_> {
         self.stop.load(Ordering::Relaxed) || self.far.as_ref().is_some_and(|far| far.line.is_cut())
     }
 
+    /// A hash is taken of each file: it was asked for, or its blocks are hashed for the way over the network.
+    pub(crate) fn hashes_files(&self) -> bool {
+        self.hashes || (self.far.is_some() && !self.options.unhashed)
+    }
+
     pub(crate) fn next_number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }

@@ -19,6 +19,7 @@ use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 
 const ENAMETOOLONG: Errno = Errno(36);
+pub(crate) const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
 
 /// Where one source goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +162,7 @@ impl Hosts<'_> {
                 let found = self.disk.metadata(path);
                 Some(found.map_err(|errno| Problem::system("open", path, errno.0)))
             }
-            (Place::Remote(remote), Some(far)) => Some(far.look(number, &remote.path)),
+            (Place::Remote(remote), Some(far)) => far.look(number, &remote.path).transpose(),
             (Place::Remote(_), None) => Some(Err(Problem::usage(format!(
                 "'{source}' is on another host, and there is no session with it"
             )))),
@@ -254,7 +255,7 @@ fn source_meta(
     options: &Options,
 ) -> Result<Option<Meta>, Problem> {
     if matches!(source, Place::Null { bytes: None, .. }) {
-        return Err(Problem::usage("as a source null: needs a size, for example null:10GiB"));
+        return Err(Problem::usage(NULL_WANTS_SIZE));
     }
     let (Some(meta), Some(path)) = (hosts.meta(number, source), source.path()) else { return Ok(None) };
     let meta = meta?;

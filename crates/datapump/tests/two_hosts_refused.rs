@@ -34,7 +34,7 @@ impl Home {
     }
 
     fn options(&self) -> ServeOptions {
-        ServeOptions::of(self.path("served"))
+        ServeOptions::of(Place::Path(self.path("served")))
     }
 
     /// Nothing outside was changed, and nothing is half done.

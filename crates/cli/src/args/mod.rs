@@ -18,7 +18,7 @@ pub use lab::{LabArguments, LabCommand, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
-pub use net::ServeArguments;
+pub use net::{Insecure, ServeArguments};
 pub use read::read;
 pub use tuning::{OutputArguments, When};
 

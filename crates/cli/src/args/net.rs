@@ -2,19 +2,43 @@
 //!
 //! Must not know: how hosts are reached.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args, value_parser};
-use datapump::ServeOptions;
+use clap::{ArgAction, Args, ValueEnum, value_parser};
 use datapump::units::{parse_bytes, parse_duration};
+use datapump::{Place, PlaceError, ServeOptions};
 
 use super::{HOW, OUTPUT, WHAT};
 
 /// Heading of flags that concern other hosts.
 const HOSTS: &str = "Other hosts";
+
+/// What is left out of a transfer's safety.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Insecure {
+    /// Nothing is encrypted.
+    Open,
+    /// Nothing is hashed.
+    Unhashed,
+    /// Neither.
+    Bare,
+}
+
+impl Insecure {
+    /// Nothing is encrypted.
+    pub fn is_open(self) -> bool {
+        self != Insecure::Unhashed
+    }
+
+    /// Nothing is hashed.
+    pub fn is_unhashed(self) -> bool {
+        self != Insecure::Open
+    }
+}
 
 /// How another host is reached.
 #[derive(Debug, Args)]
@@ -52,6 +76,17 @@ pub struct HostArguments {
     /// Example: pump copy --peer-timeout 5s big.bin pump://host:4000/
     #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOSTS, value_parser = parse_duration)]
     pub peer_timeout: Option<Duration>,
+
+    /// Leave out what makes a transfer safe, to measure what it costs
+    ///
+    /// For a lab only, and both ends must ask for the same. open: nothing is encrypted, there is no ticket, and whoever
+    /// reaches the other end can read and write there. unhashed: what is damaged on the way stays damaged. bare: both.
+    /// Default: off; without a value open.
+    ///
+    /// Example: pump copy --insecure big.bin pump://127.0.0.1:4000/
+    #[arg(long, value_name = "WHAT", help_heading = HOSTS, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "open")]
+    pub insecure: Option<Insecure>,
 }
 
 /// Receive and send under a folder, for who holds the ticket
@@ -63,8 +98,10 @@ pub struct HostArguments {
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct ServeArguments {
     /// The folder that is served [default: the current folder]
+    ///
+    /// For measuring also null:, which takes everything, or null:SIZE, which gives so many bytes, too.
     #[arg(value_name = "DIR", default_value = ".", hide_default_value = true, help_heading = WHAT, display_order = 0)]
-    pub folder: PathBuf,
+    pub folder: OsString,
 
     /// Where to listen
     ///
@@ -154,6 +191,17 @@ pub struct ServeArguments {
     #[arg(default_value = "30s", hide_default_value = true)]
     pub peer_timeout: Duration,
 
+    /// Leave out what makes a transfer safe, to measure what it costs
+    ///
+    /// For a lab only, and both ends must ask for the same. open: nothing is encrypted, there is no ticket, and whoever
+    /// reaches the address can read and write in DIR. unhashed: what is damaged on the way stays damaged. bare: both.
+    /// Default: off; without a value open.
+    ///
+    /// Example: pump serve --insecure null:
+    #[arg(long, value_name = "WHAT", help_heading = HOW, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "open")]
+    pub insecure: Option<Insecure>,
+
     /// Print problems only
     ///
     /// Default: off.
@@ -174,8 +222,10 @@ Exit status: 0 stopped, or the one session of --once is over; 1 failed; 2 usage.
 
 impl ServeArguments {
     /// What the library is asked for.
-    pub fn options(&self) -> ServeOptions {
-        ServeOptions {
+    ///
+    /// Errors: what is to be served is no place.
+    pub fn options(&self) -> Result<ServeOptions, PlaceError> {
+        Ok(ServeOptions {
             listen: self.listen,
             reads: !self.write_only,
             writes: !self.read_only,
@@ -185,7 +235,9 @@ impl ServeArguments {
             connections_max: self.max_connections,
             memory_bytes: self.memory,
             peer_timeout: self.peer_timeout,
-            ..ServeOptions::of(self.folder.clone())
-        }
+            insecure: self.insecure.is_some_and(Insecure::is_open),
+            unhashed: self.insecure.is_some_and(Insecure::is_unhashed),
+            ..ServeOptions::of(Place::parse(&self.folder)?)
+        })
     }
 }

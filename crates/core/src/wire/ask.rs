@@ -13,7 +13,8 @@ use super::attributes::{Attribute, Entry, Meta};
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Ask {
-    /// What stands at the place number so-and-so of the session; links are followed. Answer: [`Answer::Meta`].
+    /// What stands at the place number so-and-so of the session; links are followed. Answer: [`Answer::Meta`], or
+    /// [`Answer::Stream`].
     #[n(0)]
     Look(#[n(0)] u32),
     /// Opens the folder of a place. Answer: [`Answer::Folder`].
@@ -52,7 +53,7 @@ pub enum Ask {
     /// The folder is not needed any more. Answer: [`Answer::Done`].
     #[n(4)]
     Leave(#[n(0)] u64),
-    /// Opens the file of a place. Answer: [`Answer::File`].
+    /// Opens the file of a place. Answer: [`Answer::File`], or [`Answer::Stream`].
     #[n(5)]
     OpenPlace {
         /// The number that it gets.
@@ -177,6 +178,16 @@ pub enum Answer {
         #[n(2)]
         ranges: Option<Vec<Range>>,
     },
+    /// A source without a name and attributes stands there: a pipe, or null.
+    #[n(6)]
+    Stream {
+        /// Its length in bytes; missing where only its end tells. A pipe is read in its own order, once.
+        #[n(0)]
+        bytes: Option<u64>,
+    },
+    /// Instead of a block: the pipe has ended.
+    #[n(7)]
+    End,
 }
 
 /// Bytes of a file that hold data.

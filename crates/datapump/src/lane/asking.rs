@@ -12,7 +12,7 @@ use std::time::Duration;
 use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{Head, Kind};
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_core::{Request, Settled};
+use datapump_core::{Block, Request, Settled};
 use datapump_engine::{Engine, Slot};
 
 use crate::end::Source;
@@ -31,6 +31,8 @@ const EIO: i32 = 5;
 /// Blocks that were asked for.
 pub(super) struct Asking {
     channel: Channel,
+    /// Blocks are checked against the digest that comes with them.
+    is_hashed: bool,
     asked: VecDeque<Asked>,
     number: u64,
     /// Blocks that had to be asked for again.
@@ -54,8 +56,8 @@ pub(super) enum Came {
 }
 
 impl Asking {
-    pub(super) fn new(channel: Channel) -> Asking {
-        Asking { channel, asked: VecDeque::new(), number: 0, again: 0, again_bytes: 0 }
+    pub(super) fn new(channel: Channel, is_hashed: bool) -> Asking {
+        Asking { channel, is_hashed, asked: VecDeque::new(), number: 0, again: 0, again_bytes: 0 }
     }
 
     /// Whether answers are still to come.
@@ -72,7 +74,8 @@ impl Asking {
     /// Asks for a block. What was put goes out when somebody waits.
     pub(super) fn ask(&mut self, request: Request, file: &FarFile, tries: u32) -> Result<(), NetFault> {
         self.number += 1;
-        let ask = file.asking(request.block.at, request.block.len);
+        let Request { block, done, .. } = request;
+        let ask = file.asking(block.at + u64::from(done), block.len - done);
         self.channel.put_message(&encode(&ask), self.number)?;
         self.asked.push_back(Asked { request, number: self.number, tries });
         Ok(())
@@ -96,21 +99,25 @@ impl Asking {
         let mut head = self.answer(asked)?;
         if head.kind == Kind::Message {
             let answer = decode(&self.channel.receive_body(head)?)?;
+            if answer == Answer::End && matches!(**file, FarFile::Stream(_)) {
+                self.asked.pop_front();
+                return Ok(Came::Ended(asked.request, Settled::EndOfData, None));
+            }
             if let Some(fault) = refused(file, answer, asked.request.block.len)? {
                 self.asked.pop_front();
                 return failed(problem_of(&fault, &task.source_name));
             }
             head = self.answer(asked)?;
         }
-        let (hash, digest) = self.block(engine, head, &asked.request)?;
+        let (hash, digest) = self.block(engine, head, &asked.request, file)?;
         self.asked.pop_front();
-        if hash.digest() == digest {
-            let len = asked.request.block.len;
-            return Ok(Came::Ended(asked.request, Settled::Moved(len), Some(hash)));
+        if hash.as_ref().is_none_or(|hash| hash.digest() == digest) {
+            return Ok(Came::Ended(asked.request, Settled::Moved(head.len), hash));
         }
         self.again += 1;
         self.again_bytes += u64::from(head.len);
-        match asked.tries < TRIES_MAX {
+        // What was taken out of a pipe is not there a second time.
+        match asked.tries < TRIES_MAX && !matches!(**file, FarFile::Stream(_)) {
             true => self.ask(asked.request, file, asked.tries + 1).map(|()| Came::Again),
             false => failed(damaged(&task, asked.request.block.at)),
         }
@@ -129,15 +136,19 @@ impl Asking {
         engine: &mut Engine,
         head: Head,
         request: &Request,
-    ) -> Result<(BlockHash, Digest), NetFault> {
-        let block = request.block;
-        if head.kind != Kind::Block || head.len != block.len {
+        file: &FarFile,
+    ) -> Result<(Option<BlockHash>, Digest), NetFault> {
+        let block = Block { len: head.len, ..request.block };
+        // The last block of a pipe may be shorter.
+        let is_last = matches!(file, FarFile::Stream(_)) && head.len > 0 && head.len < request.block.len;
+        let fits = head.len == request.block.len || is_last;
+        if head.kind != Kind::Block || !fits || request.done > 0 {
             return Err(WireError::Unexpected("another block than was asked for").into());
         }
         let (mut digest, bytes) = ([0; 32], &mut engine.bytes_mut(Slot(request.slot))[..block.len as usize]);
         self.channel.receive(&mut digest)?;
         self.channel.receive(bytes)?;
-        Ok((BlockHash::of(block, bytes), digest))
+        Ok((self.is_hashed.then(|| BlockHash::of(block, bytes)), digest))
     }
 
     /// The connection is lost: what was asked for will not come.

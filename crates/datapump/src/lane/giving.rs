@@ -7,6 +7,7 @@
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ use datapump_core::wire::{decode, encode};
 use datapump_core::{Extent, Length, Way};
 
 use crate::end::{FileEnd, Sink, Source};
-use crate::hash::BlockHash;
-use crate::net::channel::Channel;
+use crate::net::channel::{Channel, Digest};
 use crate::net::fault::NetFault;
-use crate::net::shelf::{Given, Shelf};
+use crate::net::shelf::{Flow, Given, Shelf, Taken};
+use crate::open::Ranges;
 use crate::plan::Claim;
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Parts, Task};
@@ -30,6 +31,8 @@ pub(super) struct Giving {
     channel: Channel,
     shelf: Arc<Shelf>,
     asked: VecDeque<Asked>,
+    /// Pipes, and null, by the number of the file: one task each, as they are read on and on.
+    flows: Vec<(u64, Arc<Task>)>,
     /// Nothing more will be asked for.
     is_over: bool,
 }
@@ -48,7 +51,7 @@ enum State {
 
 impl Giving {
     pub(super) fn new(channel: Channel, shelf: Arc<Shelf>) -> Giving {
-        Giving { channel, shelf, asked: VecDeque::new(), is_over: false }
+        Giving { channel, shelf, asked: VecDeque::new(), flows: Vec::new(), is_over: false }
     }
 
     /// What was asked for next, if something was.
@@ -84,7 +87,13 @@ impl Giving {
 
     fn take_up(&mut self, shared: &Shared<'_>, ask: Ask, number: u64) -> Option<(Arc<Task>, Extent)> {
         let taken = match ask {
-            Ask::Read { file, at, len } => self.shelf.file(file).map(|given| (None, Some((given, at, len)))),
+            Ask::Read { file, at, len } => match self.shelf.file(file) {
+                Ok(Taken::Flow(flow)) => {
+                    return Some(self.take_flow(shared, (file, &flow), (at, len), number));
+                }
+                Ok(Taken::File(given)) => Ok((None, Some((given, at, len)))),
+                Err(fault) => Err(fault),
+            },
             Ask::Fetch { above, name, len } => self
                 .shelf
                 .fetch(above, &name, len)
@@ -115,8 +124,39 @@ impl Giving {
         None
     }
 
+    /// The next bytes of a pipe, or of null.
+    fn take_flow(
+        &mut self,
+        shared: &Shared<'_>,
+        (file, flow): (u64, &Flow),
+        (at, len): (u64, u32),
+        number: u64,
+    ) -> (Arc<Task>, Extent) {
+        let known = self.flows.iter().find(|(number, _)| *number == file).map(|(_, task)| Arc::clone(task));
+        let task = known.unwrap_or_else(|| {
+            let task = flow_task(shared, flow);
+            self.flows.push((file, Arc::clone(&task)));
+            task
+        });
+        let bytes = u64::from(len.min(shared.shape.request_bytes));
+        let length = match flow {
+            Flow::Stream(_) => Length::UpTo(bytes),
+            Flow::Null { .. } => Length::Bytes(bytes),
+        };
+        self.asked.push_back(Asked {
+            number,
+            state: State::Reading { task: task.number, head: None, small: None },
+        });
+        (Arc::clone(&task), Extent { file: task.number, at, length, way: Way::Slots })
+    }
+
+    /// A pipe has ended: nothing is left for the first that was asked of it.
+    pub(super) fn end(&mut self, task: u32) -> Result<(), NetFault> {
+        self.ready(task, Answer::End)
+    }
+
     /// Sends a block that was read, and whatever can be said behind it.
-    pub(super) fn send(&mut self, task: u32, bytes: &[u8], hash: &BlockHash) -> Result<(), NetFault> {
+    pub(super) fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
         self.answer_ready()?;
         let Some(Asked { number, state: State::Reading { task: first, head, small } }) =
             self.asked.pop_front()
@@ -128,17 +168,21 @@ impl Giving {
             self.put(&[Answer::Fault(changed())], number)?;
         } else {
             self.put(head.as_deref().as_slice(), number)?;
-            self.channel.send_block(bytes, &hash.digest(), number)?;
+            self.channel.send_block(bytes, digest, number)?;
         }
         self.answer_ready()
     }
 
     /// A block could not be read.
     pub(super) fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
+        self.ready(task, Answer::Fault(fault))
+    }
+
+    fn ready(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
         let is_it =
             |asked: &&mut Asked| matches!(asked.state, State::Reading { task: number, .. } if number == task);
         if let Some(asked) = self.asked.iter_mut().find(is_it) {
-            asked.state = State::Ready(vec![Answer::Fault(fault)]);
+            asked.state = State::Ready(vec![answer]);
         }
         self.answer_ready()
     }
@@ -167,20 +211,34 @@ fn changed() -> Fault {
     Fault { operation: "read".into(), errno: None, words }
 }
 
+/// A pipe, or null.
+fn flow_task(shared: &Shared<'_>, flow: &Flow) -> Arc<Task> {
+    let source = match flow {
+        Flow::Stream(handle) => Source::Stream(Arc::clone(handle)),
+        Flow::Null { .. } => Source::Null,
+    };
+    Arc::new(Task::new(parts(shared, "standard input".into(), source, None)))
+}
+
 /// One block of a file.
 fn task(shared: &Shared<'_>, given: &Given, at: u64, len: u32) -> Arc<Task> {
     let align_bytes = if at.is_multiple_of(given.align_bytes.into()) { given.align_bytes } else { 1 };
     let handle = Arc::clone(if align_bytes > 1 { &given.handle } else { given.buffered() });
-    Arc::new(Task::new(Parts {
+    let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
+    Arc::new(Task::new(parts(shared, given.path.clone(), source, Some(vec![(at, at + u64::from(len))]))))
+}
+
+fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Ranges>) -> Parts {
+    Parts {
         number: shared.next_number(),
-        names: (given.path.clone(), given.path.clone()),
-        source: Source::File(FileEnd { handle, align_bytes, buffered: None }),
+        names: (name.clone(), name),
+        source,
         sink: Sink::Far,
         original: None,
         finish: Finish::Nothing,
         hash: None,
         verify: false,
-        ranges: Some(vec![(at, at + u64::from(len))]),
+        ranges,
         leaf: None,
-    }))
+    }
 }

@@ -20,11 +20,15 @@ impl Lane<'_> {
             Event::Nothing => {}
             Event::Filled { slot, block, ended } => {
                 self.filled(slot, block);
-                if let Some(at) = ended {
+                // Another host that asks on is told when it does.
+                if let Some(at) = ended
+                    && !self.gives()
+                {
                     self.ended(slot, block.file, at);
                 }
             }
             Event::Landed { block } => self.landed(slot, block),
+            Event::Ended { file, .. } if self.ended_far(file) => {}
             Event::Ended { file, at } => self.ended(slot, file, at),
             Event::Failed(fault) => self.failed(slot, fault),
         }

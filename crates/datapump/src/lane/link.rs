@@ -45,10 +45,11 @@ impl Lane<'_> {
     /// Sends a block that was read. The time inside is the network's.
     fn give(&mut self, Request { slot, block, .. }: Request) {
         let start_ns = self.now_ns();
-        let hash = self.hashes[slot as usize].take().expect("a block that was read was hashed");
+        let hash = self.hashes[slot as usize].take();
+        let digest = hash.map_or([0; 32], |hash| hash.digest());
         let Link::Giving(giving) = &mut self.link else { unreachable!("its sink lies at another host") };
         let bytes = &self.engine.bytes(Slot(slot))[..block.len as usize];
-        let sent = giving.send(block.file, bytes, &hash);
+        let sent = giving.send(block.file, bytes, &digest);
         self.charge(Side::Sink, self.now_ns() - start_ns);
         match sent {
             Ok(()) => self.settle(slot, Settled::Moved(block.len)),
@@ -83,7 +84,9 @@ impl Lane<'_> {
         match came {
             Ok(Came::Again) => {}
             Ok(Came::Ended(request, settled, hash)) => {
-                self.hashes[request.slot as usize] = hash;
+                if let Some(hash) = hash {
+                    self.hashes[request.slot as usize] = Some(hash);
+                }
                 self.settle(request.slot, settled);
             }
             Err(fault) => self.lose(&fault, ()),
@@ -102,6 +105,7 @@ impl Lane<'_> {
                 }
                 return false;
             }
+            Link::Giving(_) if self.shared.options.unhashed => return true,
             Link::Giving(_) => {}
         }
         let _ = self.engine.submit();
@@ -110,6 +114,20 @@ impl Lane<'_> {
         self.hashes[slot as usize] = Some(hash);
         self.waits.hashing += self.now_ns() - start_ns;
         true
+    }
+
+    /// A pipe that another host asked of has ended: it is told. False if nobody there asked.
+    pub(super) fn ended_far(&mut self, task: u32) -> bool {
+        let Link::Giving(giving) = &mut self.link else { return false };
+        if let Err(fault) = giving.end(task) {
+            self.lose(&fault, ());
+        }
+        true
+    }
+
+    /// Blocks go to another host.
+    pub(super) fn gives(&self) -> bool {
+        matches!(self.link, Link::Giving(_))
     }
 
     /// A block that another host asked for could not be read: it is told. False if nobody there asked.

@@ -90,7 +90,7 @@ impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
         let link = match &shared.far {
-            Some(far) => Link::Asking(Box::new(Asking::new(far.blocks()?))),
+            Some(far) => Link::Asking(Box::new(Asking::new(far.blocks()?, !shared.options.unhashed))),
             None => Link::None,
         };
         Lane::with(shared, index, link)

@@ -24,8 +24,8 @@ use super::control::{Control, Next, Outbox, boxes};
 use super::far::Far;
 use super::fault::NetFault;
 use super::pool::Pool;
-use super::server::{NewSession, State};
-use super::shelf::{Origin, Shelf};
+use super::server::{NewSession, Root, State};
+use super::shelf::{Flow, Origin, Shelf};
 use super::told;
 use crate::disk::names;
 use crate::job::Job;
@@ -132,9 +132,15 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     let slots = u64::from(options.source_depth.unwrap_or(2) + options.sink_depth.unwrap_or(2));
     let memory_bytes =
         u64::from(connections) * slots * u64::from(options.request_bytes.unwrap_or(REQUEST_BYTES));
-    let target = match begin.way {
-        Way::Push => Some(target(&state.root, &shown)?),
-        Way::Pull => None,
+    if options.unhashed && !state.options.unhashed {
+        return Err(refused(
+            &shown,
+            "this server hashes all blocks; --unhashed must be asked for at both ends",
+        ));
+    }
+    let target = match (begin.way, &state.root) {
+        (Way::Push, Root::Folder(root)) => Some(target(root, &shown)?),
+        (Way::Push, Root::Null { .. }) | (Way::Pull, _) => None,
     };
     let sources = begin.sources.iter().map(|bytes| path(bytes)).collect();
     let tells_files = begin.tells_files.unwrap_or(false);
@@ -204,14 +210,14 @@ fn write(
     let line = session.line.clone();
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
     let far = Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks));
-    let target = wanted.target.expect("who writes has a target");
+    let target = wanted.target;
+    let place = target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
-    let job =
-        Job::copy(sources, Place::Path(target.path.clone())).options(wanted.options).confined().far(far);
+    let job = Job::copy(sources, place).options(wanted.options).confined().far(far);
     let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
-    let shown = |path: &Path| target.shown_of(path);
+    let shown = |path: &Path| target.as_ref().map_or_else(|| path.into(), |target| target.shown_of(path));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let events = |event: Event| match event {
@@ -255,7 +261,10 @@ fn write(
 
 /// The caller writes, and this side gives it what it asks for.
 fn read(state: &State, mut control: Control, session: NewSession, wanted: Wanted) -> Result<(), NetFault> {
-    let origins = wanted.sources.into_iter().map(|path| Origin::Beneath(Arc::clone(&state.root), path));
+    let origins = wanted.sources.into_iter().map(|path| match &state.root {
+        Root::Folder(root) => Origin::Beneath(Arc::clone(root), path),
+        Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }),
+    });
     let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop)));
     let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options);
     let line = session.line.clone();

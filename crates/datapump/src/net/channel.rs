@@ -5,10 +5,8 @@
 //!
 //! Must not know: what frames mean, who may connect.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::io::{ErrorKind, IoSlice};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -18,12 +16,13 @@ use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::fault::NetFault;
+use super::pipe::{LOOK_UP, Pipe};
 use super::seal::{Seal, Turn};
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;
-/// How long a wait goes on before it looks up: signals are answered within a second.
-const LOOK_UP: Duration = Duration::from_millis(100);
+/// What is sent open is copied behind what was put before if it is no longer than this, else sent from where it lies.
+const COPIED_BYTES_MAX: usize = 4 << 10;
 /// A handshake that takes longer is given up: who says nothing must not keep a place.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
@@ -57,52 +56,6 @@ impl Line {
             0 => Ok(()),
             bits if bits & STOPPED != 0 => Err(NetFault::Stopped),
             _ => Err(NetFault::Lost("the session was cut".into())),
-        }
-    }
-}
-
-/// The bytes below.
-#[derive(Debug)]
-pub(crate) enum Pipe {
-    Tcp(TcpStream),
-    /// Another program carries them, or a test.
-    #[cfg_attr(not(test), expect(dead_code, reason = "ssh is going to carry them"))]
-    Unix(UnixStream),
-}
-
-impl Pipe {
-    fn prepare(&self) -> std::io::Result<()> {
-        match self {
-            Pipe::Tcp(socket) => {
-                socket.set_nodelay(true)?;
-                socket.set_read_timeout(Some(LOOK_UP))?;
-                socket.set_write_timeout(Some(LOOK_UP))
-            }
-            Pipe::Unix(socket) => {
-                socket.set_read_timeout(Some(LOOK_UP))?;
-                socket.set_write_timeout(Some(LOOK_UP))
-            }
-        }
-    }
-
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Pipe::Tcp(socket) => socket.read(bytes),
-            Pipe::Unix(socket) => socket.read(bytes),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match self {
-            Pipe::Tcp(socket) => socket.write(bytes),
-            Pipe::Unix(socket) => socket.write(bytes),
-        }
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Pipe::Tcp(socket) => socket.as_fd(),
-            Pipe::Unix(socket) => socket.as_fd(),
         }
     }
 }
@@ -211,6 +164,12 @@ impl Channel {
 
     fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
         let Channel { seal, outgoing, pipe, line, .. } = self;
+        if matches!(seal, Seal::Open) && bytes.len() > COPIED_BYTES_MAX {
+            // From where it lies, behind what was put before.
+            send_both(pipe, line, outgoing, bytes)?;
+            outgoing.clear();
+            return Ok(());
+        }
         seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed))
     }
 
@@ -358,7 +317,7 @@ impl Channel {
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
         loop {
             self.line.check()?;
-            match self.pipe.read(bytes) {
+            match self.pipe.read_whole(bytes) {
                 Ok(0) => return Err(closed()),
                 Ok(len) => return Ok(len),
                 Err(error) if may_go_on(&error) => {}
@@ -393,23 +352,33 @@ fn may_go_on(error: &std::io::Error) -> bool {
 
 /// Sends and forgets the bytes.
 fn send_all(pipe: &mut Pipe, line: &Line, bytes: &mut Vec<u8>) -> Result<(), NetFault> {
+    send_both(pipe, line, bytes, &[])?;
+    bytes.clear();
+    Ok(())
+}
+
+/// Sends one behind the other.
+fn send_both(pipe: &mut Pipe, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
     let mut sent = 0;
-    while sent < bytes.len() {
+    while sent < first.len() + second.len() {
         line.check()?;
-        match pipe.write(&bytes[sent..]) {
+        let parts = [&first[sent.min(first.len())..], &second[sent.saturating_sub(first.len())..]];
+        match pipe.write(&parts.map(IoSlice::new)) {
             Ok(0) => return Err(closed()),
             Ok(len) => sent += len,
             Err(error) if may_go_on(&error) => {}
             Err(error) => return Err(NetFault::of_io("send", &error)),
         }
     }
-    bytes.clear();
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
     use crate::net::keys::Seed;
     use crate::net::seal::called_config;
     use crate::net::ticket::Ticket;

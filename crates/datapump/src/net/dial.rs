@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
 
-use super::channel::{Channel, HANDSHAKE_MAX, Line, Pipe};
+use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
+use super::pipe::Pipe;
 use super::seal::Seal;
 use super::ticket::Ticket;
 use crate::account::version;
@@ -21,7 +22,7 @@ const CALL_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct Dialer {
     /// `host:port`.
     pub(crate) address: String,
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: Option<Ticket>,
     pub(crate) line: Line,
 }
 
@@ -49,7 +50,8 @@ impl Dialer {
 
     fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
         let pipe = Pipe::Tcp(self.call()?);
-        let mut channel = Channel::new(pipe, Seal::caller(&self.ticket)?, self.line.clone())?;
+        let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
+        let mut channel = Channel::new(pipe, seal, self.line.clone())?;
         let program = format!("pump {}", version());
         channel.send_message(&greet(purpose, session, &program), 0)?;
         let reply = channel.message_before(Instant::now() + HANDSHAKE_MAX)?;

@@ -65,6 +65,15 @@ pub(crate) enum FarFile {
     Open(OpenFile),
     /// A small one in a folder, that is opened, read and closed in one asking.
     Small(SmallFile),
+    /// A pipe or null: it has no name and no attributes.
+    Stream(StreamFile),
+}
+
+#[derive(Debug)]
+pub(crate) struct StreamFile {
+    number: u64,
+    /// Its length; `None` until its end.
+    pub(crate) bytes: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -157,10 +166,11 @@ impl Far {
         self.lost(&WireError::Unexpected("another answer than was asked for").into())
     }
 
-    /// What stands at a place of the session, links followed.
-    pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Meta, Problem> {
+    /// What stands at a place of the session, links followed; `None` for a pipe, or null.
+    pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
         match self.ask(&Ask::Look(place), path)? {
-            Answer::Meta { meta, .. } => Ok(heard(&meta)),
+            Answer::Meta { meta, .. } => Ok(Some(heard(&meta))),
+            Answer::Stream { .. } => Ok(None),
             _ => Err(self.unexpected()),
         }
     }
@@ -182,13 +192,16 @@ impl Far {
     }
 
     /// Opens the file of a place.
-    pub(crate) fn open_place(self: &Arc<Far>, place: u32, path: &Path) -> Result<OpenFile, Problem> {
+    pub(crate) fn open_place(self: &Arc<Far>, place: u32, path: &Path) -> Result<FarFile, Problem> {
         let file = self.number();
-        self.file(file, &Ask::OpenPlace { file, place }, path)
+        match self.ask(&Ask::OpenPlace { file, place }, path)? {
+            Answer::Stream { bytes } => Ok(FarFile::Stream(StreamFile { number: file, bytes })),
+            answer => self.file(file, answer).map(FarFile::Open),
+        }
     }
 
-    fn file(self: &Arc<Far>, number: u64, ask: &Ask, path: &Path) -> Result<OpenFile, Problem> {
-        match self.ask(ask, path)? {
+    fn file(self: &Arc<Far>, number: u64, answer: Answer) -> Result<OpenFile, Problem> {
+        match answer {
             Answer::File { meta, attributes, ranges } => {
                 let ranges =
                     ranges.map(|ranges| ranges.iter().map(|range| (range.start, range.end)).collect());
@@ -242,7 +255,7 @@ impl FarFolder {
     pub(crate) fn open(&self, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
         let file = self.far.number();
         let ask = Ask::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
-        self.far.file(file, &ask, path)
+        self.far.file(file, self.far.ask(&ask, path)?)
     }
 }
 
@@ -281,6 +294,7 @@ impl FarFile {
         match self {
             FarFile::Open(file) => Some((&file.meta, &file.attributes)),
             FarFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
+            FarFile::Stream(_) => None,
         }
     }
 
@@ -295,7 +309,9 @@ impl FarFile {
     /// How its block is asked for.
     pub(crate) fn asking(&self, at: u64, len: u32) -> Ask {
         match self {
-            FarFile::Open(file) => Ask::Read { file: file.number, at, len },
+            FarFile::Open(OpenFile { number, .. }) | FarFile::Stream(StreamFile { number, .. }) => {
+                Ask::Read { file: *number, at, len }
+            }
             FarFile::Small(file) => {
                 Ask::Fetch { above: file.folder.number, name: file.name.as_bytes().to_vec().into(), len }
             }

@@ -16,6 +16,7 @@ pub(crate) mod fault;
 pub(crate) mod giver;
 pub(crate) mod keys;
 pub(crate) mod merged;
+mod pipe;
 pub(crate) mod pool;
 pub(crate) mod seal;
 pub(crate) mod server;

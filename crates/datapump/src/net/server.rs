@@ -9,7 +9,6 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,14 +21,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::ServerConfig;
 
 use super::called;
-use super::channel::{Channel, HANDSHAKE_MAX, Line, Pipe};
+use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
 use super::keys::{PublicKey, Seed, random};
+use super::pipe::Pipe;
 use super::seal::{Seal, called_config};
 use super::ticket::Ticket;
 use crate::account::version;
 use crate::disk::Disk;
 use crate::disk::Folder;
+use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem};
 
 /// Connections that have said nothing yet. The oldest go when there are more.
@@ -44,8 +45,8 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 pub struct ServeOptions {
     /// Where it listens; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// The folder that it serves.
-    pub folder: PathBuf,
+    /// What it serves: a folder, or null.
+    pub place: Place,
     /// Clients may read.
     pub reads: bool,
     /// Clients may write.
@@ -62,14 +63,18 @@ pub struct ServeOptions {
     pub memory_bytes: u64,
     /// Silence after which a client is taken for dead.
     pub peer_timeout: Duration,
+    /// Nothing is encrypted, and nobody has to prove anything. For the lab.
+    pub insecure: bool,
+    /// Clients may ask that blocks are not hashed. For the lab.
+    pub unhashed: bool,
 }
 
 impl ServeOptions {
-    /// Serves a folder on this host only, for reading and writing.
-    pub fn of(folder: PathBuf) -> ServeOptions {
+    /// Serves a place on this host only, for reading and writing.
+    pub fn of(place: Place) -> ServeOptions {
         ServeOptions {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            folder,
+            place,
             reads: true,
             writes: true,
             once: false,
@@ -78,6 +83,8 @@ impl ServeOptions {
             connections_max: 16,
             memory_bytes: 256 << 20,
             peer_timeout: Duration::from_secs(30),
+            insecure: false,
+            unhashed: false,
         }
     }
 }
@@ -94,7 +101,7 @@ pub struct Server {
 /// What the threads of a server share.
 pub(crate) struct State {
     pub(crate) options: ServeOptions,
-    pub(crate) root: Arc<File>,
+    pub(crate) root: Root,
     holder: PublicKey,
     begun: Instant,
     /// A ticket for one session was used.
@@ -108,8 +115,33 @@ pub(crate) struct State {
     pub(crate) memory: Mutex<u64>,
 }
 
+/// What is served, open.
+#[derive(Clone, Debug)]
+pub(crate) enum Root {
+    Folder(Arc<File>),
+    /// Takes everything, and gives so many bytes.
+    Null {
+        bytes: u64,
+        fill: Fill,
+    },
+}
+
+impl Root {
+    fn open(place: &Place) -> Result<Root, Problem> {
+        match place {
+            Place::Path(path) => match Disk::Os.folder(path) {
+                Ok(Folder::Os(folder)) => Ok(Root::Folder(folder)),
+                Ok(Folder::Sim(_)) => unreachable!("the system's own file system"),
+                Err(errno) => Err(Problem::system("open", path, errno.0)),
+            },
+            Place::Null { bytes, fill } => Ok(Root::Null { bytes: bytes.unwrap_or(0), fill: *fill }),
+            place => Err(Problem::usage(format!("'{place}' cannot be served; name a folder of this host"))),
+        }
+    }
+}
+
 struct Entry {
-    holder: PublicKey,
+    holder: Option<PublicKey>,
     line: Line,
     joins: Sender<(Purpose, Channel)>,
 }
@@ -119,11 +151,7 @@ impl Server {
     ///
     /// Errors: the folder cannot be opened, or the address cannot be had.
     pub fn bind(options: ServeOptions, stop: Arc<AtomicBool>) -> Result<Server, Problem> {
-        let opened = Disk::Os.folder(&options.folder);
-        let root = match opened.map_err(|errno| Problem::system("open", &options.folder, errno.0))? {
-            Folder::Os(folder) => folder,
-            Folder::Sim(_) => unreachable!("the system's own file system"),
-        };
+        let root = Root::open(&options.place)?;
         let wrong = |error: std::io::Error| {
             let message = format!("listen on {}: {error}", options.listen);
             Problem { class: Class::Io, path: None, operation: "listen", offset: None, message }
@@ -232,7 +260,8 @@ impl Server {
 
     /// Shakes hands and reads the greeting. Gives a control connection and its new session.
     fn greeted(&self, stream: TcpStream) -> Result<Option<(Channel, NewSession)>, NetFault> {
-        let mut channel = Channel::new(Pipe::Tcp(stream), Seal::called(&self.config)?, Line::default())?;
+        let seal = if self.state.options.insecure { Seal::Open } else { Seal::called(&self.config)? };
+        let mut channel = Channel::new(Pipe::Tcp(stream), seal, Line::default())?;
         let holder = channel.peer();
         let Some(body) = channel.message_before(Instant::now() + HANDSHAKE_MAX)? else { return Ok(None) };
         let admitted = match read_greeting(&body)? {
@@ -291,14 +320,19 @@ impl State {
             (Some(holder), _) if holder != self.holder => {
                 Err(refused(Reason::Ticket, "this server did not make this ticket"))
             }
-            (None, _) => Err(refused(Reason::Ticket, "no ticket was shown")),
-            (Some(holder), Some(session)) => self.join(greeting.purpose, session, holder),
-            (Some(_), None) if is_expired => Err(refused(Reason::Ticket, "the ticket has expired")),
-            (Some(holder), None) => self.begin(holder),
+            (None, _) if !self.options.insecure => Err(refused(Reason::Ticket, "no ticket was shown")),
+            (holder, Some(session)) => self.join(greeting.purpose, session, holder),
+            (_, None) if is_expired => Err(refused(Reason::Ticket, "the ticket has expired")),
+            (holder, None) => self.begin(holder),
         }
     }
 
-    fn join(&self, purpose: Purpose, session: [u8; 16], holder: PublicKey) -> Result<Admitted, Reply> {
+    fn join(
+        &self,
+        purpose: Purpose,
+        session: [u8; 16],
+        holder: Option<PublicKey>,
+    ) -> Result<Admitted, Reply> {
         match self.sessions().get(&session) {
             Some(entry) if entry.holder == holder => {
                 Ok(Admitted::Joins(purpose, entry.line.clone(), entry.joins.clone()))
@@ -307,7 +341,7 @@ impl State {
         }
     }
 
-    fn begin(&self, holder: PublicKey) -> Result<Admitted, Reply> {
+    fn begin(&self, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
         let mut sessions = self.sessions();
         if self.options.once && self.used.swap(true, Ordering::Relaxed) {
             return Err(refused(Reason::Ticket, "the ticket was for one session, and was used"));

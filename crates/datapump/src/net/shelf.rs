@@ -25,6 +25,7 @@ use crate::holes;
 use crate::how::{self, Facts};
 use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
+use crate::place::Fill;
 use crate::problem::Problem;
 use crate::tree::side::{Keeper, Side};
 
@@ -53,6 +54,24 @@ pub(crate) enum Origin {
     Path(PathBuf),
     /// Below a served folder, which no link leads out of.
     Beneath(Arc<File>, PathBuf),
+    /// Standard input, a pipe, or null.
+    Flow(Flow),
+}
+
+/// A source without a name and attributes.
+#[derive(Clone, Debug)]
+pub(crate) enum Flow {
+    /// Read once, in its own order, until it ends.
+    Stream(Arc<Handle>),
+    /// So many bytes of what slots were filled with.
+    Null { bytes: u64, fill: Fill },
+}
+
+/// What was opened.
+#[derive(Clone, Debug)]
+pub(crate) enum Taken {
+    File(Arc<Given>),
+    Flow(Flow),
 }
 
 /// A file that was opened.
@@ -74,7 +93,7 @@ pub(crate) struct Given {
 pub(crate) struct Shelf {
     places: Vec<Origin>,
     folders: Mutex<HashMap<u64, Arc<Side>>>,
-    files: Mutex<HashMap<u64, Arc<Given>>>,
+    files: Mutex<HashMap<u64, Taken>>,
     keeper: Arc<Keeper>,
     stop: Arc<AtomicBool>,
 }
@@ -116,7 +135,7 @@ impl Shelf {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn files(&self) -> MutexGuard<'_, HashMap<u64, Arc<Given>>> {
+    fn files(&self) -> MutexGuard<'_, HashMap<u64, Taken>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,13 +147,28 @@ impl Shelf {
         self.folders().get(&number).cloned().ok_or_else(|| fault("open", EBADF))
     }
 
-    /// An open file.
-    pub(crate) fn file(&self, number: u64) -> Outcome<Arc<Given>> {
+    /// An open file, or what stands for one.
+    pub(crate) fn file(&self, number: u64) -> Outcome<Taken> {
         self.files().get(&number).cloned().ok_or_else(|| fault("read", EBADF))
     }
 
+    /// A place is a pipe: it is read in its own order.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.places.iter().any(|place| matches!(place, Origin::Flow(Flow::Stream(_))))
+    }
+
+    /// A place delivers noise.
+    pub(crate) fn has_noise(&self) -> bool {
+        let is_noise = |place: &Origin| matches!(place, Origin::Flow(Flow::Null { fill: Fill::Noise, .. }));
+        self.places.iter().any(is_noise)
+    }
+
     fn look(&self, place: u32) -> Outcome<Answer> {
-        let file = self.place(place)?.open()?;
+        let origin = self.place(place)?;
+        if let Origin::Flow(flow) = origin {
+            return Ok(flow.told());
+        }
+        let file = origin.open()?;
         let meta = file_meta(&file).map_err(|errno| fault("look at", errno))?;
         Ok(Answer::Meta { meta: told(&meta), named: None })
     }
@@ -188,6 +222,10 @@ impl Shelf {
 
     fn open_place(&self, number: u64, place: u32) -> Outcome<Answer> {
         let origin = self.place(place)?;
+        if let Origin::Flow(flow) = origin {
+            self.files().insert(number, Taken::Flow(flow.clone()));
+            return Ok(flow.told());
+        }
         let handle = Arc::new(Handle::Os(origin.open()?));
         self.keep_file(number, handle, origin.path().into(), None)
     }
@@ -223,12 +261,12 @@ impl Shelf {
             return Err(fault("open", EMFILE));
         }
         let given = Given { handle, path, meta, align_bytes: 1, buffered: None, above };
-        files.insert(number, Arc::new(given.made_direct()));
+        files.insert(number, Taken::File(Arc::new(given.made_direct())));
         Ok(Answer::File { meta: told(&meta), attributes, ranges })
     }
 
     fn look_again(&self, number: u64) -> Outcome<Answer> {
-        let given = self.file(number)?;
+        let Taken::File(given) = self.file(number)? else { return Err(fault("look at", EINVAL)) };
         let meta = given.handle.meta().map_err(|errno| fault("look at", errno))?;
         let named = match &given.above {
             Some((side, name)) => {
@@ -301,6 +339,7 @@ impl Origin {
     pub(crate) fn path(&self) -> &Path {
         match self {
             Origin::Path(path) | Origin::Beneath(_, path) => path,
+            Origin::Flow(_) => Path::new(""),
         }
     }
 
@@ -309,8 +348,18 @@ impl Origin {
         let opened = match self {
             Origin::Path(path) => names::open_path(path),
             Origin::Beneath(root, path) => names::open_beneath(root, path),
+            Origin::Flow(_) => Err(ENOTDIR),
         };
         opened.map_err(|errno| fault("open", errno))
+    }
+}
+
+impl Flow {
+    fn told(&self) -> Answer {
+        match self {
+            Flow::Stream(_) => Answer::Stream { bytes: None },
+            Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(*bytes) },
+        }
     }
 }
 

@@ -319,13 +319,7 @@ impl Hand {
         let handle = one.here().cloned();
         let original =
             Original { path: path.clone(), held: one, meta, folder: self.source.folder(), watched };
-        let opened = open::Opened {
-            handle,
-            original: Some(original),
-            ranges: Some(ranges),
-            is_file: true,
-            ordinary: true,
-        };
+        let opened = open::Opened::file(handle, original, Some(ranges));
         let ends = open::ends(shared, (&path, &other_path), opened, how, &Landing::Compare(other))?;
         let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
         let task = open::task(shared, (path, other_path), ends, finish, leaf);
@@ -378,7 +372,7 @@ impl Hand {
         let handle = held.here().cloned();
         let original =
             Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
-        let opened = open::Opened { handle, original: Some(original), ranges, is_file: true, ordinary: true };
+        let opened = open::Opened::file(handle, original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &landing);

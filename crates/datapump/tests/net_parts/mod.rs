@@ -13,6 +13,7 @@ pub struct Served {
     pub address: String,
     pub ticket: Ticket,
     pub peer_timeout: Option<Duration>,
+    pub is_insecure: bool,
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -20,10 +21,11 @@ pub struct Served {
 impl Served {
     pub fn new(options: ServeOptions) -> Served {
         let stop = Arc::new(AtomicBool::new(false));
+        let is_insecure = options.insecure;
         let server = Server::bind(options, Arc::clone(&stop)).expect("a port is free");
         let (address, ticket) = (server.address().to_string(), server.ticket().clone());
         let thread = Some(std::thread::spawn(move || server.run()));
-        Served { address, ticket, peer_timeout: None, stop, thread }
+        Served { address, ticket, peer_timeout: None, is_insecure, stop, thread }
     }
 
     pub fn place(&self, path: &str) -> Place {
@@ -35,7 +37,7 @@ impl Served {
             sources,
             target,
             options,
-            ticket: self.ticket.clone(),
+            ticket: Some(self.ticket.clone()),
             connections: None,
             peer_timeout: self.peer_timeout,
             retry_for: Some(Duration::ZERO),

@@ -1,0 +1,64 @@
+//! The bytes below a connection: a socket whose waits end now and then.
+//!
+//! Must not know: what the bytes mean.
+
+use std::io::{IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// How long a wait goes on before it looks up: signals are answered within a second.
+pub(super) const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// The bytes below.
+#[derive(Debug)]
+pub(crate) enum Pipe {
+    Tcp(TcpStream),
+    /// Another program carries them, or a test.
+    #[cfg_attr(not(test), expect(dead_code, reason = "ssh is going to carry them"))]
+    Unix(UnixStream),
+}
+
+impl Pipe {
+    pub(super) fn prepare(&self) -> std::io::Result<()> {
+        match self {
+            Pipe::Tcp(socket) => {
+                socket.set_nodelay(true)?;
+                socket.set_read_timeout(Some(LOOK_UP))?;
+                socket.set_write_timeout(Some(LOOK_UP))
+            }
+            Pipe::Unix(socket) => {
+                socket.set_read_timeout(Some(LOOK_UP))?;
+                socket.set_write_timeout(Some(LOOK_UP))
+            }
+        }
+    }
+
+    pub(super) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Pipe::Tcp(socket) => socket.read(bytes),
+            Pipe::Unix(socket) => socket.read(bytes),
+        }
+    }
+
+    pub(super) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
+        match self {
+            Pipe::Tcp(socket) => socket.write_vectored(parts),
+            Pipe::Unix(socket) => socket.write_vectored(parts),
+        }
+    }
+
+    /// Reads until the bytes are full, or for as long as a read takes: the kernel assembles them (LIMITS §3).
+    pub(super) fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let received = rustix::net::recv(self.fd(), bytes, rustix::net::RecvFlags::WAITALL);
+        received.map(|(_, len)| len).map_err(Into::into)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Pipe::Tcp(socket) => socket.as_fd(),
+            Pipe::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
