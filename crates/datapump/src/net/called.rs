@@ -12,6 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,8 @@ use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
 
 use super::caller::progress;
-use super::channel::Channel;
-use super::control::{Control, Next, Outbox, boxes};
+use super::channel::{Channel, Line};
+use super::control::{Control, Next, Outbox};
 use super::far::Far;
 use super::fault::NetFault;
 use super::pool::Pool;
@@ -51,7 +52,7 @@ pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
 }
 
 fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
-    let (outbox, inbox) = boxes()?;
+    let NewSession { line, joins, boxes: (outbox, inbox), .. } = session;
     let mut control = Control::new(channel, Session::called(), inbox, state.options.peer_timeout);
     let Message::Begin(begin) = control.hear()? else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
@@ -64,8 +65,8 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
         Ok((wanted, memory)) => {
             control.say(Message::Begun)?;
             let done = match begin.way {
-                Way::Push => write(state, control, session, outbox, wanted),
-                Way::Pull => read(state, control, session, wanted),
+                Way::Push => write(state, control, (line, joins), outbox, wanted),
+                Way::Pull => read(state, control, (line, joins), wanted),
             };
             drop(memory);
             done
@@ -199,15 +200,17 @@ impl Drop for Memory<'_> {
     }
 }
 
+/// The session's connections: whether they go on, and those that join.
+type Joined = (Line, Receiver<(Purpose, Channel)>);
+
 /// This side writes, and asks the caller for what it reads.
 fn write(
     state: &State,
     mut control: Control,
-    session: NewSession,
+    (line, joins): Joined,
     outbox: Outbox,
     wanted: Wanted,
 ) -> Result<(), NetFault> {
-    let line = session.line.clone();
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
     let far = Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks));
     let target = wanted.target;
@@ -238,7 +241,7 @@ fn write(
                 Next::Go
             },
             &mut || {
-                for (purpose, channel) in session.joins.try_iter() {
+                for (purpose, channel) in joins.try_iter() {
                     let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
                     pool.give(channel);
                 }
@@ -260,19 +263,17 @@ fn write(
 }
 
 /// The caller writes, and this side gives it what it asks for.
-fn read(state: &State, mut control: Control, session: NewSession, wanted: Wanted) -> Result<(), NetFault> {
+fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Wanted) -> Result<(), NetFault> {
     let origins = wanted.sources.into_iter().map(|path| match &state.root {
         Root::Folder(root) => Origin::Beneath(Arc::clone(root), path),
         Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }),
     });
     let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop)));
     let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options);
-    let line = session.line.clone();
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
         let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
         let sender = RefCell::new(Some(sender));
-        let joins = session.joins;
         let talked = control.run(
             &mut |message| match message {
                 Message::Report(_) => Next::Agree,

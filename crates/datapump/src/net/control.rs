@@ -37,6 +37,11 @@ impl Outbox {
     pub(crate) fn say(&self, message: Message) {
         // If nobody listens any more, nobody needs to hear.
         let _ = self.messages.send(message);
+        self.wake();
+    }
+
+    /// Makes the one that holds the session look up.
+    pub(crate) fn wake(&self) {
         // A full pipe wakes just as well.
         let _ = (&self.waker).write(&[0]);
     }

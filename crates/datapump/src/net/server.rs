@@ -10,7 +10,7 @@ use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ use rustls::ServerConfig;
 
 use super::called;
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
+use super::control::{Inbox, Outbox, boxes};
 use super::fault::NetFault;
 use super::keys::{PublicKey, Seed, random};
 use super::pipe::Pipe;
@@ -143,7 +144,21 @@ impl Root {
 struct Entry {
     holder: Option<PublicKey>,
     line: Line,
-    joins: Sender<(Purpose, Channel)>,
+    joins: Joins,
+}
+
+/// Takes connections that join a session.
+#[derive(Clone)]
+struct Joins {
+    channels: Sender<(Purpose, Channel)>,
+    outbox: Outbox,
+}
+
+impl Joins {
+    fn take(&self, purpose: Purpose, channel: Channel) {
+        let _ = self.channels.send((purpose, channel));
+        self.outbox.wake();
+    }
 }
 
 impl Server {
@@ -280,7 +295,7 @@ impl Server {
             }
             Some(Admitted::Joins(purpose, line, joins)) => {
                 channel.join(line);
-                let _ = joins.send((purpose, channel));
+                joins.take(purpose, channel);
                 None
             }
             None => None,
@@ -292,12 +307,13 @@ impl Server {
 pub(crate) struct NewSession {
     pub(crate) number: [u8; 16],
     pub(crate) line: Line,
-    pub(crate) joins: std::sync::mpsc::Receiver<(Purpose, Channel)>,
+    pub(crate) joins: Receiver<(Purpose, Channel)>,
+    pub(crate) boxes: (Outbox, Inbox),
 }
 
 enum Admitted {
     Begins(NewSession),
-    Joins(Purpose, Line, Sender<(Purpose, Channel)>),
+    Joins(Purpose, Line, Joins),
 }
 
 fn refused(reason: Reason, words: &str) -> Reply {
@@ -352,10 +368,13 @@ impl State {
                 "this server has as many sessions as it may have; try again later",
             ));
         }
-        let (joins, receiver) = std::sync::mpsc::channel();
+        let (outbox, inbox) = boxes()
+            .map_err(|_| refused(Reason::Busy, "this server has too many files open; try again later"))?;
+        let (channels, receiver) = channel();
+        let joins = Joins { channels, outbox: outbox.clone() };
         let (number, line) = (random(), Line::default());
         sessions.insert(number, Entry { holder, line: line.clone(), joins });
-        Ok(Admitted::Begins(NewSession { number, line, joins: receiver }))
+        Ok(Admitted::Begins(NewSession { number, line, joins: receiver, boxes: (outbox, inbox) }))
     }
 
     fn welcome(&self, admitted: &Admitted) -> Reply {
