@@ -38,6 +38,8 @@ use crate::world::World;
 /// 1.11 times as fast on that serial disk, but leaves a device that serves several at once idle between requests.
 const REQUEST_BYTES: u32 = 1 << 20;
 const DEPTH: u32 = 2;
+/// Blocks that are asked of another host at a time: one on its way here, one that is sent, two that are read there.
+pub(crate) const ASKING_DEPTH: u32 = 4;
 /// Blocks that are read ahead of the one that is sent.
 const GIVING_DEPTH: u32 = 4;
 
@@ -292,7 +294,11 @@ impl Job {
         let sink_serial = items.iter().any(Item::target_is_stream);
         Shape {
             request_bytes: self.options.request_bytes.unwrap_or_else(|| request_bytes(items)),
-            source_depth: self.options.source_depth.unwrap_or(DEPTH),
+            source_depth: self.options.source_depth.unwrap_or(if self.far.is_some() {
+                ASKING_DEPTH
+            } else {
+                DEPTH
+            }),
             sink_depth: self.options.sink_depth.unwrap_or(DEPTH),
             in_order: sink_serial,
             source_serial,

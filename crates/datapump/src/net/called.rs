@@ -29,7 +29,7 @@ use super::server::{NewSession, Root, State};
 use super::shelf::{Flow, Origin, Shelf};
 use super::told;
 use crate::disk::names;
-use crate::job::Job;
+use crate::job::{ASKING_DEPTH, Job};
 use crate::options::Options;
 use crate::place::{Host, Place, Remote};
 use crate::problem::{Class, Problem};
@@ -130,7 +130,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     }
     let connections = begin.connections.clamp(1, state.options.connections_max);
     let options = Options { lanes: Some(options.lanes.unwrap_or(connections).min(connections)), ..options };
-    let slots = u64::from(options.source_depth.unwrap_or(2) + options.sink_depth.unwrap_or(2));
+    let slots = u64::from(options.source_depth.unwrap_or(ASKING_DEPTH) + options.sink_depth.unwrap_or(2));
     let memory_bytes =
         u64::from(connections) * slots * u64::from(options.request_bytes.unwrap_or(REQUEST_BYTES));
     if options.unhashed && !state.options.unhashed {
