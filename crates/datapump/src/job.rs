@@ -66,6 +66,8 @@ pub struct Job {
     far: Option<Arc<Far>>,
     /// Somebody else says where the target is: links in its place are not followed.
     is_confined: bool,
+    /// A limit that it shares with other jobs.
+    shared_rate: Option<Arc<Rate>>,
 }
 
 /// One line of what a job would do.
@@ -110,6 +112,7 @@ impl Job {
             watch,
             far: None,
             is_confined: false,
+            shared_rate: None,
         }
     }
 
@@ -136,6 +139,11 @@ impl Job {
     /// A target that is a symbolic link is refused.
     pub(crate) fn confined(self) -> Job {
         Job { is_confined: true, ..self }
+    }
+
+    /// A limit for all jobs that have it, besides its own.
+    pub(crate) fn shared_rate(self, shared_rate: Option<Arc<Rate>>) -> Job {
+        Job { shared_rate, ..self }
     }
 
     /// Gives another host what it asks for, over the connections that come.
@@ -349,7 +357,7 @@ impl Job {
             },
             null_noise: items.iter().any(null_noise) && !only_null,
             nothing_overlaps: (only_null && !queued) || one_block,
-            rate: self.options.bytes_per_second.map(Rate::new),
+            rates: self.rates(),
             watch: Arc::clone(&self.watch),
             tally: std::sync::Mutex::new(self.tally()),
             live: std::sync::Mutex::default(),
@@ -362,6 +370,11 @@ impl Job {
             trees,
             plan: Plan::new(items.into_iter().map(Box::new).map(Work::Item), shape.request_bytes),
         }
+    }
+
+    fn rates(&self) -> Vec<Arc<Rate>> {
+        let own = |limit| Arc::new(Rate::new(limit, self.world.clock.clone()));
+        self.options.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
     }
 
     fn tally(&self) -> Tally {

@@ -71,6 +71,7 @@ pub use change::{Change, ChangeKind};
 pub use job::{Job, Planned};
 pub use net::caller::RemoteCopy;
 pub use net::server::{ServeOptions, Server};
+pub use net::sockets::SocketOptions;
 pub use net::ticket::Ticket;
 pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync};
 pub use place::{Fill, Host, Place, PlaceError, Remote};

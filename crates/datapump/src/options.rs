@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::net::sockets::SocketOptions;
+
 /// A choice that the program makes unless told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Choice {
@@ -141,6 +143,8 @@ pub struct Options {
     pub changes: bool,
     /// Make no change, but tell each that would be made.
     pub dry_run: bool,
+    /// Sockets below the connections to another host.
+    pub sockets: SocketOptions,
 }
 
 /// Limits, with their reasons.

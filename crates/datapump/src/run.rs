@@ -119,7 +119,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) writes: bool,
     /// Slots have a twin for what they are compared with.
     pub(crate) has_twins: bool,
-    pub(crate) rate: Option<Rate>,
+    /// Limits that all blocks obey.
+    pub(crate) rates: Vec<Arc<Rate>>,
     pub(crate) watch: Arc<Watch>,
     pub(crate) tally: Mutex<Tally>,
     pub(crate) live: Mutex<BTreeMap<u32, Arc<Task>>>,

@@ -74,11 +74,12 @@ pub fn parse_rate(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is not a rate; write for example 90Mbit or 100MiB"))
 }
 
-/// Reads a duration such as `250ms`, `3s` or `5m`.
+/// Reads a duration such as `50us`, `250ms`, `3s` or `5m`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let ns = match unit {
+        "us" => 1000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,
         "m" => 60_000_000_000,
@@ -165,6 +166,7 @@ mod tests {
         assert_eq!(parse_rate("1Gbit/s"), Ok(125_000_000));
         assert_eq!(parse_rate("100MiB/s"), Ok(104_857_600));
         assert!(parse_rate("fast").is_err());
+        assert_eq!(parse_duration("50us"), Ok(Duration::from_micros(50)));
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert!(parse_duration("3").is_err());

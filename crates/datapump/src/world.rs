@@ -3,7 +3,7 @@
 //! Must not know: jobs, plans, what is copied.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
@@ -34,12 +34,12 @@ impl Clock {
         }
     }
 
-    /// Sleeps until `ns`, or until `stop` is set.
-    pub(crate) fn sleep_until(&self, ns: u64, stop: &AtomicBool) {
+    /// Sleeps until `ns`, or until `stopped` says so.
+    pub(crate) fn sleep_until(&self, ns: u64, stopped: &dyn Fn() -> bool) {
         if let Clock::Sim(clock) = self {
             return clock.advance_to(ns * 1000);
         }
-        while !stop.load(Ordering::Relaxed) {
+        while !stopped() {
             let left = Duration::from_nanos(ns.saturating_sub(self.now_ns()));
             if left.is_zero() {
                 return;

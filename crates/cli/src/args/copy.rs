@@ -174,6 +174,7 @@ impl CopyArguments {
             ignore_holes: self.sparse == Sparse::Never,
             notes: self.output.verbose,
             dry_run: self.dry_run,
+            sockets: self.host.sockets.options(),
             ..self.tuning.options()
         };
         self.tree.apply(options)

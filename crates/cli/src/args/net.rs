@@ -10,9 +10,10 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use datapump::units::{parse_bytes, parse_duration};
-use datapump::{Place, PlaceError, ServeOptions};
+use datapump::{Place, PlaceError, ServeOptions, SocketOptions};
 
-use super::{HOW, OUTPUT, WHAT};
+use super::tuning::parse_limit;
+use super::{HOW, OUTPUT, TUNING, WHAT};
 
 /// Heading of flags that concern other hosts.
 const HOSTS: &str = "Other hosts";
@@ -61,7 +62,7 @@ pub struct HostArguments {
     #[arg(value_parser = value_parser!(u32).range(1..=256))]
     pub connections: Option<u32>,
 
-    /// How long a connection that is lost is tried again
+    /// How long a connection that is lost, or a host that is busy, is tried again
     ///
     /// A copy of a folder then goes on where it was. Default: 60s.
     ///
@@ -87,6 +88,58 @@ pub struct HostArguments {
     #[arg(long, value_name = "WHAT", help_heading = HOSTS, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "open")]
     pub insecure: Option<Insecure>,
+
+    #[command(flatten)]
+    pub sockets: SocketArguments,
+}
+
+/// Sockets below the connections.
+#[derive(Debug, Args)]
+pub struct SocketArguments {
+    /// How the kernel finds the speed of the path
+    ///
+    /// A name of /proc/sys/net/ipv4/tcp_available_congestion_control, such as bbr or cubic. pump copy asks the other
+    /// host for the same; a name that one of the two does not have is refused before anything is written. Default: the
+    /// kernel's choice.
+    ///
+    /// Example: pump copy --congestion bbr big.bin pump://host:4000/
+    #[arg(long, value_name = "NAME", env = "PUMP_CONGESTION", help_heading = HOSTS)]
+    pub congestion: Option<String>,
+
+    /// Size of each of a socket's two buffers
+    ///
+    /// From 4KiB to 1GiB; pump copy asks the other host for the same. A fixed size turns off the kernel's own tuning,
+    /// which is the better choice on most paths, and net.core.rmem_max and wmem_max limit it. Default: that tuning.
+    ///
+    /// Example: pump copy --socket-buffer 16MiB big.bin pump://host:4000/
+    #[arg(long, value_name = "SIZE", env = "PUMP_SOCKET_BUFFER", help_heading = HOSTS, value_parser = parse_buffer)]
+    pub socket_buffer: Option<u32>,
+
+    /// How long a receive looks at the network device itself before it sleeps
+    ///
+    /// Shorter waits for CPU time that is burned, on this host alone. More than net.core.busy_read needs
+    /// CAP_NET_ADMIN. Default: off.
+    ///
+    /// Example: pump copy --busy-poll 50us pump://host:4000/big.bin .
+    #[arg(long, value_name = "TIME", env = "PUMP_BUSY_POLL", help_heading = HOSTS, value_parser = parse_duration)]
+    pub busy_poll: Option<Duration>,
+}
+
+impl SocketArguments {
+    /// What the library is asked for.
+    pub fn options(&self) -> SocketOptions {
+        let congestion = self.congestion.clone();
+        SocketOptions { congestion, buffer_bytes: self.socket_buffer, busy_poll: self.busy_poll }
+    }
+}
+
+/// Reads `--socket-buffer`. Below a page the kernel rounds up without a word; above, its counters are 32 bits wide.
+fn parse_buffer(text: &str) -> Result<u32, String> {
+    let bytes = parse_bytes(text)?;
+    match u32::try_from(bytes) {
+        Ok(small @ 4096..=0x4000_0000) => Ok(small),
+        _ => Err(format!("'{text}' is no size from 4KiB to 1GiB")),
+    }
 }
 
 /// Receive and send under a folder, for who holds the ticket
@@ -157,7 +210,7 @@ pub struct ServeArguments {
 
     /// Sessions at a time
     ///
-    /// Default: 64.
+    /// Whoever comes when there are so many is told, and tries again for as long as its --retry-for. Default: 64.
     ///
     /// Example: pump serve --max-sessions 4 /data
     #[arg(long, value_name = "COUNT", env = "PUMP_MAX_SESSIONS", help_heading = HOW)]
@@ -202,6 +255,17 @@ pub struct ServeArguments {
     #[arg(default_missing_value = "open")]
     pub insecure: Option<Insecure>,
 
+    /// Most bytes per second of all sessions together, in both directions
+    ///
+    /// A size (per second), as in 100MiB, or bits, as in 90Mbit. Default: no limit.
+    ///
+    /// Example: pump serve --bwlimit 50MB /data
+    #[arg(long, value_name = "RATE", env = "PUMP_BWLIMIT", help_heading = TUNING, value_parser = parse_limit)]
+    pub bwlimit: Option<u64>,
+
+    #[command(flatten)]
+    pub sockets: SocketArguments,
+
     /// Print problems only
     ///
     /// Default: off.
@@ -235,6 +299,8 @@ impl ServeArguments {
             connections_max: self.max_connections,
             memory_bytes: self.memory,
             peer_timeout: self.peer_timeout,
+            bytes_per_second: self.bwlimit,
+            sockets: self.sockets.options(),
             insecure: self.insecure.is_some_and(Insecure::is_open),
             unhashed: self.insecure.is_some_and(Insecure::is_unhashed),
             ..ServeOptions::of(Place::parse(&self.folder)?)

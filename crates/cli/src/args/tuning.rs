@@ -192,7 +192,8 @@ fn parse_request_size(text: &str) -> Result<u32, String> {
     Ok(small)
 }
 
-fn parse_limit(text: &str) -> Result<u64, String> {
+/// Reads `--bwlimit`.
+pub(super) fn parse_limit(text: &str) -> Result<u64, String> {
     let rate = parse_rate(text)?;
     Options { bytes_per_second: Some(rate), ..Options::default() }.check()?;
     Ok(rate)

@@ -192,6 +192,9 @@ pub enum Message {
     /// Of either side, when nothing else is said for a while: it is alive.
     #[n(8)]
     Alive,
+    /// Of the called side: it cannot be done now, but may be later: why.
+    #[n(12)]
+    Busy(#[n(0)] String),
 }
 
 impl Message {
@@ -206,6 +209,7 @@ impl Message {
             Message::Report(_) => "a report",
             Message::Agreed(_) => "its agreement",
             Message::Alive => "a sign of life",
+            Message::Busy(_) => "that it is busy",
         }
     }
 }
@@ -247,7 +251,7 @@ impl Side {
             (state, Message::Alive) => state,
             (State::Idle, Message::Begin(begin)) if of_caller => State::Asked(begin.way),
             (State::Asked(way), Message::Begun) if !of_caller => State::Running(way),
-            (State::Asked(_), Message::Refused(_)) if !of_caller => State::Over,
+            (State::Asked(_), Message::Refused(_) | Message::Busy(_)) if !of_caller => State::Over,
             // The caller may have changed its mind before it heard the answer.
             (state @ (State::Asked(_) | State::Running(_) | State::Reported(_)), Message::Stop)
                 if of_caller =>

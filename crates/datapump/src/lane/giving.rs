@@ -73,6 +73,10 @@ impl Giving {
         Ok(if self.is_over { Claim::Never } else { Claim::NotYet })
     }
 
+    pub(super) fn is_cut(&self) -> bool {
+        self.channel.line_check().is_err()
+    }
+
     /// The connection is lost.
     pub(super) fn hang_up(&mut self) {
         self.is_over = true;

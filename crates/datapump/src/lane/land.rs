@@ -115,13 +115,14 @@ impl Lane<'_> {
         finish::fail(self.shared, &task, fault::problem_of(self.shared, &task, fault));
     }
 
-    /// Sleeps until the rate limit admits so many bytes.
+    /// Sleeps until the rate limits admit so many bytes.
     pub(super) fn obey_rate(&mut self, bytes: u64) {
-        if let Some(rate) = &self.shared.rate {
-            let _ = self.engine.submit();
-            let start_ns = self.shared.world.clock.now_ns();
-            rate.admit(&self.shared.world.clock, bytes, &self.shared.stop);
-            self.waits.rate_limit += self.shared.world.clock.now_ns() - start_ns;
-        }
+        let _ = self.engine.submit();
+        let start_ns = self.now_ns();
+        let shared = self.shared;
+        // A session that is lost is not slept for.
+        let stopped = || shared.is_stopping() || self.link.is_cut();
+        shared.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
+        self.waits.rate_limit += self.now_ns() - start_ns;
     }
 }

@@ -86,6 +86,13 @@ enum Link {
     Giving(Box<Giving>),
 }
 
+impl Link {
+    /// Nobody waits any more for what this lane gives.
+    fn is_cut(&self) -> bool {
+        matches!(self, Link::Giving(giving) if giving.is_cut())
+    }
+}
+
 impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
@@ -130,7 +137,7 @@ impl<'run> Lane<'run> {
             landed_of: None,
             landed_file: u32::MAX,
             counter: shared.watch.counter(index),
-            limited: shared.rate.is_some(),
+            limited: !shared.rates.is_empty(),
             draining: false,
             hand: None,
             moves_pieces: index < shared.lanes_for_pieces,

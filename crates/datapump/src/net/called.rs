@@ -57,7 +57,7 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     let Message::Begin(begin) = control.hear()? else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
-    let checked = checked(state, &begin).and_then(|wanted| {
+    let checked = checked(state, &begin).map_err(refusal).and_then(|wanted| {
         let memory = Memory::take(state, wanted.memory_bytes)?;
         Ok((wanted, memory))
     });
@@ -71,10 +71,12 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
             drop(memory);
             done
         }
-        Err(problem) => {
-            control.say(Message::Refused(told::tell(Event::Problem(problem), &Path::to_path_buf)))
-        }
+        Err(answer) => control.say(answer),
     }
+}
+
+fn refusal(problem: Problem) -> Message {
+    Message::Refused(told::tell(Event::Problem(problem), &Path::to_path_buf))
 }
 
 /// What is wanted, as far as it is allowed.
@@ -125,11 +127,17 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     let options: Options = serde_json::from_str(&begin.options)
         .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
     options.check().map_err(Problem::usage)?;
+    let refused_here = |words| Problem::usage(format!("the other host: {words}"));
+    options.sockets.check().map_err(refused_here)?;
     if options.link_dest.is_some() || options.devices {
         return Err(refused(&shown, "--link-dest and --devices are not for other hosts yet"));
     }
     let connections = begin.connections.clamp(1, state.options.connections_max);
-    let options = Options { lanes: Some(options.lanes.unwrap_or(connections).min(connections)), ..options };
+    let options = Options {
+        lanes: Some(options.lanes.unwrap_or(connections).min(connections)),
+        sockets: options.sockets.or(&state.options.sockets),
+        ..options
+    };
     let slots = u64::from(options.source_depth.unwrap_or(ASKING_DEPTH) + options.sink_depth.unwrap_or(2));
     let memory_bytes =
         u64::from(connections) * slots * u64::from(options.request_bytes.unwrap_or(REQUEST_BYTES));
@@ -182,12 +190,16 @@ struct Memory<'state> {
 }
 
 impl Memory<'_> {
-    fn take(state: &State, bytes: u64) -> Result<Memory<'_>, Problem> {
+    /// What it has in all is a limit for good, what others have of it one for now.
+    fn take(state: &State, bytes: u64) -> Result<Memory<'_>, Message> {
+        if bytes > state.options.memory_bytes {
+            let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
+            let problem = Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) };
+            return Err(refusal(problem));
+        }
         let mut in_use = state.memory.lock().unwrap_or_else(PoisonError::into_inner);
         if *in_use + bytes > state.options.memory_bytes {
-            let words =
-                "this server has not so much memory free; ask for fewer or smaller requests, or later";
-            return Err(Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) });
+            return Err(Message::Busy("this server has not so much memory free".into()));
         }
         *in_use += bytes;
         Ok(Memory { state, bytes })
@@ -211,6 +223,7 @@ fn write(
     outbox: Outbox,
     wanted: Wanted,
 ) -> Result<(), NetFault> {
+    let sockets = wanted.options.sockets.clone();
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
     let far = Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks));
     let target = wanted.target;
@@ -219,7 +232,7 @@ fn write(
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
     let job = Job::copy(sources, place).options(wanted.options).confined().far(far);
-    let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
+    let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch)).shared_rate(state.rate.clone());
     let shown = |path: &Path| target.as_ref().map_or_else(|| path.into(), |target| target.shown_of(path));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -243,7 +256,9 @@ fn write(
             &mut || {
                 for (purpose, channel) in joins.try_iter() {
                     let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
-                    pool.give(channel);
+                    if channel.tune(&sockets).is_ok() {
+                        pool.give(channel);
+                    }
                 }
                 if state.stop.load(Ordering::Relaxed) {
                     stop.store(true, Ordering::Relaxed);
@@ -269,7 +284,8 @@ fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Want
         Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }),
     });
     let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop)));
-    let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options);
+    let sockets = wanted.options.sockets.clone();
+    let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
         let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
@@ -281,7 +297,8 @@ fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Want
             },
             &mut || {
                 for joined in joins.try_iter() {
-                    if let Some(sender) = &*sender.borrow() {
+                    let is_tuned = joined.1.tune(&sockets).is_ok();
+                    if let (Some(sender), true) = (&*sender.borrow(), is_tuned) {
                         let _ = sender.send(joined);
                     }
                 }

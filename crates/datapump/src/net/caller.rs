@@ -39,6 +39,8 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a lost connection is tried again.
 const RETRY_FOR: Duration = Duration::from_secs(60);
+/// How long blocks are waited for that were asked for before a stop: signals are answered within a second.
+const STOP_MAX: Duration = Duration::from_millis(500);
 /// Between two tries, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -95,6 +97,10 @@ impl RemoteCopy {
                 Some(problem) if goes_on && !self.stop.load(Ordering::Relaxed) => {
                     events(Event::Warning(format!("{problem}; trying again")));
                 }
+                // Who was told to stop does not mind that nobody is there any more.
+                _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {
+                    return Report { exit_status: Status::Interrupted as i32, ..report };
+                }
                 lost => {
                     lost.into_iter().for_each(|problem| events(Event::Problem(problem)));
                     return report;
@@ -146,15 +152,41 @@ impl RemoteCopy {
         }
     }
 
-    /// Begins the session.
-    fn begin(&self, way: Way, remote: &Remote) -> Result<Begun, Problem> {
+    /// Begins the session; while the other side is busy it is asked again, with growing pauses.
+    fn begin(&self, way: Way, remote: &Remote, events: Events<'_>) -> Result<Begun, Problem> {
+        self.options.sockets.check().map_err(Problem::usage)?;
+        let patience = self.retry_for.unwrap_or(RETRY_FOR);
+        let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
+        loop {
+            let words = match self.begin_now(way, remote)? {
+                Answer::Begun(begun) => return Ok(*begun),
+                Answer::Busy(words) => crate::shown(words.as_bytes()),
+            };
+            if since.elapsed() + pause > patience {
+                let seconds = patience.as_secs_f64();
+                let words = format!("{words}; gave up after {seconds} s (--retry-for)");
+                return Err(NetFault::Refused(words).problem(&remote.to_string()));
+            }
+            if !std::mem::replace(&mut was_told, true) {
+                events(Event::Warning(format!("{remote}: {words}; trying again until there is room")));
+            }
+            self.rest(jittered(pause));
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(NetFault::Stopped.problem(&remote.to_string()));
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    fn begin_now(&self, way: Way, remote: &Remote) -> Result<Answer, Problem> {
         let Host::Served(address) = &remote.host else {
             return Err(Problem::usage(
                 "places over ssh cannot be reached yet; use `pump serve` and pump://",
             ));
         };
         let line = Line::default();
-        let dialer = Dialer { address: address.clone(), ticket: self.ticket.clone(), line: line.clone() };
+        let (ticket, sockets) = (self.ticket.clone(), self.options.sockets.clone());
+        let dialer = Dialer { address: address.clone(), ticket, line: line.clone(), sockets };
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let begun = dialer.control().and_then(|(channel, welcome)| {
             let (outbox, inbox) = boxes()?;
@@ -166,8 +198,13 @@ impl RemoteCopy {
             let answer = control.hear()?;
             Ok((Begun { control, dialer: dialer.clone(), welcome, outbox, line, connections }, answer))
         });
-        match begun.map_err(lost)? {
-            (begun, Message::Begun) => Ok(begun),
+        let (begun, answer) = match begun {
+            Err(NetFault::Busy(words)) => return Ok(Answer::Busy(words)),
+            begun => begun.map_err(lost)?,
+        };
+        match (begun, answer) {
+            (begun, Message::Begun) => Ok(Answer::Begun(Box::new(begun))),
+            (_, Message::Busy(words)) => Ok(Answer::Busy(words)),
             (_, Message::Refused(event)) => Err(match told::hear(event) {
                 Event::Problem(problem) => problem,
                 _ => lost(NetFault::Refused("it was refused".into())),
@@ -185,6 +222,7 @@ impl RemoteCopy {
                 request_bytes: self.options.request_bytes,
                 source_depth: self.options.source_depth,
                 unhashed: self.options.unhashed,
+                sockets: self.options.sockets.clone(),
                 ..Options::default()
             })
             .unwrap_or_default(),
@@ -223,8 +261,10 @@ impl RemoteCopy {
     fn push(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop)));
-        let mut begun = self.begin(Way::Push, remote)?;
-        let giver = Job::copy(Vec::new(), Place::null()).options(self.options.clone());
+        let mut begun = self.begin(Way::Push, remote, events)?;
+        // The side that writes holds itself to the rate.
+        let options = Options { bytes_per_second: None, ..self.options.clone() };
+        let giver = Job::copy(Vec::new(), Place::null()).options(options);
         let (sender, receiver) = mpsc::channel();
         let (mut report, mut gave) = (None, Given::default());
         let talked = std::thread::scope(|scope| {
@@ -266,11 +306,12 @@ impl RemoteCopy {
 
     /// This side writes.
     fn pull(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
-        let mut begun = self.begin(Way::Pull, remote)?;
+        let mut begun = self.begin(Way::Pull, remote, events)?;
         let pool = || Arc::new(begun.pool());
         let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool());
         let options = Options { lanes: self.options.lanes.or(Some(begun.connections)), ..self.options };
         let job = Job::copy(self.sources, self.target).options(options).far(far);
+        let stop = Arc::clone(&self.stop);
         let job = job.stop(self.stop).watch(self.watch);
         let outbox = begun.outbox.clone();
         let mut gave = Given::default();
@@ -286,7 +327,7 @@ impl RemoteCopy {
                 }
                 Next::Go
             };
-            let talked = begun.talk(&AtomicBool::new(false), &mut answer, &mut Given::default);
+            let talked = begun.talk_until(&stop, &mut answer);
             begun.line.cut();
             (writer.join().unwrap_or_default(), talked)
         });
@@ -299,6 +340,23 @@ impl RemoteCopy {
             _ => Ok(merged(report, &gave)),
         }
     }
+}
+
+fn was_cut_short(report: &Report) -> bool {
+    [Status::Lost as i32, Status::Interrupted as i32].contains(&report.exit_status)
+}
+
+/// What a called side says to a wish, unless it refuses.
+enum Answer {
+    Begun(Box<Begun>),
+    /// Not now: why.
+    Busy(String),
+}
+
+/// Between a half and all of a pause: callers that were sent away at once do not come back at once.
+fn jittered(pause: Duration) -> Duration {
+    let [byte] = super::keys::random::<1>();
+    pause / 2 + pause * u32::from(byte) / 512
 }
 
 /// A session that has begun.
@@ -342,6 +400,22 @@ impl Begun {
             says.then_some(Message::Stop)
         };
         self.control.run(answer, &mut look, given)
+    }
+
+    /// The same for the side that writes: its lanes heed a stop, but may wait for blocks that come late or never.
+    fn talk_until(
+        &mut self,
+        stop: &AtomicBool,
+        answer: &mut dyn FnMut(Message) -> Next,
+    ) -> Result<(), NetFault> {
+        let (line, mut stopped) = (self.line.clone(), None);
+        let mut look = || {
+            if stop.load(Ordering::Relaxed) && stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
+                line.stop();
+            }
+            None
+        };
+        self.control.run(answer, &mut look, &mut Given::default)
     }
 }
 

@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::fault::NetFault;
 use super::pipe::{LOOK_UP, Pipe};
 use super::seal::{Seal, Turn};
+use super::sockets::SocketOptions;
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;
@@ -131,6 +132,14 @@ impl Channel {
     #[cfg(test)]
     pub(crate) fn cipher(&self) -> Option<&'static str> {
         self.seal.cipher()
+    }
+
+    /// Sets what is wished of the socket below, if it is one of TCP.
+    pub(crate) fn tune(&self, sockets: &SocketOptions) -> Result<(), NetFault> {
+        match &self.pipe {
+            Pipe::Tcp(_) => sockets.apply(self.pipe.fd()).map_err(NetFault::Lost),
+            Pipe::Unix(_) => Ok(()),
+        }
     }
 
     /// Belongs to a session from now on.

@@ -3,6 +3,7 @@
 //! Must not know: sessions, what a connection is used for.
 
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
@@ -11,6 +12,7 @@ use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
 use super::pipe::Pipe;
 use super::seal::Seal;
+use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
 
@@ -24,6 +26,7 @@ pub(crate) struct Dialer {
     pub(crate) address: String,
     pub(crate) ticket: Option<Ticket>,
     pub(crate) line: Line,
+    pub(crate) sockets: SocketOptions,
 }
 
 /// What a control connection was told.
@@ -71,7 +74,10 @@ impl Dialer {
         let mut failed = NetFault::Lost("the host has no address".into());
         for address in addresses {
             match TcpStream::connect_timeout(&address, CALL_MAX) {
-                Ok(stream) => return Ok(stream),
+                Ok(stream) => {
+                    self.sockets.apply(stream.as_fd()).map_err(NetFault::Lost)?;
+                    return Ok(stream);
+                }
                 Err(error) => failed = NetFault::of_io("call", &error),
             }
         }

@@ -21,5 +21,6 @@ pub(crate) mod pool;
 pub(crate) mod seal;
 pub(crate) mod server;
 pub(crate) mod shelf;
+pub(crate) mod sockets;
 pub(crate) mod ticket;
 pub(crate) mod told;

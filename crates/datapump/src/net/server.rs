@@ -27,12 +27,15 @@ use super::fault::NetFault;
 use super::keys::{PublicKey, Seed, random};
 use super::pipe::Pipe;
 use super::seal::{Seal, called_config};
+use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
 use crate::disk::Disk;
 use crate::disk::Folder;
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem};
+use crate::rate::Rate;
+use crate::world::World;
 
 /// Connections that have said nothing yet. The oldest go when there are more.
 const SILENT_MAX: usize = 512;
@@ -68,6 +71,10 @@ pub struct ServeOptions {
     pub insecure: bool,
     /// Clients may ask that blocks are not hashed. For the lab.
     pub unhashed: bool,
+    /// Most bytes per second that all sessions move together, in both directions.
+    pub bytes_per_second: Option<u64>,
+    /// Sockets below its connections, where a client wishes nothing else.
+    pub sockets: SocketOptions,
 }
 
 impl ServeOptions {
@@ -86,6 +93,8 @@ impl ServeOptions {
             peer_timeout: Duration::from_secs(30),
             insecure: false,
             unhashed: false,
+            bytes_per_second: None,
+            sockets: SocketOptions::default(),
         }
     }
 }
@@ -114,6 +123,8 @@ pub(crate) struct State {
     greeting: AtomicU32,
     /// Bytes in slots of all sessions.
     pub(crate) memory: Mutex<u64>,
+    /// The limit that all sessions share.
+    pub(crate) rate: Option<Arc<Rate>>,
 }
 
 /// What is served, open.
@@ -164,15 +175,19 @@ impl Joins {
 impl Server {
     /// Listens, and makes a ticket. Ends soon once `stop` is true, and its sessions so that they can be resumed.
     ///
-    /// Errors: the folder cannot be opened, or the address cannot be had.
+    /// Errors: the folder cannot be opened, the address cannot be had, or the system refuses what is wished of sockets.
     pub fn bind(options: ServeOptions, stop: Arc<AtomicBool>) -> Result<Server, Problem> {
         let root = Root::open(&options.place)?;
+        options.sockets.check().map_err(Problem::usage)?;
+        let rate = options.bytes_per_second.map(|limit| Arc::new(Rate::new(limit, World::real().clock)));
         let wrong = |error: std::io::Error| {
             let message = format!("listen on {}: {error}", options.listen);
             Problem { class: Class::Io, path: None, operation: "listen", offset: None, message }
         };
         let listener = TcpListener::bind(options.listen).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
+        // Whoever calls gets a socket like this one.
+        options.sockets.apply(listener.as_fd()).map_err(Problem::usage)?;
         let address = listener.local_addr().map_err(wrong)?;
         let (maker, holder) = (Seed::random(), Seed::random());
         let ticket = Ticket { maker: maker.public(), holder: holder.clone() };
@@ -187,6 +202,7 @@ impl Server {
             sessions: Mutex::default(),
             greeting: AtomicU32::new(0),
             memory: Mutex::new(0),
+            rate,
         };
         Ok(Server { listener, address, config: called_config(&maker), ticket, state: Arc::new(state) })
     }
@@ -365,7 +381,7 @@ impl State {
         if sessions.len() as u32 >= self.options.sessions_max {
             return Err(refused(
                 Reason::Busy,
-                "this server has as many sessions as it may have; try again later",
+                "this server has as many sessions as it may have (--max-sessions)",
             ));
         }
         let (outbox, inbox) = boxes()

@@ -32,11 +32,12 @@ impl Served {
         Place::Remote(Remote { host: Host::Served(self.address.clone()), path: path.into() })
     }
 
-    pub fn copy(&self, sources: Vec<Place>, target: Place, options: Options) -> (Report, Vec<String>) {
-        let copy = RemoteCopy {
+    /// A copy that tries nothing twice.
+    pub fn remote(&self, sources: Vec<Place>, target: Place) -> RemoteCopy {
+        RemoteCopy {
             sources,
             target,
-            options,
+            options: Options::default(),
             ticket: Some(self.ticket.clone()),
             connections: None,
             peer_timeout: self.peer_timeout,
@@ -44,7 +45,11 @@ impl Served {
             tells_files: true,
             stop: Arc::default(),
             watch: Arc::default(),
-        };
+        }
+    }
+
+    pub fn copy(&self, sources: Vec<Place>, target: Place, options: Options) -> (Report, Vec<String>) {
+        let copy = RemoteCopy { options, ..self.remote(sources, target) };
         let said = std::sync::Mutex::new(Vec::new());
         let report = copy.run(&|event| match event {
             Event::Problem(problem) => said.lock().expect("no panic").push(problem.to_string()),

@@ -1,0 +1,151 @@
+//! Parameters of the sockets below connections: congestion control, buffers, busy polling. Wished by the user, tried on
+//! a socket of this host before anything is begun.
+//!
+//! Must not know: sessions, what is sent.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use datapump_engine::os::linux::set_busy_poll;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, socket, sockopt};
+use serde::{Deserialize, Serialize};
+
+/// What is wished of sockets; all of it is the kernel's choice unless told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SocketOptions {
+    /// How the kernel finds the speed of the path: a name that it knows. Both sides use it.
+    pub congestion: Option<String>,
+    /// Size of both of a socket's buffers in bytes, at both sides. The kernel's own tuning of them ends with that.
+    pub buffer_bytes: Option<u32>,
+    /// How long a receive looks at the device itself before it sleeps. Burns CPU: each host decides for itself.
+    #[serde(skip)]
+    pub busy_poll: Option<Duration>,
+}
+
+impl SocketOptions {
+    /// What a caller wishes, and where it wishes nothing, what this side would have.
+    pub(crate) fn or(&self, own: &SocketOptions) -> SocketOptions {
+        SocketOptions {
+            congestion: self.congestion.clone().or_else(|| own.congestion.clone()),
+            buffer_bytes: self.buffer_bytes.or(own.buffer_bytes),
+            busy_poll: own.busy_poll,
+        }
+    }
+
+    /// Whether this host can give all that. In words for people, if not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if *self == SocketOptions::default() {
+            return Ok(());
+        }
+        let tried = socket(AddressFamily::INET, SocketType::STREAM, None)
+            .map_err(|errno| format!("make a socket: {}", words(errno)))?;
+        self.apply(tried.as_fd())?;
+        self.check_buffers(tried.as_fd())
+    }
+
+    /// Sets all that on a TCP socket.
+    pub(crate) fn apply(&self, socket: BorrowedFd<'_>) -> Result<(), String> {
+        if let Some(name) = &self.congestion {
+            sockopt::set_tcp_congestion(socket, name).map_err(|errno| unknown_congestion(name, errno))?;
+        }
+        if let Some(bytes) = self.buffer_bytes {
+            let set = sockopt::set_socket_send_buffer_size(socket, bytes as usize)
+                .and_then(|()| sockopt::set_socket_recv_buffer_size(socket, bytes as usize));
+            set.map_err(|errno| format!("--socket-buffer: {}", words(errno)))?;
+        }
+        if let Some(time) = self.busy_poll {
+            let us = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+            set_busy_poll(socket, us).map_err(|error| {
+                format!(
+                    "--busy-poll: {error}; more than net.core.busy_read needs CAP_NET_ADMIN, so leave it out or raise \
+                     that: sysctl -w net.core.busy_read={us}"
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The kernel grants less without a word, and twice what it grants is for its own bookkeeping: socket(7).
+    fn check_buffers(&self, socket: BorrowedFd<'_>) -> Result<(), String> {
+        let Some(asked) = self.buffer_bytes else { return Ok(()) };
+        let sizes = [
+            ("wmem_max", sockopt::socket_send_buffer_size(socket)),
+            ("rmem_max", sockopt::socket_recv_buffer_size(socket)),
+        ];
+        for (limit, size) in sizes {
+            let got = size.map_err(|errno| format!("--socket-buffer: {}", words(errno)))? / 2;
+            if got < asked as usize {
+                return Err(format!(
+                    "--socket-buffer: the system gives {got} bytes at most and {asked} were asked for; ask for less, or \
+                     raise the limit: sysctl -w net.core.{limit}={asked}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown_congestion(name: &str, errno: Errno) -> String {
+    const NAMES: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(NAMES).unwrap_or_default();
+    let advice = match errno {
+        Errno::PERM | Errno::ACCESS => {
+            "only root may use it, unless net.ipv4.tcp_allowed_congestion_control has it"
+        }
+        _ => "choose one of those, or load its module",
+    };
+    format!(
+        "--congestion {}: {}; available: {} ({advice})",
+        crate::shown(name.as_bytes()),
+        words(errno),
+        crate::shown(names.trim().as_bytes())
+    )
+}
+
+fn words(errno: Errno) -> String {
+    crate::problem::system_words(errno.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn what_the_kernel_refuses_is_told_with_what_it_has() {
+        let words = |options: SocketOptions| options.check().expect_err("nobody has that");
+        let named = |name: &str| SocketOptions { congestion: Some(name.into()), ..SocketOptions::default() };
+        for name in ["no-such-control", "", "a\nname that is far longer than any that the kernel knows"] {
+            let said = words(named(name));
+            assert!(said.contains("available: ") && said.contains("reno") && !said.contains('\n'), "{said}");
+        }
+        let huge = SocketOptions { buffer_bytes: Some(1 << 30), ..SocketOptions::default() };
+        assert!(words(huge).contains("sysctl -w net.core."));
+    }
+
+    #[test]
+    fn what_is_set_is_there() {
+        let options =
+            SocketOptions { congestion: Some("reno".into()), buffer_bytes: Some(65_536), busy_poll: None };
+        assert_eq!(options.check(), Ok(()));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        options.apply(listener.as_fd()).expect("it was tried");
+        assert_eq!(sockopt::tcp_congestion(&listener).as_deref(), Ok("reno"));
+        assert!(sockopt::socket_recv_buffer_size(&listener).is_ok_and(|bytes| bytes >= 65_536));
+    }
+
+    /// The caller's wish is before the server's, but how a host burns its CPU is its own.
+    #[test]
+    fn a_wish_of_the_caller_comes_first() {
+        let time = |ms| Some(Duration::from_millis(ms));
+        let caller =
+            SocketOptions { congestion: Some("a".into()), busy_poll: time(1), ..SocketOptions::default() };
+        let own = SocketOptions { congestion: Some("b".into()), buffer_bytes: Some(7), busy_poll: time(2) };
+        let both = SocketOptions { congestion: Some("a".into()), buffer_bytes: Some(7), busy_poll: time(2) };
+        assert_eq!(caller.or(&own), both);
+        let told = serde_json::to_string(&caller).expect("it has a form");
+        assert_eq!(serde_json::from_str::<SocketOptions>(&told).expect("it is read").busy_poll, None);
+    }
+}
