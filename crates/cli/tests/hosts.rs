@@ -1,5 +1,6 @@
 //! `pump serve` and `pump copy` to and from it, by the real binary over loopback.
 
+mod cli_parts;
 mod support;
 
 use std::io::{BufRead, BufReader};
@@ -103,6 +104,33 @@ fn without_a_ticket_nothing_is_said_and_it_is_never_shown() {
     let run = home.pump_with(("PUMP_TICKET", word.trim()), &["copy", "file", &target]);
     expect(&run, 0, &[], "the right one");
     assert!(!format!("{run:?}").contains(&word[10..40]));
+}
+
+#[test]
+fn rates_and_sockets_are_as_asked_or_refused_at_once() {
+    let home = home();
+    noise_file(&home, "file", 1_000_000, 1);
+    let serving =
+        Serving::new(&home, &["--bwlimit", "100MiB", "--congestion", "reno", "--max-sessions", "1"]);
+    let target = format!("pump://{}/x", serving.address);
+    let copy = ["copy", "--json", "--ticket-file", "ticket", "file", &target];
+    let run = home.pump(&[&copy[..], &["--bwlimit", "50MB", "--congestion", "reno"]].concat());
+    expect(&run, 0, &[], "what every kernel has");
+    let report = cli_parts::schema::checked(&run.out).pop().expect("a report");
+    assert!(report["network"]["connections"].as_u64() > Some(0), "{report}");
+    assert!(report["cpu_far"]["user_ns"].is_u64() && report["limited_detail"]["of_ns"].is_u64(), "{report}");
+    for (flag, value, part) in [
+        ("--congestion", "no-such-one", "available: "),
+        ("--socket-buffer", "1GiB", "sysctl -w net.core."),
+        ("--socket-buffer", "1KiB", "4KiB to 1GiB"),
+        ("--bwlimit", "0MB", "rate limit of 0"),
+    ] {
+        let run = home.pump(&[&copy[..5], &[flag, value, &format!("{target}-refused")]].concat());
+        expect(&run, 2, &[part], &format!("{flag} {value}"));
+        let run = home.pump(&["serve", "served", "--ticket-file", "other", flag, value]);
+        expect(&run, 2, &[part], &format!("serve {flag} {value}"));
+    }
+    assert!(!home.path("served/x-refused").exists());
 }
 
 #[test]

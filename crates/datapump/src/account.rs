@@ -5,7 +5,9 @@
 use datapump_core::Counts;
 
 use crate::lane::LaneResult;
-use crate::report::{Cpu, Report, Waits};
+use crate::net::channel::Carried;
+use crate::problem::{Class, Problem};
+use crate::report::{Cpu, Network, Report, Waits};
 use crate::run::{Shared, Tally};
 use crate::verdict::{Evidence, verdict};
 
@@ -34,13 +36,32 @@ impl Account<'_> {
         self.lanes.iter().map(|lane| count(&lane.counts)).sum()
     }
 
+    fn lanes_cpu_ns(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.cpu_ns).sum()
+    }
+
+    fn carried(&self) -> Carried {
+        self.lanes.iter().fold(Carried::default(), |sum, lane| sum.plus(&lane.carried))
+    }
+
+    /// What this side, which writes, knows of its connections.
+    fn network(&self) -> Option<Network> {
+        let Carried { connections, opening_ns, receiving_ns, .. } = self.carried();
+        let known = Network { connections, opening_ns, receiving_ns, ..Network::default() };
+        self.shared.far.as_ref().map(|_| known)
+    }
+
     fn evidence(&self) -> Evidence {
         let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
+        let far = self.shared.far.as_ref();
         Evidence {
             lanes_ns: self.elapsed_ns() * self.lanes.len() as u64,
             waits: self.waits(),
-            cpu: self.cpu,
-            shared_device: source_devices.intersection(target_devices).next().is_some(),
+            // A process that holds several sessions computes for all of them: with a connection it is the lanes' own.
+            cpu: far.map_or(self.cpu, |_| Cpu { user_ns: self.lanes_cpu_ns(), system_ns: 0 }),
+            sealing_ns: self.carried().opening_ns,
+            shared_device: far.is_none_or(|far| far.is_here)
+                && source_devices.intersection(target_devices).next().is_some(),
             in_kernel: *in_kernel,
             did_something: self.tally.files > 0 || self.sum(|counts| counts.bytes) > 0,
         }
@@ -76,11 +97,32 @@ impl Account<'_> {
             limited_detail,
             waits_ns: self.waits(),
             cpu: self.cpu,
+            cpu_far: None,
+            network: self.network(),
             direct: self.tally.direct,
             reflink: self.tally.reflink,
             blake3: self.tally.blake3,
         }
     }
+}
+
+/// Not everything was done, and nobody said why.
+pub(crate) fn unexplained() -> Problem {
+    let words =
+        "not everything was done, and nothing says why: a mistake of pump; copy again, and please report it";
+    Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) }
+}
+
+/// What the lanes leave behind, and why some could not run.
+pub(crate) fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {
+    let (mut lanes, mut lost) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(lane) => lanes.push(lane),
+            Err(problem) => lost.push(problem),
+        }
+    }
+    (lanes, lost)
 }
 
 /// Version of the library.

@@ -11,7 +11,7 @@ use datapump_core::Shape;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 
-use crate::account::{Account, cpu_now, cpu_since, version};
+use crate::account::{Account, cpu_now, cpu_since, sorted, unexplained, version};
 use crate::comparison;
 use crate::disk::FileKind;
 use crate::finish::abandon;
@@ -160,7 +160,10 @@ impl Job {
         let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
         let mut shared = self.shared(Vec::new(), shape, trees, &|_| {});
         shared.null_noise = shelf.has_noise();
-        giver::give(&shared, shelf, channels)
+        let cpu = cpu_now();
+        let given = giver::give(&shared, shelf, channels);
+        let cpu = cpu_since(cpu);
+        Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..given }
     }
 
     /// Live counters.
@@ -486,12 +489,6 @@ fn request_bytes(items: &[Item]) -> u32 {
     }
 }
 
-fn unexplained() -> Problem {
-    let words =
-        "not everything was done, and nothing says why: a mistake of pump; copy again, and please report it";
-    Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) }
-}
-
 /// As cmp: 0 the same, 1 different, 2 trouble.
 fn compared(problems: &BTreeMap<Class, u64>) -> Status {
     match () {
@@ -499,15 +496,4 @@ fn compared(problems: &BTreeMap<Class, u64>) -> Status {
         () if problems.keys().all(|class| *class == Class::Mismatch) => Status::Failed,
         () => Status::Usage,
     }
-}
-
-fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {
-    let (mut lanes, mut lost) = (Vec::new(), Vec::new());
-    for result in results {
-        match result {
-            Ok(lane) => lanes.push(lane),
-            Err(problem) => lost.push(problem),
-        }
-    }
-    (lanes, lost)
 }

@@ -76,7 +76,7 @@ pub use net::ticket::Ticket;
 pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync};
 pub use place::{Fill, Host, Place, PlaceError, Remote};
 pub use problem::{Class, Problem, Status, shown};
-pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Report, Waits};
+pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Network, Report, Waits};
 pub use run::Event;
 pub use watch::{Snapshot, Watch};
 pub use world::World;

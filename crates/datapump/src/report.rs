@@ -70,6 +70,44 @@ pub struct LimitedDetail {
     pub stage: String,
     /// From the closed list of the schema: `device`, `shared device`, `copying`, `hashing`, `rate limit`, …
     pub why: String,
+    /// The time behind it, summed over the lanes of that host.
+    #[serde(default)]
+    pub waited_ns: u64,
+    /// The time that these lanes were there.
+    #[serde(default)]
+    pub of_ns: u64,
+}
+
+/// The connections for blocks between two hosts. Times are summed over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Network {
+    /// How many.
+    pub connections: u32,
+    /// The sender sealed what it sent.
+    pub sealing_ns: u64,
+    /// The sender was inside calls that send.
+    pub sending_ns: u64,
+    /// The receiver was inside calls that receive.
+    pub receiving_ns: u64,
+    /// The receiver opened what it received.
+    pub opening_ns: u64,
+    /// The longest smoothed round trip of a connection, as the sender's kernel has it; so are the fields below.
+    pub rtt_us: u64,
+    /// The longest of the connections' shortest round trips.
+    pub min_rtt_us: u64,
+    /// Segments with data that were sent.
+    pub sent_segments: u64,
+    /// Segments that were sent again.
+    pub retransmitted_segments: u64,
+    /// How fast data arrived at the end.
+    pub delivered_bytes_per_second: u64,
+    /// There was something to send, or to be acknowledged.
+    pub busy_ns: u64,
+    /// Of that, the receiver's window was full.
+    pub receive_window_limited_ns: u64,
+    /// Of that, the send buffer was too small.
+    pub send_buffer_limited_ns: u64,
 }
 
 /// Time in nanoseconds by stage, summed over lanes.
@@ -104,6 +142,33 @@ impl Waits {
             rate_limit: self.rate_limit + other.rate_limit,
             verify: self.verify + other.verify,
         }
+    }
+}
+
+impl LimitedDetail {
+    /// What one of two hosts did for the time behind the limit.
+    fn words(&self) -> Option<String> {
+        let whose = match self.host.as_str() {
+            host @ ("sender" | "receiver") if self.of_ns > 0 => format!("the {host}"),
+            _ => return None,
+        };
+        Some(match (self.stage.as_str(), self.why.as_str()) {
+            (_, "rate limit") => "the rate limit held it back for".into(),
+            (_, "receive window") => "the receiver's window was full for".into(),
+            (_, "send buffer") => "the send buffer was full for".into(),
+            (_, "congestion window") => "the path took no more for".into(),
+            (_, "loss") => "the path lost segments, and was waited for".into(),
+            (_, "round trips") => "too little was under way for this round trip, which was waited for".into(),
+            ("read" | "write", "shared device") => {
+                format!("{whose}'s disk, which serves both ends, was waited for")
+            }
+            ("read" | "write", _) => format!("{whose}'s disk was waited for"),
+            ("read back", _) => format!("{whose} read its disk back for"),
+            ("metadata", _) => format!("{whose} dealt with names and attributes for"),
+            ("sync", _) => format!("{whose} waited for stable storage for"),
+            ("compute", why) => format!("{whose} computed ({why}) for"),
+            _ => return None,
+        })
     }
 }
 
@@ -166,8 +231,14 @@ pub struct Report {
     pub limited_detail: LimitedDetail,
     /// Waits by stage.
     pub waits_ns: Waits,
-    /// CPU time.
+    /// CPU time of this process.
     pub cpu: Cpu,
+    /// CPU time of the other host's process meanwhile, whatever else it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_far: Option<Cpu>,
+    /// What the connections to the other host did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Root of the BLAKE3 tree of the last file, in hex, when it was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blake3: Option<String>,
@@ -218,11 +289,24 @@ impl Report {
             .map(|(name, ns)| format!("{} {name}", seconds(*ns)))
             .collect();
         let cpu = format!("{} of CPU", seconds(self.cpu.user_ns + self.cpu.system_ns));
-        let detail = match self.limited_detail.why.as_str() {
-            "" => String::new(),
-            why => format!(" ({why})"),
+        let cpu = match &self.cpu_far {
+            Some(far) => format!("{cpu} here and {} there", seconds(far.user_ns + far.system_ns)),
+            None => cpu,
+        };
+        let detail = match (self.limited_detail.why.as_str(), self.limited_detail.words()) {
+            (_, Some(words)) => format!(": {words} {}; ", self.waited_words()),
+            ("", None) => ": ".to_string(),
+            (why, None) => format!(" ({why}): "),
         };
         let evidence = if shown.is_empty() { cpu } else { format!("{}, {cpu}", shown.join(", ")) };
-        format!("{head}, limited by {}{detail}: {evidence}", self.limited_by.name())
+        format!("{head}, limited by {}{detail}{evidence}", self.limited_by.name())
+    }
+
+    /// `12.1 of 14.0 s`: the time behind the limit, as if there had been one lane.
+    fn waited_words(&self) -> String {
+        let LimitedDetail { waited_ns, of_ns, .. } = self.limited_detail;
+        let elapsed_s = self.elapsed_ns as f64 / 1e9;
+        let waited_s = elapsed_s * waited_ns as f64 / of_ns.max(1) as f64;
+        format!("{waited_s:.2} of {elapsed_s:.2} s")
     }
 }

@@ -10,7 +10,7 @@ const BALANCED_FRACTION: f64 = 0.10;
 const EXPLAINS_FRACTION: f64 = 0.25;
 /// A process that computes for this fraction of the time is bound by the CPU, whoever it seems to wait for: the kernel
 /// copies bytes inside the calls that are charged to an end.
-const CPU_FRACTION: f64 = 0.85;
+pub(crate) const CPU_FRACTION: f64 = 0.85;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Evidence {
     pub(crate) lanes_ns: u64,
     pub(crate) waits: Waits,
     pub(crate) cpu: Cpu,
+    /// Time in which what came over a network was opened, or sealed what went.
+    pub(crate) sealing_ns: u64,
     /// One device serves both ends.
     pub(crate) shared_device: bool,
     /// A file was copied inside the kernel.
@@ -31,13 +33,14 @@ pub(crate) struct Evidence {
 pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     let Evidence { lanes_ns, waits, cpu, .. } = *evidence;
     if lanes_ns == 0 || !evidence.did_something {
-        return answer(LimitedBy::Unknown, "", "nothing was moved");
+        return answer(LimitedBy::Unknown, "", "nothing was moved", 0, 0);
     }
     let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
     let waited = waits.source + waits.sink + waits.metadata + waits.sync + waits.rate_limit + waits.verify;
     let computing = lanes_ns.saturating_sub(waited);
-    if fraction(cpu.user_ns + cpu.system_ns) >= CPU_FRACTION {
-        return answer(LimitedBy::Cpu, "compute", cpu_reason(evidence));
+    let cpu_ns = cpu.user_ns + cpu.system_ns;
+    if fraction(cpu_ns) >= CPU_FRACTION {
+        return answer(LimitedBy::Cpu, "compute", cpu_reason(evidence), cpu_ns, lanes_ns);
     }
     let device = if evidence.shared_device { "shared device" } else { "device" };
     let mut stages = [
@@ -53,12 +56,12 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     let [(first, limit, stage, why), (second, next, ..), ..] = stages;
     let lead = fraction(first) - fraction(second);
     match (fraction(first) >= EXPLAINS_FRACTION, lead < BALANCED_FRACTION && limit != next) {
-        (false, _) => answer(LimitedBy::Balanced, "", "no stage stands out"),
+        (false, _) => answer(LimitedBy::Balanced, "", "no stage stands out", first, lanes_ns),
         (true, true) if evidence.shared_device && is_end(limit) && is_end(next) => {
-            answer(limit, stage, "shared device")
+            answer(limit, stage, "shared device", first, lanes_ns)
         }
-        (true, true) => answer(LimitedBy::Balanced, stage, "two stages take equal time"),
-        (true, false) => answer(limit, stage, why),
+        (true, true) => answer(LimitedBy::Balanced, stage, "two stages take equal time", first, lanes_ns),
+        (true, false) => answer(limit, stage, why, first, lanes_ns),
     }
 }
 
@@ -68,15 +71,25 @@ fn is_end(limit: LimitedBy) -> bool {
 
 fn cpu_reason(evidence: &Evidence) -> &'static str {
     let cpu_ns = evidence.cpu.user_ns + evidence.cpu.system_ns;
+    let (hashing, sealing) = (evidence.waits.hashing, evidence.sealing_ns);
+    let other = cpu_ns.saturating_sub(hashing + sealing);
     match () {
-        () if evidence.waits.hashing * 2 > cpu_ns && evidence.waits.hashing > 0 => "hashing",
+        () if hashing > other && hashing >= sealing => "hashing",
+        () if sealing > other => "encryption",
         () if evidence.in_kernel || evidence.cpu.system_ns > evidence.cpu.user_ns => "copying",
         () => "posting requests",
     }
 }
 
-fn answer(limit: LimitedBy, stage: &str, why: &str) -> (LimitedBy, LimitedDetail) {
-    (limit, LimitedDetail { host: "local".into(), stage: stage.into(), why: why.into() })
+fn answer(
+    limit: LimitedBy,
+    stage: &str,
+    why: &str,
+    waited_ns: u64,
+    of_ns: u64,
+) -> (LimitedBy, LimitedDetail) {
+    let host = "local".into();
+    (limit, LimitedDetail { host, stage: stage.into(), why: why.into(), waited_ns, of_ns })
 }
 
 #[cfg(test)]
@@ -101,8 +114,15 @@ mod tests {
             (Waits { sync: 700, ..waits(100, 100) }, cpu(100), false, "sync", "stable storage"),
             (Waits { rate_limit: 900, ..waits(10, 10) }, cpu(10), false, "source", "rate limit"),
         ] {
-            let evidence =
-                Evidence { lanes_ns: 1000, waits, cpu, shared_device, in_kernel: false, did_something: true };
+            let evidence = Evidence {
+                lanes_ns: 1000,
+                waits,
+                cpu,
+                sealing_ns: 0,
+                shared_device,
+                in_kernel: false,
+                did_something: true,
+            };
             let (got, detail) = verdict(&evidence);
             assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{evidence:?}");
         }

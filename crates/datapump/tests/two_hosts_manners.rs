@@ -148,6 +148,30 @@ fn who_is_busy_is_asked_again_and_told_of_once() {
 }
 
 #[test]
+fn a_report_tells_of_both_hosts() {
+    let home = Home::new();
+    let served = Served::new(home.options());
+    for (name, source, target) in [
+        ("push", home.place("file"), served.place("new")),
+        ("pull", served.place("there"), home.place("got")),
+    ] {
+        let (report, said) = served.copy(vec![source], target, Options::default());
+        assert_eq!((report.exit_status, &said[..]), (0, &[][..]), "{name}");
+        let network = report.network.expect("there were connections");
+        assert!(network.connections > 0 && network.sent_segments > 0, "{name}: {network:?}");
+        assert!(network.rtt_us > 0, "{name}: {network:?}");
+        assert!(network.sealing_ns > 0 && network.opening_ns > 0, "{name}: {network:?}");
+        let cpu = report.cpu_far.expect("the other side told");
+        assert!(cpu.user_ns + cpu.system_ns > 0, "{name}: {cpu:?}");
+        let detail = &report.limited_detail;
+        assert!(
+            ["sender", "receiver"].contains(&detail.host.as_str()) && detail.of_ns > 0,
+            "{name}: {detail:?}"
+        );
+    }
+}
+
+#[test]
 fn sockets_are_as_asked_or_nothing_is_begun() {
     let home = Home::new();
     let served = Served::new(home.options());

@@ -61,6 +61,10 @@ pub enum Reply {
         /// The called program, for messages.
         #[n(3)]
         program: Option<String>,
+        /// Which start of which system it runs on.
+        #[n(8)]
+        #[cbor(with = "minicbor::bytes")]
+        boot: Option<[u8; 16]>,
     },
     /// It may not: why.
     #[n(1)]

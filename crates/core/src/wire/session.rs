@@ -49,6 +49,10 @@ pub struct Begin {
     /// The caller wants to hear of each file.
     #[n(5)]
     pub tells_files: Option<bool>,
+    /// Which start of which system the caller runs on: two sides that have the same are one host.
+    #[n(10)]
+    #[cbor(with = "minicbor::bytes")]
+    pub boot: Option<[u8; 16]>,
 }
 
 /// What was done.
@@ -72,6 +76,70 @@ pub struct Given {
     /// Nanoseconds of CPU in the kernel.
     #[n(5)]
     pub system_ns: Option<u64>,
+    /// Nanoseconds of hashing.
+    #[n(10)]
+    pub hashing_ns: Option<u64>,
+    /// Nanoseconds of sealing what was sent.
+    #[n(11)]
+    pub sealing_ns: Option<u64>,
+    /// Nanoseconds that a rate limit held it back.
+    #[n(12)]
+    pub rate_wait_ns: Option<u64>,
+    /// Nanoseconds that its lanes were there, summed over them.
+    #[n(13)]
+    pub lanes_ns: Option<u64>,
+    /// Nanoseconds of CPU of these lanes alone.
+    #[n(14)]
+    pub lanes_cpu_ns: Option<u64>,
+    /// What its kernel tells of the connections for blocks.
+    #[n(15)]
+    pub path: Option<Path>,
+}
+
+/// What a kernel that sends tells of its connections (`TCP_INFO`), summed over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Path {
+    /// The longest smoothed round trip of a connection, in microseconds.
+    #[n(0)]
+    pub rtt_us: u64,
+    /// The longest of the connections' shortest round trips, in microseconds: without the queues on the way.
+    #[n(1)]
+    pub min_rtt_us: u64,
+    /// Segments with data that were sent, again or not.
+    #[n(2)]
+    pub sent_segments: u64,
+    /// Segments that were sent again.
+    #[n(3)]
+    pub retransmitted_segments: u64,
+    /// How fast data arrived most recently.
+    #[n(4)]
+    pub delivered_bytes_per_second: u64,
+    /// Nanoseconds in which there was something to send or to be acknowledged.
+    #[n(5)]
+    pub busy_ns: u64,
+    /// Nanoseconds of these in which the other side's window was full.
+    #[n(6)]
+    pub receive_window_limited_ns: u64,
+    /// Nanoseconds of these in which the send buffer was too small.
+    #[n(7)]
+    pub send_buffer_limited_ns: u64,
+}
+
+impl Path {
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Path) -> Path {
+        Path {
+            rtt_us: self.rtt_us.max(other.rtt_us),
+            min_rtt_us: self.min_rtt_us.max(other.min_rtt_us),
+            sent_segments: self.sent_segments + other.sent_segments,
+            retransmitted_segments: self.retransmitted_segments + other.retransmitted_segments,
+            delivered_bytes_per_second: self.delivered_bytes_per_second + other.delivered_bytes_per_second,
+            busy_ns: self.busy_ns + other.busy_ns,
+            receive_window_limited_ns: self.receive_window_limited_ns + other.receive_window_limited_ns,
+            send_buffer_limited_ns: self.send_buffer_limited_ns + other.send_buffer_limited_ns,
+        }
+    }
 }
 
 /// How far a job is.

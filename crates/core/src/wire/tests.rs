@@ -53,6 +53,7 @@ fn begin(way: Way) -> Message {
         options: "{}".into(),
         connections: 2,
         tells_files: None,
+        boot: None,
     })
 }
 
@@ -153,8 +154,13 @@ fn greetings_of_other_versions_are_answered() {
     let other = super::hello::Greeting { version: (2, 0), ..read };
     let answer = read_greeting(&encode(&other)).expect("a greeting");
     assert!(matches!(answer, Err(Reply::Refused { reason: Reason::Version, .. })), "{answer:?}");
-    let welcome =
-        Reply::Welcome { version: (VERSION.0 + 1, 0), session: None, connections_max: None, program: None };
+    let welcome = Reply::Welcome {
+        version: (VERSION.0 + 1, 0),
+        session: None,
+        connections_max: None,
+        program: None,
+        boot: None,
+    };
     let reply = read_reply(&encode(&welcome)).expect("a reply");
     assert!(matches!(reply, Reply::Refused { reason: Reason::Version, .. }), "{reply:?}");
 }

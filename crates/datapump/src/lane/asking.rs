@@ -60,6 +60,11 @@ impl Asking {
         Asking { channel, is_hashed, asked: VecDeque::new(), number: 0, again: 0, again_bytes: 0 }
     }
 
+    /// The connection.
+    pub(super) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
     /// Whether answers are still to come.
     pub(super) fn is_waiting(&self) -> bool {
         !self.asked.is_empty()

@@ -73,8 +73,9 @@ impl Giving {
         Ok(if self.is_over { Claim::Never } else { Claim::NotYet })
     }
 
-    pub(super) fn is_cut(&self) -> bool {
-        self.channel.line_check().is_err()
+    /// The connection.
+    pub(super) fn channel(&self) -> &Channel {
+        &self.channel
     }
 
     /// The connection is lost.

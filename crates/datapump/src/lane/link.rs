@@ -10,6 +10,7 @@ use datapump_engine::Slot;
 use super::asking::Came;
 use super::{Lane, Link};
 use crate::end::{Sink, Source};
+use crate::net::channel::Carried;
 use crate::net::fault::NetFault;
 
 /// ECONNRESET: what was asked for will not come.
@@ -42,15 +43,17 @@ impl Lane<'_> {
         }
     }
 
-    /// Sends a block that was read. The time inside is the network's.
+    /// Sends a block that was read. The time inside calls that send is the network's.
     fn give(&mut self, Request { slot, block, .. }: Request) {
-        let start_ns = self.now_ns();
         let hash = self.hashes[slot as usize].take();
         let digest = hash.map_or([0; 32], |hash| hash.digest());
         let Link::Giving(giving) = &mut self.link else { unreachable!("its sink lies at another host") };
         let bytes = &self.engine.bytes(Slot(slot))[..block.len as usize];
+        let before_ns = giving.channel().waited_ns();
         let sent = giving.send(block.file, bytes, &digest);
-        self.charge(Side::Sink, self.now_ns() - start_ns);
+        // The rest of the time is work: bytes are sealed.
+        let waited_ns = giving.channel().waited_ns() - before_ns;
+        self.charge(Side::Sink, waited_ns);
         match sent {
             Ok(()) => self.settle(slot, Settled::Moved(block.len)),
             Err(fault) => {
@@ -79,8 +82,14 @@ impl Lane<'_> {
         let task = |request: &Request| {
             Arc::clone(tasks[request.slot as usize].as_ref().expect("a slot in use has a task"))
         };
+        let (before_ns, opened_ns) = (asking.channel().waited_ns(), asking.channel().opening_ns());
         let came = asking.receive(&mut self.engine, task);
-        self.charge(Side::Source, self.now_ns() - start_ns);
+        let waited_ns = asking.channel().waited_ns() - before_ns;
+        // What is not a wait is work: bytes are opened and hashed.
+        let opened_ns = asking.channel().opening_ns() - opened_ns;
+        self.waits.hashing +=
+            (self.shared.world.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
+        self.charge(Side::Source, waited_ns);
         match came {
             Ok(Came::Again) => {}
             Ok(Came::Ended(request, settled, hash)) => {
@@ -128,6 +137,15 @@ impl Lane<'_> {
     /// Blocks go to another host.
     pub(super) fn gives(&self) -> bool {
         matches!(self.link, Link::Giving(_))
+    }
+
+    /// What its connection did.
+    pub(super) fn carried(&self) -> Carried {
+        match &self.link {
+            Link::Asking(asking) => asking.channel().carried(),
+            Link::Giving(giving) => giving.channel().carried(),
+            Link::None => Carried::default(),
+        }
     }
 
     /// A block that another host asked for could not be read: it is told. False if nobody there asked.

@@ -20,7 +20,7 @@ use datapump_engine::{Engine, Kind};
 use giving::Giving;
 
 use crate::hash::BlockHash;
-use crate::net::channel::Channel;
+use crate::net::channel::{Carried, Channel};
 use crate::net::shelf::Shelf;
 use crate::plan::{Asker, Claim};
 use crate::problem::{Class, Problem};
@@ -39,6 +39,11 @@ pub(crate) struct LaneResult {
     pub(crate) waits: Waits,
     pub(crate) engine: Asked,
     pub(crate) done_ns: u64,
+    /// How long it was there, and the CPU time of its thread meanwhile.
+    pub(crate) elapsed_ns: u64,
+    pub(crate) cpu_ns: u64,
+    /// What its connection to another host did.
+    pub(crate) carried: Carried,
 }
 
 pub(crate) struct Lane<'run> {
@@ -89,7 +94,7 @@ enum Link {
 impl Link {
     /// Nobody waits any more for what this lane gives.
     fn is_cut(&self) -> bool {
-        matches!(self, Link::Giving(giving) if giving.is_cut())
+        matches!(self, Link::Giving(giving) if giving.channel().line_check().is_err())
     }
 }
 
@@ -151,6 +156,7 @@ impl<'run> Lane<'run> {
 
     /// Moves blocks until the plan is done or the run is stopped.
     pub(crate) fn run(mut self) -> Result<LaneResult, Problem> {
+        let (start_ns, cpu_ns) = (self.now_ns(), thread_cpu_ns());
         loop {
             match self.pump.poll() {
                 Step::Post(request) => self.post(request),
@@ -161,7 +167,15 @@ impl<'run> Lane<'run> {
             }
         }
         let done_ns = self.shared.world.clock.now_ns();
-        Ok(LaneResult { counts: self.pump.counts(), waits: self.waits, engine: self.asked, done_ns })
+        Ok(LaneResult {
+            carried: self.carried(),
+            counts: self.pump.counts(),
+            waits: self.waits,
+            engine: self.asked,
+            done_ns,
+            elapsed_ns: done_ns - start_ns,
+            cpu_ns: thread_cpu_ns() - cpu_ns,
+        })
     }
 
     fn claim(&mut self) {
@@ -315,6 +329,12 @@ impl<'run> Lane<'run> {
     fn now_ns(&self) -> u64 {
         self.shared.world.clock.now_ns()
     }
+}
+
+/// CPU time of this thread, in user mode and in the kernel.
+fn thread_cpu_ns() -> u64 {
+    let (user_ns, system_ns) = datapump_engine::os::linux::thread_cpu_ns();
+    user_ns + system_ns
 }
 
 /// Which way a task's blocks go, for the plan.

@@ -86,6 +86,8 @@ struct Wanted {
     options: Options,
     memory_bytes: u64,
     tells_files: bool,
+    /// Which start of which system the caller runs on.
+    boot: Option<[u8; 16]>,
 }
 
 impl Target {
@@ -153,7 +155,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     };
     let sources = begin.sources.iter().map(|bytes| path(bytes)).collect();
     let tells_files = begin.tells_files.unwrap_or(false);
-    Ok(Wanted { sources, target, options, memory_bytes, tells_files })
+    Ok(Wanted { sources, target, options, memory_bytes, tells_files, boot: begin.boot })
 }
 
 /// Opens the folder that is written in, beneath the served one.
@@ -225,7 +227,8 @@ fn write(
 ) -> Result<(), NetFault> {
     let sockets = wanted.options.sockets.clone();
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
-    let far = Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks));
+    let far =
+        Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks), wanted.boot);
     let target = wanted.target;
     let place = target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });

@@ -21,15 +21,17 @@ use super::pool::Pool;
 use super::shelf::{Flow, Origin, Shelf};
 use super::ticket::Ticket;
 use super::told;
+use crate::account::{cpu_now, cpu_since};
 use crate::disk::{Access, Disk, FileKind};
 use crate::job::Job;
 use crate::options::Options;
 use crate::place::{Host, Place, Remote};
 use crate::problem::{Class, Problem, Status};
-use crate::report::Report;
+use crate::report::{Cpu, Report};
 use crate::run::Event;
 use crate::stream;
 use crate::target::NULL_WANTS_SIZE;
+use crate::tree::journal::boot;
 use crate::watch::Watch;
 
 /// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
@@ -229,7 +231,15 @@ impl RemoteCopy {
         };
         let target = if way == Way::Push { bytes(&remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();
-        Begin { way, sources, target, options, connections, tells_files: Some(self.tells_files) }
+        Begin {
+            way,
+            sources,
+            target,
+            options,
+            connections,
+            tells_files: Some(self.tells_files),
+            boot: Some(boot()),
+        }
     }
 
     fn origin(&self, place: &Place) -> Result<Origin, Problem> {
@@ -259,6 +269,7 @@ impl RemoteCopy {
 
     /// The other side writes, and this one gives it what it asks for.
     fn push(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
+        let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop)));
         let mut begun = self.begin(Way::Push, remote, events)?;
@@ -295,6 +306,7 @@ impl RemoteCopy {
         });
         talked.map_err(|fault| fault.problem(&remote.to_string()))?;
         let report = report.map(|report| merged(report, &gave));
+        let report = report.map(|report| Report { cpu_far: Some(report.cpu), cpu: cpu_since(cpu), ..report });
         let was_stopped = |report: &Report| report.exit_status == Status::Interrupted as i32;
         if report.as_ref().is_some_and(was_stopped) && !self.stop.load(Ordering::Relaxed) {
             return Err(NetFault::Lost("the other side was stopped".into()).problem(&remote.to_string()));
@@ -308,7 +320,7 @@ impl RemoteCopy {
     fn pull(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
         let mut begun = self.begin(Way::Pull, remote, events)?;
         let pool = || Arc::new(begun.pool());
-        let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool());
+        let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool(), begun.welcome.boot);
         let options = Options { lanes: self.options.lanes.or(Some(begun.connections)), ..self.options };
         let job = Job::copy(self.sources, self.target).options(options).far(far);
         let stop = Arc::clone(&self.stop);
@@ -337,7 +349,7 @@ impl RemoteCopy {
                 events(Event::Problem(fault.problem(&remote.to_string())));
                 Ok(Report { exit_status: Status::Lost as i32, ..report })
             }
-            _ => Ok(merged(report, &gave)),
+            _ => Ok(Report { cpu_far: far_cpu(&gave), ..merged(report, &gave) }),
         }
     }
 }
@@ -417,6 +429,10 @@ impl Begun {
         };
         self.control.run(answer, &mut look, &mut Given::default)
     }
+}
+
+fn far_cpu(gave: &Given) -> Option<Cpu> {
+    Some(Cpu { user_ns: gave.user_ns?, system_ns: gave.system_ns? })
 }
 
 fn is_pipe(path: &Path) -> bool {

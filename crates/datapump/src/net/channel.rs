@@ -13,10 +13,12 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::WireError;
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
+use datapump_core::wire::session::Path;
+use datapump_engine::os::linux::tcp_info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::fault::NetFault;
-use super::pipe::{LOOK_UP, Pipe};
+use super::pipe::{LOOK_UP, Pipe, Timed};
 use super::seal::{Seal, Turn};
 use super::sockets::SocketOptions;
 
@@ -63,7 +65,7 @@ impl Line {
 
 /// One connection.
 pub(crate) struct Channel {
-    pipe: Pipe,
+    pipe: Timed,
     seal: Seal,
     line: Line,
     /// Sealed bytes that came: those from `opened` to `filled` are not opened yet.
@@ -77,6 +79,39 @@ pub(crate) struct Channel {
     outgoing: Vec<u8>,
     /// The other side will say nothing more.
     is_closed: bool,
+    /// Time in which bytes were sealed and opened.
+    sealing_ns: u64,
+    opening_ns: u64,
+}
+
+/// What a connection for blocks did, or several together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) connections: u32,
+    pub(crate) sealing_ns: u64,
+    pub(crate) opening_ns: u64,
+    /// Time inside calls that receive.
+    pub(crate) receiving_ns: u64,
+    /// What the kernel tells of it.
+    pub(crate) path: Option<Path>,
+}
+
+impl Carried {
+    /// Both together.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Carried) -> Carried {
+        let path = match (self.path, other.path) {
+            (Some(one), Some(other)) => Some(one.plus(&other)),
+            (one, other) => one.or(other),
+        };
+        Carried {
+            connections: self.connections + other.connections,
+            sealing_ns: self.sealing_ns + other.sealing_ns,
+            opening_ns: self.opening_ns + other.opening_ns,
+            receiving_ns: self.receiving_ns + other.receiving_ns,
+            path,
+        }
+    }
 }
 
 impl std::fmt::Debug for Channel {
@@ -92,7 +127,7 @@ impl Channel {
     pub(crate) fn new(pipe: Pipe, seal: Seal, line: Line) -> Result<Channel, NetFault> {
         pipe.prepare().map_err(|error| NetFault::of_io("prepare the connection", &error))?;
         let mut channel = Channel {
-            pipe,
+            pipe: Timed::new(pipe),
             seal,
             line,
             incoming: vec![0; RECEIVED_BYTES].into(),
@@ -102,6 +137,8 @@ impl Channel {
             taken: 0,
             outgoing: Vec::new(),
             is_closed: false,
+            sealing_ns: 0,
+            opening_ns: 0,
         };
         channel.shake_hands()?;
         Ok(channel)
@@ -136,9 +173,38 @@ impl Channel {
 
     /// Sets what is wished of the socket below, if it is one of TCP.
     pub(crate) fn tune(&self, sockets: &SocketOptions) -> Result<(), NetFault> {
-        match &self.pipe {
+        match self.pipe.pipe {
             Pipe::Tcp(_) => sockets.apply(self.pipe.fd()).map_err(NetFault::Lost),
             Pipe::Unix(_) => Ok(()),
+        }
+    }
+
+    /// Time inside calls that send and receive.
+    pub(crate) fn waited_ns(&self) -> u64 {
+        self.pipe.sending_ns + self.pipe.receiving_ns
+    }
+
+    pub(crate) fn opening_ns(&self) -> u64 {
+        self.opening_ns
+    }
+
+    /// What it did until now.
+    pub(crate) fn carried(&self) -> Carried {
+        Carried {
+            connections: 1,
+            sealing_ns: self.sealing_ns,
+            opening_ns: self.opening_ns,
+            receiving_ns: self.pipe.receiving_ns,
+            path: tcp_info(self.pipe.fd()).ok().map(|info| Path {
+                rtt_us: info.rtt_us.into(),
+                min_rtt_us: info.min_rtt_us.into(),
+                sent_segments: info.sent_segments,
+                retransmitted_segments: info.retransmitted_segments,
+                delivered_bytes_per_second: info.delivered_bytes_per_second,
+                busy_ns: info.busy_ns,
+                receive_window_limited_ns: info.receive_window_limited_ns,
+                send_buffer_limited_ns: info.send_buffer_limited_ns,
+            }),
         }
     }
 
@@ -172,14 +238,17 @@ impl Channel {
     }
 
     fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
-        let Channel { seal, outgoing, pipe, line, .. } = self;
+        let Channel { seal, outgoing, pipe, line, sealing_ns, .. } = self;
         if matches!(seal, Seal::Open) && bytes.len() > COPIED_BYTES_MAX {
             // From where it lies, behind what was put before.
             send_both(pipe, line, outgoing, bytes)?;
             outgoing.clear();
             return Ok(());
         }
-        seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed))
+        let (start, before_ns) = (Instant::now(), pipe.sending_ns);
+        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed));
+        *sealing_ns += (start.elapsed().as_nanos() as u64).saturating_sub(pipe.sending_ns - before_ns);
+        sealed
     }
 
     /// Sends what was put.
@@ -249,6 +318,14 @@ impl Channel {
 
     /// Fills `bytes`.
     pub(crate) fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
+        let (start, before_ns) = (Instant::now(), self.pipe.receiving_ns);
+        let received = self.receive_whole(bytes);
+        let waited_ns = self.pipe.receiving_ns - before_ns;
+        self.opening_ns += (start.elapsed().as_nanos() as u64).saturating_sub(waited_ns);
+        received
+    }
+
+    fn receive_whole(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
         let mut at = self.take_plain(bytes);
         while at < bytes.len() {
             if matches!(self.seal, Seal::Open) {
@@ -360,14 +437,14 @@ fn may_go_on(error: &std::io::Error) -> bool {
 }
 
 /// Sends and forgets the bytes.
-fn send_all(pipe: &mut Pipe, line: &Line, bytes: &mut Vec<u8>) -> Result<(), NetFault> {
+fn send_all(pipe: &mut Timed, line: &Line, bytes: &mut Vec<u8>) -> Result<(), NetFault> {
     send_both(pipe, line, bytes, &[])?;
     bytes.clear();
     Ok(())
 }
 
 /// Sends one behind the other.
-fn send_both(pipe: &mut Pipe, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
+fn send_both(pipe: &mut Timed, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
     let mut sent = 0;
     while sent < first.len() + second.len() {
         line.check()?;

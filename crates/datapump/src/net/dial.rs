@@ -34,16 +34,18 @@ pub(crate) struct Dialer {
 pub(crate) struct Welcome {
     pub(crate) session: [u8; 16],
     pub(crate) connections_max: u32,
+    /// Which start of which system the other side runs on.
+    pub(crate) boot: Option<[u8; 16]>,
 }
 
 impl Dialer {
     /// A control connection and the session that was made for it.
     pub(crate) fn control(&self) -> Result<(Channel, Welcome), NetFault> {
         let (channel, reply) = self.greeted(Purpose::Control, None)?;
-        let Reply::Welcome { session: Some(session), connections_max, .. } = reply else {
+        let Reply::Welcome { session: Some(session), connections_max, boot, .. } = reply else {
             return Err(NetFault::Protocol("the other side made no session".into()));
         };
-        Ok((channel, Welcome { session, connections_max: connections_max.unwrap_or(u32::MAX) }))
+        Ok((channel, Welcome { session, connections_max: connections_max.unwrap_or(u32::MAX), boot }))
     }
 
     /// Another connection of a session.

@@ -33,6 +33,8 @@ pub(crate) struct Far {
     /// As the user named it, for messages.
     pub(crate) place: String,
     pub(crate) line: Line,
+    /// Both sides run on one host: devices of the same number are the same device.
+    pub(crate) is_here: bool,
     names: Arc<Pool>,
     blocks: Arc<Pool>,
     next: AtomicU64,
@@ -95,9 +97,17 @@ pub(crate) struct SmallFile {
 }
 
 impl Far {
-    pub(crate) fn new(place: String, line: Line, names: Arc<Pool>, blocks: Arc<Pool>) -> Arc<Far> {
+    pub(crate) fn new(
+        place: String,
+        line: Line,
+        names: Arc<Pool>,
+        blocks: Arc<Pool>,
+        boot: Option<[u8; 16]>,
+    ) -> Arc<Far> {
         let (next, gone) = (AtomicU64::new(1), Mutex::default());
-        Arc::new(Far { place, line, names, blocks, next, gone })
+        let own = crate::tree::journal::boot();
+        let is_here = own != [0; 16] && boot == Some(own);
+        Arc::new(Far { place, line, is_here, names, blocks, next, gone })
     }
 
     /// A connection for the blocks of one lane.

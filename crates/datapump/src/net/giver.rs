@@ -40,11 +40,24 @@ fn give_blocks(shared: &Shared<'_>, index: usize, channel: Channel, shelf: Arc<S
     }
 }
 
-fn add(given: &mut Given, LaneResult { counts, waits, .. }: &LaneResult) {
+fn add(given: &mut Given, lane: &LaneResult) {
+    let LaneResult { counts, waits, carried, .. } = lane;
     given.blocks += counts.sink_requests;
     given.bytes += counts.bytes;
-    *given.source_wait_ns.get_or_insert(0) += waits.source;
-    *given.network_wait_ns.get_or_insert(0) += waits.sink;
+    for (sum, ns) in [
+        (&mut given.source_wait_ns, waits.source),
+        (&mut given.network_wait_ns, waits.sink),
+        (&mut given.hashing_ns, waits.hashing),
+        (&mut given.sealing_ns, carried.sealing_ns),
+        (&mut given.rate_wait_ns, waits.rate_limit),
+        (&mut given.lanes_ns, lane.elapsed_ns),
+        (&mut given.lanes_cpu_ns, lane.cpu_ns),
+    ] {
+        *sum.get_or_insert(0) += ns;
+    }
+    if let Some(path) = &carried.path {
+        given.path = Some(given.path.unwrap_or_default().plus(path));
+    }
 }
 
 /// Answers until the other side hangs up.

@@ -6,7 +6,7 @@ use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a wait goes on before it looks up: signals are answered within a second.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(100);
@@ -18,6 +18,45 @@ pub(crate) enum Pipe {
     /// Another program carries them, or a test.
     #[cfg_attr(not(test), expect(dead_code, reason = "ssh is going to carry them"))]
     Unix(UnixStream),
+}
+
+/// A pipe, and how long its calls took.
+#[derive(Debug)]
+pub(super) struct Timed {
+    pub(super) pipe: Pipe,
+    pub(super) sending_ns: u64,
+    pub(super) receiving_ns: u64,
+}
+
+impl Timed {
+    pub(super) fn new(pipe: Pipe) -> Timed {
+        Timed { pipe, sending_ns: 0, receiving_ns: 0 }
+    }
+
+    pub(super) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let start = Instant::now();
+        let result = self.pipe.read(bytes);
+        self.receiving_ns += start.elapsed().as_nanos() as u64;
+        result
+    }
+
+    pub(super) fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let start = Instant::now();
+        let result = self.pipe.read_whole(bytes);
+        self.receiving_ns += start.elapsed().as_nanos() as u64;
+        result
+    }
+
+    pub(super) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
+        let start = Instant::now();
+        let result = self.pipe.write(parts);
+        self.sending_ns += start.elapsed().as_nanos() as u64;
+        result
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.pipe.fd()
+    }
 }
 
 impl Pipe {
@@ -35,14 +74,14 @@ impl Pipe {
         }
     }
 
-    pub(super) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         match self {
             Pipe::Tcp(socket) => socket.read(bytes),
             Pipe::Unix(socket) => socket.read(bytes),
         }
     }
 
-    pub(super) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
         match self {
             Pipe::Tcp(socket) => socket.write_vectored(parts),
             Pipe::Unix(socket) => socket.write_vectored(parts),
@@ -50,7 +89,7 @@ impl Pipe {
     }
 
     /// Reads until the bytes are full, or for as long as a read takes: the kernel assembles them (LIMITS §3).
-    pub(super) fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+    fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let received = rustix::net::recv(self.fd(), bytes, rustix::net::RecvFlags::WAITALL);
         received.map(|(_, len)| len).map_err(Into::into)
     }

@@ -35,6 +35,7 @@ use crate::disk::Folder;
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem};
 use crate::rate::Rate;
+use crate::tree::journal::boot;
 use crate::world::World;
 
 /// Connections that have said nothing yet. The oldest go when there are more.
@@ -404,6 +405,7 @@ impl State {
             session,
             connections_max: Some(self.options.connections_max),
             program,
+            boot: Some(boot()),
         }
     }
 

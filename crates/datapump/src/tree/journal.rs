@@ -208,7 +208,7 @@ fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
 }
 
 /// Which start of the system this is: /proc/sys/kernel/random/boot_id, a UUID.
-fn boot() -> [u8; 16] {
+pub(crate) fn boot() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: Vec<u8> =
         text.bytes().filter_map(|byte| char::from(byte).to_digit(16)).map(|digit| digit as u8).collect();
