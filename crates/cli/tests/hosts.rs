@@ -1,6 +1,7 @@
 //! `pump serve` and `pump copy` to and from it, by the real binary over loopback.
 
-mod cli_parts;
+#[path = "cli_parts/schema.rs"]
+mod schema;
 mod support;
 
 use std::io::{BufRead, BufReader};
@@ -116,7 +117,7 @@ fn rates_and_sockets_are_as_asked_or_refused_at_once() {
     let copy = ["copy", "--json", "--ticket-file", "ticket", "file", &target];
     let run = home.pump(&[&copy[..], &["--bwlimit", "50MB", "--congestion", "reno"]].concat());
     expect(&run, 0, &[], "what every kernel has");
-    let report = cli_parts::schema::checked(&run.out).pop().expect("a report");
+    let report = schema::checked(&run.out).pop().expect("a report");
     assert!(report["network"]["connections"].as_u64() > Some(0), "{report}");
     assert!(report["cpu_far"]["user_ns"].is_u64() && report["limited_detail"]["of_ns"].is_u64(), "{report}");
     for (flag, value, part) in [
@@ -125,7 +126,8 @@ fn rates_and_sockets_are_as_asked_or_refused_at_once() {
         ("--socket-buffer", "1KiB", "4KiB to 1GiB"),
         ("--bwlimit", "0MB", "rate limit of 0"),
     ] {
-        let run = home.pump(&[&copy[..5], &[flag, value, &format!("{target}-refused")]].concat());
+        let refused = format!("{target}-refused");
+        let run = home.pump(&["copy", "--ticket-file", "ticket", flag, value, "file", &refused]);
         expect(&run, 2, &[part], &format!("{flag} {value}"));
         let run = home.pump(&["serve", "served", "--ticket-file", "other", flag, value]);
         expect(&run, 2, &[part], &format!("serve {flag} {value}"));

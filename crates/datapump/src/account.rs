@@ -5,7 +5,7 @@
 use datapump_core::Counts;
 
 use crate::lane::LaneResult;
-use crate::net::channel::Carried;
+use crate::net::carried::Carried;
 use crate::problem::{Class, Problem};
 use crate::report::{Cpu, Network, Report, Waits};
 use crate::run::{Shared, Tally};
@@ -36,10 +36,6 @@ impl Account<'_> {
         self.lanes.iter().map(|lane| count(&lane.counts)).sum()
     }
 
-    fn lanes_cpu_ns(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.cpu_ns).sum()
-    }
-
     fn carried(&self) -> Carried {
         self.lanes.iter().fold(Carried::default(), |sum, lane| sum.plus(&lane.carried))
     }
@@ -57,8 +53,8 @@ impl Account<'_> {
         Evidence {
             lanes_ns: self.elapsed_ns() * self.lanes.len() as u64,
             waits: self.waits(),
-            // A process that holds several sessions computes for all of them: with a connection it is the lanes' own.
-            cpu: far.map_or(self.cpu, |_| Cpu { user_ns: self.lanes_cpu_ns(), system_ns: 0 }),
+            cpu: self.cpu,
+            lanes_cpu_ns: far.map(|_| self.lanes.iter().map(|lane| lane.cpu_ns).sum()),
             sealing_ns: self.carried().opening_ns,
             shared_device: far.is_none_or(|far| far.is_here)
                 && source_devices.intersection(target_devices).next().is_some(),

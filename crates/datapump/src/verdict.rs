@@ -19,6 +19,9 @@ pub(crate) struct Evidence {
     pub(crate) lanes_ns: u64,
     pub(crate) waits: Waits,
     pub(crate) cpu: Cpu,
+    /// CPU time of the lanes' own threads, where another host is at their other end: the process may hold other
+    /// sessions.
+    pub(crate) lanes_cpu_ns: Option<u64>,
     /// Time in which what came over a network was opened, or sealed what went.
     pub(crate) sealing_ns: u64,
     /// One device serves both ends.
@@ -37,8 +40,8 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     }
     let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
     let waited = waits.source + waits.sink + waits.metadata + waits.sync + waits.rate_limit + waits.verify;
-    let computing = lanes_ns.saturating_sub(waited);
-    let cpu_ns = cpu.user_ns + cpu.system_ns;
+    let computing = lanes_ns.saturating_sub(waited).min(evidence.lanes_cpu_ns.unwrap_or(u64::MAX));
+    let cpu_ns = evidence.lanes_cpu_ns.unwrap_or(cpu.user_ns + cpu.system_ns);
     if fraction(cpu_ns) >= CPU_FRACTION {
         return answer(LimitedBy::Cpu, "compute", cpu_reason(evidence), cpu_ns, lanes_ns);
     }
@@ -70,7 +73,7 @@ fn is_end(limit: LimitedBy) -> bool {
 }
 
 fn cpu_reason(evidence: &Evidence) -> &'static str {
-    let cpu_ns = evidence.cpu.user_ns + evidence.cpu.system_ns;
+    let cpu_ns = evidence.lanes_cpu_ns.unwrap_or(evidence.cpu.user_ns + evidence.cpu.system_ns);
     let (hashing, sealing) = (evidence.waits.hashing, evidence.sealing_ns);
     let other = cpu_ns.saturating_sub(hashing + sealing);
     match () {
@@ -100,6 +103,30 @@ mod tests {
         Waits { source, sink, ..Waits::default() }
     }
 
+    /// Between two hosts a lane may have nothing to do; and its process may compute for other sessions.
+    #[test]
+    fn a_lane_computes_for_as_long_as_its_thread_did() {
+        let cpu = Cpu { user_ns: 5000, system_ns: 0 };
+        for (lanes_cpu_ns, sealing_ns, limit, why) in [
+            (50, 30, "balanced", "no stage stands out"),
+            (900, 500, "cpu", "encryption"),
+            (600, 100, "cpu", "posting requests"),
+        ] {
+            let evidence = Evidence {
+                lanes_ns: 1000,
+                waits: Waits { hashing: lanes_cpu_ns / 4, ..waits(100, 50) },
+                cpu,
+                lanes_cpu_ns: Some(lanes_cpu_ns),
+                sealing_ns,
+                shared_device: false,
+                in_kernel: false,
+                did_something: true,
+            };
+            let (got, detail) = verdict(&evidence);
+            assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{evidence:?}");
+        }
+    }
+
     #[test]
     fn the_verdict_follows_the_waits() {
         let cpu = |ns| Cpu { user_ns: ns, system_ns: 0 };
@@ -118,6 +145,7 @@ mod tests {
                 lanes_ns: 1000,
                 waits,
                 cpu,
+                lanes_cpu_ns: None,
                 sealing_ns: 0,
                 shared_device,
                 in_kernel: false,

@@ -10,7 +10,7 @@ use datapump_engine::Slot;
 use super::asking::Came;
 use super::{Lane, Link};
 use crate::end::{Sink, Source};
-use crate::net::channel::Carried;
+use crate::net::carried::Carried;
 use crate::net::fault::NetFault;
 
 /// ECONNRESET: what was asked for will not come.

@@ -20,7 +20,8 @@ use datapump_engine::{Engine, Kind};
 use giving::Giving;
 
 use crate::hash::BlockHash;
-use crate::net::channel::{Carried, Channel};
+use crate::net::carried::Carried;
+use crate::net::channel::Channel;
 use crate::net::shelf::Shelf;
 use crate::plan::{Asker, Claim};
 use crate::problem::{Class, Problem};

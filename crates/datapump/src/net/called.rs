@@ -27,6 +27,7 @@ use super::fault::NetFault;
 use super::pool::Pool;
 use super::server::{NewSession, Root, State};
 use super::shelf::{Flow, Origin, Shelf};
+use super::sockets::SocketOptions;
 use super::told;
 use crate::disk::names;
 use crate::job::{ASKING_DEPTH, Job};
@@ -71,12 +72,12 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
             drop(memory);
             done
         }
-        Err(answer) => control.say(answer),
+        Err(answer) => control.say(*answer),
     }
 }
 
-fn refusal(problem: Problem) -> Message {
-    Message::Refused(told::tell(Event::Problem(problem), &Path::to_path_buf))
+fn refusal(problem: Problem) -> Box<Message> {
+    Box::new(Message::Refused(told::tell(Event::Problem(problem), &Path::to_path_buf)))
 }
 
 /// What is wanted, as far as it is allowed.
@@ -193,7 +194,7 @@ struct Memory<'state> {
 
 impl Memory<'_> {
     /// What it has in all is a limit for good, what others have of it one for now.
-    fn take(state: &State, bytes: u64) -> Result<Memory<'_>, Message> {
+    fn take(state: &State, bytes: u64) -> Result<Memory<'_>, Box<Message>> {
         if bytes > state.options.memory_bytes {
             let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
             let problem = Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) };
@@ -201,7 +202,7 @@ impl Memory<'_> {
         }
         let mut in_use = state.memory.lock().unwrap_or_else(PoisonError::into_inner);
         if *in_use + bytes > state.options.memory_bytes {
-            return Err(Message::Busy("this server has not so much memory free".into()));
+            return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
         }
         *in_use += bytes;
         Ok(Memory { state, bytes })
@@ -216,6 +217,15 @@ impl Drop for Memory<'_> {
 
 /// The session's connections: whether they go on, and those that join.
 type Joined = (Line, Receiver<(Purpose, Channel)>);
+
+/// Connections that came, with what was wished of their sockets. That was tried before; one that cannot have it is
+/// closed.
+fn tuned(
+    joins: &Receiver<(Purpose, Channel)>,
+    sockets: &SocketOptions,
+) -> impl Iterator<Item = (Purpose, Channel)> {
+    joins.try_iter().filter(|(_, channel)| channel.tune(sockets).is_ok())
+}
 
 /// This side writes, and asks the caller for what it reads.
 fn write(
@@ -257,11 +267,9 @@ fn write(
                 Next::Go
             },
             &mut || {
-                for (purpose, channel) in joins.try_iter() {
+                for (purpose, channel) in tuned(&joins, &sockets) {
                     let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
-                    if channel.tune(&sockets).is_ok() {
-                        pool.give(channel);
-                    }
+                    pool.give(channel);
                 }
                 if state.stop.load(Ordering::Relaxed) {
                     stop.store(true, Ordering::Relaxed);
@@ -299,9 +307,8 @@ fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Want
                 _ => Next::Go,
             },
             &mut || {
-                for joined in joins.try_iter() {
-                    let is_tuned = joined.1.tune(&sockets).is_ok();
-                    if let (Some(sender), true) = (&*sender.borrow(), is_tuned) {
+                for joined in tuned(&joins, &sockets) {
+                    if let Some(sender) = &*sender.borrow() {
                         let _ = sender.send(joined);
                     }
                 }

@@ -13,10 +13,9 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::WireError;
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
-use datapump_core::wire::session::Path;
-use datapump_engine::os::linux::tcp_info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::carried::{Carried, path};
 use super::fault::NetFault;
 use super::pipe::{LOOK_UP, Pipe, Timed};
 use super::seal::{Seal, Turn};
@@ -82,36 +81,6 @@ pub(crate) struct Channel {
     /// Time in which bytes were sealed and opened.
     sealing_ns: u64,
     opening_ns: u64,
-}
-
-/// What a connection for blocks did, or several together.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Carried {
-    pub(crate) connections: u32,
-    pub(crate) sealing_ns: u64,
-    pub(crate) opening_ns: u64,
-    /// Time inside calls that receive.
-    pub(crate) receiving_ns: u64,
-    /// What the kernel tells of it.
-    pub(crate) path: Option<Path>,
-}
-
-impl Carried {
-    /// Both together.
-    #[must_use]
-    pub(crate) fn plus(&self, other: &Carried) -> Carried {
-        let path = match (self.path, other.path) {
-            (Some(one), Some(other)) => Some(one.plus(&other)),
-            (one, other) => one.or(other),
-        };
-        Carried {
-            connections: self.connections + other.connections,
-            sealing_ns: self.sealing_ns + other.sealing_ns,
-            opening_ns: self.opening_ns + other.opening_ns,
-            receiving_ns: self.receiving_ns + other.receiving_ns,
-            path,
-        }
-    }
 }
 
 impl std::fmt::Debug for Channel {
@@ -195,16 +164,7 @@ impl Channel {
             sealing_ns: self.sealing_ns,
             opening_ns: self.opening_ns,
             receiving_ns: self.pipe.receiving_ns,
-            path: tcp_info(self.pipe.fd()).ok().map(|info| Path {
-                rtt_us: info.rtt_us.into(),
-                min_rtt_us: info.min_rtt_us.into(),
-                sent_segments: info.sent_segments,
-                retransmitted_segments: info.retransmitted_segments,
-                delivered_bytes_per_second: info.delivered_bytes_per_second,
-                busy_ns: info.busy_ns,
-                receive_window_limited_ns: info.receive_window_limited_ns,
-                send_buffer_limited_ns: info.send_buffer_limited_ns,
-            }),
+            path: path(self.pipe.fd()),
         }
     }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod called;
 pub(crate) mod caller;
+pub(crate) mod carried;
 pub(crate) mod channel;
 pub(crate) mod control;
 pub(crate) mod convert;

@@ -78,8 +78,8 @@ impl SocketOptions {
             let got = size.map_err(|errno| format!("--socket-buffer: {}", words(errno)))? / 2;
             if got < asked as usize {
                 return Err(format!(
-                    "--socket-buffer: the system gives {got} bytes at most and {asked} were asked for; ask for less, or \
-                     raise the limit: sysctl -w net.core.{limit}={asked}"
+                    "--socket-buffer: the system gives {got} bytes at most and {asked} were asked for; ask for less, \
+                     or raise the limit: sysctl -w net.core.{limit}={asked}"
                 ));
             }
         }

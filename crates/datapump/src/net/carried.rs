@@ -1,0 +1,53 @@
+//! What connections for blocks did: the time that it took, and what the kernel tells of them.
+//!
+//! Must not know: what was sent, who judges it.
+
+use std::os::fd::BorrowedFd;
+
+use datapump_core::wire::session::Path;
+use datapump_engine::os::linux::tcp_info;
+
+/// What a connection for blocks did, or several together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) connections: u32,
+    pub(crate) sealing_ns: u64,
+    pub(crate) opening_ns: u64,
+    /// Time inside calls that receive.
+    pub(crate) receiving_ns: u64,
+    /// What the kernel tells of it.
+    pub(crate) path: Option<Path>,
+}
+
+impl Carried {
+    /// Both together.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Carried) -> Carried {
+        let path = match (self.path, other.path) {
+            (Some(one), Some(other)) => Some(one.plus(&other)),
+            (one, other) => one.or(other),
+        };
+        Carried {
+            connections: self.connections + other.connections,
+            sealing_ns: self.sealing_ns + other.sealing_ns,
+            opening_ns: self.opening_ns + other.opening_ns,
+            receiving_ns: self.receiving_ns + other.receiving_ns,
+            path,
+        }
+    }
+}
+
+/// What the kernel tells of a connection, if it is one of TCP.
+pub(super) fn path(socket: BorrowedFd<'_>) -> Option<Path> {
+    let info = tcp_info(socket).ok()?;
+    Some(Path {
+        rtt_us: info.rtt_us.into(),
+        min_rtt_us: info.min_rtt_us.into(),
+        sent_segments: info.sent_segments,
+        retransmitted_segments: info.retransmitted_segments,
+        delivered_bytes_per_second: info.delivered_bytes_per_second,
+        busy_ns: info.busy_ns,
+        receive_window_limited_ns: info.receive_window_limited_ns,
+        send_buffer_limited_ns: info.send_buffer_limited_ns,
+    })
+}
