@@ -118,8 +118,9 @@ impl Control {
     ) -> Result<(), NetFault> {
         while !self.session.is_over() {
             self.empty_inbox()?;
-            if self.session.is_running()
-                && let Some(message) = look()
+            // Also after the report: connections that come late are looked at, and closed.
+            if let Some(message) = look()
+                && self.session.is_running()
             {
                 self.say(message)?;
             }

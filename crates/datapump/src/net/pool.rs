@@ -5,6 +5,7 @@
 //! Must not know: what is said over them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use datapump_core::wire::hello::Purpose;
@@ -22,6 +23,8 @@ pub(crate) struct Pool {
     came: Condvar,
     line: Line,
     dial: Option<Dial>,
+    /// Nobody will need one any more.
+    is_closed: AtomicBool,
 }
 
 impl std::fmt::Debug for Pool {
@@ -33,12 +36,24 @@ impl std::fmt::Debug for Pool {
 impl Pool {
     /// Of the side that calls.
     pub(crate) fn dialled(line: Line, dial: Dial) -> Pool {
-        Pool { free: Mutex::default(), came: Condvar::new(), line, dial: Some(dial) }
+        Pool {
+            free: Mutex::default(),
+            came: Condvar::new(),
+            line,
+            dial: Some(dial),
+            is_closed: AtomicBool::new(false),
+        }
     }
 
     /// Of the side that is called.
     pub(crate) fn joined(line: Line) -> Pool {
-        Pool { free: Mutex::default(), came: Condvar::new(), line, dial: None }
+        Pool {
+            free: Mutex::default(),
+            came: Condvar::new(),
+            line,
+            dial: None,
+            is_closed: AtomicBool::new(false),
+        }
     }
 
     /// A connection: a free one, a new one, or the next that comes.
@@ -57,14 +72,21 @@ impl Pool {
         }
     }
 
-    /// Nobody will need one any more: those that are free are closed.
+    /// Nobody will need one any more: those that are free are closed, and those that come later.
     pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
         self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// A connection came, or is free again.
     pub(crate) fn give(&self, channel: Channel) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push_back(channel);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        // Looked at under the lock: what is put there before is cleared.
+        if self.is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        free.push_back(channel);
+        drop(free);
         self.came.notify_one();
     }
 }
