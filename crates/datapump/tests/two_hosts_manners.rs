@@ -122,7 +122,7 @@ fn run(copy: RemoteCopy, heard: &(dyn Fn() + Sync)) -> (i32, Vec<String>) {
 fn who_is_busy_is_asked_again_and_told_of_once() {
     let home = Home::new();
     let sessions = ServeOptions { sessions_max: 1, ..home.options() };
-    let memory = ServeOptions { memory_bytes: 8 << 20, ..home.options() };
+    let memory = ServeOptions { memory_bytes: 16 << 20, ..home.options() };
     for (served, words) in [(Served::new(sessions), "--max-sessions"), (Served::new(memory), "memory free")] {
         let slow = Options { bytes_per_second: Some(1000), ..Options::default() };
         let (stop, sources) = (Arc::new(AtomicBool::new(false)), vec![home.place("one"), home.place("file")]);
