@@ -123,7 +123,7 @@ fn rates_and_sockets_are_as_asked_or_refused_at_once() {
     for (flag, value, part) in [
         ("--congestion", "no-such-one", "available: "),
         ("--socket-buffer", "1GiB", "sysctl -w net.core."),
-        ("--socket-buffer", "1KiB", "4KiB to 1GiB"),
+        ("--socket-buffer", "1KiB", "64KiB to 1GiB"),
         ("--bwlimit", "0MB", "rate limit of 0"),
     ] {
         let refused = format!("{target}-refused");

@@ -108,7 +108,7 @@ pub struct SocketArguments {
 
     /// Size of each of a socket's two buffers
     ///
-    /// From 4KiB to 1GiB; pump copy asks the other host for the same. A fixed size turns off the kernel's own tuning,
+    /// From 64KiB to 1GiB; pump copy asks the other host for the same. A fixed size turns off the kernel's own tuning,
     /// which is the better choice on most paths, and net.core.rmem_max and wmem_max limit it. Default: that tuning.
     ///
     /// Example: pump copy --socket-buffer 16MiB big.bin pump://host:4000/
@@ -133,12 +133,13 @@ impl SocketArguments {
     }
 }
 
-/// Reads `--socket-buffer`. Below a page the kernel rounds up without a word; above, its counters are 32 bits wide.
+/// Reads `--socket-buffer`. A buffer that is smaller than a segment (64 KiB on loopback) makes each wait for a timer;
+/// above 1 GiB the kernel's counters end.
 fn parse_buffer(text: &str) -> Result<u32, String> {
     let bytes = parse_bytes(text)?;
     match u32::try_from(bytes) {
-        Ok(small @ 4096..=0x4000_0000) => Ok(small),
-        _ => Err(format!("'{text}' is no size from 4KiB to 1GiB")),
+        Ok(small @ 0x1_0000..=0x4000_0000) => Ok(small),
+        _ => Err(format!("'{text}' is no size from 64KiB to 1GiB")),
     }
 }
 
