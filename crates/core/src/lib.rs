@@ -14,6 +14,7 @@ pub mod journal;
 pub mod model;
 mod open_ended;
 mod pump;
+pub mod resume;
 mod ring;
 mod slot;
 mod talk;
