@@ -151,6 +151,9 @@ impl Output {
             }
         }
         if report.files > 0 || report.bytes > 0 || report.exit_status == Status::Done as i32 {
+            if let Some(words) = report.resumption() {
+                self.line(&words);
+            }
             self.line(&report.line());
             self.line(&report.sentence());
         }

@@ -90,6 +90,7 @@ impl Sum {
         sum.bytes += before.bytes;
         sum.bytes_moved += before.bytes_moved;
         sum.bytes_moved_twice += before.bytes_moved_twice;
+        sum.bytes_resumed += before.bytes_resumed;
         sum.files += before.files;
         sum.elapsed_ns += before.elapsed_ns;
         sum.requests += before.requests;

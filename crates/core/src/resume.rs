@@ -370,7 +370,8 @@ impl Journal {
     pub fn add_written(&mut self, start: u64, end: u64) -> Option<Entry> {
         let (mut whole, mut place) = ((start, end), None);
         if let Some(before) = self.ends.get(&start).copied()
-            && let Some((_, used)) = self.starts.get(&before).copied()
+            && let Some((until, used)) = self.starts.get(&before).copied()
+            && until == start
         {
             self.drop_written(before, start);
             (whole.0, place) = (before, Some(used));

@@ -3,7 +3,7 @@
 //! Written under a temporary name beside the final one, reserved first, then: data, attributes, sync of the file
 //! (which makes both durable), rename, sync of the folder. An old target stays whole until the rename. The temporary
 //! name is `.pump-` and 16 hexadecimal digits made from the final name, locked while in use: unlocked it is a leftover
-//! of a killed run and removed, locked it belongs to another pump.
+//! of a killed run and removed, or gone on with if its journal agrees (`resume`); locked it belongs to another pump.
 //!
 //! A small file of a tree has no name at all until it is linked in (O_TMPFILE): cheaper than a temporary name, and a
 //! killed run leaves nothing.
@@ -21,6 +21,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, Disk, FileCalls, FileKind, Folder, Outcome, names};
 use crate::problem::{Class, Problem, class_of};
+use crate::resume::{self, Found, Journal, Opened, Wish};
 use crate::units::bytes_words;
 
 const EEXIST: Errno = Errno(17);
@@ -63,6 +64,12 @@ pub(crate) struct Staged {
     stage: Stage,
     before: Before,
     pub(crate) handle: Arc<Handle>,
+    /// Tells a later run what is written.
+    journal: Option<Box<Journal>>,
+    /// What an earlier run told, until the copy goes on.
+    earlier: Option<Box<Opened>>,
+    /// An earlier run left an unfinished copy of another source, or of this one before it changed.
+    pub(crate) starts_over: bool,
 }
 
 /// The temporary name beside `name`: FNV-1a of 64 bits (Fowler, Noll, Vo), which needs no start-up as BLAKE3 does
@@ -75,19 +82,30 @@ pub(crate) fn temporary_name(name: &OsStr) -> OsString {
 
 impl Staged {
     /// A new file that will replace whatever stands at `path`, or come to stand there.
-    pub(crate) fn replacing(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
+    pub(crate) fn replacing(disk: &Disk, path: &Path, wish: Option<&Wish>) -> Result<Staged, Problem> {
         let (folder, name) = open_parent(disk, path)?;
-        Staged::temporary(folder, name, path.to_path_buf(), Before::Anything)
+        Staged::temporary(folder, name, path.to_path_buf(), Before::Anything, wish)
     }
 
-    /// A new file under a temporary name beside `name`.
+    /// A new file under a temporary name beside `name`, or, with a wish, the one that an earlier run left there.
     pub(crate) fn temporary(
         folder: Folder,
         name: OsString,
         path: PathBuf,
         before: Before,
+        wish: Option<&Wish>,
     ) -> Result<Staged, Problem> {
         let temporary = temporary_name(&name);
+        let starts_over = match wish.map_or(Found::Nothing, |wish| resume::find(&folder, &temporary, wish)) {
+            Found::GoesOn(found) => {
+                let ((handle, opened), stage) = (*found, Stage::Temporary(temporary));
+                let staged = Staged::new((folder, name, path), stage, before, handle);
+                return Ok(Staged { earlier: Some(Box::new(opened)), ..staged });
+            }
+            Found::Busy => return Err(busy(&path)),
+            Found::OfAnother => true,
+            Found::Nothing => false,
+        };
         for _ in 0..ROUNDS_MAX {
             remove_leftover(&folder, &temporary, &path)?;
             let handle = match folder.create_new(&temporary) {
@@ -95,11 +113,43 @@ impl Staged {
                 made => made.map_err(|errno| Problem::system("create", &path, errno.0))?,
             };
             if locked_and_ours(&folder, &temporary, &handle, &path)? {
-                let (stage, handle) = (Stage::Temporary(temporary), Arc::new(handle));
-                return Ok(Staged { folder, path, name, stage, before, handle });
+                // Left by a run that was killed between its rename and its end.
+                resume::remove_journal(&folder, &temporary);
+                let staged = Staged::new((folder, name, path), Stage::Temporary(temporary), before, handle);
+                return Ok(Staged { starts_over, ..staged });
             }
         }
         Err(busy(&path))
+    }
+
+    fn new(
+        (folder, name, path): (Folder, OsString, PathBuf),
+        stage: Stage,
+        before: Before,
+        handle: Handle,
+    ) -> Staged {
+        let (journal, earlier, starts_over) = (None, None, false);
+        Staged { folder, path, name, stage, before, handle: Arc::new(handle), journal, earlier, starts_over }
+    }
+
+    /// What an earlier run told of this file.
+    pub(crate) fn earlier(&self) -> Option<&Opened> {
+        self.earlier.as_deref()
+    }
+
+    /// From here on what is written is told, for a later run.
+    pub(crate) fn keep_journal(&mut self, wish: &Wish) {
+        if let Stage::Temporary(temporary) = &self.stage {
+            let earlier = self.earlier.take().map(|opened| *opened);
+            let begun = Journal::begin(&self.folder, temporary, &self.handle, wish, earlier);
+            self.journal = begun.map(Box::new);
+        }
+    }
+
+    /// The journal, if one is kept.
+    #[inline]
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_deref()
     }
 
     /// A new file without a name, with these permissions (less the umask). `None` where the file system has none such.
@@ -111,14 +161,10 @@ impl Staged {
         before: Before,
     ) -> Result<Option<Staged>, Problem> {
         match folder.make_unnamed(mode) {
-            Ok(handle) => Ok(Some(Staged {
-                folder: folder.clone(),
-                path: path.to_path_buf(),
-                name: name.to_owned(),
-                stage: Stage::Unnamed,
-                before,
-                handle: Arc::new(handle),
-            })),
+            Ok(handle) => {
+                let names = (folder.clone(), name.to_owned(), path.to_path_buf());
+                Ok(Some(Staged::new(names, Stage::Unnamed, before, handle)))
+            }
             // EISDIR: kernels before 3.11 took it for the folder (open(2)).
             Err(EOPNOTSUPP | EINVAL | ENOSYS | EISDIR) => Ok(None),
             Err(errno) => Err(Problem::system("create", path, errno.0)),
@@ -130,15 +176,15 @@ impl Staged {
         let (folder, name) = open_parent(disk, path)?;
         let made = match disk.open(path, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
-            Err(ENOENT) => return Staged::replacing(disk, path),
+            Err(ENOENT) => return Staged::replacing(disk, path, None),
             existing => existing,
         };
         let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
         if !handle.lock().map_err(|errno| Problem::system("lock", path, errno.0))? {
             return Err(busy(path));
         }
-        let (path, handle) = (path.to_path_buf(), Arc::new(handle));
-        Ok(Staged { folder, path, name, stage: Stage::InPlace, before: Before::Anything, handle })
+        let names = (folder, name, path.to_path_buf());
+        Ok(Staged::new(names, Stage::InPlace, Before::Anything, handle))
     }
 
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
@@ -222,9 +268,12 @@ impl Staged {
             }
         };
         match renamed {
-            Err(EEXIST) if self.before == Before::Nothing => Err(taken(&self.path)),
-            renamed => renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0)),
+            Err(EEXIST) if self.before == Before::Nothing => return Err(taken(&self.path)),
+            renamed => renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0))?,
         }
+        // Killed before this, the journal is left; it belongs to a temporary file that is not there.
+        self.journal().inspect(|journal| journal.remove());
+        Ok(())
     }
 
     /// A link cannot replace a name: the file gets a temporary one first.
@@ -267,11 +316,22 @@ impl Staged {
         Err(Problem::new(Class::Refused, "rename", &self.path, words))
     }
 
+    /// Leaves what was written, and its journal, for the same command to go on with; removes it if that gains nothing.
+    pub(crate) fn leave(&self) {
+        match self.journal() {
+            Some(journal) if journal.close().is_ok() && journal.is_of_use() => {}
+            _ => self.discard(),
+        }
+    }
+
     /// Removes what was written under the temporary name; a target written in place stays as it is.
     pub(crate) fn discard(&self) {
         if let Stage::Temporary(temporary) = &self.stage
             && same_file(&self.folder, temporary, &self.handle)
         {
+            // First: without it the temporary file is a leftover like any other.
+            let _ = self.journal().map(Journal::close);
+            resume::remove_journal(&self.folder, temporary);
             // Best effort on the way out: a leftover is recognised and removed by the next run.
             let _ = self.folder.remove(temporary);
         }
@@ -299,13 +359,21 @@ pub(crate) fn sweep(folder: &Folder) {
     {
         cookie = next;
         for name in names.iter().filter(|name| is_temporary(&name.name)) {
-            let _ = remove_leftover(folder, &name.name, Path::new(&name.name));
+            match resume::temporary_of(&name.name) {
+                // A journal goes with its temporary file, or is left over alone.
+                Some(temporary) if folder.metadata(temporary) == Err(ENOENT) => {
+                    resume::remove_journal(folder, temporary);
+                }
+                Some(_) => {}
+                None => drop(remove_leftover(folder, &name.name, Path::new(&name.name))),
+            }
         }
     }
 }
 
-/// Whether a name is one of our temporary ones.
+/// Whether a name is one of our temporary ones, or that of a journal of one.
 pub(crate) fn is_temporary(name: &OsStr) -> bool {
+    let name = resume::temporary_of(name).unwrap_or(name);
     let digits = name.as_bytes().strip_prefix(b".pump-").unwrap_or_default();
     digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
 }
@@ -339,6 +407,7 @@ fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<()
     }
     // Locked, but is it still the one under the name? Another pump may have replaced it in between.
     if same_file(folder, temporary, &leftover) {
+        resume::remove_journal(folder, temporary);
         match folder.remove(temporary) {
             Ok(()) | Err(ENOENT) => {}
             Err(errno) => return Err(system("remove the leftover of", errno)),

@@ -18,6 +18,7 @@ use crate::open;
 use crate::options::{Choice, Sync};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
+use crate::resume::Journal;
 use crate::run::Shared;
 use crate::task::{Finish, Held, Parts, Task};
 use crate::tree;
@@ -46,7 +47,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
 /// Gives a file up: reports why and removes what was written of it. Requests in flight on it may go on to no effect.
 pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
-        abandon(task);
+        abandon(task, goes_on_later(shared, &problem));
         shared.report(problem);
         if let Finish::Verified(written) = &task.finish {
             shared.settle(written, false);
@@ -55,11 +56,20 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     }
 }
 
-/// Removes what was written of a file that will not be finished.
-pub(crate) fn abandon(task: &Task) {
+/// Whether a later run may go on with a file that this one gives up: it was cut, and nothing is wrong with it. What
+/// was written of a source that changed is of no use. A full disk gets its room back: where room can be reserved that
+/// is known before anything is written, so that little is lost, and who needs the room need not look for it.
+fn goes_on_later(shared: &Shared<'_>, problem: &Problem) -> bool {
+    let is_cut = matches!(problem.class, Class::Lost | Class::Io);
+    shared.is_stopping() && is_cut
+}
+
+/// Leaves what was written of a file for a later run, or removes it.
+pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
     match &task.finish {
+        Finish::Commit(staged) if goes_on_later => staged.leave(),
         Finish::Commit(staged) => staged.discard(),
-        Finish::Verified(written) => abandon(written),
+        Finish::Verified(written) => abandon(written, goes_on_later),
         Finish::Nothing | Finish::Checked | Finish::Device(_) => {}
     }
 }
@@ -102,6 +112,9 @@ fn finish_staged(
 ) -> Result<bool, Problem> {
     let clock = &shared.world.clock;
     let start_ns = clock.now_ns();
+    // A sync that failed beside the copy counts as the last one does: what it was to keep may be lost.
+    let synced_aside = staged.journal().map_or(Ok(()), Journal::close);
+    synced_aside.map_err(|errno| Problem::system("sync", &task.target_name, errno.0))?;
     let cut_off = cut_to_length(task, staged);
     cut_off.map_err(|errno| Problem::system("set the length of", &task.target_name, errno.0))?;
     source_stood_still(shared, task)?;
@@ -131,7 +144,8 @@ fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
 fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
     let Some(original) = &task.original else { return plain_mode(task, staged) };
     let made = !staged.is_in_place();
-    let bare = made && task.leaf.as_ref().is_some_and(|leaf| !leaf.spot.branch.traits.hands_down);
+    let is_new = staged.journal().is_none_or(|journal| !journal.goes_on);
+    let bare = made && is_new && task.leaf.as_ref().is_some_and(|leaf| !leaf.spot.branch.traits.hands_down);
     let new = New { made, bare };
     let keep = shared.options.keep;
     let kept = match (&original.held, &*staged.handle) {

@@ -286,7 +286,7 @@ impl Job {
         if shared.has_trees {
             tree::finish::finish_trees(&shared, &mut last, shared.plan.is_exhausted());
         }
-        shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task));
+        shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
         self.report(&shared, results, last, start_ns, cpu)
     }
 

@@ -21,7 +21,7 @@ use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
-use crate::{finish, holes, lane, stream, tree};
+use crate::{finish, holes, lane, resume, stream, tree};
 
 /// `statfs(2)` types of file systems whose files the kernel makes up as they are read: magic.h.
 const MADE_UP: [u64; 9] = [
@@ -114,10 +114,10 @@ type Prepared = (Task, Option<Ranges>, bool);
 fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
     let opened = open_source(shared, item)?;
     let how = decide(&facts(shared, item, &opened), shared.options);
-    let landing = open_target(shared, item, &opened)?;
+    let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
-    let (source, sink, original, ranges) =
-        ends(shared, (&names.0, &names.1), opened, how, &landing).inspect_err(|_| landing.discard())?;
+    let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
+    let (source, sink, original, ranges) = ends.inspect_err(|problem| landing.give_up(problem))?;
     let task = Task::new(Parts {
         number: shared.next_number(),
         names,
@@ -163,7 +163,7 @@ pub(crate) fn ends(
     names: (&Path, &Path),
     opened: Opened,
     how: How,
-    landing: &Landing,
+    landing: &mut Landing,
 ) -> Result<Ends, Problem> {
     if how.try_reflink && reflinked(shared, &opened, landing) {
         return Ok((Source::Null, Sink::Null, opened.original, Some(Vec::new())));
@@ -190,9 +190,12 @@ impl Landing {
         }
     }
 
-    pub(crate) fn discard(&self) {
-        if let Landing::Staged(staged) = self {
-            staged.discard();
+    /// Its copy cannot begin. What an earlier run left stays for the next one, unless it takes room that is needed.
+    pub(crate) fn give_up(&self, problem: &Problem) {
+        match self {
+            Landing::Staged(staged) if staged.earlier().is_some() && problem.class != Class::NoSpace => {}
+            Landing::Staged(staged) => staged.discard(),
+            Landing::Device(..) | Landing::Stream(_) | Landing::Compare(_) | Landing::Null => {}
         }
     }
 
@@ -332,7 +335,7 @@ fn same_file_system(shared: &Shared<'_>, item: &Item, opened: &Opened) -> bool {
     shared.world.disk.metadata(parent).is_ok_and(|meta| meta.device == original.meta.device)
 }
 
-fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Result<Landing, Problem> {
+fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<Landing, Problem> {
     let disk = &shared.world.disk;
     match &item.target {
         Target::Tree(path) => {
@@ -344,7 +347,10 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Result<Land
             stream::open_special(path, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
         }
         Target::File(path) if shared.options.inplace => Staged::in_place(disk, path).map(Landing::Staged),
-        Target::File(path) => Staged::replacing(disk, path).map(Landing::Staged),
+        Target::File(path) => {
+            let wish = resume::wish(shared, opened.original.as_ref(), how);
+            Staged::replacing(disk, path, wish.as_ref()).map(Landing::Staged)
+        }
         Target::Compare(path) => {
             let handle =
                 disk.open(path, Access::Read).map_err(|errno| Problem::system("open", path, errno.0))?;
@@ -401,7 +407,7 @@ fn complete(
     (source_name, name): (&Path, &Path),
     opened: Opened,
     how: How,
-    landing: &Landing,
+    landing: &mut Landing,
 ) -> Result<Ends, Problem> {
     if shared.options.reflink == Choice::Always {
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
@@ -427,10 +433,38 @@ fn complete(
             Sink::File(device_end(shared, path, Arc::clone(handle), sink_direct)?)
         }
     };
-    if let (Landing::Staged(staged), Some(ranges)) = (landing, &opened.ranges) {
-        reserve(shared, staged, ranges, opened.original.as_ref().map(|original| &original.meta))?;
+    let (original, mut ranges) = (opened.original, opened.ranges);
+    if let (Landing::Staged(staged), Some(ranges)) = (landing, &mut ranges) {
+        go_on(shared, staged, name, ranges);
+        reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
+        if let Some(wish) = resume::wish(shared, original.as_ref(), how) {
+            staged.keep_journal(&wish);
+        }
     }
-    Ok((source, sink, opened.original, opened.ranges))
+    Ok((source, sink, original, ranges))
+}
+
+/// Leaves out the ranges that an earlier run wrote, and tells so.
+fn go_on(shared: &Shared<'_>, staged: &Staged, name: &Path, ranges: &mut Ranges) {
+    if staged.starts_over {
+        let words = "the copy that was cut was of another source, or of this one before it changed";
+        shared.warn(format!("'{}': {words}; it starts over", shown_path(name)));
+    }
+    let Some(earlier) = staged.earlier() else { return };
+    let total = |ranges: &Ranges| ranges.iter().map(|(start, end)| end - start).sum::<u64>();
+    let all_bytes = total(ranges);
+    *ranges = earlier.missing(ranges);
+    let resumed_bytes = all_bytes - total(ranges);
+    let mut tally = shared.tally();
+    tally.resumed_bytes += resumed_bytes;
+    tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
+    drop(tally);
+    if !shared.has_trees {
+        // What a tree has to move is added up as it is found, without this.
+        shared.watch.skipped(resumed_bytes);
+    }
+    shared
+        .note(|| format!("'{}': goes on behind {resumed_bytes} bytes of an earlier copy", shown_path(name)));
 }
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {

@@ -109,6 +109,8 @@ pub struct Options {
     pub bytes_per_second: Option<u64>,
     /// Write into the existing target instead of replacing it.
     pub inplace: bool,
+    /// A file that was cut starts over, and none is left for a later run to go on with.
+    pub no_resume: bool,
     /// The target is the name itself, never a folder to copy into (`-T`).
     pub target_is_name: bool,
     /// Block devices may be read and written as data.

@@ -193,8 +193,10 @@ pub struct Report {
     pub bytes: u64,
     /// Bytes that were read and written (holes are not).
     pub bytes_moved: u64,
-    /// Bytes moved again after a cut or a mismatch.
+    /// Bytes moved again after a cut: at most so many had come to an earlier run, which could not tell them any more.
     pub bytes_moved_twice: u64,
+    /// Bytes that an earlier run of the same command had moved, and this one did not.
+    pub bytes_resumed: u64,
     /// Files completed.
     pub files: u64,
     /// Problems, counted by class.
@@ -264,6 +266,16 @@ impl Report {
             self.ns_per_request()
         );
         format!("{head}, limited by {}", self.limited_by.name())
+    }
+
+    /// `went on behind 2,147,483,648 bytes of an earlier copy`, if it did.
+    pub fn resumption(&self) -> Option<String> {
+        let bytes = Some(self.bytes_resumed).filter(|&bytes| bytes > 0).map(with_commas)?;
+        let twice = match self.bytes_moved_twice {
+            0 => String::new(),
+            twice => format!("; at most {} came twice", with_commas(twice)),
+        };
+        Some(format!("went on behind {bytes} bytes of an earlier copy{twice}"))
     }
 
     /// What limited the move, in one sentence with the numbers behind it.

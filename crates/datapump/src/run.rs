@@ -58,6 +58,9 @@ pub(crate) struct Tally {
     pub(crate) direct: Asked,
     pub(crate) reflink: Asked,
     pub(crate) blake3: Option<String>,
+    /// Bytes of earlier runs that count, and of those that came and do not.
+    pub(crate) resumed_bytes: u64,
+    pub(crate) doubt_bytes: u64,
     /// Devices of sources and targets.
     pub(crate) source_devices: BTreeSet<u64>,
     pub(crate) target_devices: BTreeSet<u64>,

@@ -17,6 +17,7 @@ use crate::end::{Sink, Source};
 use crate::hash::FileHash;
 use crate::net::far::FarFile;
 use crate::problem::Problem;
+use crate::resume::Journal;
 use crate::tree::links::{FileId, Spot};
 
 /// What is done when the last block has landed.
@@ -203,6 +204,15 @@ impl Task {
             Finish::Commit(staged) => !staged.is_in_place(),
             Finish::Verified(written) => written.target_is_kept(),
             Finish::Nothing | Finish::Checked | Finish::Device(_) => false,
+        }
+    }
+
+    /// The journal in which its blocks are told.
+    #[inline]
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        match &self.finish {
+            Finish::Commit(staged) => staged.journal(),
+            Finish::Nothing | Finish::Checked | Finish::Device(_) | Finish::Verified(_) => None,
         }
     }
 

@@ -89,6 +89,12 @@ impl Watch {
         self.set_total(Some(self.found_bytes.load(Ordering::Relaxed)));
     }
 
+    /// Bytes of a file that there is nothing to do about, because an earlier run moved them.
+    pub(crate) fn skipped(&self, bytes: u64) {
+        let less = |total: u64| (total != UNKNOWN).then(|| total.saturating_sub(bytes));
+        let _ = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
     /// What another host tells of its counters.
     pub(crate) fn show(&self, told: &Progress) {
         self.lanes[0].0.store(told.bytes, Ordering::Relaxed);

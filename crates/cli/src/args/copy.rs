@@ -23,8 +23,9 @@ use super::{HOW, WHAT};
 /// as bytes, attributes of all of them; sockets are left out with a line. A source that is itself a symbolic link is
 /// followed, and a pipe is read. `DIR/.` stands for what is in DIR.
 ///
-/// A copy of a folder that is cut leaves .pump-job in its target, and the same command goes on where it was. A copy to
-/// a new folder in which something failed leaves it too; with --update onto a folder that stood there none is needed.
+/// A large file that is cut goes on where it was when the same command is given again; so does a folder: it leaves
+/// .pump-job in its target. A copy to a new folder in which something failed leaves it too; with --update onto a folder
+/// that stood there none is needed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
@@ -111,6 +112,19 @@ pub struct CopyArguments {
     #[arg(long, help_heading = HOW)]
     pub inplace: bool,
 
+    /// Start over what an earlier run left unfinished, and leave nothing to go on with
+    ///
+    /// A file of 64 MiB or more that is cut or killed leaves what was written beside its target, as .pump- with 16
+    /// digits and a journal of that name, and the same command goes on where it was, if the source is the same. After a
+    /// restart of the system what came from another host goes on, but for its last second; of a copy on one host
+    /// nothing is synced before its end, and it starts over. So it does with --verify, --inplace and in-kernel copies.
+    /// With this flag leftovers are removed. Default: off.
+    ///
+    /// Example: pump copy --no-resume big.bin /mnt/disk/
+    #[arg(long, env = "PUMP_NO_RESUME", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub no_resume: bool,
+
     #[command(flatten)]
     pub tree: TreeArguments,
 
@@ -169,6 +183,7 @@ impl CopyArguments {
             },
             verify: self.verify,
             inplace: self.inplace,
+            no_resume: self.no_resume,
             target_is_name: self.no_target_directory,
             devices: self.devices,
             ignore_holes: self.sparse == Sparse::Never,

@@ -64,7 +64,7 @@ pub struct HostArguments {
 
     /// How long a connection that is lost, or a host that is busy, is tried again
     ///
-    /// A copy of a folder then goes on where it was. Default: 60s.
+    /// The copy then goes on where it was. Default: 60s.
     ///
     /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
     #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]

@@ -9,6 +9,7 @@ mod home;
 pub mod listing;
 pub mod running;
 pub mod small_tree;
+pub mod told;
 
 use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -11,6 +11,7 @@ mod sim;
 
 pub(crate) use bearer::{Bearer, hands_down};
 pub(crate) use names::Name;
+pub(crate) use os::boot;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -213,6 +214,14 @@ impl Folder {
             Folder::Sim(_) => Room { free_bytes: u64::MAX, magic: 0 },
         }
     }
+
+    /// Which run of the system this is.
+    pub(crate) fn boot(&self) -> [u8; 16] {
+        match self {
+            Folder::Os(_) => os::boot(),
+            Folder::Sim(disk) => u128::from(disk.boots()).to_le_bytes(),
+        }
+    }
 }
 
 /// The `statfs(2)` type of the file system on which an open folder lies.
@@ -251,6 +260,15 @@ pub(crate) trait FileCalls {
     fn data_ranges(&self, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>>;
     /// Reads a few bytes; 0 at the end.
     fn peek(&self, at: u64, into: &mut [u8]) -> Outcome<usize>;
+    /// Writes a few bytes, all of them.
+    fn put(&self, at: u64, bytes: &[u8]) -> Outcome<()>;
+    /// Puts what was written, and what is needed to read it, on stable storage.
+    fn sync_data(&self) -> Outcome<()>;
+    /// When the file was made, in nanoseconds since 1970, and the number of the mount that it was opened by: 0 where
+    /// the system does not tell.
+    fn origin(&self) -> (i128, u64);
+    /// Makes it a file that this user alone may read and write, whatever it was.
+    fn take_over(&self) -> Outcome<()>;
 }
 
 impl FileCalls for Handle {
@@ -349,6 +367,34 @@ impl FileCalls for Handle {
         match self {
             Handle::Os(file) => os::peek(file, at, into),
             Handle::Sim(file) => file.read(Some(at), into),
+        }
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::put(file, at, bytes),
+            Handle::Sim(file) => file.write(Some(at), bytes).map(|_| ()),
+        }
+    }
+
+    fn sync_data(&self) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::sync_data(file),
+            Handle::Sim(file) => file.sync(),
+        }
+    }
+
+    fn origin(&self) -> (i128, u64) {
+        match self {
+            Handle::Os(file) => os::origin(file),
+            Handle::Sim(_) => (0, 0),
+        }
+    }
+
+    fn take_over(&self) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => os::take_over(file),
+            Handle::Sim(_) => Ok(()),
         }
     }
 }

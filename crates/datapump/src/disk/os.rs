@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use datapump_engine::Errno;
-use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat};
+use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxFlags};
 
 use super::{Access, FileKind, Meta, Outcome, Room};
 
@@ -195,4 +195,50 @@ pub(super) fn direct_alignment_bytes(file: &File) -> u32 {
 
 pub(super) fn reflink(from: &File, to: &File) -> Outcome<()> {
     fs::ioctl_ficlone(to, from).map_err(errno)
+}
+
+pub(super) fn put(file: &File, at: u64, bytes: &[u8]) -> Outcome<()> {
+    use std::os::unix::fs::FileExt;
+    file.write_all_at(bytes, at).map_err(|error| Errno::of(&error))
+}
+
+pub(super) fn sync_data(file: &File) -> Outcome<()> {
+    fs::fdatasync(file).map_err(errno)
+}
+
+pub(super) fn origin(file: &File) -> (i128, u64) {
+    let asked = StatxFlags::BTIME | StatxFlags::MNT_ID;
+    let Ok(told) = fs::statx(file, c"", AtFlags::EMPTY_PATH, asked) else { return (0, 0) };
+    let has = |flag: StatxFlags| told.stx_mask & flag.bits() != 0;
+    let born = told.stx_btime;
+    let born_ns = i128::from(born.tv_sec) * 1_000_000_000 + i128::from(born.tv_nsec);
+    (
+        if has(StatxFlags::BTIME) { born_ns } else { 0 },
+        if has(StatxFlags::MNT_ID) { told.stx_mnt_id } else { 0 },
+    )
+}
+
+pub(super) fn take_over(file: &File) -> Outcome<()> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let stat = fs::fstat(file).map_err(errno)?;
+    if (stat.st_uid, stat.st_gid) != (uid.as_raw(), gid.as_raw()) {
+        fs::fchown(file, Some(uid), Some(gid)).map_err(errno)?;
+    }
+    match fs::fchmod(file, Mode::RUSR | Mode::WUSR) {
+        // File systems without permissions of their own (FAT): what it has it will keep.
+        Err(rustix::io::Errno::PERM | rustix::io::Errno::NOTSUP) => Ok(()),
+        set => set.map_err(errno),
+    }
+}
+
+/// Which start of the system this is: /proc/sys/kernel/random/boot_id, a UUID.
+pub(crate) fn boot() -> [u8; 16] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: Vec<u8> =
+        text.bytes().filter_map(|byte| char::from(byte).to_digit(16)).map(|digit| digit as u8).collect();
+    let mut boot = [0; 16];
+    for (byte, pair) in boot.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    boot
 }

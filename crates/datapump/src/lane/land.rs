@@ -62,6 +62,11 @@ impl Lane<'_> {
             self.landed_of.clone_from(&self.tasks[slot as usize]);
             self.landed_file = block.file;
         }
+        if self.keeps_journals
+            && let Some(journal) = self.landed_of.as_ref().and_then(|task| task.journal())
+        {
+            journal.landed(block);
+        }
         self.landed_bytes += bytes;
         if self.draining {
             self.tell_landed();

@@ -67,6 +67,8 @@ pub(crate) struct Lane<'run> {
     /// There is a rate limit.
     limited: bool,
     stopping: bool,
+    /// Blocks may have to be told in journals.
+    keeps_journals: bool,
     /// Bytes landed of `landed_of` and not yet told to the task, which other lanes share.
     landed_bytes: u64,
     landed_of: Option<Arc<Task>>,
@@ -139,6 +141,7 @@ impl<'run> Lane<'run> {
             flights: vec![empty; slots as usize],
             waits: Waits::default(),
             stopping: false,
+            keeps_journals: shared.writes && shared.target.is_some(),
             landed_bytes: 0,
             landed_of: None,
             landed_file: u32::MAX,

@@ -22,7 +22,7 @@ use super::shelf::{Flow, Origin, Shelf};
 use super::ticket::Ticket;
 use super::told;
 use crate::account::{cpu_now, cpu_since};
-use crate::disk::{Access, Disk, FileKind};
+use crate::disk::{Access, Disk, FileKind, boot};
 use crate::job::Job;
 use crate::options::Options;
 use crate::place::{Host, Place, Remote};
@@ -31,7 +31,6 @@ use crate::report::{Cpu, Report};
 use crate::run::Event;
 use crate::stream;
 use crate::target::NULL_WANTS_SIZE;
-use crate::tree::journal::boot;
 use crate::watch::Watch;
 
 /// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
@@ -80,6 +79,7 @@ impl RemoteCopy {
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
+        let (start, mut before) = (Instant::now(), Report::default());
         loop {
             let lost = Mutex::new(None);
             let report = self.clone().once(&|event| match event {
@@ -93,6 +93,7 @@ impl RemoteCopy {
                 (since, moved, pause) = (Instant::now(), now_moved, PAUSE_MIN);
             }
             let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let report = added(report, &before, start.elapsed());
             let is_lost = report.exit_status == Status::Lost as i32 && !self.reads_a_pipe();
             let goes_on = is_lost && since.elapsed() + pause <= patience;
             match lost {
@@ -108,6 +109,7 @@ impl RemoteCopy {
                     return report;
                 }
             }
+            before = report;
             self.rest(pause);
             pause = (pause * 2).min(PAUSE_MAX);
         }
@@ -438,6 +440,22 @@ fn far_cpu(gave: &Given) -> Option<Cpu> {
 fn is_pipe(path: &Path) -> bool {
     let kind = Disk::Os.metadata(path).map(|meta| meta.kind);
     matches!(kind, Ok(FileKind::Fifo | FileKind::CharDevice))
+}
+
+/// The report of a session, with what the sessions before it moved that were lost. What they did not tell is not known.
+fn added(report: Report, before: &Report, elapsed: Duration) -> Report {
+    if before.version.is_empty() {
+        return report;
+    }
+    Report {
+        bytes_moved: report.bytes_moved + before.bytes_moved,
+        bytes_moved_twice: report.bytes_moved_twice + before.bytes_moved_twice,
+        // What a session of this very run had moved was not there before it.
+        bytes_resumed: report.bytes_resumed.saturating_sub(before.bytes_moved),
+        requests: report.requests + before.requests,
+        elapsed_ns: elapsed.as_nanos() as u64,
+        ..report
+    }
 }
 
 /// The report of a copy that came to nothing.

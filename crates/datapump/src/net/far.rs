@@ -105,7 +105,7 @@ impl Far {
         boot: Option<[u8; 16]>,
     ) -> Arc<Far> {
         let (next, gone) = (AtomicU64::new(1), Mutex::default());
-        let own = crate::tree::journal::boot();
+        let own = crate::disk::boot();
         let is_here = own != [0; 16] && boot == Some(own);
         Arc::new(Far { place, line, is_here, names, blocks, next, gone })
     }

@@ -30,12 +30,10 @@ use super::seal::{Seal, called_config};
 use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
-use crate::disk::Disk;
-use crate::disk::Folder;
+use crate::disk::{Disk, Folder, boot};
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem};
 use crate::rate::Rate;
-use crate::tree::journal::boot;
 use crate::world::World;
 
 /// Connections that have said nothing yet. The oldest go when there are more.

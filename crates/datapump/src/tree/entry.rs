@@ -22,6 +22,7 @@ use crate::open::{self, Landing};
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
+use crate::resume::{self, Wish};
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Held, Leaf, Original, Task};
 use crate::tree::branch::{Batch, Branch};
@@ -320,7 +321,7 @@ impl Hand {
         let original =
             Original { path: path.clone(), held: one, meta, folder: self.source.folder(), watched };
         let opened = open::Opened::file(handle, original, Some(ranges));
-        let ends = open::ends(shared, (&path, &other_path), opened, how, &Landing::Compare(other))?;
+        let ends = open::ends(shared, (&path, &other_path), opened, how, &mut Landing::Compare(other))?;
         let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
         let task = open::task(shared, (path, other_path), ends, finish, leaf);
         self.hand_on(shared, waits, Arc::new(task), how)
@@ -367,16 +368,18 @@ impl Hand {
         };
         let small = meta.size_bytes <= u64::from(shared.shape.request_bytes);
         let how = how::decide(&self.facts(shared, &held, &meta, small), shared.options);
-        let landing = Landing::Staged(self.stage(&name.name, &target_path, meta.mode, before, small)?);
         let watched = !traits.made_up;
         let handle = held.here().cloned();
         let original =
             Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
+        let wish = resume::wish(shared, Some(&original), how).filter(|_| !small);
+        let way = (before, small, wish.as_ref());
+        let mut landing = Landing::Staged(self.stage(&name.name, &target_path, meta.mode, way)?);
         let opened = open::Opened::file(handle, original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
-        let ends = open::ends(shared, (&source_path, &target_path), opened, how, &landing);
-        let ends = ends.inspect_err(|_| landing.discard())?;
+        let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
+        let ends = ends.inspect_err(|problem| landing.give_up(problem))?;
         let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), leaf);
         Ok(Begun::Task(Arc::new(task), how))
     }
@@ -405,12 +408,11 @@ impl Hand {
         name: &OsStr,
         path: &Path,
         mode: u32,
-        before: Before,
-        small: bool,
+        way: (Before, bool, Option<&Wish>),
     ) -> Result<Staged, Problem> {
-        match self.staged(name, path, mode, before, small) {
+        match self.staged(name, path, mode, way) {
             Err(problem) if problem.class == Class::Denied && self.branch.open_up() => {
-                self.staged(name, path, mode, before, small)
+                self.staged(name, path, mode, way)
             }
             staged => staged,
         }
@@ -422,8 +424,7 @@ impl Hand {
         name: &OsStr,
         path: &Path,
         mode: u32,
-        before: Before,
-        small: bool,
+        (before, small, wish): (Before, bool, Option<&Wish>),
     ) -> Result<Staged, Problem> {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
@@ -431,7 +432,7 @@ impl Hand {
         {
             return Ok(staged);
         }
-        Staged::temporary(folder, name.to_owned(), path.to_path_buf(), before)
+        Staged::temporary(folder, name.to_owned(), path.to_path_buf(), before, wish)
     }
 
     /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.

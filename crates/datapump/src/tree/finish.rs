@@ -98,7 +98,10 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
-    if branch.root.journal.as_ref().is_some_and(|journal| journal.continues) && !branch.traits.fresh {
+    if branch.root.journal.as_ref().is_some_and(|journal| journal.continues) && !branch.traits.fresh
+        // A file that was cut right now is gone on with.
+        && !shared.is_stopping()
+    {
         crate::commit::sweep(&Folder::Os(target.file()?.0));
     }
     let (from, to) = (branch.source.origin()?, target.file()?.0);

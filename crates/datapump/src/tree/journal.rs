@@ -69,7 +69,7 @@ impl Journal {
             let words = "another pump is copying into this folder; wait for it to end";
             return Err(Problem::new(Class::Refused, "lock", &name, words));
         }
-        let mut header = header_of(source, anew);
+        let mut header = header_of(&folder, source, anew);
         let earlier = match is_new || anew {
             true => Vec::new(),
             false => read(file.os(), &name, &mut header)?,
@@ -84,8 +84,9 @@ impl Journal {
     /// What a dry run may know of the list of an unfinished copy; nothing is locked or written.
     pub(crate) fn look(folder: &Arc<File>, path: &Path, source: &Meta) -> Option<Journal> {
         let file = open_regular(folder)?;
-        let earlier = read(&file, &path.join(NAME), &mut header_of(source, false)).ok()?;
-        let (file, folder) = (Handle::Os(file), Folder::Os(Arc::clone(folder)));
+        let folder = Folder::Os(Arc::clone(folder));
+        let earlier = read(&file, &path.join(NAME), &mut header_of(&folder, source, false)).ok()?;
+        let file = Handle::Os(file);
         let (continues, is_of_new_folder) = (true, false);
         Some(Journal { file, folder, earlier, continues, is_of_new_folder, pending: Mutex::default() })
     }
@@ -174,8 +175,8 @@ fn read(mut file: &File, name: &Path, expected: &mut Header) -> Result<Vec<u64>,
     Ok(earlier)
 }
 
-fn header_of(source: &Meta, is_new: bool) -> Header {
-    Header { source: (source.device, source.inode), boot: boot(), is_new }
+fn header_of(folder: &Folder, source: &Meta, is_new: bool) -> Header {
+    Header { source: (source.device, source.inode), boot: folder.boot(), is_new }
 }
 
 fn foreign(name: &Path) -> Problem {
@@ -205,16 +206,4 @@ fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
         source_ctime_ns: source.ctime_ns,
     }
     .mark()
-}
-
-/// Which start of the system this is: /proc/sys/kernel/random/boot_id, a UUID.
-pub(crate) fn boot() -> [u8; 16] {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: Vec<u8> =
-        text.bytes().filter_map(|byte| char::from(byte).to_digit(16)).map(|digit| digit as u8).collect();
-    let mut boot = [0; 16];
-    for (byte, pair) in boot.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    boot
 }

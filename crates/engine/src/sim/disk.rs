@@ -12,6 +12,7 @@
 //! Must not know: requests, jobs, what the files mean.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Random;
@@ -62,6 +63,8 @@ struct Inner {
     /// Changes of names since the last sync of the folder, in order; a rename is one entry of two changes.
     unsynced_names: Vec<Vec<NameChange>>,
     capacity_bytes: Option<u64>,
+    /// Power losses so far.
+    boots: u64,
     changes: u64,
     stop_at: Option<u64>,
 }
@@ -76,6 +79,23 @@ pub struct SimFile {
     disk: Arc<SimDisk>,
     inode: usize,
     stream_at: Arc<Mutex<u64>>,
+    lock: Arc<Lock>,
+}
+
+/// The lock of an open file, which ends when it is closed.
+#[derive(Debug)]
+struct Lock {
+    disk: Arc<SimDisk>,
+    inode: usize,
+    is_held: AtomicBool,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.is_held.load(Ordering::Relaxed) {
+            self.disk.inner().inodes[self.inode].locked = false;
+        }
+    }
 }
 
 impl SimDisk {
@@ -115,6 +135,11 @@ impl SimDisk {
         self.inner().changes
     }
 
+    /// How often the power failed: each time it is another run of the system.
+    pub fn boots(&self) -> u64 {
+        self.inner().boots
+    }
+
     /// From the n-th change on (counted from now, the first is 1), everything fails with `EIO`.
     pub fn stop_at(&self, change: u64) {
         let mut inner = self.inner();
@@ -139,6 +164,7 @@ impl SimDisk {
     pub fn after_power_loss(&self, random: &mut Random) -> Arc<SimDisk> {
         let mut inner = self.inner().clone();
         inner.stop_at = None;
+        inner.boots += 1;
         let kept = random.below(inner.unsynced_names.len() as u64 + 1) as usize;
         let changes: Vec<NameChange> = inner.unsynced_names.drain(..).take(kept).flatten().collect();
         changes.into_iter().for_each(|change| apply(&mut inner.durable_names, change));
@@ -168,7 +194,8 @@ impl SimDisk {
     }
 
     fn file(self: &Arc<Self>, inode: usize) -> SimFile {
-        SimFile { disk: Arc::clone(self), inode, stream_at: Arc::default() }
+        let lock = Lock { disk: Arc::clone(self), inode, is_held: AtomicBool::new(false) };
+        SimFile { disk: Arc::clone(self), inode, stream_at: Arc::default(), lock: Arc::new(lock) }
     }
 
     /// What a name refers to.
@@ -270,7 +297,9 @@ impl SimFile {
     /// Locks the file against other processes; false when it is locked.
     pub fn try_lock(&self) -> Result<bool, Errno> {
         let mut inner = self.disk.inner();
-        Ok(!std::mem::replace(&mut inner.inodes[self.inode].locked, true))
+        let is_free = !std::mem::replace(&mut inner.inodes[self.inode].locked, true);
+        self.lock.is_held.fetch_or(is_free, Ordering::Relaxed);
+        Ok(is_free)
     }
 
     /// What `fstat(2)` would say.

@@ -1,0 +1,353 @@
+//! Going on inside a large file: the temporary file and the journal beside it that an earlier run left.
+//!
+//! The side that writes keeps the journal, wherever the source lies: the temporary name with `.journal`, in which each
+//! block is told when its write has ended. The same command then moves only what is missing, if the source is the one
+//! that it was, the temporary file is the one that was written, and the system still runs that was told the writes;
+//! after a restart only what was synced counts (`sync.rs`). Whatever does not agree starts the file over.
+//!
+//! The temporary file is the lock: who has it may use, remove and make the journal. It goes before the temporary file
+//! does, and behind the rename, so that none is ever taken for that of another file: it names the inode, too.
+//!
+//! Must not know: who writes blocks, plans, what the bytes are (`core::resume`).
+
+mod sync;
+
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datapump_core::Block;
+use datapump_core::resume::{
+    self as core, HEAD_BYTES, Head, Life, RECORD_BYTES, RECORDS_MAX, SourceId, TargetId,
+};
+use datapump_engine::{Errno, Handle};
+
+use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome};
+use crate::how::How;
+use crate::options::Sync;
+use crate::run::Shared;
+use crate::task::{Held, Original};
+use crate::tree;
+use sync::Syncing;
+
+/// Files below this start over: 64 MiB are moved again in less than a second by most disks and in six by 100 Mbit/s,
+/// and a journal costs a name made and removed. What a tree has of them is gone on with file by file (`.pump-job`).
+const MIN_BYTES: u64 = 64 << 20;
+
+const ENOENT: Errno = Errno(2);
+const EACCES: Errno = Errno(13);
+const EEXIST: Errno = Errno(17);
+
+/// A file that is to be gone on with, now or by a later run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    source: SourceId,
+    /// Bytes that a run has under way at most: a kill makes them doubtful.
+    under_way_bytes: u64,
+    syncing: Syncing,
+}
+
+/// What an earlier run left.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Nothing,
+    /// An unfinished copy of another source, or of this one before it changed.
+    OfAnother,
+    /// It goes on: the temporary file, open and locked, and its journal.
+    GoesOn(Box<(Handle, Opened)>),
+    /// Another pump is at it.
+    Busy,
+}
+
+/// A journal of an earlier run that agrees.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: Handle,
+    told: core::Journal,
+}
+
+/// The journal of a file on its way.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    folder: Folder,
+    name: OsString,
+    book: Arc<Book>,
+    helper: Mutex<Option<std::thread::JoinHandle<()>>>,
+    /// An earlier run began it.
+    pub(crate) goes_on: bool,
+}
+
+/// What the journal's user and who syncs for it share.
+#[derive(Debug)]
+struct Book {
+    file: Handle,
+    data: Arc<Handle>,
+    folder: Folder,
+    syncing: Syncing,
+    state: Mutex<State>,
+    wake: std::sync::Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    told: core::Journal,
+    /// It cannot be written any more: what it tells stays true, and no more is told.
+    is_broken: bool,
+    unsynced_bytes: u64,
+    is_over: bool,
+    sync_failed: Option<Errno>,
+    names_are_synced: bool,
+}
+
+/// Whether a file is large enough, and written in such a way, that a later run could go on with it.
+pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -> Option<Wish> {
+    let options = shared.options;
+    let (min_bytes, at_once) = if shared.world.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
+    let original = original.filter(|original| original.watched && original.meta.size_bytes >= min_bytes)?;
+    // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
+    let is_wanted = shared.writes && !options.no_resume && !options.inplace && !options.verify;
+    if !is_wanted || how.in_kernel {
+        return None;
+    }
+    let usual_lanes = if shared.has_trees { tree::usual_lanes() } else { 1 };
+    let lanes = u64::from(options.lanes.unwrap_or(usual_lanes));
+    let depths = u64::from(shared.shape.source_depth + shared.shape.sink_depth);
+    Some(Wish {
+        source: source_id(&original.meta),
+        under_way_bytes: lanes * depths * u64::from(shared.shape.request_bytes),
+        syncing: match &original.held {
+            _ if options.sync == Sync::None => Syncing::Never,
+            _ if at_once => Syncing::AtOnce,
+            // On a fast local disk the syncs would cost more than what a power failure costs.
+            Held::Here(_) => Syncing::Never,
+            Held::There(_) => Syncing::Aside,
+        },
+    })
+}
+
+fn source_id(meta: &Meta) -> SourceId {
+    let Meta { device, inode, size_bytes, mtime_ns, ctime_ns, .. } = *meta;
+    SourceId { device, inode, size_bytes, mtime_ns, ctime_ns }
+}
+
+fn target_id(meta: &Meta, handle: &Handle) -> TargetId {
+    TargetId { device: meta.device, inode: meta.inode, born_ns: handle.origin().0 }
+}
+
+/// The name of a temporary file's journal.
+fn journal_name(temporary: &OsStr) -> OsString {
+    let mut name = temporary.to_owned();
+    name.push(".journal");
+    name
+}
+
+/// The temporary name that a journal belongs to.
+pub(crate) fn temporary_of(journal: &OsStr) -> Option<&OsStr> {
+    use std::os::unix::ffi::OsStrExt;
+    journal.as_bytes().strip_suffix(b".journal").map(OsStr::from_bytes)
+}
+
+/// Removes the journal of a temporary file, which its owner has locked or which is gone. What is no file (a folder of
+/// this name) is left: it is never opened either.
+pub(crate) fn remove_journal(folder: &Folder, temporary: &OsStr) {
+    let name = journal_name(temporary);
+    if folder.remove(&name).is_ok() {
+        // A power failure must not bring it back beside a file that comes to have the same inode.
+        let _ = folder.sync();
+    }
+}
+
+/// Looks for what an earlier run left under a temporary name. Links are not followed, and a journal of another user is
+/// nobody's.
+pub(crate) fn find(folder: &Folder, temporary: &OsStr, wish: &Wish) -> Found {
+    let Ok(journal) = folder.metadata(&journal_name(temporary)) else { return Found::Nothing };
+    if !is_own(folder, &journal) {
+        return Found::Nothing;
+    }
+    let Ok(handle) = open_written(folder, temporary) else { return Found::Nothing };
+    match handle.lock() {
+        Ok(true) => {}
+        Ok(false) => return Found::Busy,
+        Err(_) => return Found::Nothing,
+    }
+    match agreeing(folder, temporary, &handle, wish) {
+        Ok(Some(opened)) if handle.take_over().is_ok() => Found::GoesOn(Box::new((handle, opened))),
+        Ok(_) => Found::Nothing,
+        Err(IsOther) => Found::OfAnother,
+    }
+}
+
+struct IsOther;
+
+fn is_own(folder: &Folder, meta: &Meta) -> bool {
+    let is_mine = matches!(folder, Folder::Sim(_)) || meta.uid == rustix::process::geteuid().as_raw();
+    meta.kind == FileKind::Regular && meta.links == 1 && is_mine
+}
+
+/// Opens the temporary file. It may have its final mode already, which may let nobody write.
+fn open_written(folder: &Folder, temporary: &OsStr) -> Outcome<Handle> {
+    if folder.metadata(temporary)?.kind != FileKind::Regular {
+        return Err(ENOENT);
+    }
+    match folder.open(temporary, Access::ReadWrite) {
+        Err(EACCES) => {
+            folder.open(temporary, Access::Read)?.take_over()?;
+            folder.open(temporary, Access::ReadWrite)
+        }
+        opened => opened,
+    }
+}
+
+/// The journal, if it is that of this file and of this source, and the file holds what it tells.
+fn agreeing(
+    folder: &Folder,
+    temporary: &OsStr,
+    handle: &Handle,
+    wish: &Wish,
+) -> Result<Option<Opened>, IsOther> {
+    let read = || -> Outcome<(Handle, Meta, Meta, Vec<u8>)> {
+        let (named, meta) = (folder.metadata(temporary)?, handle.meta()?);
+        let file = folder.open(&journal_name(temporary), Access::ReadWrite)?;
+        let bytes = read_all(&file)?;
+        Ok((file, named, meta, bytes))
+    };
+    let Ok((file, named, meta, bytes)) = read() else { return Ok(None) };
+    let is_named = (named.device, named.inode, meta.links) == (meta.device, meta.inode, 1);
+    let Ok(true) = file.meta().map(|meta| is_own(folder, &meta)) else { return Ok(None) };
+    let Some(head) = Head::decode(&bytes) else { return Ok(None) };
+    if !is_named || head.target != target_id(&meta, handle) {
+        return Ok(None);
+    }
+    if head.source != wish.source {
+        return Err(IsOther);
+    }
+    let life = Life { boot: folder.boot(), mount: handle.origin().1 };
+    let Some(told) = core::Journal::read(&bytes, life) else { return Ok(None) };
+    let end = told.written().iter().last().map_or(0, |(_, end)| end);
+    // Shorter than what was written: somebody cut it.
+    Ok((end > 0 && end <= meta.size_bytes).then_some(Opened { file, told }))
+}
+
+fn read_all(file: &Handle) -> Outcome<Vec<u8>> {
+    const MAX_BYTES: usize = HEAD_BYTES + RECORDS_MAX * RECORD_BYTES;
+    let size_bytes = file.meta()?.size_bytes.min(MAX_BYTES as u64);
+    let (mut bytes, mut len) = (vec![0; size_bytes as usize], 0);
+    while len < bytes.len() {
+        match file.peek(len as u64, &mut bytes[len..])? {
+            0 => break,
+            count => len += count,
+        }
+    }
+    bytes.truncate(len);
+    Ok(bytes)
+}
+
+impl Opened {
+    /// The ranges that are left of those to be copied.
+    pub(crate) fn missing(&self, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        self.told.written().missing(ranges, self.told.head().source.size_bytes)
+    }
+
+    /// Bytes that an earlier run may have had and that come again.
+    pub(crate) fn doubt_bytes(&self) -> u64 {
+        self.told.doubt_bytes()
+    }
+}
+
+impl Journal {
+    /// Begins the journal of a temporary file, or goes on with it. Gives nothing where it cannot be written: then a
+    /// later run starts over.
+    pub(crate) fn begin(
+        folder: &Folder,
+        temporary: &OsStr,
+        data: &Arc<Handle>,
+        wish: &Wish,
+        earlier: Option<Opened>,
+    ) -> Option<Journal> {
+        let (name, goes_on) = (journal_name(temporary), earlier.is_some());
+        let Opened { file, mut told } = match earlier {
+            Some(earlier) => earlier,
+            None => new(folder, &name, data, wish).ok()?,
+        };
+        let (at, doubt) = told.begin(wish.under_way_bytes);
+        file.put(at, &doubt).ok()?;
+        let state = State {
+            told,
+            is_broken: false,
+            unsynced_bytes: 0,
+            is_over: false,
+            sync_failed: None,
+            names_are_synced: false,
+        };
+        let book = Arc::new(Book {
+            file,
+            data: Arc::clone(data),
+            folder: folder.clone(),
+            syncing: wish.syncing,
+            state: Mutex::new(state),
+            wake: std::sync::Condvar::new(),
+        });
+        let helper = Mutex::new(sync::helper(&book));
+        Some(Journal { folder: folder.clone(), name, book, helper, goes_on })
+    }
+
+    /// A block is written.
+    pub(crate) fn landed(&self, block: Block) {
+        let mut state = self.book.state();
+        if state.is_broken {
+            return;
+        }
+        let entry = state.told.add_written(block.at, block.at + u64::from(block.len));
+        if let Some((at, record)) = entry {
+            state.is_broken = self.book.file.put(at, &record).is_err();
+        }
+        state.unsynced_bytes += u64::from(block.len);
+        self.book.heed(state);
+    }
+
+    /// Nobody syncs any more when this returns. An error: a sync failed, and what it was to put on stable storage may
+    /// be lost, whatever later syncs say.
+    pub(crate) fn close(&self) -> Outcome<()> {
+        self.book.state().is_over = true;
+        self.book.wake.notify_all();
+        let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        helper.map(std::thread::JoinHandle::join);
+        self.book.state().sync_failed.map_or(Ok(()), Err)
+    }
+
+    /// Whether a later run gains by it.
+    pub(crate) fn is_of_use(&self) -> bool {
+        let state = self.book.state();
+        state.sync_failed.is_none() && state.told.written().total() > 0
+    }
+
+    /// Removes it.
+    pub(crate) fn remove(&self) {
+        // Best effort: it names a file that has another name then, or none.
+        let _ = self.folder.remove(&self.name);
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+/// Makes a journal in which nothing stands. What stood under its name was somebody's whose file is gone.
+fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &Wish) -> Outcome<Opened> {
+    let file = match folder.create_new(name) {
+        Err(EEXIST) => folder.remove(name).and_then(|()| folder.create_new(name)),
+        made => made,
+    }?;
+    let (meta, (_, mount)) = (data.meta()?, data.origin());
+    let head = Head { source: wish.source, target: target_id(&meta, data) };
+    file.put(0, &head.encode())?;
+    let life = Life { boot: folder.boot(), mount };
+    Ok(Opened { file, told: core::Journal::new(head, life) })
+}
+
+impl Book {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,90 @@
+//! Puts a file's data on stable storage while it is copied, and tells so in its journal, so that a power failure costs
+//! at most what came in the last second, or the last 256 MiB, whichever is less.
+//!
+//! A thread of its own does it: a sync may take as long as the device likes, and no lane waits for it. First the data,
+//! then the record that tells of them, so that nothing is told that is not so.
+//!
+//! Must not know: who writes the data, what a later run does with the journal.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{Book, State};
+use crate::disk::{FileCalls, Outcome};
+
+/// The bound of the issue: a second or 256 MiB, whichever is less.
+const EVERY: Duration = Duration::from_secs(1);
+const EVERY_BYTES: u64 = 256 << 20;
+/// In the simulation, whose files are small.
+const AT_ONCE_BYTES: u64 = 4 << 10;
+
+/// Whether, and by whom, data are synced before the file is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Syncing {
+    Never,
+    /// By a thread.
+    Aside,
+    /// By who tells of a block: the simulation has no threads.
+    AtOnce,
+}
+
+/// Starts the thread. Where the system gives none, nothing is synced before the end.
+pub(super) fn helper(book: &Arc<Book>) -> Option<JoinHandle<()>> {
+    if book.syncing != Syncing::Aside {
+        return None;
+    }
+    let book = Arc::clone(book);
+    std::thread::Builder::new().name("pump sync".into()).spawn(move || help(&book)).ok()
+}
+
+fn help(book: &Book) {
+    loop {
+        let (mut state, start) = (book.state(), Instant::now());
+        while !state.is_over && state.unsynced_bytes < EVERY_BYTES && start.elapsed() < EVERY {
+            let left = EVERY.saturating_sub(start.elapsed());
+            let waited = book.wake.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.is_over || state.sync_failed.is_some() {
+            return;
+        }
+        if state.unsynced_bytes > 0 {
+            book.sync(state);
+        }
+    }
+}
+
+impl Book {
+    /// A block was told: a sync may be due.
+    pub(super) fn heed(&self, state: MutexGuard<'_, State>) {
+        match self.syncing {
+            Syncing::Aside if state.unsynced_bytes >= EVERY_BYTES => self.wake.notify_all(),
+            Syncing::AtOnce if state.unsynced_bytes >= AT_ONCE_BYTES => self.sync(state),
+            Syncing::Never | Syncing::Aside | Syncing::AtOnce => {}
+        }
+    }
+
+    fn sync(&self, mut state: MutexGuard<'_, State>) {
+        state.unsynced_bytes = 0;
+        let (ranges, names_are_synced) = (state.told.written().clone(), state.names_are_synced);
+        drop(state);
+        // A sync that fails tells so once: the last one, before the file gets its name, might not hear of it.
+        let synced = self.data.sync_data().and_then(|()| match names_are_synced {
+            true => Ok(()),
+            false => self.folder.sync(),
+        });
+        let mut state = self.state();
+        if let Err(errno) = synced {
+            state.sync_failed = Some(errno);
+            return;
+        }
+        state.names_are_synced = true;
+        for (at, record) in state.told.add_synced(&ranges) {
+            state.is_broken |= self.file.put(at, &record).is_err();
+        }
+        drop(state);
+        // Should it fail, a restart finds fewer records, or none.
+        let _: Outcome<()> = self.file.sync_data();
+    }
+}
