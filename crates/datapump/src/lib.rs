@@ -44,6 +44,7 @@ mod plan;
 mod problem;
 mod rate;
 mod report;
+mod reserve;
 mod resume;
 mod run;
 mod stream;

@@ -14,10 +14,11 @@ use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
 use crate::net::far::FarFile;
-use crate::options::{Choice, Sync};
+use crate::options::Choice;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
+use crate::reserve::reserve;
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
@@ -435,36 +436,13 @@ fn complete(
     };
     let (original, mut ranges) = (opened.original, opened.ranges);
     if let (Landing::Staged(staged), Some(ranges)) = (landing, &mut ranges) {
-        go_on(shared, staged, name, ranges);
+        resume::go_on(shared, staged, name, ranges);
         reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
         if let Some(wish) = resume::wish(shared, original.as_ref(), how) {
             staged.keep_journal(&wish);
         }
     }
     Ok((source, sink, original, ranges))
-}
-
-/// Leaves out the ranges that an earlier run wrote, and tells so.
-fn go_on(shared: &Shared<'_>, staged: &Staged, name: &Path, ranges: &mut Ranges) {
-    if staged.starts_over {
-        let words = "the copy that was cut was of another source, or of this one before it changed";
-        shared.warn(format!("'{}': {words}; it starts over", shown_path(name)));
-    }
-    let Some(earlier) = staged.earlier() else { return };
-    let total = |ranges: &Ranges| ranges.iter().map(|(start, end)| end - start).sum::<u64>();
-    let all_bytes = total(ranges);
-    *ranges = earlier.missing(ranges);
-    let resumed_bytes = all_bytes - total(ranges);
-    let mut tally = shared.tally();
-    tally.resumed_bytes += resumed_bytes;
-    tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
-    drop(tally);
-    if !shared.has_trees {
-        // What a tree has to move is added up as it is found, without this.
-        shared.watch.skipped(resumed_bytes);
-    }
-    shared
-        .note(|| format!("'{}': goes on behind {resumed_bytes} bytes of an earlier copy", shown_path(name)));
 }
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {
@@ -504,26 +482,4 @@ pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) 
     }
 }
 
-/// Reserves the target's room where a reservation tells more than the first write would.
-fn reserve(
-    shared: &Shared<'_>,
-    staged: &Staged,
-    ranges: &[(u64, u64)],
-    meta: Option<&Meta>,
-) -> Result<(), Problem> {
-    let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-    let length = meta.map_or(total, |meta| meta.size_bytes);
-    let sparse = total != length;
-    if total <= u64::from(shared.shape.request_bytes) && !sparse {
-        return Ok(());
-    }
-    if shared.options.sync == Sync::None && !sparse && total <= RESERVE_UNSYNCED_MIN_BYTES {
-        return Ok(());
-    }
-    staged.reserve(ranges, length).map(|_| ())
-}
-
 const PAGE_BYTES: u32 = 4096;
-
-/// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
-const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;

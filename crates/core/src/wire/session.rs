@@ -53,6 +53,11 @@ pub struct Begin {
     #[n(10)]
     #[cbor(with = "minicbor::bytes")]
     pub boot: Option<[u8; 16]>,
+    /// A session of the same caller that it has lost: it ends before this one begins, so that what it had in hand is
+    /// free.
+    #[n(11)]
+    #[cbor(with = "minicbor::bytes")]
+    pub instead_of: Option<[u8; 16]>,
 }
 
 /// What was done.

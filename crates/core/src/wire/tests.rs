@@ -54,6 +54,7 @@ fn begin(way: Way) -> Message {
         connections: 2,
         tells_files: None,
         boot: None,
+        instead_of: Some([7; 16]),
     })
 }
 

@@ -58,6 +58,9 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     let Message::Begin(begin) = control.hear()? else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
+    if let Some(before) = &begin.instead_of {
+        state.end(before, &session.number);
+    }
     let checked = checked(state, &begin).map_err(refusal).and_then(|wanted| {
         let memory = Memory::take(state, wanted.memory_bytes)?;
         Ok((wanted, memory))

@@ -72,6 +72,8 @@ pub struct RemoteCopy {
 }
 
 type Events<'events> = &'events (dyn Fn(Event) + Sync);
+/// The number of the session before, if there was one.
+type LastSession = Mutex<Option<[u8; 16]>>;
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
@@ -79,10 +81,10 @@ impl RemoteCopy {
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
-        let (start, mut before) = (Instant::now(), Report::default());
+        let (start, mut before, last) = (Instant::now(), Report::default(), Mutex::default());
         loop {
             let lost = Mutex::new(None);
-            let report = self.clone().once(&|event| match event {
+            let report = self.clone().once(&last, &|event| match event {
                 Event::Problem(problem) if problem.class == Class::Lost => {
                     *lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
                 }
@@ -122,13 +124,17 @@ impl RemoteCopy {
         }
     }
 
-    fn once(self, events: Events<'_>) -> Report {
+    fn once(self, last: &LastSession, events: Events<'_>) -> Report {
+        let watch = Arc::clone(&self.watch);
         let done = match self.way() {
-            Ok((Way::Push, remote)) => self.push(&remote, events),
-            Ok((Way::Pull, remote)) => self.pull(&remote, events),
-            Err(problem) => Err(problem),
+            // What came there is known by what was told of its progress.
+            Ok((Way::Push, remote)) => {
+                self.push(&remote, last, events).map_err(|problem| (problem, watch.snapshot().bytes))
+            }
+            Ok((Way::Pull, remote)) => self.pull(&remote, last, events).map_err(|problem| (problem, 0)),
+            Err(problem) => Err((problem, 0)),
         };
-        done.unwrap_or_else(|problem| failed(problem, events))
+        done.unwrap_or_else(|(problem, bytes_moved)| Report { bytes_moved, ..failed(problem, events) })
     }
 
     /// Which side writes, and the place on the other host that tells how it is reached.
@@ -157,12 +163,18 @@ impl RemoteCopy {
     }
 
     /// Begins the session; while the other side is busy it is asked again, with growing pauses.
-    fn begin(&self, way: Way, remote: &Remote, events: Events<'_>) -> Result<Begun, Problem> {
+    fn begin(
+        &self,
+        way: Way,
+        remote: &Remote,
+        last: &LastSession,
+        events: Events<'_>,
+    ) -> Result<Begun, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
-            let words = match self.begin_now(way, remote)? {
+            let words = match self.begin_now(way, remote, last)? {
                 Answer::Begun(begun) => return Ok(*begun),
                 Answer::Busy(words) => crate::shown(words.as_bytes()),
             };
@@ -182,7 +194,7 @@ impl RemoteCopy {
         }
     }
 
-    fn begin_now(&self, way: Way, remote: &Remote) -> Result<Answer, Problem> {
+    fn begin_now(&self, way: Way, remote: &Remote, last: &LastSession) -> Result<Answer, Problem> {
         let Host::Served(address) = &remote.host else {
             return Err(Problem::usage(
                 "places over ssh cannot be reached yet; use `pump serve` and pump://",
@@ -198,7 +210,8 @@ impl RemoteCopy {
             let mut control = Control::new(channel, Session::caller(), inbox, patience);
             let connections =
                 self.connections.unwrap_or(CONNECTIONS).clamp(1, welcome.connections_max.max(1));
-            control.say(Message::Begin(self.wishes(way, remote, connections)))?;
+            let instead_of = *last.lock().unwrap_or_else(PoisonError::into_inner);
+            control.say(Message::Begin(Begin { instead_of, ..self.wishes(way, remote, connections) }))?;
             let answer = control.hear()?;
             Ok((Begun { control, dialer: dialer.clone(), welcome, outbox, line, connections }, answer))
         });
@@ -207,7 +220,10 @@ impl RemoteCopy {
             begun => begun.map_err(lost)?,
         };
         match (begun, answer) {
-            (begun, Message::Begun) => Ok(Answer::Begun(Box::new(begun))),
+            (begun, Message::Begun) => {
+                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun.welcome.session);
+                Ok(Answer::Begun(Box::new(begun)))
+            }
             (_, Message::Busy(words)) => Ok(Answer::Busy(words)),
             (_, Message::Refused(event)) => Err(match told::hear(event) {
                 Event::Problem(problem) => problem,
@@ -241,6 +257,7 @@ impl RemoteCopy {
             connections,
             tells_files: Some(self.tells_files),
             boot: Some(boot()),
+            instead_of: None,
         }
     }
 
@@ -270,11 +287,11 @@ impl RemoteCopy {
     }
 
     /// The other side writes, and this one gives it what it asks for.
-    fn push(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
+    fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop)));
-        let mut begun = self.begin(Way::Push, remote, events)?;
+        let mut begun = self.begin(Way::Push, remote, last, events)?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
         let giver = Job::copy(Vec::new(), Place::null()).options(options);
@@ -319,8 +336,8 @@ impl RemoteCopy {
     }
 
     /// This side writes.
-    fn pull(self, remote: &Remote, events: Events<'_>) -> Result<Report, Problem> {
-        let mut begun = self.begin(Way::Pull, remote, events)?;
+    fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
+        let mut begun = self.begin(Way::Pull, remote, last, events)?;
         let pool = || Arc::new(begun.pool());
         let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool(), begun.welcome.boot);
         let options = Options { lanes: self.options.lanes.or(Some(begun.connections)), ..self.options };
@@ -444,16 +461,14 @@ fn is_pipe(path: &Path) -> bool {
 
 /// The report of a session, with what the sessions before it moved that were lost. What they did not tell is not known.
 fn added(report: Report, before: &Report, elapsed: Duration) -> Report {
-    if before.version.is_empty() {
-        return report;
-    }
+    let is_first = before.version.is_empty();
     Report {
         bytes_moved: report.bytes_moved + before.bytes_moved,
         bytes_moved_twice: report.bytes_moved_twice + before.bytes_moved_twice,
         // What a session of this very run had moved was not there before it.
         bytes_resumed: report.bytes_resumed.saturating_sub(before.bytes_moved),
         requests: report.requests + before.requests,
-        elapsed_ns: elapsed.as_nanos() as u64,
+        elapsed_ns: if is_first { report.elapsed_ns } else { elapsed.as_nanos() as u64 },
         ..report
     }
 }

@@ -40,6 +40,8 @@ use crate::world::World;
 const SILENT_MAX: usize = 512;
 /// Handshakes at a time: each is a thread.
 const GREETING_MAX: u32 = 64;
+/// Between two looks whether a session has ended.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// How long the accepting looks away.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
@@ -404,6 +406,17 @@ impl State {
             connections_max: Some(self.options.connections_max),
             program,
             boot: Some(boot()),
+        }
+    }
+
+    /// Ends a session for another one of the same holder, and waits until it has.
+    pub(crate) fn end(&self, session: &[u8; 16], of: &[u8; 16]) {
+        let holder = |number: &[u8; 16]| self.sessions().get(number).map(|entry| entry.holder);
+        let is_same = || holder(session).is_some_and(|one| holder(of) == Some(one));
+        let start = Instant::now();
+        while is_same() && start.elapsed() < self.options.peer_timeout && !self.is_over() {
+            self.sessions().get(session).inspect(|entry| entry.line.cut());
+            std::thread::sleep(LOOK_AGAIN_AFTER);
         }
     }
 

@@ -13,6 +13,7 @@
 mod sync;
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::Block;
@@ -21,9 +22,11 @@ use datapump_core::resume::{
 };
 use datapump_engine::{Errno, Handle};
 
+use crate::commit::Staged;
 use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome};
 use crate::how::How;
 use crate::options::Sync;
+use crate::problem::shown_path;
 use crate::run::Shared;
 use crate::task::{Held, Original};
 use crate::tree;
@@ -122,6 +125,29 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
             Held::There(_) => Syncing::Aside,
         },
     })
+}
+
+/// Leaves out the ranges that an earlier run wrote, and tells so.
+pub(crate) fn go_on(shared: &Shared<'_>, staged: &Staged, name: &Path, ranges: &mut Vec<(u64, u64)>) {
+    if staged.starts_over {
+        let words = "the copy that was cut was of another source, or of this one before it changed";
+        shared.warn(format!("'{}': {words}; it starts over", shown_path(name)));
+    }
+    let Some(earlier) = staged.earlier() else { return };
+    let total = |ranges: &[(u64, u64)]| ranges.iter().map(|(start, end)| end - start).sum::<u64>();
+    let all_bytes = total(ranges);
+    *ranges = earlier.missing(ranges);
+    let resumed_bytes = all_bytes - total(ranges);
+    let mut tally = shared.tally();
+    tally.resumed_bytes += resumed_bytes;
+    tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
+    drop(tally);
+    if !shared.has_trees {
+        // What a tree has to move is added up as it is found, without this.
+        shared.watch.skipped(resumed_bytes);
+    }
+    shared
+        .note(|| format!("'{}': goes on behind {resumed_bytes} bytes of an earlier copy", shown_path(name)));
 }
 
 fn source_id(meta: &Meta) -> SourceId {

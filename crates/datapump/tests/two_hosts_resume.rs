@@ -1,0 +1,194 @@
+//! A large file between two hosts: a connection that is cut is ridden out, a session that ends leaves what the next one
+//! goes on with, and what is told as synced was synced.
+
+mod net_parts;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use datapump::{Event, Options, Place, RemoteCopy, Report, ServeOptions};
+use datapump_core::resume::{Journal, Life};
+use net_parts::{Served, noise};
+
+const MIB: u64 = 1 << 20;
+const BYTES: usize = 72 << 20 | 777;
+/// Two lanes, four requests at the source and two at the sink.
+const BOUND_BYTES: u64 = 12 * MIB;
+
+/// Passes connections on, and cuts them all each time that so many bytes have passed.
+struct Cutter {
+    address: SocketAddr,
+}
+
+struct Passed {
+    left: AtomicI64,
+    streams: Mutex<Vec<TcpStream>>,
+}
+
+impl Cutter {
+    /// Cuts once after each of these counts.
+    fn new(to: String, cuts: Vec<u64>) -> Cutter {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let passed = Arc::new(Passed { left: AtomicI64::new(0), streams: Mutex::default() });
+        let cuts = Arc::new(Mutex::new(cuts));
+        next(&passed, &cuts);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = TcpStream::connect(&to) else { continue };
+                for (from, into) in [(&client, &server), (&server, &client)] {
+                    let (from, into) =
+                        (from.try_clone().expect("a handle"), into.try_clone().expect("a handle"));
+                    let (passed, cuts) = (Arc::clone(&passed), Arc::clone(&cuts));
+                    passed.streams.lock().expect("no panic").push(from.try_clone().expect("a handle"));
+                    std::thread::spawn(move || pass(from, into, &passed, &cuts));
+                }
+            }
+        });
+        Cutter { address }
+    }
+}
+
+fn next(passed: &Passed, cuts: &Mutex<Vec<u64>>) {
+    let next = cuts.lock().expect("no panic").pop().map_or(i64::MAX / 2, |bytes| bytes as i64);
+    passed.left.store(next, Ordering::SeqCst);
+}
+
+fn pass(mut from: TcpStream, mut into: TcpStream, passed: &Passed, cuts: &Mutex<Vec<u64>>) {
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        let before = passed.left.fetch_sub(count as i64, Ordering::SeqCst);
+        if before > 0 && before <= count as i64 {
+            next(passed, cuts);
+            let both = std::net::Shutdown::Both;
+            passed.streams.lock().expect("no panic").drain(..).for_each(|stream| drop(stream.shutdown(both)));
+        }
+        if into.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = into.shutdown(std::net::Shutdown::Both);
+}
+
+struct Ground {
+    home: tempfile::TempDir,
+    served: Served,
+    content: Vec<u8>,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let home = tempfile::tempdir().expect("room");
+        let content = noise(BYTES);
+        for folder in ["served", "here"] {
+            std::fs::create_dir(home.path().join(folder)).expect("room");
+            std::fs::write(home.path().join(folder).join("source"), &content).expect("room");
+        }
+        let served = Served::new(ServeOptions::of(Place::Path(home.path().join("served"))));
+        Ground { home, served, content }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// The source here, the target there, or the other way round; and the folder of the target.
+    fn places(&self, push: bool, address: &str) -> (Place, Place, PathBuf) {
+        let there = |name: &str| {
+            let host = datapump::Host::Served(address.into());
+            Place::Remote(datapump::Remote { host, path: name.into() })
+        };
+        let here = |name: &str| Place::Path(self.path("here").join(name));
+        match push {
+            true => (here("source"), there("target"), self.path("served")),
+            false => (there("source"), here("target"), self.path("here")),
+        }
+    }
+
+    fn copy(&self, push: bool, address: &str, options: Options, stop: &Arc<AtomicBool>) -> (Report, String) {
+        let (source, target, _) = self.places(push, address);
+        let copy = RemoteCopy {
+            options,
+            stop: Arc::clone(stop),
+            retry_for: Some(std::time::Duration::from_secs(30)),
+            ..self.served.remote(vec![source], target)
+        };
+        let said = Mutex::new(String::new());
+        let report = copy.run(&|event| {
+            if let Event::Problem(problem) = &event {
+                said.lock().expect("no panic").push_str(&format!("{problem}\n"));
+            }
+            if let Event::Warning(words) = event {
+                said.lock().expect("no panic").push_str(&format!("{words}\n"));
+            }
+        });
+        (report, said.into_inner().expect("no panic"))
+    }
+
+    fn is_whole(&self, folder: &Path, row: &str) {
+        assert!(std::fs::read(folder.join("target")).expect("it is there") == self.content, "{row}");
+        let entries = std::fs::read_dir(folder).expect("it is there").flatten();
+        let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        assert_eq!(names.len(), 2, "{row}: {names:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_is_cut_is_ridden_out() {
+    let ground = Ground::new();
+    for push in [true, false] {
+        let cutter = Cutter::new(ground.served.address.clone(), vec![20 * MIB, 30 * MIB]);
+        let (_, _, folder) = ground.places(push, "");
+        let (report, said) =
+            ground.copy(push, &cutter.address.to_string(), Options::default(), &Arc::default());
+        let row = format!("push {push}: {said}");
+        assert_eq!(report.exit_status, 0, "{row}");
+        assert_eq!(said.matches("trying again").count(), 2, "{row}");
+        ground.is_whole(&folder, &row);
+        assert!(report.bytes_moved <= BYTES as u64 + 2 * BOUND_BYTES, "{row}: {} moved", report.bytes_moved);
+        assert!(report.bytes_moved_twice <= 4 * BOUND_BYTES, "{row}: {} twice", report.bytes_moved_twice);
+    }
+}
+
+/// The journal that stands in a folder, as bytes.
+fn journal(folder: &Path) -> Option<Vec<u8>> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let path = entries.into_iter().find(|path| path.extension().is_some_and(|it| it == "journal"))?;
+    std::fs::read(path).ok()
+}
+
+fn told(bytes: &[u8], boot: [u8; 16]) -> u64 {
+    Journal::read(bytes, Life { boot, mount: 0 }).map_or(0, |journal| journal.written().total())
+}
+
+#[test]
+fn what_a_session_leaves_the_next_one_goes_on_with() {
+    let ground = Ground::new();
+    for push in [true, false] {
+        let (_, _, folder) = ground.places(push, "");
+        let stop = Arc::new(AtomicBool::new(false));
+        let slow = Options { bytes_per_second: Some(20_000_000), ..Options::default() };
+        let (status, synced) = std::thread::scope(|scope| {
+            let copy = scope.spawn(|| ground.copy(push, &ground.served.address, slow, &stop).0.exit_status);
+            // What was synced is all that counts in another life.
+            let mut synced = 0;
+            while synced == 0 && !copy.is_finished() {
+                synced = journal(&folder).map_or(0, |bytes| told(&bytes, [0; 16]));
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            stop.store(true, Ordering::SeqCst);
+            (copy.join().expect("no panic"), synced)
+        });
+        assert_eq!(status, 20, "push {push}");
+        assert!(synced >= MIB && synced < BYTES as u64, "push {push}: {synced} synced");
+        let (report, said) = ground.copy(push, &ground.served.address, Options::default(), &Arc::default());
+        assert_eq!((report.exit_status, &said[..]), (0, ""), "push {push}");
+        ground.is_whole(&folder, "the second");
+        assert!(report.bytes_resumed >= synced, "push {push}: {} of {synced}", report.bytes_resumed);
+        assert_eq!(report.bytes_moved + report.bytes_resumed, BYTES as u64, "push {push}");
+        assert!(report.bytes_moved_twice <= BOUND_BYTES, "push {push}");
+    }
+}
