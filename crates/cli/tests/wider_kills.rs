@@ -145,7 +145,8 @@ fn killed_at_any_moment_it_leaves_a_whole_file_and_the_next_run_completes() {
         child.wait().expect("it ends");
         old += u32::from(ground.found(&row) == Found::Old);
         let leftovers_before = leftovers(&ground.folder());
-        assert!(leftovers_before.len() <= 1, "{row}: {leftovers_before:?}");
+        // The temporary file and its journal.
+        assert!(leftovers_before.len() <= 2, "{row}: {leftovers_before:?}");
         left += leftovers_before.len();
         let words = ground.words(&[]);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -158,6 +159,7 @@ fn killed_at_any_moment_it_leaves_a_whole_file_and_the_next_run_completes() {
 
 #[test]
 fn interrupted_at_any_moment_it_leaves_nothing_behind() {
+    // Too small to be gone on with.
     let ground = Ground::new(48 * MIB + 777);
     let whole: Vec<Duration> = WAYS.iter().map(|way| ground.whole(way)).collect();
     let seeds = seeds();
