@@ -22,6 +22,9 @@ use crate::room::Need;
 use crate::study::{Cell, Level, Step, Study, TreeTemplate, fill};
 use crate::tree::{self, Comparison, Facts, Layout};
 
+mod host;
+use host::Host;
+
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Where the files of a study are made.
@@ -35,6 +38,8 @@ pub struct Rig {
     trees: BTreeMap<PathBuf, Tree>,
     targets: u64,
     target: Option<(PathBuf, Facts)>,
+    hosts: u64,
+    host: Option<Host>,
     finished: Finished,
     stop: Arc<AtomicBool>,
 }
@@ -60,6 +65,8 @@ pub struct Prepared {
     pub tree: Option<Facts>,
     /// The target's name, if there is one. Nothing stands there.
     pub target: Option<PathBuf>,
+    /// The folder for servers beside the command, if there is one, and a port for one of them.
+    pub host: Option<(PathBuf, u16)>,
     /// State of the source in the page cache.
     pub cache_state: CacheState,
     /// Whether the disk came to rest; `None` if nobody waited.
@@ -107,6 +114,8 @@ impl Rig {
             trees: BTreeMap::new(),
             targets: 0,
             target: None,
+            hosts: 0,
+            host: None,
             finished: Finished::default(),
             stop,
         })
@@ -187,6 +196,7 @@ impl Rig {
                 self.give_tree(path, prepared);
             }
             Step::NewTarget {} => prepared.target = Some(self.new_target(prepared.tree)),
+            Step::NewHost {} => prepared.host = Some(self.new_host()?),
             Step::Run { command } => run(command, prepared)?,
             Step::ColdSource {} => {
                 prepared.source.as_deref().map_or(Ok(()), cache::cool)?;
@@ -307,6 +317,15 @@ impl Rig {
         let path = self.folder.join(name);
         self.target = Some((path.clone(), tree.unwrap_or_default()));
         path
+    }
+
+    /// A port is not used again: connections that have ended stay with the old one for a minute.
+    fn new_host(&mut self) -> anyhow::Result<(PathBuf, u16)> {
+        self.hosts += 1;
+        let host = Host::new(self.hosts)?;
+        let given = (host.folder().to_path_buf(), host.port());
+        self.host = Some(host);
+        Ok(given)
     }
 
     /// Compares the target with the source: trees entry by entry, `exact` with modes and times; files byte by byte.

@@ -236,7 +236,10 @@ fn command_line<'study>(study: &'study Study, cell: &Cell) -> Option<&'study str
 }
 
 fn filled_line(line: &str, cell: &Cell, prepared: &Prepared, pump: &Path) -> anyhow::Result<String> {
-    let word = |name: &str| path_of(name, prepared, pump).map(|path| quoted(&path));
+    let word = |name: &str| match name {
+        "port" => prepared.host.as_ref().map(|(_, port)| port.to_string()),
+        _ => path_of(name, prepared, pump).map(|path| quoted(&path)),
+    };
     let level = |name: &str| cell.levels.get(name).map(Level::to_string);
     let filled = fill(line, &|name| word(name).or_else(|| level(name)));
     filled.map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))
@@ -246,6 +249,7 @@ fn path_of(name: &str, prepared: &Prepared, pump: &Path) -> Option<PathBuf> {
     match name {
         "source" => prepared.source.clone(),
         "target" => prepared.target.clone(),
+        "host" => prepared.host.as_ref().map(|(folder, _)| folder.clone()),
         "pump" => Some(pump.into()),
         _ => None,
     }

@@ -382,3 +382,27 @@ fn a_folder_whose_name_needs_quotes_works() {
     let summary = run(arguments).expect("the study runs");
     assert_eq!((summary.failed_runs(), files_in(&odd).len()), (0, 0), "{summary}");
 }
+
+#[test]
+fn commands_of_two_ends_get_a_folder_and_a_port_that_are_their_own() {
+    let hosts = r#"
+name = "hosts"
+title = "what stands where a server starts"
+repeats = 2
+prepare = [{ step = "new_host" }, { step = "run", command = "touch {host}/by-a-step" }]
+[factors]
+[command.levels]
+look = ". {host}/host.sh; test -e {host}/by-a-step && test {port} -gt 0 && test -s {host}/sshd_config"
+"#;
+    let bench = Bench::new(hosts);
+    assert_eq!(bench.run().failed_runs(), 0);
+    let folders: BTreeSet<String> = bench.rows().iter().map(|row| folder_in(&row.command)).collect();
+    assert_eq!(folders.len(), 2, "each run has its own: {folders:?}");
+    assert!(folders.iter().all(|folder| !Path::new(folder).exists()), "{folders:?}");
+}
+
+/// The folder of the functions that a command begins with.
+fn folder_in(command: &str) -> String {
+    let functions = command.strip_prefix(". ").and_then(|rest| rest.split_once("/host.sh"));
+    functions.expect("the line of the study").0.to_string()
+}

@@ -12,7 +12,7 @@ use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, Step, Study, StudyE
 const RUNS_MAX: u64 = 86_400;
 
 /// Names in braces that the rig and the runner give.
-const GIVEN: [&str; 3] = ["source", "target", "pump"];
+const GIVEN: [&str; 5] = ["source", "target", "host", "port", "pump"];
 
 /// Checks everything that can be checked without running.
 pub fn check(study: &Study) -> Result<(), StudyError> {
@@ -155,6 +155,7 @@ fn given(study: &Study) -> Vec<&'static str> {
     let prepares = |name: &str| match name {
         "source" => study.prepare.iter().any(Step::gives_source),
         "target" => study.prepare.contains(&Step::NewTarget {}),
+        "host" | "port" => study.prepare.contains(&Step::NewHost {}),
         _ => matches!(study.template, Template::Command(_)),
     };
     GIVEN.into_iter().filter(|name| prepares(name)).collect()
@@ -185,7 +186,7 @@ fn check_step(study: &Study, step: &Step, value: &dyn Fn(&str) -> Option<String>
             lacks("target yet; write a step run that makes it")
         }
         Step::ColdSource {} | Step::WarmSource {} | Step::WarmTarget {} => Ok(()),
-        Step::NewTarget {} | Step::WaitQuiet {} => Ok(()),
+        Step::NewTarget {} | Step::NewHost {} | Step::WaitQuiet {} => Ok(()),
     }
 }
 

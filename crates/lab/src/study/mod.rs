@@ -90,6 +90,8 @@ pub enum Step {
     },
     /// Gives `{target}` a name that was not used before; what stands there after the run is deleted.
     NewTarget {},
+    /// Gives `{host}`, a folder with what servers on loopback need, and `{port}`, a free port for one of them.
+    NewHost {},
     /// Runs a command line by `sh -c`, as in `[command.levels]`, and must succeed.
     Run {
         /// The command line.

@@ -44,11 +44,12 @@ warmup = 0
 size = ["4KiB"]
 "#;
 
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     "make_source",
     "make_tree",
     "use_tree",
     "new_target",
+    "new_host",
     "run",
     "cold_source",
     "warm_source",
@@ -137,6 +138,7 @@ fn wrong_studies_of_commands_say_file_key_and_what_to_write() {
                 "cp {sorce}",
                 &["command.levels.cp: {sorce} has no value", "source, target, pump"],
             ),
+            ("cp {source}", "nc {port}", &["command.levels.cp: {port} has no value"]),
             ("\"make_source\"", "\"make_sauce\"", &["unknown variant `make_sauce`", "`wait_quiet`"]),
             ("{ step = \"new_target\" }", "{ step = \"new_target\", x = 1 }", &["unknown field `x`"]),
             ("size = \"{size}\"", "size = \"{depth}\"", &["prepare.make_source.size: {depth} is no factor"]),

@@ -1,0 +1,179 @@
+//! A folder that makes this host two: settings and keys for servers on loopback, a port for one of them, and the few
+//! functions of a shell that start and end it.
+//!
+//! Must not know: which programs a study compares.
+
+use std::fs::{self, DirBuilder};
+use std::net::TcpListener;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use crate::finished::delete;
+
+const FUNCTIONS: &str = include_str!("host.sh");
+
+/// The folder goes when this is dropped.
+#[derive(Debug)]
+pub struct Host {
+    folder: PathBuf,
+    port: u16,
+}
+
+impl Host {
+    /// Makes the folder, of this number in this process. It is that of temporary files: its path has no spaces, which
+    /// some programs split their settings at, and none of it is on the disk that is measured.
+    pub fn new(number: u64) -> anyhow::Result<Host> {
+        let name = format!("pump-lab-host-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        // One from a process of this number that was killed.
+        delete(&folder);
+        let made = DirBuilder::new().mode(0o700).create(&folder);
+        made.with_context(|| format!("make the folder {}", folder.display()))?;
+        let host = Host { folder, port: free_port().context("find a free port on loopback")? };
+        host.fill().with_context(|| format!("write settings to {}", host.folder.display()))?;
+        Ok(host)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A port on loopback at which nobody listened when the folder was made.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn fill(&self) -> anyhow::Result<()> {
+        let functions = format!("HOST={}\nPORT_IN_HEX={:04X}\n{FUNCTIONS}", self.folder.display(), self.port);
+        self.write("host.sh", &functions)?;
+        self.write("rsyncd.conf", &self.rsync())?;
+        self.write("sshd_config", &self.sshd())?;
+        self.write("ssh_config", &self.ssh())?;
+        if rustix::process::geteuid().is_root() {
+            // The system's own service makes it before it starts sshd.
+            fs::create_dir_all("/run/sshd")?;
+        }
+        if self.key("host_key")? && self.key("key")? {
+            let public = fs::read_to_string(self.folder.join("host_key.pub"))?;
+            self.write("known_hosts", &format!("[127.0.0.1]:{} {public}", self.port))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, name: &str, text: &str) -> std::io::Result<()> {
+        fs::write(self.folder.join(name), text)
+    }
+
+    /// Everything there is, as the user who runs the study.
+    fn rsync(&self) -> String {
+        let owner = if rustix::process::geteuid().is_root() { "uid = 0\ngid = 0\n" } else { "" };
+        let (folder, port) = (self.folder.display(), self.port);
+        format!(
+            "port = {port}\naddress = 127.0.0.1\nuse chroot = no\nreverse lookup = no\nlog file = {folder}/rsyncd.log\n\
+             {owner}[all]\npath = /\nread only = no\nmunge symlinks = no\n"
+        )
+    }
+
+    /// Only the key of this folder opens it.
+    fn sshd(&self) -> String {
+        let (folder, port) = (self.folder.display(), self.port);
+        format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nAuthorizedKeysFile {folder}/key.pub\n\
+             AuthenticationMethods publickey\nPermitRootLogin prohibit-password\nStrictModes no\nUsePAM no\n\
+             PidFile none\nLogLevel ERROR\nSubsystem sftp internal-sftp\n"
+        )
+    }
+
+    /// Nothing of the user's own settings, keys and agent.
+    fn ssh(&self) -> String {
+        let (folder, port) = (self.folder.display(), self.port);
+        format!(
+            "Host *\nPort {port}\nIdentityFile {folder}/key\nIdentitiesOnly yes\nIdentityAgent none\nBatchMode yes\n\
+             UserKnownHostsFile {folder}/known_hosts\nGlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n\
+             LogLevel ERROR\n"
+        )
+    }
+
+    /// Makes a pair of keys; `false` where there is no ssh, whose commands the study then leaves out.
+    fn key(&self, name: &str) -> anyhow::Result<bool> {
+        let mut command = Command::new("ssh-keygen");
+        command.args(["-q", "-t", "ed25519", "-N", "", "-C", "pump lab", "-f"]).arg(self.folder.join(name));
+        match command.stdin(Stdio::null()).output() {
+            Ok(made) if made.status.success() => Ok(true),
+            Ok(made) => bail!("ssh-keygen: {}", String::from_utf8_lossy(&made.stderr).trim()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).context("ssh-keygen"),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        delete(&self.folder);
+    }
+}
+
+/// The kernel chooses among tens of thousands, so that hardly anybody is given the same one before it is used.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    use crate::perform::CommandLine;
+
+    fn run(host: &Host, line: &str) -> Option<String> {
+        let line = format!(". {}/host.sh; {line}", host.folder().display());
+        let measured = CommandLine(line).run(&AtomicBool::new(false)).expect("a shell");
+        measured.problem.map(|(class, words)| format!("{class}: {words}"))
+    }
+
+    /// A server that a test can have everywhere: `python3` is not there on every host.
+    fn listener(host: &Host) -> String {
+        format!("nc -l 127.0.0.1 {}", host.port())
+    }
+
+    #[test]
+    fn the_folder_is_private_and_goes() {
+        use std::os::unix::fs::PermissionsExt;
+        let host = Host::new(1000).expect("a folder");
+        let folder = host.folder().to_path_buf();
+        let mode = fs::metadata(&folder).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        assert_ne!(Host::new(1001).expect("another").port(), host.port());
+        drop(host);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_is_started_is_ended_and_the_status_is_that_of_the_command() {
+        let host = Host::new(1002).expect("a folder");
+        if run(&host, "command -v nc > /dev/null").is_some() {
+            eprintln!("not tested: nc is not installed");
+            return;
+        }
+        let start = format!("start {}", listener(&host));
+        assert_eq!(run(&host, &format!("{start} > /dev/null && true")), None);
+        let failed = run(&host, &format!("{start} > /dev/null && echo why >&2 && exit 3"));
+        assert_eq!(failed.as_deref(), Some("io: exit status: 3: why"));
+        let shown = format!("{}/process", host.folder().display());
+        assert_eq!(run(&host, &format!("{start} > /dev/null && echo $STARTED > {shown}")), None);
+        let process = fs::read_to_string(&shown).expect("it was started");
+        assert!(!Path::new("/proc").join(process.trim()).exists(), "{process} still runs");
+    }
+
+    #[test]
+    fn a_server_that_ends_or_is_not_there_is_no_server() {
+        let host = Host::new(1003).expect("a folder");
+        assert!(run(&host, "start true").is_some());
+        let missing = run(&host, "start no-such-program-anywhere").expect("a failure");
+        assert_eq!(missing, "missing: exit status: 127: no-such-program-anywhere is not installed");
+    }
+}

@@ -1,0 +1,54 @@
+# What the commands of a study share that move data between two programs: `. {host}/host.sh` reads it.
+#
+# `start PROGRAM …` runs a server beside the command and waits until it listens at {port}, and until the ticket is there
+# that it writes to {host}/ticket, if it does. It ends with the command and is waited for, so that its CPU time is part
+# of the command's; STARTED is its process.
+
+PATH=$PATH:/usr/sbin:/sbin
+STARTED=
+
+# sshd wants to be called by its whole path.
+start() {
+  PROGRAM=$(command -v "$1") || { echo "$1 is not installed" >&2; return 127; }
+  shift
+  "$PROGRAM" "$@" &
+  STARTED=$!
+  for ROUND in $(seq 1000); do
+    if listens && has_ticket "$*"; then return 0; fi
+    kill -0 "$STARTED" 2> /dev/null || return 1
+    sleep 0.01
+  done
+  echo "$PROGRAM does not listen" >&2
+  return 1
+}
+
+# The kernel's table of sockets: the others' ways to look would take the one connection that nc and mbuffer wait for.
+listens() {
+  grep -qs ":$PORT_IN_HEX [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6
+}
+
+has_ticket() {
+  case $1 in
+    *"$HOST/ticket"*) [ -s "$HOST/ticket" ] ;;
+  esac
+}
+
+sessions() {
+  cat "/proc/$STARTED/task/$STARTED/children" 2> /dev/null
+}
+
+# A session that outlives its server would be waited for by nobody, and its CPU time would be lost.
+finish() {
+  STATUS=$?
+  trap - EXIT
+  [ -n "$STARTED" ] || exit $STATUS
+  for ROUND in $(seq 500); do
+    [ -n "$(sessions)" ] || break
+    sleep 0.01
+  done
+  # Asked to end, rsync takes 0.4 s for it. Nothing is going on any more, unless the command has failed.
+  kill -9 $(sessions) "$STARTED" 2> /dev/null
+  wait
+  exit $STATUS
+}
+trap finish EXIT
