@@ -32,6 +32,11 @@ built_in!(
     "peers-local-tree-mixed",
     "peers-local-tree-update",
     "peers-local-tree-verify",
+    "peers-remote-file",
+    "peers-remote-tree",
+    "remote-tls-cost",
+    "start-remote",
+    "resume-remote",
 );
 
 /// The study of this name.
