@@ -4,51 +4,12 @@
 mod schema;
 mod support;
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
+use support::serving::Serving;
 use support::small_tree::small_tree;
 use support::{Home, expect, has_content, make_folder, noise_file};
-
-/// A `pump serve` that runs, until dropped.
-struct Serving {
-    child: Child,
-    address: String,
-}
-
-impl Serving {
-    /// Serves `served` with these words; the ticket is in the file `ticket`.
-    fn new(home: &Home, words: &[&str]) -> Serving {
-        let mut all = vec!["serve", "served", "--ticket-file", "ticket"];
-        all.extend(words);
-        Serving::of(home, &all)
-    }
-
-    fn of(home: &Home, words: &[&str]) -> Serving {
-        let mut child = home.command(words).stdout(Stdio::piped()).spawn().expect("pump was built");
-        let out = child.stdout.take().expect("a pipe");
-        let line = BufReader::new(out).lines().next().expect("a line").expect("text");
-        let address = line.strip_prefix("listening: ").expect("where it listens").to_owned();
-        Serving { child, address }
-    }
-
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
-        assert!(sent.expect("kill is installed").success());
-    }
-
-    fn status(&mut self) -> i32 {
-        self.child.wait().expect("it ends").code().expect("it ends by itself")
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn home() -> Home {
     let home = Home::new();
@@ -64,7 +25,7 @@ fn folders_and_files_go_there_and_back() {
     let mut serving = Serving::new(&home, &[]);
     let mode = std::fs::metadata(home.path("ticket")).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "nobody else may read the ticket");
-    let at = |path: &str| format!("pump://{}/{path}", serving.address);
+    let at = |path: &str| serving.at(path);
     for (source, target) in [
         ("tree".to_owned(), at("copy")),
         ("large".to_owned(), at("")),
@@ -94,7 +55,7 @@ fn without_a_ticket_nothing_is_said_and_it_is_never_shown() {
     let home = home();
     noise_file(&home, "file", 10, 1);
     let serving = Serving::new(&home, &[]);
-    let target = format!("pump://{}/x", serving.address);
+    let target = serving.at("x");
     expect(&home.pump(&["copy", "file", &target]), 2, &["PUMP_TICKET", "--ticket-file"], "none");
     expect(&home.pump(&["copy", "--ticket-file", "missing", "file", &target]), 2, &["missing"], "no file");
     let word = std::fs::read_to_string(home.path("ticket")).expect("it is there");
@@ -140,7 +101,7 @@ fn a_server_for_one_session_ends_with_it() {
     let home = home();
     noise_file(&home, "file", 10, 1);
     let mut serving = Serving::new(&home, &["--once", "--write-only"]);
-    let target = format!("pump://{}/x", serving.address);
+    let target = serving.at("x");
     expect(&home.pump(&["copy", "--ticket-file", "ticket", "file", &target]), 0, &[], "the one");
     assert_eq!(serving.status(), 0);
     let run = home.pump(&["copy", "--retry-for", "1ms", "--ticket-file", "ticket", "file", &target]);
@@ -168,7 +129,7 @@ fn pipes_lead_to_another_host_and_back() {
     let home = home();
     let content = noise_file(&home, "file", 2_500_001, 3);
     let serving = Serving::new(&home, &[]);
-    let at = |path: &str| format!("pump://{}/{path}", serving.address);
+    let at = |path: &str| serving.at(path);
     let mut sending = home.command(&["copy", "--ticket-file", "ticket", "-", &at("sent")]);
     let sent = sending.stdin(std::fs::File::open(home.path("file")).expect("it is there")).status();
     assert_eq!(sent.expect("pump was built").code(), Some(0));
@@ -188,8 +149,8 @@ fn the_lab_measures_the_way_without_disks() {
     for words in [&[][..], &["--insecure"], &["--insecure=unhashed"], &["--insecure=bare"]] {
         let mut all = vec!["serve", "null:3MiB", "--ticket-file", "ticket"];
         all.extend(words);
-        let serving = Serving::of(&home, &all);
-        let at = format!("pump://{}/", serving.address);
+        let serving = Serving::start(home.command(&all));
+        let at = serving.at("");
         for places in [["null:5MiB", &at], [&at, "null:"]] {
             let mut copy = vec!["copy", "--ticket-file", "ticket"];
             copy.extend(words);

@@ -8,6 +8,7 @@
 mod home;
 pub mod listing;
 pub mod running;
+pub mod serving;
 pub mod small_tree;
 pub mod told;
 

@@ -98,9 +98,10 @@ impl Origin {
             }
             Origin::There(folder) => {
                 let meta = self.metadata(name, || path.to_path_buf()).map_err(walk::vanished)?;
-                // Holes are told only of a file that is opened.
-                let is_small = meta.size_bytes <= small_bytes && meta.allocated_bytes >= meta.size_bytes;
-                if meta.kind == FileKind::Regular && is_small {
+                // Attributes come with the first block, which an empty file has not. Holes are told only of a file
+                // that is opened.
+                let is_small = (1..=small_bytes).contains(&meta.size_bytes);
+                if meta.kind == FileKind::Regular && is_small && meta.allocated_bytes >= meta.size_bytes {
                     let (folder, name) = (Arc::clone(folder), name.name.clone());
                     let small = SmallFile { folder, name, told: Default::default() };
                     return Ok((Held::There(Arc::new(FarFile::Small(small))), meta));
