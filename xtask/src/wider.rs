@@ -25,6 +25,11 @@ const PACKAGES: &[&str] = &[
     "attr",
     "strace",
     "python3",
+    "iproute2",
+    "tshark",
+    "netcat-openbsd",
+    "openssh-client",
+    "openssh-server",
 ];
 
 /// Systems for which `core` and `engine` are checked, not run.

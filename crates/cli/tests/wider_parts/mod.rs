@@ -9,6 +9,7 @@ pub mod fuse;
 pub mod judge;
 pub mod long_path;
 pub mod mounts;
+pub mod network;
 pub mod random;
 pub mod run;
 pub mod tree;

@@ -1,0 +1,167 @@
+//! Two hosts in one: network namespaces joined by a cable that can be cut. Dropping it undoes everything.
+
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::program;
+use crate::support::Home;
+use crate::support::serving::Serving;
+
+/// How a cable is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The interface goes down: the kernel knows.
+    Down,
+    /// Nothing arrives any more, and nobody is told.
+    Silent,
+}
+
+/// The two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    const BOTH: [Side; 2] = [Side::Client, Side::Server];
+
+    fn address(self) -> &'static str {
+        match self {
+            Side::Client => "10.77.0.1",
+            Side::Server => "10.77.0.2",
+        }
+    }
+
+    fn hardware_address(self) -> &'static str {
+        match self {
+            Side::Client => "02:00:00:00:00:01",
+            Side::Server => "02:00:00:00:00:02",
+        }
+    }
+
+    fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+/// Nobody has it.
+const NO_HARDWARE: &str = "02:00:00:00:00:99";
+
+/// The interface of both sides, each in its own namespace.
+pub const INTERFACE: &str = "cable";
+
+/// The namespaces and the cable.
+pub struct Network {
+    name: String,
+}
+
+impl Network {
+    /// `None`, with a printed reason, where namespaces cannot be made.
+    pub fn new() -> Option<Network> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let network = Network { name: format!("pump-{}-{number}", std::process::id()) };
+        let made = Command::new("ip").args(["netns", "add", &network.namespace(Side::Client)]).output();
+        match made {
+            Ok(made) if made.status.success() => {}
+            Ok(made) => {
+                let why = String::from_utf8_lossy(&made.stderr).trim().to_owned();
+                eprintln!("not tested: network namespaces: {why}");
+                return None;
+            }
+            Err(error) => {
+                eprintln!("not tested: network namespaces: ip: {error}");
+                return None;
+            }
+        }
+        program(&["ip", "netns", "add", &network.namespace(Side::Server)]);
+        network.lay();
+        Some(network)
+    }
+
+    fn lay(&self) {
+        let (client, server) = (self.namespace(Side::Client), self.namespace(Side::Server));
+        let ends = ["type", "veth", "peer", "name", INTERFACE, "netns", &server];
+        program(&[&["ip", "-n", &client, "link", "add", INTERFACE], &ends[..]].concat());
+        for side in Side::BOTH {
+            let address = format!("{}/24", side.address());
+            self.ip(side, &["address", "add", &address, "dev", INTERFACE]);
+            self.ip(side, &["link", "set", INTERFACE, "address", side.hardware_address(), "up"]);
+            self.ip(side, &["link", "set", "lo", "up"]);
+        }
+        self.point_at(Side::hardware_address);
+    }
+
+    /// Where each side sends its packets for the other; no question is asked on the cable.
+    fn point_at(&self, hardware_address: fn(Side) -> &'static str) {
+        for side in Side::BOTH {
+            let (address, hardware) = (side.other().address(), hardware_address(side.other()));
+            let entry = [address, "lladdr", hardware, "dev", INTERFACE, "nud", "permanent"];
+            self.ip(side, &[&["neighbour", "replace"], &entry[..]].concat());
+        }
+    }
+
+    fn ip(&self, side: Side, words: &[&str]) {
+        program(&[&["ip", "-n", &self.namespace(side)], words].concat());
+    }
+
+    fn namespace(&self, side: Side) -> String {
+        let letter = if side == Side::Client { 'c' } else { 's' };
+        format!("{}-{letter}", self.name)
+    }
+
+    pub fn cut(&self, cut: Cut) {
+        match cut {
+            Cut::Down => self.ip(Side::Server, &["link", "set", INTERFACE, "down"]),
+            // The other end drops what is not for it.
+            Cut::Silent => self.point_at(|_| NO_HARDWARE),
+        }
+    }
+
+    pub fn mend(&self) {
+        self.ip(Side::Server, &["link", "set", INTERFACE, "up"]);
+        // An interface that goes down forgets its neighbours.
+        self.point_at(Side::hardware_address);
+    }
+
+    /// A command on one side, in a folder of the test.
+    pub fn command(&self, side: Side, home: &Home, words: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(side)]).args(words);
+        command.current_dir(home.path("")).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PUMP_")) {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// `pump` on one side.
+    pub fn pump(&self, side: Side, home: &Home, words: &[&str]) -> Command {
+        self.command(side, home, &[&[env!("CARGO_BIN_EXE_pump")], words].concat())
+    }
+
+    /// `pump serve served` on the side of the server.
+    pub fn serve(&self, home: &Home, words: &[&str]) -> Serving {
+        let listen = format!("{}:0", Side::Server.address());
+        let serve = ["serve", "served", "--ticket-file", "ticket", "--listen", &listen];
+        Serving::start(self.pump(Side::Server, home, &[&serve, words].concat()))
+    }
+
+    /// Address of the server's side.
+    pub fn server_address(&self) -> &'static str {
+        Side::Server.address()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        // The cable goes with them.
+        for side in Side::BOTH {
+            let _ = Command::new("ip").args(["netns", "delete", &self.namespace(side)]).output();
+        }
+    }
+}
