@@ -40,6 +40,12 @@ impl Serving {
         assert!(sent.expect("kill is installed").success());
     }
 
+    /// Kills it, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
     pub fn status(&mut self) -> i32 {
         self.child.wait().expect("it ends").code().expect("it ends by itself")
     }
