@@ -41,6 +41,14 @@ impl Insecure {
     }
 }
 
+/// Who lives says something every half of a second.
+fn parse_silence(word: &str) -> Result<Duration, String> {
+    match parse_duration(word)? {
+        silence if silence >= Duration::from_secs(1) => Ok(silence),
+        _ => Err(format!("'{word}' is too short to tell the dead from the slow; write 1s or more")),
+    }
+}
+
 /// How another host is reached.
 #[derive(Debug, Args)]
 pub struct HostArguments {
@@ -72,10 +80,10 @@ pub struct HostArguments {
 
     /// Silence after which the other host is taken for dead
     ///
-    /// A slow one is not silent. Default: 30s.
+    /// A slow one is not silent. At least 1s. Default: 30s.
     ///
     /// Example: pump copy --peer-timeout 5s big.bin pump://host:4000/
-    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOSTS, value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOSTS, value_parser = parse_silence)]
     pub peer_timeout: Option<Duration>,
 
     /// Leave out what makes a transfer safe, to measure what it costs
@@ -238,10 +246,10 @@ pub struct ServeArguments {
 
     /// Silence after which a client is taken for dead
     ///
-    /// Default: 30s.
+    /// At least 1s. Default: 30s.
     ///
     /// Example: pump serve --peer-timeout 5s /data
-    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOW, value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOW, value_parser = parse_silence)]
     #[arg(default_value = "30s", hide_default_value = true)]
     pub peer_timeout: Duration,
 

@@ -13,8 +13,9 @@ use datapump_core::wire::session::{Given, Message, Session};
 use super::channel::Channel;
 use super::fault::NetFault;
 
-/// How often a side says that it lives when it has nothing else to say.
-const ALIVE_EVERY: Duration = Duration::from_secs(5);
+/// How often a side says that it lives when it has nothing else to say. Neither knows the other's patience: it is half
+/// of the least that may be asked for.
+const ALIVE_EVERY: Duration = Duration::from_millis(500);
 /// A wait looks up as often.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
