@@ -201,12 +201,12 @@ impl RemoteCopy {
             ));
         };
         let line = Line::default();
+        let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let (ticket, sockets) = (self.ticket.clone(), self.options.sockets.clone());
-        let dialer = Dialer { address: address.clone(), ticket, line: line.clone(), sockets };
+        let dialer = Dialer { address: address.clone(), ticket, line: line.clone(), sockets, patience };
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let begun = dialer.control().and_then(|(channel, welcome)| {
             let (outbox, inbox) = boxes()?;
-            let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
             let mut control = Control::new(channel, Session::caller(), inbox, patience);
             let connections =
                 self.connections.unwrap_or(CONNECTIONS).clamp(1, welcome.connections_max.max(1));

@@ -16,8 +16,8 @@ use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
 
-/// How long a host may take to answer a call.
-const CALL_MAX: Duration = Duration::from_secs(10);
+/// How long a host may take to answer a call, if it may be silent for so long.
+const CALL_MAX: Duration = HANDSHAKE_MAX;
 
 /// What a call needs.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Dialer {
     pub(crate) ticket: Option<Ticket>,
     pub(crate) line: Line,
     pub(crate) sockets: SocketOptions,
+    /// Silence after which the host is taken for dead.
+    pub(crate) patience: Duration,
 }
 
 /// What a control connection was told.
@@ -59,7 +61,7 @@ impl Dialer {
         let mut channel = Channel::new(pipe, seal, self.line.clone())?;
         let program = format!("pump {}", version());
         channel.send_message(&greet(purpose, session, &program), 0)?;
-        let reply = channel.message_before(Instant::now() + HANDSHAKE_MAX)?;
+        let reply = channel.message_before(Instant::now() + self.patience.min(HANDSHAKE_MAX))?;
         let reply = reply.ok_or_else(|| NetFault::Lost("the other side does not answer".into()))?;
         match read_reply(&reply)? {
             Reply::Refused { reason: Reason::Busy, words } => {
@@ -75,7 +77,7 @@ impl Dialer {
             self.address.to_socket_addrs().map_err(|error| NetFault::of_io("look up the host", &error))?;
         let mut failed = NetFault::Lost("the host has no address".into());
         for address in addresses {
-            match TcpStream::connect_timeout(&address, CALL_MAX) {
+            match TcpStream::connect_timeout(&address, self.patience.min(CALL_MAX)) {
                 Ok(stream) => {
                     self.sockets.apply(stream.as_fd()).map_err(NetFault::Lost)?;
                     return Ok(stream);

@@ -63,11 +63,12 @@ impl Pool {
             if let Some(channel) = free.pop_front() {
                 return Ok(channel);
             }
+            // Of a session that is lost each call would take as long as calls may.
+            self.line.check()?;
             if let Some(dial) = &self.dial {
                 drop(free);
                 return dial(purpose);
             }
-            self.line.check()?;
             free = self.came.wait_timeout(free, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
