@@ -93,7 +93,7 @@ impl Channel {
     /// A connection, after its handshake.
     ///
     /// Errors: the handshake failed, or took too long.
-    pub(crate) fn new(pipe: Pipe, seal: Seal, line: Line) -> Result<Channel, NetFault> {
+    pub(crate) fn new(pipe: Pipe, seal: Seal, line: Line, patience: Duration) -> Result<Channel, NetFault> {
         pipe.prepare().map_err(|error| NetFault::of_io("prepare the connection", &error))?;
         let mut channel = Channel {
             pipe: Timed::new(pipe),
@@ -109,12 +109,11 @@ impl Channel {
             sealing_ns: 0,
             opening_ns: 0,
         };
-        channel.shake_hands()?;
+        channel.shake_hands(Instant::now() + patience)?;
         Ok(channel)
     }
 
-    fn shake_hands(&mut self) -> Result<(), NetFault> {
-        let deadline = Instant::now() + HANDSHAKE_MAX;
+    fn shake_hands(&mut self, deadline: Instant) -> Result<(), NetFault> {
         while !matches!(self.seal, Seal::Open) {
             // The first message may come with the end of the handshake.
             let mut early = std::mem::take(&mut self.plain);
@@ -432,11 +431,11 @@ mod tests {
     /// Two ends of a sealed connection.
     fn pair(ticket: &Ticket, maker: &Seed) -> (Result<Channel, NetFault>, Result<Channel, NetFault>) {
         let (one, other) = UnixStream::pair().expect("two sockets");
-        let (config, ticket) = (called_config(maker), ticket.clone());
-        let called = std::thread::spawn(move || {
-            Channel::new(Pipe::Unix(other), Seal::called(&config).expect("a side"), Line::default())
-        });
-        let caller = Channel::new(Pipe::Unix(one), Seal::caller(&ticket).expect("a side"), Line::default());
+        let seals = (Seal::called(&called_config(maker)), Seal::caller(ticket));
+        let (called, caller) = (seals.0.expect("a side"), seals.1.expect("a side"));
+        let made = move |pipe, seal| Channel::new(Pipe::Unix(pipe), seal, Line::default(), HANDSHAKE_MAX);
+        let called = std::thread::spawn(move || made(other, called));
+        let caller = made(one, caller);
         // A caller that was refused hangs up.
         let caller = caller.inspect_err(|_| ());
         (caller, called.join().expect("no panic"))
@@ -481,7 +480,7 @@ mod tests {
         let (one, mut other) = UnixStream::pair().expect("two sockets");
         other.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n").expect("room");
         let seal = Seal::called(&called_config(&Seed::random())).expect("a side");
-        let made = Channel::new(Pipe::Unix(one), seal, Line::default());
+        let made = Channel::new(Pipe::Unix(one), seal, Line::default(), HANDSHAKE_MAX);
         assert!(matches!(made, Err(NetFault::Protocol(_))), "{made:?}");
     }
 
@@ -489,7 +488,8 @@ mod tests {
     fn a_wait_ends_when_the_line_is_cut() {
         let (one, _other) = UnixStream::pair().expect("two sockets");
         let line = Line::default();
-        let mut channel = Channel::new(Pipe::Unix(one), Seal::Open, line.clone()).expect("no handshake");
+        let mut channel =
+            Channel::new(Pipe::Unix(one), Seal::Open, line.clone(), HANDSHAKE_MAX).expect("no handshake");
         let cutter = std::thread::spawn(move || line.cut());
         assert!(matches!(channel.receive_message(), Err(NetFault::Lost(_))));
         cutter.join().expect("no panic");

@@ -16,9 +16,6 @@ use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
 
-/// How long a host may take to answer a call, if it may be silent for so long.
-const CALL_MAX: Duration = HANDSHAKE_MAX;
-
 /// What a call needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialer {
@@ -58,18 +55,27 @@ impl Dialer {
     fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
         let pipe = Pipe::Tcp(self.call()?);
         let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
-        let mut channel = Channel::new(pipe, seal, self.line.clone())?;
+        let mut channel = Channel::new(pipe, seal, self.line.clone(), self.patience())?;
         let program = format!("pump {}", version());
         channel.send_message(&greet(purpose, session, &program), 0)?;
-        let reply = channel.message_before(Instant::now() + self.patience.min(HANDSHAKE_MAX))?;
+        let reply = channel.message_before(Instant::now() + self.patience())?;
         let reply = reply.ok_or_else(|| NetFault::Lost("the other side does not answer".into()))?;
         match read_reply(&reply)? {
             Reply::Refused { reason: Reason::Busy, words } => {
                 Err(NetFault::Busy(crate::shown(words.as_bytes())))
             }
+            // It took this side for dead meanwhile, or was stopped: a new session may be had.
+            Reply::Refused { reason: Reason::Session, words } => {
+                Err(NetFault::Lost(crate::shown(words.as_bytes())))
+            }
             Reply::Refused { words, .. } => Err(NetFault::Refused(crate::shown(words.as_bytes()))),
             welcome => Ok((channel, welcome)),
         }
+    }
+
+    /// How long each step of a call may take.
+    fn patience(&self) -> Duration {
+        self.patience.min(HANDSHAKE_MAX)
     }
 
     fn call(&self) -> Result<TcpStream, NetFault> {
@@ -77,7 +83,7 @@ impl Dialer {
             self.address.to_socket_addrs().map_err(|error| NetFault::of_io("look up the host", &error))?;
         let mut failed = NetFault::Lost("the host has no address".into());
         for address in addresses {
-            match TcpStream::connect_timeout(&address, self.patience.min(CALL_MAX)) {
+            match TcpStream::connect_timeout(&address, self.patience()) {
                 Ok(stream) => {
                     self.sockets.apply(stream.as_fd()).map_err(NetFault::Lost)?;
                     return Ok(stream);

@@ -293,7 +293,7 @@ impl Server {
     /// Shakes hands and reads the greeting. Gives a control connection and its new session.
     fn greeted(&self, stream: TcpStream) -> Result<Option<(Channel, NewSession)>, NetFault> {
         let seal = if self.state.options.insecure { Seal::Open } else { Seal::called(&self.config)? };
-        let mut channel = Channel::new(Pipe::Tcp(stream), seal, Line::default())?;
+        let mut channel = Channel::new(Pipe::Tcp(stream), seal, Line::default(), HANDSHAKE_MAX)?;
         let holder = channel.peer();
         let Some(body) = channel.message_before(Instant::now() + HANDSHAKE_MAX)? else { return Ok(None) };
         let admitted = match read_greeting(&body)? {
