@@ -4,6 +4,8 @@
 //! bytes of one block. A connection begins with a greeting (`hello`), in which the side that was called learns what the
 //! connection is for and that the caller holds a ticket. On a control connection follows one session (`session`); on
 //! the others one side asks for names, attributes and blocks and the other answers (`ask`), in the order of the asking.
+//! A far end that was started over ssh says in a line how it is reached (`opening`); where it cannot be called, its
+//! connections go through the pipe of ssh (`streams`).
 //!
 //! Fields are numbered and never renumbered; unknown ones are skipped, and a field that is added later is optional.
 //! Every length is bounded before memory is taken for it.
@@ -14,7 +16,9 @@ pub mod ask;
 pub mod attributes;
 pub mod frame;
 pub mod hello;
+pub mod opening;
 pub mod session;
+pub mod streams;
 #[cfg(test)]
 mod tests;
 
