@@ -137,16 +137,30 @@ fn parse_ssh(bytes: &[u8]) -> Result<Remote, PlaceError> {
     if bytes.starts_with(b"http://") || bytes.starts_with(b"https://") {
         return Err(wrong("names a place on the web, which this version cannot read yet"));
     }
-    let from = bytes.iter().position(|&byte| byte == b']').unwrap_or(0);
+    // A bracket behind the first colon belongs to the path.
+    let opens = bytes.iter().find(|byte| b":[".contains(byte)) == Some(&b'[');
+    let from = bytes.iter().position(|&byte| byte == b']').filter(|_| opens).unwrap_or(0);
     let colon = bytes[from..].iter().position(|&byte| byte == b':').map(|at| at + from);
     let (host, path) = bytes.split_at(colon.ok_or_else(|| wrong("names no host"))?);
     let host = std::str::from_utf8(host).map_err(|_| wrong("names no host"))?;
-    // A host that begins with a dash would be an option of ssh.
-    if host.is_empty() || host.starts_with('-') || !is_plain(host) {
+    let host = without_brackets(host).ok_or_else(|| wrong("names no host"))?;
+    // What begins with a dash would be an option of ssh, or of what it starts.
+    let is_option = host.split('@').any(|part| part.is_empty() || part.starts_with('-'));
+    if is_option || !is_plain(&host) {
         return Err(wrong("names no host"));
     }
-    let host = host.replace(['[', ']'], "");
     Ok(Remote { host: Host::Ssh(host), path: OsStr::from_bytes(&path[1..]).into() })
+}
+
+/// `user@[address]` as ssh takes it; nothing where brackets stand elsewhere.
+fn without_brackets(host: &str) -> Option<String> {
+    let host = match (host.find('['), host.strip_suffix(']')) {
+        (Some(at), Some(rest)) if at == 0 || host[..at].ends_with('@') => {
+            [&host[..at], &rest[at + 1..]].concat()
+        }
+        _ => host.into(),
+    };
+    (!host.contains(['[', ']'])).then_some(host)
 }
 
 fn parse_null(word: &str) -> Result<Place, PlaceError> {
@@ -184,7 +198,12 @@ impl fmt::Display for Remote {
         let path = crate::shown(self.path.as_os_str().as_bytes());
         match &self.host {
             Host::Served(address) => write!(out, "pump://{address}/{path}"),
-            Host::Ssh(host) if host.contains(':') => write!(out, "[{host}]:{path}"),
+            Host::Ssh(host) if host.contains(':') => {
+                let (user, address) = host
+                    .rsplit_once('@')
+                    .map_or(("", &host[..]), |(_, it)| (&host[..host.len() - it.len()], it));
+                write!(out, "{user}[{address}]:{path}")
+            }
             Host::Ssh(host) => write!(out, "{host}:{path}"),
             Host::Caller => out.write_str(&path),
         }
@@ -215,12 +234,16 @@ mod tests {
             ("null:65536B,zero", null(Some(65_536), Fill::Zero)),
             ("host:b", ssh("host", "b")),
             ("user@host:", ssh("user@host", "")),
+            ("host:[a]:b", ssh("host", "[a]:b")),
             ("user@[fe80::1]:/b:c", ssh("user@fe80::1", "/b:c")),
             ("pump://host:1/x", served("host:1", "x")),
             ("pump://[::1]:65535", served("[::1]:65535", "")),
             ("pump://host:1//%20:y", served("host:1", "/%20:y")),
         ] {
             assert_eq!(parse(word), Ok(place), "{word}");
+        }
+        for word in ["host:b", "user@host:", "[::1]:/b", "user@[fe80::1%eth0]:b:c", "pump://[::1]:65535/x"] {
+            assert_eq!(parse(word).map(|place| place.to_string()).as_deref(), Ok(word));
         }
     }
 
@@ -232,6 +255,13 @@ mod tests {
             ("null:\t", "in 'null:\\t'"),
             (":b", "names no host"),
             ("-oProxyCommand=x:b", "written ./-oProxyCommand=x:b"),
+            ("[-oProxyCommand=x]:b", "names no host"),
+            ("user@-oProxyCommand=x:b", "names no host"),
+            ("-l@host:b", "names no host"),
+            ("@host:b", "names no host"),
+            ("user@[::1:b", "names no host"),
+            ("a[::1]:b", "names no host"),
+            ("[]:b", "names no host"),
             ("pump://host/x", "no port"),
             ("pump://:1/x", "no port"),
             ("pump://host:0/x", "no port"),
