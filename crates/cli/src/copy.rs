@@ -2,7 +2,7 @@
 //!
 //! Must not know: how a copy is made.
 
-use datapump::{Host, Job, Options, Place, Remote, RemoteCopy};
+use datapump::{Host, Job, Options, Place, Remote, RemoteCopy, Shell, WayIn};
 
 use crate::args::{CopyArguments, Insecure};
 use crate::json;
@@ -32,13 +32,6 @@ fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String>
     }
     if arguments.no_target_directory && sources.len() > 1 {
         return Err("-T makes the target one name, and there are several sources; leave -T out".into());
-    }
-    let over_ssh = |place: &&Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));
-    if let Some(place) = sources.iter().chain([&target]).find(over_ssh) {
-        return Err(format!(
-            "'{place}' is on another host, which this version reaches only where `pump serve` runs (pump://); a local \
-             path with a colon is written ./{place}"
-        ));
     }
     let streams = sources.iter().filter(|source| **source == Place::Stream).count();
     if streams > 1 {
@@ -77,12 +70,8 @@ fn remote(
     output: &Output,
 ) -> i32 {
     let insecure = arguments.host.insecure;
-    let ticket = match insecure.is_some_and(Insecure::is_open) {
-        true => Ok(None),
-        false => ticket(arguments.host.ticket_file.as_deref()).map(Some),
-    };
-    let ticket = match ticket {
-        Ok(ticket) => ticket,
+    let way_in = match way_in(arguments, sources.iter().chain([&target])) {
+        Ok(way_in) => way_in,
         Err(message) => return output.usage(message),
     };
     let options = Options { unhashed: insecure.is_some_and(Insecure::is_unhashed), ..options };
@@ -98,7 +87,7 @@ fn remote(
             sources,
             target,
             options,
-            ticket,
+            way_in,
             stop,
             watch,
         }
@@ -106,6 +95,21 @@ fn remote(
     });
     output.report(&report);
     report.exit_status
+}
+
+/// What lets us in where the places are.
+fn way_in<'place>(
+    arguments: &CopyArguments,
+    mut places: impl Iterator<Item = &'place Place>,
+) -> Result<WayIn, String> {
+    let host = &arguments.host;
+    let is_over_ssh = |place: &Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));
+    match (places.any(is_over_ssh), host.insecure) {
+        (true, Some(_)) => Err("--insecure is for pump:// only; ssh encrypts anyway".into()),
+        (true, None) => Shell::new(&host.ssh, &host.remote_bin).map(WayIn::Ssh),
+        (false, Some(insecure)) if insecure.is_open() => Ok(WayIn::Open),
+        (false, _) => ticket(host.ticket_file.as_deref()).map(WayIn::Ticket),
+    }
 }
 
 /// `-n`: a line for each file on standard output.

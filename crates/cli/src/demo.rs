@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::units::bytes_words;
 use datapump::{
-    Fill, Host, Job, Options, Place, Problem, Remote, RemoteCopy, Report, ServeOptions, Server, Status,
+    Fill, Host, Job, Options, Place, Problem, Remote, RemoteCopy, Report, ServeOptions, Server, Status, WayIn,
 };
 
 use crate::args::DemoArguments;
@@ -107,7 +107,7 @@ fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: 
                 sources: vec![source],
                 target,
                 options,
-                ticket: Some(ticket),
+                way_in: WayIn::Ticket(ticket),
                 connections: None,
                 peer_timeout: None,
                 retry_for: None,

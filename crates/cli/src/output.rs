@@ -97,6 +97,8 @@ impl Output {
             Event::Change(change) => self.change(&change),
             Event::Problem(problem) => self.problem(&problem),
             Event::Warning(words) => self.line(&format!("pump: warning: {words}")),
+            Event::Notice(words) if !self.quiet => self.line(&format!("pump: {words}")),
+            Event::Notice(_) => {}
             Event::Note(words) if self.verbose => self.line(&words),
             Event::Note(_) => {}
         }

@@ -1,11 +1,16 @@
-//! `pump serve`: prints where it listens and the ticket, and serves until it is told to stop.
+//! `pump serve`: prints where it listens and the ticket, and serves until it is told to stop. With `--stdio` it is the
+//! far end of a copy over ssh.
 //!
 //! Must not know: how sessions are held.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write, stderr, stdout};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write, stderr, stdin, stdout};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use datapump::{Class, Problem, Server, Status};
 
@@ -18,6 +23,9 @@ pub fn serve(arguments: &ServeArguments) -> i32 {
         Ok(stop) => stop,
         Err(error) => return failed(&format!("signals cannot be taken over: {error}")),
     };
+    if arguments.stdio {
+        return far_end(stop);
+    }
     let options = match arguments.options() {
         Ok(options) => options,
         Err(error) => return usage(&error.to_string()),
@@ -39,6 +47,28 @@ pub fn serve(arguments: &ServeArguments) -> i32 {
 fn usage(words: &str) -> i32 {
     failed(words);
     Status::Usage as i32
+}
+
+/// Serves whoever started this over ssh, where he is at home.
+fn far_end(stop: Arc<AtomicBool>) -> i32 {
+    if stdin().is_terminal() || stdout().is_terminal() {
+        return usage("--stdio is for pump copy, which talks to it over ssh, not over a terminal");
+    }
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map_or(".".into(), PathBuf::from);
+    let streams = (stdin().as_fd().try_clone_to_owned(), stdout().as_fd().try_clone_to_owned());
+    let (Ok(input), Ok(output)) = streams else { return failed("standard input and output are needed") };
+    let served = Server::far_end(home, own_address(), stop)
+        .and_then(|server| server.run_carried(File::from(input), File::from(output)));
+    match served {
+        Ok(()) => Status::Done as i32,
+        Err(problem) => failed(&problem.to_string()),
+    }
+}
+
+/// The address of this host by which ssh reached it: the third word (ssh(1), ENVIRONMENT).
+fn own_address() -> Option<IpAddr> {
+    let connection = std::env::var("SSH_CONNECTION").ok()?;
+    connection.split(' ').nth(2)?.parse().ok()
 }
 
 fn failed(words: &str) -> i32 {

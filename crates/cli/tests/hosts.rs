@@ -114,7 +114,6 @@ fn places_that_cannot_be_reached_are_usage_errors() {
     noise_file(&home, "file", 10, 1);
     std::fs::write(home.path("t"), format!("pump1-{}\n", "0".repeat(128))).expect("room");
     for (source, target, part) in [
-        ("file", "host:x", "on another host"),
         ("pump://a:1/x", "pump://b:1/x", "both places are on other hosts"),
         ("-", "pump://127.0.0.1:1/x", ""),
     ] {

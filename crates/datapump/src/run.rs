@@ -45,6 +45,8 @@ pub enum Event {
     Problem(Problem),
     /// Something that could not be kept, although the copy is good.
     Warning(String),
+    /// Something that goes otherwise than one may expect: for all who do not want quiet.
+    Notice(String),
     /// What was decided and why: for those who ask.
     Note(String),
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use datapump::{Fill, Options, Place, RemoteCopy, Report, ServeOptions};
+use datapump::{Fill, Options, Place, RemoteCopy, Report, ServeOptions, WayIn};
 use net_parts::{Served, noise};
 
 fn null(bytes: Option<u64>) -> Place {
@@ -70,7 +70,7 @@ fn open(served: &Served, source: Place, target: Place, unhashed: bool) -> (Repor
         sources: vec![source],
         target,
         options: Options { unhashed, ..Options::default() },
-        ticket: (!served.is_insecure).then(|| served.ticket.clone()),
+        way_in: if served.is_insecure { WayIn::Open } else { WayIn::Ticket(served.ticket.clone()) },
         connections: None,
         peer_timeout: None,
         retry_for: Some(Duration::ZERO),

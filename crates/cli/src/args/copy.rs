@@ -29,11 +29,11 @@ use super::{HOW, WHAT};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
-    /// Files and folders to copy, `-` for standard input, null:SIZE for noise
+    /// Files and folders to copy, HOST:PATH over ssh, `-` for standard input, null:SIZE for noise
     #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 
-    /// Where to: a name, an existing folder, `-` for standard output, null: for nowhere
+    /// Where to: a name, an existing folder, HOST:PATH over ssh, `-` for standard output, null: for nowhere
     #[arg(required = true, value_name = "DST", help_heading = WHAT, display_order = 0)]
     pub target: OsString,
 
@@ -146,6 +146,7 @@ Examples:
   pump copy --update --delete a/. b       make b a mirror of a
   pump copy null:10GiB null: --depth 8    what this host's pump can do without a disk
   tar c folder | pump copy - /mnt/a.tar   from a pipe
+  pump copy photos user@host:backup/      to another host over ssh, where pump is installed, too
   pump copy photos pump://host:4000/      to a folder that `pump serve` serves
 
 Exit status: 0 done, 1 failed, 2 usage, 5 refused, 10 connection lost, 20 interrupted, 23 some files failed,

@@ -36,7 +36,7 @@ const TUNING: &str = "Tuning";
 /// Version, features and system: what a report of a problem should name.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nfeatures: engines uring threads inline; hash blake3; TLS 1.3; places path - null: pump:; events v1"
+    "\nfeatures: engines uring threads inline; hash blake3; TLS 1.3; places path - null: ssh pump:; events v1"
 );
 
 const STATUSES: &str = "\
@@ -56,8 +56,9 @@ Every flag --some-flag can be set by the environment variable PUMP_SOME_FLAG; th
 /// Moves data between disks as fast as the slowest part allows, and says which part that is
 ///
 /// Places are paths, `-` (standard input or output), `null:` (an endless sink; as a source with a size, as in
-/// null:10GiB) and pump://HOST:PORT/PATH (below a folder that `pump serve` serves there). A local path with a colon is
-/// written ./a:b. Sizes need a unit: 64KiB (65536), 64kB (64000), 65536B.
+/// null:10GiB), [USER@]HOST:PATH (over ssh; without a slash in front the path begins in the home folder there) and
+/// pump://HOST:PORT/PATH (below a folder that `pump serve` serves there). A local path with a colon is written ./a:b.
+/// Sizes need a unit: 64KiB (65536), 64kB (64000), 65536B.
 #[derive(Debug, Parser)]
 #[command(name = "pump", version, long_version = LONG_VERSION, after_long_help = STATUSES)]
 #[command(max_term_width = 110, color = clap::ColorChoice::Never, infer_long_args = false)]

@@ -52,6 +52,25 @@ fn parse_silence(word: &str) -> Result<Duration, String> {
 /// How another host is reached.
 #[derive(Debug, Args)]
 pub struct HostArguments {
+    /// The command that runs another on the host of HOST:PATH
+    ///
+    /// The host and the far command follow as further words. Spaces part its words, quotes keep them together; no shell
+    /// reads it. ssh asks for passwords, and finds keys, names and jump hosts, as it always does. Default: ssh.
+    ///
+    /// Example: pump copy --ssh 'ssh -p 2222' photos user@host:photos
+    #[arg(long, value_name = "COMMAND", env = "PUMP_SSH", help_heading = HOSTS)]
+    #[arg(default_value = "ssh", hide_default_value = true)]
+    pub ssh: String,
+
+    /// The pump of the host of HOST:PATH
+    ///
+    /// As the shell there takes it: a name on its PATH, or a path. Default: pump.
+    ///
+    /// Example: pump copy --remote-bin '~/bin/pump' photos host:photos
+    #[arg(long, value_name = "PATH", env = "PUMP_REMOTE_BIN", help_heading = HOSTS)]
+    #[arg(default_value = "pump", hide_default_value = true)]
+    pub remote_bin: String,
+
     /// Read the ticket for pump:// from a file
     ///
     /// The flag of this name of pump serve writes it. Without it the ticket is taken from the environment (PUMP_TICKET)
@@ -274,6 +293,14 @@ pub struct ServeArguments {
 
     #[command(flatten)]
     pub sockets: SocketArguments,
+
+    /// Serve one session of the user who starts this over ssh, as pump copy does for places of the form HOST:PATH
+    ///
+    /// Default: off. Has no environment variable, because nobody types it.
+    ///
+    /// Example: pump serve --stdio
+    #[arg(long, hide = true, help_heading = HOW, conflicts_with_all = ["folder", "insecure"])]
+    pub stdio: bool,
 
     /// Print problems only
     ///

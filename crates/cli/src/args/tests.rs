@@ -4,8 +4,8 @@ use clap::{Arg, Command};
 
 use super::command;
 
-/// Flags that give up a safety must be typed each time.
-const WITHOUT_VARIABLE: [&str; 4] = ["delete", "max-delete", "inplace", "insecure"];
+/// Flags that give up a safety must be typed each time; the last is for programs only.
+const WITHOUT_VARIABLE: [&str; 5] = ["delete", "max-delete", "inplace", "insecure", "stdio"];
 
 /// Every command with its arguments, clap's own left out.
 fn each_argument(check: &mut dyn FnMut(&str, &Arg)) {

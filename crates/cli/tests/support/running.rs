@@ -78,6 +78,12 @@ impl Running {
         eventually("progress on standard error", || self.err().contains("B/s") || self.has_ended());
     }
 
+    /// Waits until it has told of bytes that were moved, or the run is over.
+    pub fn await_bytes(&mut self) {
+        let is_some = |line: &str| line.contains("B/s") && !line.starts_with("0 B,");
+        eventually("bytes moved", || self.err().lines().any(is_some) || self.has_ended());
+    }
+
     /// Waits until its temporary file stands in the folder, or the run is over.
     pub fn await_temporary(&mut self, folder: &Path) {
         eventually("a temporary file", || has_temporary(folder) || self.has_ended());

@@ -1,7 +1,8 @@
 //! One session of a server: what the caller wants is checked against what is served, and done.
 //!
-//! Nothing outside of the served folder is read or written: places are opened beneath it (openat2, RESOLVE_BENEATH),
-//! and a target that is a symbolic link is refused.
+//! Nothing outside of a served folder is read or written: places are opened beneath it (openat2, RESOLVE_BENEATH), and
+//! a target that is a symbolic link is refused. A far end that its own user started over ssh is not held back: there
+//! places mean what they would mean in his shell.
 //!
 //! Must not know: how callers are let in, how a copy is made.
 
@@ -19,7 +20,6 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
 
-use super::caller::progress;
 use super::channel::{Channel, Line};
 use super::control::{Control, Next, Outbox};
 use super::far::Far;
@@ -28,7 +28,7 @@ use super::pool::Pool;
 use super::server::{NewSession, Root, State};
 use super::shelf::{Flow, Origin, Shelf};
 use super::sockets::SocketOptions;
-use super::told;
+use super::told::{self, progress};
 use crate::disk::names;
 use crate::job::{ASKING_DEPTH, Job};
 use crate::options::Options;
@@ -47,9 +47,6 @@ pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
     // Whatever went wrong was told to the caller, if it could be told.
     let _ = held(state, channel, session);
     state.close(&number);
-    if state.options.once {
-        state.over.store(true, Ordering::Relaxed);
-    }
 }
 
 fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
@@ -109,8 +106,8 @@ impl Target {
 struct Target {
     path: PathBuf,
     shown: PathBuf,
-    /// The folder that `path` begins with, by its number.
-    _folder: Arc<File>,
+    /// The folder that `path` begins with, by its number; none where the path is the user's own.
+    _folder: Option<Arc<File>>,
 }
 
 fn refused(path: &Path, words: &str) -> Problem {
@@ -155,11 +152,36 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     }
     let target = match (begin.way, &state.root) {
         (Way::Push, Root::Folder(root)) => Some(target(root, &shown)?),
+        (Way::Push, Root::User(home)) => Some(Target { path: of_user(home, &shown)?, shown, _folder: None }),
         (Way::Push, Root::Null { .. }) | (Way::Pull, _) => None,
     };
-    let sources = begin.sources.iter().map(|bytes| path(bytes)).collect();
+    let sources = begin.sources.iter().map(|bytes| path(bytes));
+    let sources = match (&state.root, begin.way) {
+        (Root::User(home), Way::Pull) => {
+            sources.map(|path| of_user(home, &path)).collect::<Result<_, _>>()?
+        }
+        _ => sources.collect(),
+    };
     let tells_files = begin.tells_files.unwrap_or(false);
     Ok(Wanted { sources, target, options, memory_bytes, tells_files, boot: begin.boot })
+}
+
+/// A place as the far user's shell would take it.
+fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
+    let bytes = shown.as_os_str().as_bytes();
+    match bytes {
+        b"~" => Ok(home.to_path_buf()),
+        [b'~', b'/', rest @ ..] => {
+            let from = rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len());
+            Ok(home.join(OsStr::from_bytes(&rest[from..])))
+        }
+        [b'~', ..] => {
+            let words =
+                "names the home folder of a user; write where that is, or ./~… for a name that begins so";
+            Err(Problem::new(Class::Usage, "open", shown, words))
+        }
+        _ => Ok(home.join(shown)),
+    }
 }
 
 /// Opens the folder that is written in, beneath the served one.
@@ -173,7 +195,11 @@ fn target(root: &Arc<File>, shown: &Path) -> Result<Target, Problem> {
     match names::open_beneath(root, shown) {
         Ok(file) if file.metadata().is_ok_and(|meta| meta.is_dir()) => {
             let folder = Arc::new(file);
-            return Ok(Target { path: folder_path(&folder).join("."), shown: shown.into(), _folder: folder });
+            return Ok(Target {
+                path: folder_path(&folder).join("."),
+                shown: shown.into(),
+                _folder: Some(folder),
+            });
         }
         Ok(_) => {}
         Err(errno) if errno.0 == 2 => {}
@@ -186,7 +212,7 @@ fn target(root: &Arc<File>, shown: &Path) -> Result<Target, Problem> {
     if shown.as_os_str().as_bytes().ends_with(b"/") {
         path.push("");
     }
-    Ok(Target { path, shown: shown.into(), _folder: folder })
+    Ok(Target { path, shown: shown.into(), _folder: Some(folder) })
 }
 
 /// Slots that a session has of the server's memory.
@@ -247,7 +273,8 @@ fn write(
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
-    let job = Job::copy(sources, place).options(wanted.options).confined().far(far);
+    let job = Job::copy(sources, place).options(wanted.options).far(far);
+    let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
     let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch)).shared_rate(state.rate.clone());
     let shown = |path: &Path| target.as_ref().map_or_else(|| path.into(), |target| target.shown_of(path));
     std::thread::scope(|scope| {
@@ -295,6 +322,7 @@ fn write(
 fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Wanted) -> Result<(), NetFault> {
     let origins = wanted.sources.into_iter().map(|path| match &state.root {
         Root::Folder(root) => Origin::Beneath(Arc::clone(root), path),
+        Root::User(_) => Origin::Path(path),
         Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }),
     });
     let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop)));

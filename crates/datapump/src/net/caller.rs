@@ -1,4 +1,4 @@
-//! The side that calls: a copy from or to a served folder.
+//! The side that calls: a copy from or to another host.
 //!
 //! Must not know: command lines, how blocks are moved.
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Given, Message, Progress, Session, Way};
+use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
 
 use super::channel::{Channel, Line};
 use super::control::{Control, Next, Outbox, boxes};
@@ -18,8 +18,9 @@ use super::far::Far;
 use super::fault::NetFault;
 use super::merged::merged;
 use super::pool::Pool;
+use super::reach::{Reached, Reaching, WayIn, reach};
 use super::shelf::{Flow, Origin, Shelf};
-use super::ticket::Ticket;
+use super::ssh::FarEnd;
 use super::told;
 use crate::account::{cpu_now, cpu_since};
 use crate::disk::{Access, Disk, FileKind, boot};
@@ -55,8 +56,8 @@ pub struct RemoteCopy {
     pub target: Place,
     /// What is asked besides.
     pub options: Options,
-    /// What lets this side in. Without one nothing is encrypted, and nobody has to prove anything: for the lab.
-    pub ticket: Option<Ticket>,
+    /// What lets this side in.
+    pub way_in: WayIn,
     /// Connections for blocks; by default as measured.
     pub connections: Option<u32>,
     /// Silence after which the other side is taken for dead; 30 s by default.
@@ -174,7 +175,7 @@ impl RemoteCopy {
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
-            let words = match self.begin_now(way, remote, last)? {
+            let words = match self.begin_now(way, remote, last, events)? {
                 Answer::Begun(begun) => return Ok(*begun),
                 Answer::Busy(words) => crate::shown(words.as_bytes()),
             };
@@ -194,18 +195,27 @@ impl RemoteCopy {
         }
     }
 
-    fn begin_now(&self, way: Way, remote: &Remote, last: &LastSession) -> Result<Answer, Problem> {
-        let Host::Served(address) = &remote.host else {
-            return Err(Problem::usage(
-                "places over ssh cannot be reached yet; use `pump serve` and pump://",
-            ));
-        };
+    fn begin_now(
+        &self,
+        way: Way,
+        remote: &Remote,
+        last: &LastSession,
+        events: Events<'_>,
+    ) -> Result<Answer, Problem> {
         let line = Line::default();
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
-        let (ticket, sockets) = (self.ticket.clone(), self.options.sockets.clone());
-        let dialer = Dialer { address: address.clone(), ticket, line: line.clone(), sockets, patience };
+        let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
-        let begun = dialer.control().and_then(|(channel, welcome)| {
+        let reaching =
+            Reaching { way_in: &self.way_in, sockets: &self.options.sockets, patience, stop: &self.stop };
+        let reached = reach(&remote.host, &reaching, &line, &notice);
+        let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        // What refuses ssh now may not always.
+        let reached = reached.map_err(|fault| match (fault, &remote.host) {
+            (NetFault::Refused(words), Host::Ssh(_)) if was_begun() => NetFault::Lost(words),
+            (fault, _) => fault,
+        });
+        let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
             let (outbox, inbox) = boxes()?;
             let mut control = Control::new(channel, Session::caller(), inbox, patience);
             let connections =
@@ -213,7 +223,7 @@ impl RemoteCopy {
             let instead_of = *last.lock().unwrap_or_else(PoisonError::into_inner);
             control.say(Message::Begin(Begin { instead_of, ..self.wishes(way, remote, connections) }))?;
             let answer = control.hear()?;
-            Ok((Begun { control, dialer: dialer.clone(), welcome, outbox, line, connections }, answer))
+            Ok((Begun { control, dialer, welcome, outbox, line, connections, _far_end: far_end }, answer))
         });
         let (begun, answer) = match begun {
             Err(NetFault::Busy(words)) => return Ok(Answer::Busy(words)),
@@ -398,6 +408,8 @@ struct Begun {
     outbox: Outbox,
     line: Line,
     connections: u32,
+    /// Ends when the session is over.
+    _far_end: Option<FarEnd>,
 }
 
 impl Begun {
@@ -484,16 +496,4 @@ fn failed(problem: Problem, events: Events<'_>) -> Report {
     let problems = [(problem.class.name().to_string(), 1)].into();
     events(Event::Problem(problem));
     Report { version: crate::account::version(), exit_status: status as i32, problems, ..Report::default() }
-}
-
-/// Progress as the other side told it.
-pub(crate) fn progress(watch: &Watch) -> Progress {
-    let now = watch.snapshot();
-    Progress {
-        bytes: now.bytes,
-        bytes_total: now.bytes_total,
-        files: now.files,
-        bytes_found: now.bytes_found,
-        files_found: now.files_found,
-    }
 }

@@ -1,13 +1,15 @@
-//! Makes connections: calls another host, shakes hands, greets.
+//! Makes connections: calls another host, or has one carried over ssh; shakes hands, greets.
 //!
 //! Must not know: sessions, what a connection is used for.
 
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
 
+use super::carrier::Carrier;
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
 use super::pipe::Pipe;
@@ -16,11 +18,24 @@ use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
 
-/// What a call needs.
-#[derive(Clone, Debug)]
-pub(crate) struct Dialer {
+/// The same where another way is known.
+const TRY_MAX: Duration = Duration::from_secs(1);
+
+/// How connections get to the other side.
+#[derive(Clone)]
+pub(crate) enum Route {
     /// `host:port`.
-    pub(crate) address: String,
+    Called(String),
+    /// An address of a far end that was started over ssh.
+    Tried(SocketAddr),
+    /// Over ssh.
+    Carried(Arc<Carrier>),
+}
+
+/// What a call needs.
+#[derive(Clone)]
+pub(crate) struct Dialer {
+    pub(crate) route: Route,
     pub(crate) ticket: Option<Ticket>,
     pub(crate) line: Line,
     pub(crate) sockets: SocketOptions,
@@ -53,9 +68,8 @@ impl Dialer {
     }
 
     fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
-        let pipe = Pipe::Tcp(self.call()?);
         let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
-        let mut channel = Channel::new(pipe, seal, self.line.clone(), self.patience())?;
+        let mut channel = Channel::new(self.call()?, seal, self.line.clone(), self.patience())?;
         let program = format!("pump {}", version());
         channel.send_message(&greet(purpose, session, &program), 0)?;
         let reply = channel.message_before(Instant::now() + self.patience())?;
@@ -78,19 +92,26 @@ impl Dialer {
         self.patience.min(HANDSHAKE_MAX)
     }
 
-    fn call(&self) -> Result<TcpStream, NetFault> {
-        let addresses =
-            self.address.to_socket_addrs().map_err(|error| NetFault::of_io("look up the host", &error))?;
-        let mut failed = NetFault::Lost("the host has no address".into());
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, self.patience()) {
-                Ok(stream) => {
-                    self.sockets.apply(stream.as_fd()).map_err(NetFault::Lost)?;
-                    return Ok(stream);
-                }
-                Err(error) => failed = NetFault::of_io("call", &error),
-            }
-        }
-        Err(failed)
+    fn call(&self) -> Result<Pipe, NetFault> {
+        let stream = match &self.route {
+            Route::Called(address) => call(address, self.patience())?,
+            Route::Tried(address) => TcpStream::connect_timeout(address, TRY_MAX)
+                .map_err(|error| NetFault::of_io("call", &error))?,
+            Route::Carried(carrier) => return carrier.open().map(Pipe::Unix),
+        };
+        self.sockets.apply(stream.as_fd()).map_err(NetFault::Lost)?;
+        Ok(Pipe::Tcp(stream))
     }
+}
+
+fn call(address: &str, patience: Duration) -> Result<TcpStream, NetFault> {
+    let addresses = address.to_socket_addrs().map_err(|error| NetFault::of_io("look up the host", &error))?;
+    let mut failed = NetFault::Lost("the host has no address".into());
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = NetFault::of_io("call", &error),
+        }
+    }
+    Err(failed)
 }

@@ -29,14 +29,24 @@ impl NetFault {
         NetFault::Lost(format!("{operation}: {error}"))
     }
 
+    /// What happened.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            NetFault::Lost(words)
+            | NetFault::Refused(words)
+            | NetFault::Busy(words)
+            | NetFault::Protocol(words) => words,
+            NetFault::Stopped => "this run was stopped",
+        }
+    }
+
     /// The problem for people. `place` is the other side as the user named it.
     pub(crate) fn problem(&self, place: &str) -> Problem {
-        let (class, words) = match self {
-            NetFault::Lost(words) => (Class::Lost, words.clone()),
-            NetFault::Refused(words) | NetFault::Busy(words) => (Class::Refused, words.clone()),
-            NetFault::Protocol(words) => (Class::Lost, words.clone()),
-            NetFault::Stopped => (Class::Lost, "this run was stopped".into()),
+        let class = match self {
+            NetFault::Refused(_) | NetFault::Busy(_) => Class::Refused,
+            NetFault::Lost(_) | NetFault::Protocol(_) | NetFault::Stopped => Class::Lost,
         };
+        let words = self.words();
         Problem {
             class,
             path: None,

@@ -15,8 +15,7 @@ pub(super) const LOOK_UP: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) enum Pipe {
     Tcp(TcpStream),
-    /// Another program carries them, or a test.
-    #[cfg_attr(not(test), expect(dead_code, reason = "ssh is going to carry them"))]
+    /// Another program carries them (`carrier`), or a test.
     Unix(UnixStream),
 }
 

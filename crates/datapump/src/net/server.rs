@@ -7,11 +7,15 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::VERSION;
@@ -102,11 +106,13 @@ impl ServeOptions {
 
 /// A server that listens.
 pub struct Server {
-    listener: TcpListener,
-    address: SocketAddr,
+    /// None where connections come another way.
+    listener: Option<TcpListener>,
     config: Arc<ServerConfig>,
-    ticket: Ticket,
-    state: Arc<State>,
+    pub(crate) ticket: Ticket,
+    pub(crate) state: Arc<State>,
+    /// Wakes the accepting when there is an end to it.
+    woken: UnixStream,
 }
 
 /// What the threads of a server share.
@@ -118,7 +124,10 @@ pub(crate) struct State {
     /// A ticket for one session was used.
     used: AtomicBool,
     /// The session that a ticket was for is over.
-    pub(crate) over: AtomicBool,
+    over: AtomicBool,
+    /// Nobody is going to begin a session any more.
+    pub(crate) is_closing: AtomicBool,
+    waker: UnixStream,
     pub(crate) stop: Arc<AtomicBool>,
     sessions: Mutex<HashMap<[u8; 16], Entry>>,
     greeting: AtomicU32,
@@ -132,6 +141,8 @@ pub(crate) struct State {
 #[derive(Clone, Debug)]
 pub(crate) enum Root {
     Folder(Arc<File>),
+    /// Whatever this user may; relative places begin in his home folder.
+    User(PathBuf),
     /// Takes everything, and gives so many bytes.
     Null {
         bytes: u64,
@@ -178,9 +189,7 @@ impl Server {
     ///
     /// Errors: the folder cannot be opened, the address cannot be had, or the system refuses what is wished of sockets.
     pub fn bind(options: ServeOptions, stop: Arc<AtomicBool>) -> Result<Server, Problem> {
-        let root = Root::open(&options.place)?;
         options.sockets.check().map_err(Problem::usage)?;
-        let rate = options.bytes_per_second.map(|limit| Arc::new(Rate::new(limit, World::real().clock)));
         let wrong = |error: std::io::Error| {
             let message = format!("listen on {}: {error}", options.listen);
             Problem { class: Class::Io, path: None, operation: "listen", offset: None, message }
@@ -189,7 +198,25 @@ impl Server {
         listener.set_nonblocking(true).map_err(wrong)?;
         // Whoever calls gets a socket like this one.
         options.sockets.apply(listener.as_fd()).map_err(Problem::usage)?;
-        let address = listener.local_addr().map_err(wrong)?;
+        let root = Root::open(&options.place)?;
+        Server::of(options, root, Some(listener), stop)
+    }
+
+    /// The same with what it listens on, if it does.
+    pub(crate) fn of(
+        options: ServeOptions,
+        root: Root,
+        listener: Option<TcpListener>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Server, Problem> {
+        let rate = options.bytes_per_second.map(|limit| Arc::new(Rate::new(limit, World::real().clock)));
+        let (waker, woken) = pair().map_err(|error| Problem {
+            class: Class::Io,
+            path: None,
+            operation: "listen",
+            offset: None,
+            message: format!("make a pair of sockets: {error}"),
+        })?;
         let (maker, holder) = (Seed::random(), Seed::random());
         let ticket = Ticket { maker: maker.public(), holder: holder.clone() };
         let state = State {
@@ -199,18 +226,22 @@ impl Server {
             begun: Instant::now(),
             used: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            is_closing: AtomicBool::new(false),
+            waker,
             stop,
             sessions: Mutex::default(),
             greeting: AtomicU32::new(0),
             memory: Mutex::new(0),
             rate,
         };
-        Ok(Server { listener, address, config: called_config(&maker), ticket, state: Arc::new(state) })
+        let config = called_config(&maker);
+        Ok(Server { listener, config, ticket, state: Arc::new(state), woken })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        let address = self.listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        address.unwrap_or(self.state.options.listen)
     }
 
     /// What lets clients in.
@@ -220,28 +251,32 @@ impl Server {
 
     /// Serves until it is stopped, or the one session is over.
     pub fn run(self) {
-        std::thread::scope(|scope| {
-            let mut silent: VecDeque<(TcpStream, Instant)> = VecDeque::new();
-            while !self.state.is_over() {
-                let spoke = self.wait(&mut silent);
-                for stream in spoke {
-                    self.greet(scope, stream);
-                }
+        std::thread::scope(|scope| self.accept(scope));
+    }
+
+    /// Lets in who calls, until all is over.
+    pub(crate) fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        let mut silent: VecDeque<(TcpStream, Instant)> = VecDeque::new();
+        while !self.state.is_over() {
+            let spoke = self.wait(&mut silent);
+            for stream in spoke {
+                self.greet(scope, Pipe::Tcp(stream));
             }
-        });
+        }
     }
 
     /// Waits for callers; gives those that have said something.
     fn wait(&self, silent: &mut VecDeque<(TcpStream, Instant)>) -> Vec<TcpStream> {
         let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        let mut fds = vec![of(self.listener.as_fd())];
+        let listener = self.listener.as_ref().map_or(self.woken.as_fd(), |listener| listener.as_fd());
+        let mut fds = vec![of(listener), of(self.woken.as_fd())];
         fds.extend(silent.iter().map(|(stream, _)| of(stream.as_fd())));
         let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
         let _ = poll(&mut fds, Some(&patience));
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
         let (mut spoke, now) = (Vec::new(), Instant::now());
-        for has_spoken in ready[1..].iter() {
+        for has_spoken in ready[2..].iter() {
             let (stream, deadline) = silent.pop_front().expect("one for each");
             match has_spoken {
                 true => spoke.push(stream),
@@ -249,9 +284,10 @@ impl Server {
                 false => {}
             }
         }
-        if ready[0] {
+        let _ = (&self.woken).read(&mut [0; 64]);
+        if let (true, Some(listener)) = (ready[0], &self.listener) {
             loop {
-                let stream = match self.listener.accept() {
+                let stream = match listener.accept() {
                     Ok((stream, _)) => stream,
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
                     // No more open files: the oldest of those that say nothing gives up its place.
@@ -272,14 +308,15 @@ impl Server {
         spoke
     }
 
-    fn greet<'scope>(&'scope self, scope: &'scope std::thread::Scope<'scope, '_>, stream: TcpStream) {
+    /// Hears a caller on a thread of its own.
+    pub(crate) fn greet<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, pipe: Pipe) {
         if self.state.greeting.fetch_add(1, Ordering::Relaxed) >= GREETING_MAX {
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
             return;
         }
         // Where the system gives no more threads the caller is hung up on, and may call again.
         let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
-            let greeted = self.greeted(stream);
+            let greeted = self.greeted(pipe);
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
             if let Ok(Some((channel, session))) = greeted {
                 called::session(&self.state, channel, session);
@@ -291,9 +328,9 @@ impl Server {
     }
 
     /// Shakes hands and reads the greeting. Gives a control connection and its new session.
-    fn greeted(&self, stream: TcpStream) -> Result<Option<(Channel, NewSession)>, NetFault> {
+    fn greeted(&self, pipe: Pipe) -> Result<Option<(Channel, NewSession)>, NetFault> {
         let seal = if self.state.options.insecure { Seal::Open } else { Seal::called(&self.config)? };
-        let mut channel = Channel::new(Pipe::Tcp(stream), seal, Line::default(), HANDSHAKE_MAX)?;
+        let mut channel = Channel::new(pipe, seal, Line::default(), HANDSHAKE_MAX)?;
         let holder = channel.peer();
         let Some(body) = channel.message_before(Instant::now() + HANDSHAKE_MAX)? else { return Ok(None) };
         let admitted = match read_greeting(&body)? {
@@ -328,6 +365,14 @@ pub(crate) struct NewSession {
     pub(crate) boxes: (Outbox, Inbox),
 }
 
+/// Two ends that nobody waits for.
+fn pair() -> std::io::Result<(UnixStream, UnixStream)> {
+    let (waker, woken) = UnixStream::pair()?;
+    waker.set_nonblocking(true)?;
+    woken.set_nonblocking(true)?;
+    Ok((waker, woken))
+}
+
 enum Admitted {
     Begins(NewSession),
     Joins(Purpose, Line, Joins),
@@ -339,7 +384,16 @@ fn refused(reason: Reason, words: &str) -> Reply {
 
 impl State {
     fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed)
+        // In this order: a greeting becomes a session.
+        let is_idle = || self.greeting.load(Ordering::SeqCst) == 0 && self.sessions().is_empty();
+        let is_closed = self.is_closing.load(Ordering::SeqCst) && is_idle();
+        self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed) || is_closed
+    }
+
+    /// Looks again whether all is over.
+    pub(crate) fn wake(&self) {
+        // A full pipe wakes just as well.
+        let _ = (&self.waker).write(&[0]);
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<[u8; 16], Entry>> {
@@ -420,8 +474,12 @@ impl State {
         }
     }
 
-    /// No more connections can join the session.
+    /// The session is over.
     pub(crate) fn close(&self, session: &[u8; 16]) {
         self.sessions().remove(session);
+        if self.options.once {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        self.wake();
     }
 }

@@ -12,6 +12,7 @@ use minicbor::bytes::ByteVec;
 use crate::change::{Change, ChangeKind};
 use crate::problem::{Class, Problem};
 use crate::run::Event;
+use crate::watch::Watch;
 
 /// What problems are about; others are told as `copy`.
 const OPERATIONS: [&str; 30] = [
@@ -87,7 +88,7 @@ pub(crate) fn tell(event: Event, shown: &dyn Fn(&Path) -> PathBuf) -> wire::Even
             message: problem.message,
         },
         Event::Warning(words) => wire::Event::Warning(words),
-        Event::Note(words) => wire::Event::Note(words),
+        Event::Notice(words) | Event::Note(words) => wire::Event::Note(words),
         Event::Change(change) => {
             let kind = KINDS.iter().find(|(kind, _)| *kind == change.kind).map_or("copy", |(_, name)| name);
             wire::Event::Change {
@@ -130,5 +131,17 @@ pub(crate) fn hear(event: wire::Event) -> Event {
                 itemized: crate::shown(itemized.as_bytes()),
             }))
         }
+    }
+}
+
+/// How far this side is.
+pub(crate) fn progress(watch: &Watch) -> wire::Progress {
+    let now = watch.snapshot();
+    wire::Progress {
+        bytes: now.bytes,
+        bytes_total: now.bytes_total,
+        files: now.files,
+        bytes_found: now.bytes_found,
+        files_found: now.files_found,
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use datapump::{Event, Host, Options, Place, Remote, RemoteCopy, Report, ServeOptions, Server, Ticket};
+use datapump::{
+    Event, Host, Options, Place, Remote, RemoteCopy, Report, ServeOptions, Server, Ticket, WayIn,
+};
 
 /// A served folder, for as long as it lives.
 pub struct Served {
@@ -38,7 +40,7 @@ impl Served {
             sources,
             target,
             options: Options::default(),
-            ticket: Some(self.ticket.clone()),
+            way_in: WayIn::Ticket(self.ticket.clone()),
             connections: None,
             peer_timeout: self.peer_timeout,
             retry_for: Some(Duration::ZERO),

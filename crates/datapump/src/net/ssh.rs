@@ -1,0 +1,322 @@
+//! Starts the far end of a session over the user's own ssh, or any command that runs another somewhere else, and hears
+//! how it is reached.
+//!
+//! Nothing but the host and the far program stand on that command line: places go over the session, so that no shell
+//! reads them, and the ticket comes back over ssh. What ssh asks and says it asks and says on the terminal itself.
+//!
+//! Must not know: what the session is for, frames.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::VERSION;
+use datapump_core::wire::opening::{Found, Opening, Search};
+
+use super::carrier::{Carrier, wait_and_read};
+use super::fault::NetFault;
+use super::ticket::Ticket;
+use crate::account::version;
+
+/// How long ssh may take to end when the session is over.
+const END_MAX: Duration = Duration::from_secs(2);
+const LOOK_UP: Duration = Duration::from_millis(1);
+/// So much of noise is shown.
+const SHOWN_BYTES_MAX: usize = 200;
+
+/// How the far end is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shell {
+    /// ssh and its options; the host and the far command follow.
+    pub command: Vec<String>,
+    /// The far `pump`, as the far shell finds it.
+    pub remote_bin: String,
+}
+
+impl Default for Shell {
+    fn default() -> Shell {
+        Shell { command: vec!["ssh".into()], remote_bin: "pump".into() }
+    }
+}
+
+impl Shell {
+    /// Splits the words of `command` as a shell would, apart from expansions: spaces part, quotes and backslashes keep.
+    ///
+    /// Errors: words for the user: no command, an open quote, what would be taken for an option.
+    pub fn new(command: &str, remote_bin: &str) -> Result<Shell, String> {
+        let command = words(command)?;
+        if command.first().is_none_or(String::is_empty) {
+            return Err("no command to reach other hosts with: write for example --ssh 'ssh -p 2222'".into());
+        }
+        if remote_bin.is_empty() || remote_bin.starts_with('-') {
+            let shown = crate::shown(remote_bin.as_bytes());
+            return Err(format!(
+                "'{shown}' is no program of the far end: write for example --remote-bin bin/pump"
+            ));
+        }
+        Ok(Shell { command, remote_bin: remote_bin.into() })
+    }
+
+    fn name(&self) -> String {
+        crate::shown(self.command[0].as_bytes())
+    }
+}
+
+/// Words as a shell parts them (POSIX, Shell Command Language, 2.2), without expansions.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut letters) = (Vec::new(), None::<String>, line.chars());
+    let open = || format!("a quote is left open in '{}'", crate::shown(line.as_bytes()));
+    while let Some(letter) = letters.next() {
+        match letter {
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            '\\' => word.get_or_insert_default().push(letters.next().ok_or_else(open)?),
+            '\'' | '"' => loop {
+                let word = word.get_or_insert_default();
+                match letters.next().ok_or_else(open)? {
+                    end if end == letter => break,
+                    '\\' if letter == '"' => match letters.next().ok_or_else(open)? {
+                        kept @ ('"' | '\\' | '$' | '`') => word.push(kept),
+                        other => word.extend(['\\', other]),
+                    },
+                    plain => word.push(plain),
+                }
+            },
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// A far end that was started, until dropped.
+pub(crate) struct FarEnd {
+    child: Child,
+    carrier: Arc<Carrier>,
+    /// What is read from the far end, until somebody does; and what came behind its line.
+    input: Option<(File, Vec<u8>)>,
+    /// What lets this side in.
+    pub(crate) ticket: Ticket,
+    /// Where it listens.
+    pub(crate) address: Option<std::net::SocketAddr>,
+}
+
+impl std::fmt::Debug for FarEnd {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "FarEnd({})", self.child.id())
+    }
+}
+
+impl FarEnd {
+    /// Starts it and hears its line. Takes as long as the user needs for a password; ends early with `stop`.
+    ///
+    /// Errors: `Refused` where another try would end the same.
+    pub(crate) fn start(shell: &Shell, host: &str, stop: &AtomicBool) -> Result<FarEnd, NetFault> {
+        let mut command = Command::new(&shell.command[0]);
+        command.args(&shell.command[1..]).arg(host).args([&shell.remote_bin, "serve", "--stdio"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| {
+            let name = shell.name();
+            NetFault::Refused(format!("{name} cannot be started: {error}; --ssh names another command"))
+        })?;
+        let output = File::from(OwnedFd::from(child.stdin.take().expect("it was asked for")));
+        let mut input = File::from(OwnedFd::from(child.stdout.take().expect("it was asked for")));
+        let mut search = Search::default();
+        let heard = hear(&mut input, &mut search, stop);
+        let opening = match heard {
+            Ok(Some(Found::Opening(opening))) => read(opening),
+            Ok(Some(Found::OtherVersion(protocol, program))) => Err(other_version(&protocol, &program)),
+            Ok(Some(Found::Noise)) => Err(NetFault::Refused(format!(
+                "no pump answers at the far end, but something that prints much; a login script must be silent when \
+                 it runs commands{}",
+                printed(&search)
+            ))),
+            Ok(None) => {
+                drop(output);
+                let status = end(&mut child, END_MAX);
+                return Err(ended(shell, host, status, &search));
+            }
+            Err(fault) => Err(fault),
+        };
+        let (ticket, address) = opening.inspect_err(|_| {
+            end(&mut child, Duration::ZERO);
+        })?;
+        let early = search.rest().to_vec();
+        Ok(FarEnd { child, carrier: Carrier::new(output), input: Some((input, early)), ticket, address })
+    }
+
+    /// What carries streams to it.
+    pub(crate) fn carry(&mut self) -> Arc<Carrier> {
+        if let Some((input, early)) = self.input.take() {
+            let carrier = Arc::clone(&self.carrier);
+            // It ends with ssh. Whatever it ends with, its streams end, and who used them tells.
+            std::thread::spawn(move || carrier.receive(&early, input, None));
+        }
+        Arc::clone(&self.carrier)
+    }
+}
+
+impl Drop for FarEnd {
+    /// The far end ends when its input does, and ssh with it.
+    fn drop(&mut self) {
+        self.carrier.finish(END_MAX);
+        end(&mut self.child, END_MAX);
+    }
+}
+
+/// Waits for its end, and brings it about when it takes too long.
+fn end(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_UP),
+            _ => break,
+        }
+    }
+    let _ = child.kill();
+    child.wait().ok()
+}
+
+/// Reads until something was found, or nothing more comes.
+fn hear(input: &mut File, search: &mut Search, stop: &AtomicBool) -> Result<Option<Found>, NetFault> {
+    let mut bytes = [0; 4096];
+    while !stop.load(Ordering::Relaxed) {
+        match wait_and_read(input, &mut bytes)? {
+            Some(0) => return Ok(None),
+            Some(len) => search.handle_bytes(&bytes[..len]),
+            None => continue,
+        }
+        if let Some(found) = search.poll() {
+            return Ok(Some(found));
+        }
+    }
+    Err(NetFault::Stopped)
+}
+
+fn read(opening: Opening) -> Result<(Ticket, Option<std::net::SocketAddr>), NetFault> {
+    // Only numbers: the far end does not choose which names are looked up here.
+    let address = opening.address.and_then(|address| address.parse().ok());
+    match Ticket::parse(&opening.ticket) {
+        Ok(ticket) => Ok((ticket, address)),
+        Err(words) => Err(NetFault::Refused(format!("the far end's ticket: {words}"))),
+    }
+}
+
+fn other_version(protocol: &str, program: &str) -> NetFault {
+    let (first, second, here) = (VERSION.0, VERSION.1, version());
+    NetFault::Refused(format!(
+        "the far end is pump {program}, which speaks version {protocol} of the protocol; this is pump {here}, which \
+         speaks version {first}.{second}: install the same version on both, or name another with --remote-bin"
+    ))
+}
+
+/// Why there is no far end. ssh has said its part on standard error.
+fn ended(shell: &Shell, host: &str, status: Option<ExitStatus>, search: &Search) -> NetFault {
+    let (name, far, host) =
+        (shell.name(), crate::shown(shell.remote_bin.as_bytes()), crate::shown(host.as_bytes()));
+    let words = match (status.and_then(|status| status.code()), status.and_then(|status| status.signal())) {
+        (Some(255), _) => format!(
+            "{name} ended with status 255: the host is not known, cannot be reached or does not let you in; what it \
+             said stands above; try: {name} {host} true"
+        ),
+        (Some(127), _) => format!(
+            "there is no '{far}' at the far end (status 127): install pump there, or say where it is with --remote-bin"
+        ),
+        (Some(126), _) => {
+            format!("'{far}' cannot be run at the far end (status 126); --remote-bin names another")
+        }
+        (Some(2), _) => format!(
+            "'{far} serve --stdio' ended with status 2 at the far end: it is of another version than this pump {}, or \
+             has a terminal instead of pipes; install the same version on both",
+            version()
+        ),
+        (Some(status), _) => {
+            format!("{name} or '{far}' at the far end ended with status {status} before it answered")
+        }
+        (None, Some(signal)) => format!("{name} was ended by signal {signal} before the far end answered"),
+        (None, None) => format!("{name} ended before the far end answered"),
+    };
+    NetFault::Refused(format!("{words}{}", printed(search)))
+}
+
+/// What came instead of a line of ours.
+fn printed(search: &Search) -> String {
+    let noise = search.rest();
+    let (start, more) = (&noise[..noise.len().min(SHOWN_BYTES_MAX)], noise.len() > SHOWN_BYTES_MAX);
+    match (start.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, more) => {
+            let dots = if more { " …" } else { "" };
+            format!("; the far end printed: {}{dots}", crate::shown(start))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_parted_as_shells_do() {
+        for (line, expected) in [
+            ("ssh", &["ssh"][..]),
+            ("  ssh -p\t2222 ", &["ssh", "-p", "2222"]),
+            ("ssh -o 'User Known'", &["ssh", "-o", "User Known"]),
+            (r#"a "b \" c \x" d\ e '\'"#, &["a", r#"b " c \x"#, "d e", r"\"]),
+            ("a '' b\"c\"'d'", &["a", "", "bcd"]),
+            ("a $HOME `b`", &["a", "$HOME", "`b`"]),
+        ] {
+            assert_eq!(words(line).expect(line), expected, "{line}");
+        }
+        for (line, remote_bin) in
+            [("", "pump"), ("''", "pump"), ("a 'b", "pump"), ("a \\", "pump"), ("ssh", "-x")]
+        {
+            Shell::new(line, remote_bin).expect_err(line);
+        }
+        assert_eq!(Shell::new("ssh", "pump"), Ok(Shell::default()));
+    }
+
+    /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.
+    fn started(script: &str) -> Result<FarEnd, NetFault> {
+        let shell =
+            Shell { command: vec!["sh".into(), "-c".into(), script.into()], remote_bin: "far pump".into() };
+        FarEnd::start(&shell, "user@host", &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn what_the_far_end_says_is_read_and_what_it_does_not_say_is_explained() {
+        let ticket = format!("pump1-{}", "0a".repeat(64));
+        let far = started(&format!(
+            "echo \"Hello $0 $*\"; printf 'pump-far-end: 1.7 3.0 {ticket} [::1]:99 more\\n'; cat >&2"
+        ))
+        .expect("it answers");
+        assert_eq!((far.ticket.word(), far.address), (ticket.clone(), "[::1]:99".parse().ok()));
+        for (script, parts) in [
+            ("exit 255", &["status 255", "sh user@host true"][..]),
+            ("exit 127", &["no 'far pump' at the far end", "--remote-bin"]),
+            ("exit 126", &["cannot be run"]),
+            ("exit 2", &["another version"]),
+            ("echo hello; exit 3", &["status 3", "printed: hello"]),
+            ("kill -9 $$", &["signal 9"]),
+            ("printf 'a\\033[2J'", &["status 0", "printed: a\\u{1b}[2J"]),
+            ("echo pump-far-end: 2.1 9.8.7", &["pump 9.8.7", "version 2.1", &version(), "version 1.0"]),
+            ("echo pump-far-end: 1.0 1.0 pump1-zz -", &["ticket"]),
+            ("yes aggressively", &["must be silent", "aggressively\\n", " …"]),
+        ] {
+            let Err(NetFault::Refused(words)) = started(script) else { panic!("{script}: it is refused") };
+            for part in parts {
+                assert!(words.contains(part), "{script}: no {part:?} in: {words}");
+            }
+        }
+        let missing = Shell::new("/nowhere/ssh", "pump").expect("words");
+        let fault = FarEnd::start(&missing, "host", &AtomicBool::new(false)).expect_err("there is none");
+        assert!(format!("{fault:?}").contains("--ssh"), "{fault:?}");
+        let silent = Shell::new("sh -c 'sleep 60'", "pump").expect("words");
+        let stopped = FarEnd::start(&silent, "host", &AtomicBool::new(true));
+        assert_eq!(stopped.expect_err("it stops"), NetFault::Stopped);
+    }
+}
