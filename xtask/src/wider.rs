@@ -24,6 +24,8 @@ const PACKAGES: &[&str] = &[
     "libcap2-bin",
     "attr",
     "strace",
+    "openssh-client",
+    "openssh-server",
     "python3",
     "iproute2",
     "tshark",

@@ -12,6 +12,7 @@ pub mod mounts;
 pub mod network;
 pub mod random;
 pub mod run;
+pub mod sshd;
 pub mod tree;
 pub mod zoo;
 
