@@ -2,14 +2,14 @@
 //!
 //! Must not know: how a copy is made.
 
-use datapump::{Host, Job, Options, Place, Remote, RemoteCopy, Shell, WayIn};
+use datapump::{Job, Options, Place};
 
-use crate::args::{CopyArguments, Insecure};
+use crate::args::CopyArguments;
 use crate::json;
 use crate::output::Output;
 use crate::progress::shown;
+use crate::remote::{self, Wish};
 use crate::run::{Runner, places};
-use crate::ticket::ticket;
 
 /// Copies, or says what would be copied. Gives the exit status.
 pub fn copy(arguments: &CopyArguments) -> i32 {
@@ -48,8 +48,7 @@ fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
-    let is_remote = |place: &Place| matches!(place, Place::Remote(_));
-    if is_remote(&target) || sources.iter().any(is_remote) {
+    if remote::is_meant(sources.iter().chain([&target])) {
         return remote(arguments, sources, target, options, output);
     }
     let job = Job::copy(sources, target).options(options);
@@ -69,46 +68,15 @@ fn remote(
     options: Options,
     output: &Output,
 ) -> i32 {
-    let insecure = arguments.host.insecure;
-    let way_in = match way_in(arguments, sources.iter().chain([&target])) {
-        Ok(way_in) => way_in,
-        Err(message) => return output.usage(message),
-    };
-    let options = Options { unhashed: insecure.is_some_and(Insecure::is_unhashed), ..options };
     let runner = Runner::new(output, shown(&arguments.output));
-    let events = |event| output.event(event);
-    let report = runner.watched(|watch, stop| {
-        let host = &arguments.host;
-        RemoteCopy {
-            connections: host.connections.or(options.lanes),
-            peer_timeout: host.peer_timeout,
-            retry_for: host.retry_for,
-            tells_files: output.json || output.verbose,
-            sources,
-            target,
-            options,
-            way_in,
-            stop,
-            watch,
+    let tells_files = output.json || output.verbose;
+    let wish = Wish { sources, target, options, compares: false, tells_files };
+    match remote::perform(&arguments.host, wish, &runner, &|event| output.event(event)) {
+        Ok(report) => {
+            output.report(&report);
+            report.exit_status
         }
-        .run(&events)
-    });
-    output.report(&report);
-    report.exit_status
-}
-
-/// What lets us in where the places are.
-fn way_in<'place>(
-    arguments: &CopyArguments,
-    mut places: impl Iterator<Item = &'place Place>,
-) -> Result<WayIn, String> {
-    let host = &arguments.host;
-    let is_over_ssh = |place: &Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));
-    match (places.any(is_over_ssh), host.insecure) {
-        (true, Some(_)) => Err("--insecure is for pump:// only; ssh encrypts anyway".into()),
-        (true, None) => Shell::new(&host.ssh, &host.remote_bin).map(WayIn::Ssh),
-        (false, Some(insecure)) if insecure.is_open() => Ok(WayIn::Open),
-        (false, _) => ticket(host.ticket_file.as_deref()).map(WayIn::Ticket),
+        Err(message) => output.usage(message),
     }
 }
 

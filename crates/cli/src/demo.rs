@@ -106,6 +106,7 @@ fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: 
             RemoteCopy {
                 sources: vec![source],
                 target,
+                compares: false,
                 options,
                 way_in: WayIn::Ticket(ticket),
                 connections: None,

@@ -17,6 +17,7 @@ mod lab;
 mod meter;
 mod output;
 mod progress;
+mod remote;
 mod run;
 mod serve;
 mod signals;

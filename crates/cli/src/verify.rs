@@ -2,12 +2,13 @@
 //!
 //! Must not know: how content is compared.
 
-use datapump::{Class, Event, Job, Options, Place, Status};
+use datapump::{Class, Event, Job, Options, Place, Report, Status};
 
 use crate::args::VerifyArguments;
 use crate::json;
 use crate::output::Output;
 use crate::progress::shown;
+use crate::remote::{self, Wish};
 use crate::run::Runner;
 
 /// Compares. Gives the exit status: 0 same, 1 different, 2 trouble.
@@ -28,12 +29,19 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
     if output.json {
         output.result(&json::start("verify", std::slice::from_ref(&one), Some(&other)));
     }
-    let options = Options { content_only: arguments.content_only, ..arguments.tuning.options() };
-    let job = Job::compare(one, other).options(options);
+    let sockets = arguments.host.sockets.options();
+    let options = Options { content_only: arguments.content_only, sockets, ..arguments.tuning.options() };
     let runner = Runner::new(output, shown(&arguments.output));
-    let mut report = runner.run_with(job, &|event| show(output, event));
+    let mut report = match compared(arguments, (one, other), options, &runner) {
+        Ok(report) => report,
+        Err(message) => return output.usage(message),
+    };
     if runner.stopped() && report.files == 0 {
         report.exit_status = Status::Interrupted as i32;
+    }
+    // As cmp: whatever kept the two from being compared is trouble.
+    if [Status::Refused as i32, Status::Lost as i32].contains(&report.exit_status) {
+        report.exit_status = Status::Usage as i32;
     }
     // Silence means the same, as with cmp; a report for people is for those who ask.
     if output.json || output.verbose {
@@ -42,6 +50,21 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
         output.interruption(&report);
     }
     report.exit_status
+}
+
+fn compared(
+    arguments: &VerifyArguments,
+    (one, other): (Place, Place),
+    options: Options,
+    runner: &Runner<'_>,
+) -> Result<Report, String> {
+    let events = |event| show(runner.output, event);
+    if !remote::is_meant([&one, &other].into_iter()) {
+        return Ok(runner.run_with(Job::compare(one, other).options(options), &events));
+    }
+    let tells_files = runner.output.json;
+    let wish = Wish { sources: vec![one], target: other, options, compares: true, tells_files };
+    remote::perform(&arguments.host, wish, runner, &events)
 }
 
 /// Differences are results; trouble is trouble.

@@ -158,3 +158,32 @@ fn the_lab_measures_the_way_without_disks() {
         }
     }
 }
+
+#[test]
+fn what_lies_on_another_host_is_compared_from_here() {
+    let home = home();
+    small_tree(&home, "tree");
+    noise_file(&home, "large", 3_000_001, 1);
+    let serving = Serving::new(&home, &[]);
+    let at = |path: &str| format!("pump://{}/{path}", serving.address);
+    for (source, target) in [("tree", "copy"), ("large", "file")] {
+        let run = home.pump(&["copy", "-q", "--ticket-file", "ticket", source, &at(target)]);
+        expect(&run, 0, &[], source);
+        for places in [[source, &at(target)], [&at(target), source]] {
+            let mut verify = vec!["verify", "--ticket-file", "ticket"];
+            verify.extend(places);
+            expect(&home.pump(&verify), 0, &[], &format!("{places:?}"));
+        }
+    }
+    let mut content = std::fs::read(home.path("large")).expect("it is there");
+    content[2_000_000] ^= 1;
+    std::fs::write(home.path("large"), content).expect("room");
+    let run = home.pump(&["verify", "--content-only", "--ticket-file", "ticket", "large", &at("file")]);
+    expect(&run, 1, &[], "one byte differs");
+    assert!(run.out.contains("at byte 2000000"), "{run:?}");
+    std::fs::remove_file(home.path("tree/link")).expect("it is there");
+    let run = home.pump(&["verify", "--ticket-file", "ticket", "tree", &at("copy")]);
+    expect(&run, 1, &[], "a name is missing");
+    let run = home.pump(&["verify", "--ticket-file", "ticket", "tree", &at("nothing")]);
+    expect(&run, 2, &["No such file"], "nothing is there");
+}

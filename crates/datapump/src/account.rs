@@ -42,8 +42,17 @@ impl Account<'_> {
 
     /// What this side, which writes, knows of its connections.
     fn network(&self) -> Option<Network> {
-        let Carried { connections, opening_ns, receiving_ns, .. } = self.carried();
-        let known = Network { connections, opening_ns, receiving_ns, ..Network::default() };
+        let Carried { connections, opening_ns, receiving_ns, received: (received_parts, bytes), .. } =
+            self.carried();
+        let mean_part_bytes = bytes / received_parts.max(1);
+        let known = Network {
+            connections,
+            opening_ns,
+            receiving_ns,
+            received_parts,
+            mean_part_bytes,
+            ..Network::default()
+        };
         self.shared.far.as_ref().map(|_| known)
     }
 
@@ -75,7 +84,8 @@ impl Account<'_> {
             exit_status: 0,
             bytes: self.tally.bytes,
             bytes_moved: self.sum(|counts| counts.bytes),
-            bytes_moved_twice: self.tally.doubt_bytes.min(self.sum(|counts| counts.bytes)),
+            bytes_moved_twice: self.tally.doubt_bytes.min(self.sum(|counts| counts.bytes))
+                + self.carried().again_bytes,
             bytes_resumed: self.tally.resumed_bytes,
             files: self.tally.files,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),

@@ -174,7 +174,8 @@ impl Staged {
     /// The existing file at `path`, to be overwritten where it stands; made if there is none.
     pub(crate) fn in_place(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
         let (folder, name) = open_parent(disk, path)?;
-        let made = match disk.open(path, Access::ReadWrite) {
+        // Links were followed before: one that stands there now was put there meanwhile.
+        let made = match folder.open(&name, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
             Err(ENOENT) => return Staged::replacing(disk, path, None),
             existing => existing,

@@ -470,7 +470,7 @@ impl Job {
             () if problems.is_empty() => Status::Done,
             () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
             () if only(Class::Changed) => Status::Changed,
-            () if only(Class::Refused) && self.far.is_some() => Status::Refused,
+            () if only(Class::Refused) && self.far.is_some() && !tally.is_busy_here => Status::Refused,
             () if self.sources.len() > 1 || shared.has_trees => Status::Partial,
             () if only(Class::Usage) => Status::Usage,
             () => Status::Failed,

@@ -92,6 +92,10 @@ pub struct Network {
     pub receiving_ns: u64,
     /// The receiver opened what it received.
     pub opening_ns: u64,
+    /// Returns of receives: blocks come in parts, which are put together in the slots.
+    pub received_parts: u64,
+    /// The mean size of a part, as it came.
+    pub mean_part_bytes: u64,
     /// The longest smoothed round trip of a connection, as the sender's kernel has it; so are the fields below.
     pub rtt_us: u64,
     /// The longest of the connections' shortest round trips.

@@ -51,6 +51,9 @@ pub enum Event {
     Note(String),
 }
 
+/// What only the side that writes does.
+const OWN_OPERATIONS: [&str; 5] = ["lock", "create", "make", "rename", "delete"];
+
 /// Sums over all files.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -69,6 +72,8 @@ pub(crate) struct Tally {
     pub(crate) warned: BTreeSet<String>,
     /// A file was copied inside the kernel.
     pub(crate) in_kernel: bool,
+    /// What was refused, the side that writes refused: a name is locked or taken there.
+    pub(crate) is_busy_here: bool,
 }
 
 /// What a lane does between blocks.
@@ -259,6 +264,7 @@ impl Shared<'_> {
         if problem.class == Class::Lost && tally.problems.contains_key(&Class::Lost) {
             return;
         }
+        tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
         *tally.problems.entry(problem.class).or_insert(0) += 1;
         drop(tally);
         (self.events)(Event::Problem(problem));

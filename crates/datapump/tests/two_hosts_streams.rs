@@ -69,6 +69,7 @@ fn open(served: &Served, source: Place, target: Place, unhashed: bool) -> (Repor
     let copy = RemoteCopy {
         sources: vec![source],
         target,
+        compares: false,
         options: Options { unhashed, ..Options::default() },
         way_in: if served.is_insecure { WayIn::Open } else { WayIn::Ticket(served.ticket.clone()) },
         connections: None,

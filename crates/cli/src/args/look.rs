@@ -9,14 +9,16 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use clap_complete::Shell;
 
+use super::net::HostArguments;
 use super::tuning::{OutputArguments, TuningArguments};
 use super::{OUTPUT, WHAT};
 
 /// Compare two places and print each difference
 ///
 /// Compares two files, or two folders with all that is in them: names, kinds, content, mode, time of change and which
-/// names are one file. Owners, extended attributes, access control lists and other times are not compared. Moves
-/// nothing; each difference is a line. Exit status as with cmp: 0 same, 1 different, 2 trouble.
+/// names are one file. Owners, extended attributes, access control lists and other times are not compared. Writes
+/// nothing; each difference is a line. One of the two may lie on another host: its content comes here to be compared.
+/// Exit status as with cmp: 0 same, 1 different, 2 trouble.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
     /// One place
@@ -35,6 +37,9 @@ pub struct VerifyArguments {
     #[arg(long, env = "PUMP_CONTENT_ONLY", help_heading = WHAT)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub content_only: bool,
+
+    #[command(flatten)]
+    pub host: HostArguments,
 
     #[command(flatten)]
     pub tuning: TuningArguments,
@@ -83,7 +88,8 @@ pub struct DoctorArguments {
 /// Copy a sample, verify it, say what limited it, and remove it all
 ///
 /// Without PATH a sample of 256 MiB of noise is made in a temporary folder in $TMPDIR, or else in the current folder.
-/// With PATH that file is copied to a temporary target beside it. Nothing is left behind.
+/// With PATH that file is copied to a temporary target beside it. Either goes over TLS on loopback to a receiver in this
+/// program. Nothing is left behind.
 #[derive(Debug, Args)]
 pub struct DemoArguments {
     /// The file to copy [default: a sample of its own]

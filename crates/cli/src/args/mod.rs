@@ -18,7 +18,7 @@ pub use lab::{LabArguments, LabCommand, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
-pub use net::{Insecure, ServeArguments};
+pub use net::{HostArguments, Insecure, ServeArguments};
 pub use read::read;
 pub use tuning::{OutputArguments, When};
 
@@ -44,14 +44,15 @@ Exit status:
   0   everything asked is done, whole, with attributes, on stable storage (unless --sync=none)
   1   failed as a whole
   2   asked wrongly; nothing was written
-  5   refused by the other host: ticket, scope, version
+  5   refused by the other host (ticket, scope, version, full for longer than --retry-for), or by ssh
   10  connection lost, or the other host silent for longer than --peer-timeout; can be resumed
   20  interrupted; no half file has a name, and the same command goes on
   23  some of several files failed, each named
   24  a source vanished or changed while it was copied
   26  content did not match and could not be mended
 
-Every flag --some-flag can be set by the environment variable PUMP_SOME_FLAG; the command line wins.";
+Flags --some-flag can be set by the environment variable PUMP_SOME_FLAG, but for those that give up a safety; the
+command line wins.";
 
 /// Moves data between disks as fast as the slowest part allows, and says which part that is
 ///

@@ -105,7 +105,7 @@ pub enum Ask {
         #[n(1)]
         name: ByteVec,
     },
-    /// A block of an open file. Answer: the block, shorter if the file ends in it.
+    /// A block of an open file. Answer: the block, of a pipe shorter if it ends in it; or [`Answer::End`].
     #[n(10)]
     Read {
         /// Which file.

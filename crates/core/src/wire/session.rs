@@ -243,7 +243,12 @@ pub enum Message {
     Begin(#[n(0)] Begin),
     /// Of the called side: it is going to be done.
     #[n(1)]
-    Begun,
+    Begun {
+        /// The target is a folder that receives the sources under their names. Who begins again after a loss must not
+        /// take for one what the lost session made.
+        #[n(0)]
+        receives: Option<bool>,
+    },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]
     Refused(#[n(0)] Event),
@@ -274,7 +279,7 @@ impl Message {
     fn name(&self) -> &'static str {
         match self {
             Message::Begin(_) => "the beginning of a session",
-            Message::Begun => "that a session has begun",
+            Message::Begun { .. } => "that a session has begun",
             Message::Refused(_) => "a refusal",
             Message::Event(_) => "an event",
             Message::Progress(_) => "progress",
@@ -323,7 +328,7 @@ impl Side {
         let next = match (self.state, message) {
             (state, Message::Alive) => state,
             (State::Idle, Message::Begin(begin)) if of_caller => State::Asked(begin.way),
-            (State::Asked(way), Message::Begun) if !of_caller => State::Running(way),
+            (State::Asked(way), Message::Begun { .. }) if !of_caller => State::Running(way),
             (State::Asked(_), Message::Refused(_) | Message::Busy(_)) if !of_caller => State::Over,
             // The caller may have changed its mind before it heard the answer.
             (state @ (State::Asked(_) | State::Running(_) | State::Reported(_)), Message::Stop)

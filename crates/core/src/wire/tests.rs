@@ -67,8 +67,12 @@ fn talk(way: Way) -> (Vec<Message>, Vec<Message>) {
     ];
     let agreed = Message::Agreed(Given { blocks: 1, bytes: 7, ..Given::default() });
     match way {
-        Way::Push => (vec![begin(way), agreed], [vec![Message::Begun], job].concat()),
-        Way::Pull => ([vec![begin(way)], job].concat(), vec![Message::Begun, agreed]),
+        Way::Push => {
+            (vec![begin(way), agreed], [vec![Message::Begun { receives: Some(true) }], job].concat())
+        }
+        Way::Pull => {
+            ([vec![begin(way)], job].concat(), vec![Message::Begun { receives: Some(true) }, agreed])
+        }
     }
 }
 
@@ -131,7 +135,7 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 fn what_is_out_of_turn_is_refused() {
     let agreed = || Message::Agreed(Given::default());
     for (says, unexpected) in [
-        (vec![Message::Begun], "that a session has begun"),
+        (vec![Message::Begun { receives: Some(true) }], "that a session has begun"),
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),

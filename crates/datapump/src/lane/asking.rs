@@ -17,6 +17,7 @@ use datapump_engine::{Engine, Slot};
 
 use crate::end::Source;
 use crate::hash::BlockHash;
+use crate::net::carried::Carried;
 use crate::net::channel::{Channel, Digest};
 use crate::net::convert::heard;
 use crate::net::far::{FarFile, named, problem_of};
@@ -35,9 +36,8 @@ pub(super) struct Asking {
     is_hashed: bool,
     asked: VecDeque<Asked>,
     number: u64,
-    /// Blocks that had to be asked for again.
-    pub(super) again: u64,
-    pub(super) again_bytes: u64,
+    /// Of blocks that had to be asked for again.
+    again_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,12 @@ pub(super) enum Came {
 
 impl Asking {
     pub(super) fn new(channel: Channel, is_hashed: bool) -> Asking {
-        Asking { channel, is_hashed, asked: VecDeque::new(), number: 0, again: 0, again_bytes: 0 }
+        Asking { channel, is_hashed, asked: VecDeque::new(), number: 0, again_bytes: 0 }
+    }
+
+    /// What its connection did.
+    pub(super) fn carried(&self) -> Carried {
+        Carried { again_bytes: self.again_bytes, ..self.channel.carried() }
     }
 
     /// The connection.
@@ -119,7 +124,6 @@ impl Asking {
         if hash.as_ref().is_none_or(|hash| hash.digest() == digest) {
             return Ok(Came::Ended(asked.request, Settled::Moved(head.len), hash));
         }
-        self.again += 1;
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
         match asked.tries < TRIES_MAX && !matches!(**file, FarFile::Stream(_)) {

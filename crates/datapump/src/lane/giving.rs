@@ -31,10 +31,18 @@ pub(super) struct Giving {
     channel: Channel,
     shelf: Arc<Shelf>,
     asked: VecDeque<Asked>,
-    /// Pipes, and null, by the number of the file: one task each, as they are read on and on.
-    flows: Vec<(u64, Arc<Task>)>,
+    flows: Vec<Flowing>,
     /// Nothing more will be asked for.
     is_over: bool,
+}
+
+/// A pipe, or null, that is read on and on: one task.
+struct Flowing {
+    /// What the other host calls it.
+    file: u64,
+    task: Arc<Task>,
+    /// What is answered from now on: it has ended, or failed.
+    over: Option<Answer>,
 }
 
 struct Asked {
@@ -43,8 +51,8 @@ struct Asked {
 }
 
 enum State {
-    /// The task of this number reads it; with what is said before the block.
-    Reading { task: u32, head: Option<Box<Answer>>, small: Option<Arc<Given>> },
+    /// The task of this number reads so many bytes; with what is said before the block.
+    Reading { task: u32, len: u32, head: Option<Box<Answer>>, small: Option<Arc<Given>> },
     /// It can be answered when its turn comes.
     Ready(Vec<Answer>),
 }
@@ -94,7 +102,7 @@ impl Giving {
         let taken = match ask {
             Ask::Read { file, at, len } => match self.shelf.file(file) {
                 Ok(Taken::Flow(flow)) => {
-                    return Some(self.take_flow(shared, (file, &flow), (at, len), number));
+                    return self.take_flow(shared, (file, &flow), (at, len), number);
                 }
                 Ok(Taken::File(given)) => Ok((None, Some((given, at, len)))),
                 Err(fault) => Err(fault),
@@ -113,12 +121,14 @@ impl Giving {
         let state = match taken {
             Err(fault) => State::Ready(vec![Answer::Fault(fault)]),
             Ok((Some(answer), Some((_, _, 0)) | None)) => State::Ready(vec![answer]),
-            Ok((_, Some((_, _, len)))) if len == 0 || len > most => State::Ready(vec![unwanted()]),
+            Ok((_, Some((given, at, len)))) if len > most || !is_wanted(at, len, given.meta.size_bytes) => {
+                State::Ready(vec![unwanted()])
+            }
             Ok((None, None)) => State::Ready(vec![unwanted()]),
             Ok((head, Some((given, at, len)))) => {
                 let task = task(shared, &given, at, len);
                 let small = head.is_some().then_some(given);
-                let state = State::Reading { task: task.number, head: head.map(Box::new), small };
+                let state = State::Reading { task: task.number, len, head: head.map(Box::new), small };
                 self.asked.push_back(Asked { number, state });
                 let extent =
                     Extent { file: task.number, at, length: Length::Bytes(len.into()), way: Way::Slots };
@@ -129,30 +139,42 @@ impl Giving {
         None
     }
 
-    /// The next bytes of a pipe, or of null.
+    /// The next bytes of a pipe, or of null; what is over is answered at once.
     fn take_flow(
         &mut self,
         shared: &Shared<'_>,
         (file, flow): (u64, &Flow),
         (at, len): (u64, u32),
         number: u64,
-    ) -> (Arc<Task>, Extent) {
-        let known = self.flows.iter().find(|(number, _)| *number == file).map(|(_, task)| Arc::clone(task));
-        let task = known.unwrap_or_else(|| {
-            let task = flow_task(shared, flow);
-            self.flows.push((file, Arc::clone(&task)));
-            task
-        });
-        let bytes = u64::from(len.min(shared.shape.request_bytes));
-        let length = match flow {
-            Flow::Stream(_) => Length::UpTo(bytes),
-            Flow::Null { .. } => Length::Bytes(bytes),
+    ) -> Option<(Arc<Task>, Extent)> {
+        if !self.flows.iter().any(|flowing| flowing.file == file) {
+            self.flows.push(Flowing { file, task: flow_task(shared, flow), over: None });
+        }
+        let flowing = self.flows.iter().find(|flowing| flowing.file == file).expect("it was just made");
+        let len = len.min(shared.shape.request_bytes);
+        let over = match &flowing.over {
+            None if !is_wanted(at, len, u64::MAX) => Some(unwanted()),
+            over => over.clone(),
         };
-        self.asked.push_back(Asked {
-            number,
-            state: State::Reading { task: task.number, head: None, small: None },
-        });
-        (Arc::clone(&task), Extent { file: task.number, at, length, way: Way::Slots })
+        if let Some(over) = over {
+            self.asked.push_back(Asked { number, state: State::Ready(vec![over]) });
+            return None;
+        }
+        let length = match flow {
+            Flow::Stream(_) => Length::UpTo(len.into()),
+            Flow::Null { .. } => Length::Bytes(len.into()),
+        };
+        let task = Arc::clone(&flowing.task);
+        let state = State::Reading { task: task.number, len, head: None, small: None };
+        self.asked.push_back(Asked { number, state });
+        Some((Arc::clone(&task), Extent { file: task.number, at, length, way: Way::Slots }))
+    }
+
+    /// What is answered from now on to who asks more of a flow. Files are asked for by blocks, each for itself.
+    fn flow_is_over(&mut self, task: u32, answer: &Answer) {
+        if let Some(flowing) = self.flows.iter_mut().find(|flowing| flowing.task.number == task) {
+            flowing.over = Some(answer.clone());
+        }
     }
 
     /// A pipe has ended: nothing is left for the first that was asked of it.
@@ -163,7 +185,7 @@ impl Giving {
     /// Sends a block that was read, and whatever can be said behind it.
     pub(super) fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
         self.answer_ready()?;
-        let Some(Asked { number, state: State::Reading { task: first, head, small } }) =
+        let Some(Asked { number, state: State::Reading { task: first, len, head, small } }) =
             self.asked.pop_front()
         else {
             return Err(NetFault::Protocol("a block that nobody asked for was read".into()));
@@ -174,6 +196,9 @@ impl Giving {
         } else {
             self.put(head.as_deref().as_slice(), number)?;
             self.channel.send_block(bytes, digest, number)?;
+            if bytes.len() < len as usize {
+                self.flow_is_over(task, &Answer::End);
+            }
         }
         self.answer_ready()
     }
@@ -184,6 +209,7 @@ impl Giving {
     }
 
     fn ready(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
+        self.flow_is_over(task, &answer);
         let is_it =
             |asked: &&mut Asked| matches!(asked.state, State::Reading { task: number, .. } if number == task);
         if let Some(asked) = self.asked.iter_mut().find(is_it) {
@@ -205,6 +231,12 @@ impl Giving {
     fn put(&mut self, answers: &[impl Borrow<Answer>], number: u64) -> Result<(), NetFault> {
         answers.iter().try_for_each(|answer| self.channel.put_message(&encode(answer.borrow()), number))
     }
+}
+
+/// Whether an honest peer asks for that: something that is there, and that begins where BLAKE3's chunks do.
+fn is_wanted(at: u64, len: u32, size_bytes: u64) -> bool {
+    let ends = at.checked_add(len.into());
+    len > 0 && at.is_multiple_of(1024) && ends.is_some_and(|end| end <= size_bytes)
 }
 
 fn unwanted() -> Answer {

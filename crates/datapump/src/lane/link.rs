@@ -142,7 +142,7 @@ impl Lane<'_> {
     /// What its connection did.
     pub(super) fn carried(&self) -> Carried {
         match &self.link {
-            Link::Asking(asking) => asking.channel().carried(),
+            Link::Asking(asking) => asking.carried(),
             Link::Giving(giving) => giving.channel().carried(),
             Link::None => Carried::default(),
         }

@@ -289,7 +289,7 @@ impl<'run> Lane<'run> {
 
     /// A stop was asked for: post no more, call back what may never end.
     fn heed_stop(&mut self) {
-        if self.shared.is_stopping() {
+        if self.shared.is_stopping() || self.link.is_cut() {
             if !self.stopping {
                 self.stopping = true;
                 self.pump.handle_stop();

@@ -20,16 +20,19 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
 
+use super::begun::STOP_MAX;
 use super::channel::{Channel, Line};
 use super::control::{Control, Next, Outbox};
 use super::far::Far;
 use super::fault::NetFault;
+use super::giver::gave;
+use super::joins::NewSession;
 use super::pool::Pool;
-use super::server::{NewSession, Root, State};
+use super::server::{Root, State};
 use super::shelf::{Flow, Origin, Shelf};
 use super::sockets::SocketOptions;
 use super::told::{self, progress};
-use crate::disk::names;
+use crate::disk::{Disk, FileKind, names};
 use crate::job::{ASKING_DEPTH, Job};
 use crate::options::Options;
 use crate::place::{Host, Place, Remote};
@@ -50,13 +53,13 @@ pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
 }
 
 fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
-    let NewSession { line, joins, boxes: (outbox, inbox), .. } = session;
+    let NewSession { number, line, joins, boxes: (outbox, inbox), left } = session;
     let mut control = Control::new(channel, Session::called(), inbox, state.options.peer_timeout);
     let Message::Begin(begin) = control.hear()? else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
     if let Some(before) = &begin.instead_of {
-        state.end(before, &session.number);
+        state.end(before, &number);
     }
     let checked = checked(state, &begin).map_err(refusal).and_then(|wanted| {
         let memory = Memory::take(state, wanted.memory_bytes)?;
@@ -64,7 +67,10 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     });
     match checked {
         Ok((wanted, memory)) => {
-            control.say(Message::Begun)?;
+            left.agree(wanted.connections);
+            let receives =
+                wanted.target.as_ref().map(|target| kind_of(&target.path) == Some(FileKind::Folder));
+            control.say(Message::Begun { receives })?;
             let done = match begin.way {
                 Way::Push => write(state, control, (line, joins), outbox, wanted),
                 Way::Pull => read(state, control, (line, joins), wanted),
@@ -76,6 +82,10 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     }
 }
 
+fn kind_of(path: &Path) -> Option<FileKind> {
+    Disk::Os.metadata(path).ok().map(|meta| meta.kind)
+}
+
 fn refusal(problem: Problem) -> Box<Message> {
     Box::new(Message::Refused(told::tell(Event::Problem(problem), &Path::to_path_buf)))
 }
@@ -85,6 +95,7 @@ struct Wanted {
     sources: Vec<PathBuf>,
     target: Option<Target>,
     options: Options,
+    connections: u32,
     memory_bytes: u64,
     tells_files: bool,
     /// Which start of which system the caller runs on.
@@ -147,7 +158,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     if options.unhashed && !state.options.unhashed {
         return Err(refused(
             &shown,
-            "this server hashes all blocks; --unhashed must be asked for at both ends",
+            "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
         ));
     }
     let target = match (begin.way, &state.root) {
@@ -155,6 +166,11 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         (Way::Push, Root::User(home)) => Some(Target { path: of_user(home, &shown)?, shown, _folder: None }),
         (Way::Push, Root::Null { .. }) | (Way::Pull, _) => None,
     };
+    let is_pipe = |path: &Path| matches!(kind_of(path), Some(FileKind::Fifo | FileKind::CharDevice));
+    if begin.instead_of.is_some() && target.as_ref().is_some_and(|target| is_pipe(&target.path)) {
+        let words = "is a pipe, and has taken bytes that do not come back; copy anew";
+        return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
+    }
     let sources = begin.sources.iter().map(|bytes| path(bytes));
     let sources = match (&state.root, begin.way) {
         (Root::User(home), Way::Pull) => {
@@ -163,7 +179,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         _ => sources.collect(),
     };
     let tells_files = begin.tells_files.unwrap_or(false);
-    Ok(Wanted { sources, target, options, memory_bytes, tells_files, boot: begin.boot })
+    Ok(Wanted { connections, sources, target, options, memory_bytes, tells_files, boot: begin.boot })
 }
 
 /// A place as the far user's shell would take it.
@@ -195,6 +211,7 @@ fn target(root: &Arc<File>, shown: &Path) -> Result<Target, Problem> {
     match names::open_beneath(root, shown) {
         Ok(file) if file.metadata().is_ok_and(|meta| meta.is_dir()) => {
             let folder = Arc::new(file);
+            let shown = if shown.as_os_str().is_empty() { Path::new(".") } else { shown };
             return Ok(Target {
                 path: folder_path(&folder).join("."),
                 shown: shown.into(),
@@ -288,7 +305,7 @@ fn write(
             [&names, &blocks].iter().for_each(|pool| pool.close());
             outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
         });
-        let mut last = Instant::now();
+        let (mut last, mut stopped) = (Instant::now(), None);
         let talked = control.run(
             &mut |message| {
                 if message == Message::Stop {
@@ -304,6 +321,12 @@ fn write(
                 if state.stop.load(Ordering::Relaxed) {
                     stop.store(true, Ordering::Relaxed);
                 }
+                // The caller may be waiting for a pipe that says nothing.
+                if stop.load(Ordering::Relaxed)
+                    && stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX
+                {
+                    line.stop();
+                }
                 let is_due = last.elapsed() >= PROGRESS_EVERY;
                 if is_due {
                     last = Instant::now();
@@ -312,8 +335,9 @@ fn write(
             },
             &mut Given::default,
         );
-        // Who still waits for the caller waits in vain.
+        // Who still waits for the caller, or for the other side of a pipe here, waits in vain.
         line.cut();
+        stop.store(true, Ordering::Relaxed);
         talked
     })
 }
@@ -348,7 +372,7 @@ fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Want
             },
             &mut || {
                 sender.take();
-                given.take().and_then(|given| given.join().ok()).unwrap_or_default()
+                given.take().and_then(|given| gave(given, &line)).unwrap_or_default()
             },
         );
         line.cut();

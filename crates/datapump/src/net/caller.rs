@@ -1,32 +1,27 @@
-//! The side that calls: a copy from or to another host.
+//! The side that calls: a copy from or to another host, or a comparison with what lies there.
 //!
 //! Must not know: command lines, how blocks are moved.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_core::wire::session::{Given, Message, Way};
 
-use super::channel::{Channel, Line};
-use super::control::{Control, Next, Outbox, boxes};
-use super::dial::{Dialer, Welcome};
+use super::control::Next;
 use super::far::Far;
 use super::fault::NetFault;
+use super::giver;
 use super::merged::merged;
-use super::pool::Pool;
-use super::reach::{Reached, Reaching, WayIn, reach};
+use super::reach::WayIn;
 use super::shelf::{Flow, Origin, Shelf};
-use super::ssh::FarEnd;
 use super::told;
 use crate::account::{cpu_now, cpu_since};
-use crate::disk::{Access, Disk, FileKind, boot};
+use crate::disk::{Access, Disk, FileKind};
 use crate::job::Job;
 use crate::options::Options;
-use crate::place::{Host, Place, Remote};
+use crate::place::{Place, Remote};
 use crate::problem::{Class, Problem, Status};
 use crate::report::{Cpu, Report};
 use crate::run::Event;
@@ -34,18 +29,11 @@ use crate::stream;
 use crate::target::NULL_WANTS_SIZE;
 use crate::watch::Watch;
 
-/// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
-const CONNECTIONS: u32 = 2;
-/// Silence after which the other side is taken for dead.
-const PEER_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// How long a lost connection is tried again.
-const RETRY_FOR: Duration = Duration::from_secs(60);
-/// How long blocks are waited for that were asked for before a stop: signals are answered within a second.
-const STOP_MAX: Duration = Duration::from_millis(500);
+pub(super) const RETRY_FOR: Duration = Duration::from_secs(60);
 /// Between two tries, at first and at most.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(100);
+pub(super) const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// A copy of which one side lies on another host.
 #[derive(Clone, Debug)]
@@ -54,6 +42,8 @@ pub struct RemoteCopy {
     pub sources: Vec<Place>,
     /// Where to.
     pub target: Place,
+    /// Nothing is written: the two places are compared.
+    pub compares: bool,
     /// What is asked besides.
     pub options: Options,
     /// What lets this side in.
@@ -72,14 +62,20 @@ pub struct RemoteCopy {
     pub watch: Arc<Watch>,
 }
 
-type Events<'events> = &'events (dyn Fn(Event) + Sync);
-/// The number of the session before, if there was one.
-type LastSession = Mutex<Option<[u8; 16]>>;
+pub(super) type Events<'events> = &'events (dyn Fn(Event) + Sync);
+/// The session before, if there was one: its number, and whether it found a folder that receives the sources.
+pub(super) type LastSession = Mutex<Option<([u8; 16], Option<bool>)>>;
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
     /// on where it was.
-    pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
+    pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
+        if let ([one], true) = (&mut self.sources[..], self.compares)
+            && matches!(self.target, Place::Remote(_))
+        {
+            // This side compares, whichever place is named first.
+            std::mem::swap(one, &mut self.target);
+        }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
         let (start, mut before, last) = (Instant::now(), Report::default(), Mutex::default());
@@ -97,7 +93,9 @@ impl RemoteCopy {
             }
             let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
             let report = added(report, &before, start.elapsed());
-            let is_lost = report.exit_status == Status::Lost as i32 && !self.reads_a_pipe();
+            // Differences are told once.
+            let may_again = !self.has_a_pipe() && !self.compares;
+            let is_lost = report.exit_status == Status::Lost as i32 && may_again;
             let goes_on = is_lost && since.elapsed() + pause <= patience;
             match lost {
                 Some(problem) if goes_on && !self.stop.load(Ordering::Relaxed) => {
@@ -118,7 +116,7 @@ impl RemoteCopy {
         }
     }
 
-    fn rest(&self, pause: Duration) {
+    pub(super) fn rest(&self, pause: Duration) {
         let end = Instant::now() + pause;
         while Instant::now() < end && !self.stop.load(Ordering::Relaxed) {
             std::thread::sleep(PAUSE_MIN.min(end - Instant::now()));
@@ -138,139 +136,6 @@ impl RemoteCopy {
         done.unwrap_or_else(|(problem, bytes_moved)| Report { bytes_moved, ..failed(problem, events) })
     }
 
-    /// Which side writes, and the place on the other host that tells how it is reached.
-    fn way(&self) -> Result<(Way, Remote), Problem> {
-        let remote = |place: &Place| match place {
-            Place::Remote(remote) => Some(remote.clone()),
-            _ => None,
-        };
-        let sources: Vec<Remote> = self.sources.iter().filter_map(remote).collect();
-        match (&sources[..], remote(&self.target)) {
-            ([], Some(target)) => Ok((Way::Push, target)),
-            ([first, ..], None) if sources.len() == self.sources.len() => {
-                match sources.iter().all(|source| source.host == first.host) {
-                    true => Ok((Way::Pull, first.clone())),
-                    false => {
-                        Err(Problem::usage("the sources are on several hosts; copy from one after the other"))
-                    }
-                }
-            }
-            ([_, ..], None) => {
-                Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
-            }
-            ([_, ..], Some(_)) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
-            ([], None) => Err(Problem::usage("no place is on another host")),
-        }
-    }
-
-    /// Begins the session; while the other side is busy it is asked again, with growing pauses.
-    fn begin(
-        &self,
-        way: Way,
-        remote: &Remote,
-        last: &LastSession,
-        events: Events<'_>,
-    ) -> Result<Begun, Problem> {
-        self.options.sockets.check().map_err(Problem::usage)?;
-        let patience = self.retry_for.unwrap_or(RETRY_FOR);
-        let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
-        loop {
-            let words = match self.begin_now(way, remote, last, events)? {
-                Answer::Begun(begun) => return Ok(*begun),
-                Answer::Busy(words) => crate::shown(words.as_bytes()),
-            };
-            if since.elapsed() + pause > patience {
-                let seconds = patience.as_secs_f64();
-                let words = format!("{words}; gave up after {seconds} s (--retry-for)");
-                return Err(NetFault::Refused(words).problem(&remote.to_string()));
-            }
-            if !std::mem::replace(&mut was_told, true) {
-                events(Event::Warning(format!("{remote}: {words}; trying again until there is room")));
-            }
-            self.rest(jittered(pause));
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(NetFault::Stopped.problem(&remote.to_string()));
-            }
-            pause = (pause * 2).min(PAUSE_MAX);
-        }
-    }
-
-    fn begin_now(
-        &self,
-        way: Way,
-        remote: &Remote,
-        last: &LastSession,
-        events: Events<'_>,
-    ) -> Result<Answer, Problem> {
-        let line = Line::default();
-        let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
-        let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
-        let lost = |fault: NetFault| fault.problem(&remote.to_string());
-        let reaching =
-            Reaching { way_in: &self.way_in, sockets: &self.options.sockets, patience, stop: &self.stop };
-        let reached = reach(&remote.host, &reaching, &line, &notice);
-        let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        // What refuses ssh now may not always.
-        let reached = reached.map_err(|fault| match (fault, &remote.host) {
-            (NetFault::Refused(words), Host::Ssh(_)) if was_begun() => NetFault::Lost(words),
-            (fault, _) => fault,
-        });
-        let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
-            let (outbox, inbox) = boxes()?;
-            let mut control = Control::new(channel, Session::caller(), inbox, patience);
-            let connections =
-                self.connections.unwrap_or(CONNECTIONS).clamp(1, welcome.connections_max.max(1));
-            let instead_of = *last.lock().unwrap_or_else(PoisonError::into_inner);
-            control.say(Message::Begin(Begin { instead_of, ..self.wishes(way, remote, connections) }))?;
-            let answer = control.hear()?;
-            Ok((Begun { control, dialer, welcome, outbox, line, connections, _far_end: far_end }, answer))
-        });
-        let (begun, answer) = match begun {
-            Err(NetFault::Busy(words)) => return Ok(Answer::Busy(words)),
-            begun => begun.map_err(lost)?,
-        };
-        match (begun, answer) {
-            (begun, Message::Begun) => {
-                *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun.welcome.session);
-                Ok(Answer::Begun(Box::new(begun)))
-            }
-            (_, Message::Busy(words)) => Ok(Answer::Busy(words)),
-            (_, Message::Refused(event)) => Err(match told::hear(event) {
-                Event::Problem(problem) => problem,
-                _ => lost(NetFault::Refused("it was refused".into())),
-            }),
-            _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
-        }
-    }
-
-    fn wishes(&self, way: Way, remote: &Remote, connections: u32) -> Begin {
-        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
-        let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
-        let options = match way {
-            Way::Push => serde_json::to_string(&self.options).unwrap_or_default(),
-            Way::Pull => serde_json::to_string(&Options {
-                request_bytes: self.options.request_bytes,
-                source_depth: self.options.source_depth,
-                unhashed: self.options.unhashed,
-                sockets: self.options.sockets.clone(),
-                ..Options::default()
-            })
-            .unwrap_or_default(),
-        };
-        let target = if way == Way::Push { bytes(&remote.path) } else { Vec::new().into() };
-        let sources = self.sources.iter().map(path).collect();
-        Begin {
-            way,
-            sources,
-            target,
-            options,
-            connections,
-            tells_files: Some(self.tells_files),
-            boot: Some(boot()),
-            instead_of: None,
-        }
-    }
-
     fn origin(&self, place: &Place) -> Result<Origin, Problem> {
         match place {
             Place::Path(path) if is_pipe(path) => {
@@ -287,9 +152,10 @@ impl RemoteCopy {
         }
     }
 
-    /// A pipe is read once: what was taken out of it is lost with the connection.
-    fn reads_a_pipe(&self) -> bool {
-        self.sources.iter().any(|place| match place {
+    /// A pipe is read and written once: what was taken out of it is lost with the connection, and what was put into it
+    /// stays there.
+    fn has_a_pipe(&self) -> bool {
+        self.sources.iter().chain([&self.target]).any(|place| match place {
             Place::Stream => true,
             Place::Path(path) => is_pipe(path),
             Place::Null { .. } | Place::Remote(_) => false,
@@ -304,8 +170,11 @@ impl RemoteCopy {
         let mut begun = self.begin(Way::Push, remote, last, events)?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
-        let giver = Job::copy(Vec::new(), Place::null()).options(options);
+        // Nobody asks any more: a pipe that says nothing is not waited for.
+        let over = Arc::new(AtomicBool::new(false));
+        let giver = Job::copy(Vec::new(), Place::null()).options(options).stop(Arc::clone(&over));
         let (sender, receiver) = mpsc::channel();
+        let line = begun.line.clone();
         let (mut report, mut gave) = (None, Given::default());
         let talked = std::thread::scope(|scope| {
             let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
@@ -325,11 +194,13 @@ impl RemoteCopy {
                 _ => Next::Go,
             };
             let mut was_given = || {
-                gave = given.take().and_then(|given| given.join().ok()).unwrap_or_default();
+                over.store(true, Ordering::Relaxed);
+                gave = given.take().and_then(|given| giver::gave(given, &line)).unwrap_or_default();
                 gave
             };
             let talked =
                 begun.dial(sender).and_then(|()| begun.talk(&self.stop, &mut answer, &mut was_given));
+            over.store(true, Ordering::Relaxed);
             begun.line.cut();
             talked
         });
@@ -350,8 +221,13 @@ impl RemoteCopy {
         let mut begun = self.begin(Way::Pull, remote, last, events)?;
         let pool = || Arc::new(begun.pool());
         let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool(), begun.welcome.boot);
-        let options = Options { lanes: self.options.lanes.or(Some(begun.connections)), ..self.options };
-        let job = Job::copy(self.sources, self.target).options(options).far(far);
+        let lanes = self.options.lanes.unwrap_or(begun.connections).min(begun.connections);
+        let options = Options { lanes: Some(lanes), ..self.options };
+        let job = match (self.compares, &self.sources[..]) {
+            (true, [one]) => Job::compare(one.clone(), self.target),
+            _ => Job::copy(self.sources, self.target),
+        };
+        let job = job.options(options).far(far);
         let stop = Arc::clone(&self.stop);
         let job = job.stop(self.stop).watch(self.watch);
         let outbox = begun.outbox.clone();
@@ -370,7 +246,7 @@ impl RemoteCopy {
             };
             let talked = begun.talk_until(&stop, &mut answer);
             begun.line.cut();
-            (writer.join().unwrap_or_default(), talked)
+            (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
         });
         match talked {
             // All was done here, whatever the other side heard of it.
@@ -385,81 +261,6 @@ impl RemoteCopy {
 
 fn was_cut_short(report: &Report) -> bool {
     [Status::Lost as i32, Status::Interrupted as i32].contains(&report.exit_status)
-}
-
-/// What a called side says to a wish, unless it refuses.
-enum Answer {
-    Begun(Box<Begun>),
-    /// Not now: why.
-    Busy(String),
-}
-
-/// Between a half and all of a pause: callers that were sent away at once do not come back at once.
-fn jittered(pause: Duration) -> Duration {
-    let [byte] = super::keys::random::<1>();
-    pause / 2 + pause * u32::from(byte) / 512
-}
-
-/// A session that has begun.
-struct Begun {
-    control: Control,
-    dialer: Dialer,
-    welcome: Welcome,
-    outbox: Outbox,
-    line: Line,
-    connections: u32,
-    /// Ends when the session is over.
-    _far_end: Option<FarEnd>,
-}
-
-impl Begun {
-    /// Makes the connections over which the other side asks.
-    fn dial(&self, sender: mpsc::Sender<(Purpose, Channel)>) -> Result<(), NetFault> {
-        for _ in 0..self.connections {
-            for purpose in [Purpose::Names, Purpose::Blocks] {
-                let channel = self.dialer.join(purpose, self.welcome.session)?;
-                let _ = sender.send((purpose, channel));
-            }
-        }
-        Ok(())
-    }
-
-    /// Connections over which this side asks.
-    fn pool(&self) -> Pool {
-        let (dialer, session) = (self.dialer.clone(), self.welcome.session);
-        Pool::dialled(self.line.clone(), Box::new(move |purpose| dialer.join(purpose, session)))
-    }
-
-    fn talk(
-        &mut self,
-        stop: &AtomicBool,
-        answer: &mut dyn FnMut(Message) -> Next,
-        given: &mut dyn FnMut() -> Given,
-    ) -> Result<(), NetFault> {
-        let mut was_said = false;
-        let mut look = || {
-            let says = stop.load(Ordering::Relaxed) && !was_said;
-            was_said |= says;
-            says.then_some(Message::Stop)
-        };
-        self.control.run(answer, &mut look, given)
-    }
-
-    /// The same for the side that writes: its lanes heed a stop, but may wait for blocks that come late or never.
-    fn talk_until(
-        &mut self,
-        stop: &AtomicBool,
-        answer: &mut dyn FnMut(Message) -> Next,
-    ) -> Result<(), NetFault> {
-        let (line, mut stopped) = (self.line.clone(), None);
-        let mut look = || {
-            if stop.load(Ordering::Relaxed) && stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
-                line.stop();
-            }
-            None
-        };
-        self.control.run(answer, &mut look, &mut Given::default)
-    }
 }
 
 fn far_cpu(gave: &Given) -> Option<Cpu> {

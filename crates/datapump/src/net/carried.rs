@@ -15,6 +15,10 @@ pub(crate) struct Carried {
     pub(crate) opening_ns: u64,
     /// Time inside calls that receive.
     pub(crate) receiving_ns: u64,
+    /// Returns of those calls, and their bytes.
+    pub(crate) received: (u64, u64),
+    /// Blocks that came damaged and were asked for again.
+    pub(crate) again_bytes: u64,
     /// What the kernel tells of it.
     pub(crate) path: Option<Path>,
 }
@@ -32,6 +36,8 @@ impl Carried {
             sealing_ns: self.sealing_ns + other.sealing_ns,
             opening_ns: self.opening_ns + other.opening_ns,
             receiving_ns: self.receiving_ns + other.receiving_ns,
+            received: (self.received.0 + other.received.0, self.received.1 + other.received.1),
+            again_bytes: self.again_bytes + other.again_bytes,
             path,
         }
     }

@@ -7,8 +7,6 @@
 
 use std::io::{ErrorKind, IoSlice};
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::WireError;
@@ -17,7 +15,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::carried::{Carried, path};
 use super::fault::NetFault;
-use super::pipe::{LOOK_UP, Pipe, Timed};
+pub(crate) use super::line::Line;
+use super::pipe::{Pipe, Timed};
 use super::seal::{Seal, Turn};
 use super::sockets::SocketOptions;
 
@@ -27,40 +26,11 @@ const RECEIVED_BYTES: usize = 256 << 10;
 const COPIED_BYTES_MAX: usize = 4 << 10;
 /// A handshake that takes longer is given up: who says nothing must not keep a place.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// How long who hangs up waits for a full connection to take its last word.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 /// A digest of a block.
 pub(crate) type Digest = [u8; DIGEST_BYTES as usize];
-
-/// Why waits end early, for all connections of a session.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Line(Arc<AtomicU8>);
-
-const CUT: u8 = 1;
-const STOPPED: u8 = 2;
-
-impl Line {
-    /// The session is lost: nobody need wait for it.
-    pub(crate) fn cut(&self) {
-        self.0.fetch_or(CUT, Ordering::Relaxed);
-    }
-
-    /// This run ends.
-    pub(crate) fn stop(&self) {
-        self.0.fetch_or(STOPPED, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_cut(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & CUT != 0
-    }
-
-    pub(crate) fn check(&self) -> Result<(), NetFault> {
-        match self.0.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            bits if bits & STOPPED != 0 => Err(NetFault::Stopped),
-            _ => Err(NetFault::Lost("the session was cut".into())),
-        }
-    }
-}
 
 /// One connection.
 pub(crate) struct Channel {
@@ -109,11 +79,11 @@ impl Channel {
             sealing_ns: 0,
             opening_ns: 0,
         };
-        channel.shake_hands(Instant::now() + patience)?;
+        channel.within(patience, Channel::shake_hands)?;
         Ok(channel)
     }
 
-    fn shake_hands(&mut self, deadline: Instant) -> Result<(), NetFault> {
+    fn shake_hands(&mut self) -> Result<(), NetFault> {
         while !matches!(self.seal, Seal::Open) {
             // The first message may come with the end of the handshake.
             let mut early = std::mem::take(&mut self.plain);
@@ -123,7 +93,7 @@ impl Channel {
                 Turn::Ready => break,
                 Turn::Send => self.flush()?,
                 Turn::Closed => return Err(closed()),
-                Turn::Receive => self.receive_some(Some(deadline))?,
+                Turn::Receive => self.receive_some()?,
             }
         }
         self.flush()
@@ -163,6 +133,8 @@ impl Channel {
             sealing_ns: self.sealing_ns,
             opening_ns: self.opening_ns,
             receiving_ns: self.pipe.receiving_ns,
+            received: (self.pipe.received_parts, self.pipe.received_bytes),
+            again_bytes: 0,
             path: path(self.pipe.fd()),
         }
     }
@@ -243,15 +215,21 @@ impl Channel {
         Ok((self.receive_body(head)?, head.number))
     }
 
-    /// The next message, if one begins before the deadline.
-    pub(crate) fn message_before(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, NetFault> {
-        while !self.has_input(LOOK_UP)? {
-            self.line.check()?;
-            if Instant::now() >= deadline {
-                return Ok(None);
-            }
-        }
-        self.receive_message().map(|(body, _)| Some(body))
+    /// The next message and its number, whole within this time.
+    pub(crate) fn message_within(&mut self, patience: Duration) -> Result<(Vec<u8>, u64), NetFault> {
+        self.within(patience, Channel::receive_message)
+    }
+
+    /// Does something that is lost if it takes longer than this: who sends a byte now and then must not keep a place.
+    pub(crate) fn within<T>(
+        &mut self,
+        patience: Duration,
+        act: impl FnOnce(&mut Channel) -> Result<T, NetFault>,
+    ) -> Result<T, NetFault> {
+        self.line.set_deadline(Some(Instant::now() + patience));
+        let done = act(self);
+        self.line.set_deadline(None);
+        done
     }
 
     /// Whether something came, within this time.
@@ -323,7 +301,7 @@ impl Channel {
             _ if at > 0 => {}
             Turn::Send => self.flush()?,
             Turn::Closed => return Err(closed()),
-            Turn::Receive | Turn::Ready => self.receive_some(None)?,
+            Turn::Receive | Turn::Ready => self.receive_some()?,
         }
         Ok(at)
     }
@@ -336,7 +314,7 @@ impl Channel {
     }
 
     /// Waits for more sealed bytes.
-    fn receive_some(&mut self, deadline: Option<Instant>) -> Result<(), NetFault> {
+    fn receive_some(&mut self) -> Result<(), NetFault> {
         self.incoming.copy_within(self.opened..self.filled, 0);
         (self.opened, self.filled) = (0, self.filled - self.opened);
         if self.filled == self.incoming.len() {
@@ -352,9 +330,6 @@ impl Channel {
                 }
                 Err(error) if may_go_on(&error) => {}
                 Err(error) => return Err(NetFault::of_io("receive", &error)),
-            }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(NetFault::Lost("the other side does not answer".into()));
             }
         }
     }
@@ -375,6 +350,7 @@ impl Channel {
     pub(crate) fn close(&mut self) {
         if !self.is_closed {
             self.is_closed = true;
+            self.line.set_deadline(Some(Instant::now() + FAREWELL_MAX));
             self.seal.close(&mut self.outgoing);
             let _ = self.flush();
         }

@@ -5,6 +5,7 @@
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -20,17 +21,10 @@ const ALIVE_EVERY: Duration = Duration::from_millis(500);
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// What other threads want to say.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outbox {
     messages: Sender<Message>,
-    waker: UnixStream,
-}
-
-impl Clone for Outbox {
-    fn clone(&self) -> Outbox {
-        let waker = self.waker.try_clone().expect("the process may have another open file");
-        Outbox { messages: self.messages.clone(), waker }
-    }
+    waker: Arc<UnixStream>,
 }
 
 impl Outbox {
@@ -44,7 +38,7 @@ impl Outbox {
     /// Makes the one that holds the session look up.
     pub(crate) fn wake(&self) {
         // A full pipe wakes just as well.
-        let _ = (&self.waker).write(&[0]);
+        let _ = (&*self.waker).write(&[0]);
     }
 }
 
@@ -63,7 +57,7 @@ pub(crate) fn boxes() -> Result<(Outbox, Inbox), NetFault> {
     for socket in [&waker, &woken] {
         socket.set_nonblocking(true).map_err(|error| NetFault::of_io("prepare a socket", &error))?;
     }
-    Ok((Outbox { messages: sender, waker }, Inbox { messages: receiver, woken }))
+    Ok((Outbox { messages: sender, waker: Arc::new(waker) }, Inbox { messages: receiver, woken }))
 }
 
 /// What a message leads to.
@@ -94,7 +88,7 @@ impl Control {
     pub(crate) fn say(&mut self, message: Message) -> Result<(), NetFault> {
         self.session.send(message)?;
         while let Some(body) = self.session.poll_message() {
-            self.channel.send_message(&body, 0)?;
+            self.channel.within(self.patience, |channel| channel.send_message(&body, 0))?;
             self.said = Instant::now();
         }
         Ok(())
@@ -161,7 +155,7 @@ impl Control {
                 false => Ok(None),
             };
         }
-        let (body, _) = self.channel.receive_message()?;
+        let (body, _) = self.channel.message_within(self.patience)?;
         self.heard = Instant::now();
         Ok(Some(self.session.handle_message(&body)?).filter(|message| *message != Message::Alive))
     }

@@ -5,7 +5,7 @@
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
 
@@ -18,7 +18,7 @@ use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
 
-/// The same where another way is known.
+/// How long a host may take to answer a call where another way is known.
 const TRY_MAX: Duration = Duration::from_secs(1);
 
 /// How connections get to the other side.
@@ -72,8 +72,7 @@ impl Dialer {
         let mut channel = Channel::new(self.call()?, seal, self.line.clone(), self.patience())?;
         let program = format!("pump {}", version());
         channel.send_message(&greet(purpose, session, &program), 0)?;
-        let reply = channel.message_before(Instant::now() + self.patience())?;
-        let reply = reply.ok_or_else(|| NetFault::Lost("the other side does not answer".into()))?;
+        let (reply, _) = channel.message_within(self.patience())?;
         match read_reply(&reply)? {
             Reply::Refused { reason: Reason::Busy, words } => {
                 Err(NetFault::Busy(crate::shown(words.as_bytes())))

@@ -24,6 +24,9 @@ use super::pool::Pool;
 use crate::disk::{FileKind, Meta, Name};
 use crate::problem::{Class, Problem};
 
+/// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
+const ANSWERS_MAX: usize = 64;
+
 /// Extended attributes that the other side told.
 pub(crate) type Attributes = Vec<(CString, Vec<u8>)>;
 
@@ -166,6 +169,9 @@ impl Far {
             }
             let more = matches!(answer, Answer::Names { more: true, .. });
             answers.push(answer);
+            if answers.len() > ANSWERS_MAX {
+                return Err(WireError::Unexpected("names without end").into());
+            }
             if !more {
                 return Ok(answers);
             }
@@ -280,7 +286,13 @@ impl OpenFile {
     fn is_sane(&self) -> bool {
         let ranges = self.ranges.as_deref().unwrap_or_default();
         let ordered = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-        ordered && ranges.iter().all(|(start, end)| start <= end && *end <= self.meta.size_bytes)
+        // BLAKE3's chunks: blocks begin at their multiples.
+        let size = self.meta.size_bytes;
+        let is_whole = |at: u64| at.is_multiple_of(1024) || at == size;
+        ordered
+            && ranges
+                .iter()
+                .all(|&(start, end)| start <= end && end <= size && is_whole(start) && is_whole(end))
     }
 
     /// What it is now, and what its name means now.

@@ -4,23 +4,29 @@
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 use datapump_core::wire::{decode, encode};
 
-use super::channel::Channel;
+use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
 use super::shelf::Shelf;
 use crate::lane::{Lane, LaneResult};
 use crate::run::Shared;
 
+/// Between two looks whether all connections have ended: a tenth of what a short copy takes.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(500);
+
 /// Serves every connection that comes, until no more can come and all have ended. Gives what was given.
 pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
     let given = Mutex::new(Given::default());
     std::thread::scope(|scope| {
-        for (index, (purpose, channel)) in channels.into_iter().enumerate() {
+        let mut lanes = 0..;
+        for (purpose, channel) in channels {
+            let index = if purpose == Purpose::Blocks { lanes.next().unwrap_or(0) } else { 0 };
             let (shelf, given) = (Arc::clone(shelf), &given);
             // Where the system gives no more threads the connection is closed, and the other side goes on without it.
             let spawned = std::thread::Builder::new().spawn_scoped(scope, move || match purpose {
@@ -31,6 +37,18 @@ pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(
         }
     });
     given.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was given, once the other side has hung up; it is hung up on if it does not.
+pub(crate) fn gave(given: ScopedJoinHandle<'_, Given>, line: &Line) -> Option<Given> {
+    let start = Instant::now();
+    while !given.is_finished() {
+        if start.elapsed() > HANDSHAKE_MAX {
+            line.cut();
+        }
+        std::thread::sleep(LOOK_AGAIN_AFTER);
+    }
+    given.join().ok()
 }
 
 fn give_blocks(shared: &Shared<'_>, index: usize, channel: Channel, shelf: Arc<Shelf>, given: &Mutex<Given>) {

@@ -5,6 +5,7 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
+mod begun;
 pub(crate) mod called;
 pub(crate) mod caller;
 pub(crate) mod carried;
@@ -16,7 +17,11 @@ pub(crate) mod dial;
 pub(crate) mod far;
 pub(crate) mod fault;
 pub(crate) mod giver;
+#[cfg(test)]
+mod hostile;
+mod joins;
 pub(crate) mod keys;
+mod line;
 pub(crate) mod merged;
 mod pipe;
 pub(crate) mod pool;

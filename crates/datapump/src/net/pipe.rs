@@ -25,25 +25,34 @@ pub(super) struct Timed {
     pub(super) pipe: Pipe,
     pub(super) sending_ns: u64,
     pub(super) receiving_ns: u64,
+    /// Returns of receives, and their bytes: the network gives what is there.
+    pub(super) received_parts: u64,
+    pub(super) received_bytes: u64,
 }
 
 impl Timed {
     pub(super) fn new(pipe: Pipe) -> Timed {
-        Timed { pipe, sending_ns: 0, receiving_ns: 0 }
+        Timed { pipe, sending_ns: 0, receiving_ns: 0, received_parts: 0, received_bytes: 0 }
     }
 
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let start = Instant::now();
         let result = self.pipe.read(bytes);
-        self.receiving_ns += start.elapsed().as_nanos() as u64;
-        result
+        self.received(start, result)
     }
 
     pub(super) fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let start = Instant::now();
         let result = self.pipe.read_whole(bytes);
+        self.received(start, result)
+    }
+
+    fn received(&mut self, start: Instant, result: std::io::Result<usize>) -> std::io::Result<usize> {
         self.receiving_ns += start.elapsed().as_nanos() as u64;
-        result
+        let len = result?;
+        self.received_parts += 1;
+        self.received_bytes += len as u64;
+        Ok(len)
     }
 
     pub(super) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -26,8 +26,9 @@ use rustls::ServerConfig;
 
 use super::called;
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
-use super::control::{Inbox, Outbox, boxes};
+use super::control::boxes;
 use super::fault::NetFault;
+use super::joins::{Joins, Left, NewSession};
 use super::keys::{PublicKey, Seed, random};
 use super::pipe::Pipe;
 use super::seal::{Seal, called_config};
@@ -130,6 +131,8 @@ pub(crate) struct State {
     waker: UnixStream,
     pub(crate) stop: Arc<AtomicBool>,
     sessions: Mutex<HashMap<[u8; 16], Entry>>,
+    /// Of connections that belong to no session yet.
+    greeting_line: Line,
     greeting: AtomicU32,
     /// Bytes in slots of all sessions.
     pub(crate) memory: Mutex<u64>,
@@ -168,20 +171,6 @@ struct Entry {
     holder: Option<PublicKey>,
     line: Line,
     joins: Joins,
-}
-
-/// Takes connections that join a session.
-#[derive(Clone)]
-struct Joins {
-    channels: Sender<(Purpose, Channel)>,
-    outbox: Outbox,
-}
-
-impl Joins {
-    fn take(&self, purpose: Purpose, channel: Channel) {
-        let _ = self.channels.send((purpose, channel));
-        self.outbox.wake();
-    }
 }
 
 impl Server {
@@ -230,6 +219,7 @@ impl Server {
             waker,
             stop,
             sessions: Mutex::default(),
+            greeting_line: Line::default(),
             greeting: AtomicU32::new(0),
             memory: Mutex::new(0),
             rate,
@@ -263,6 +253,7 @@ impl Server {
                 self.greet(scope, Pipe::Tcp(stream));
             }
         }
+        self.state.greeting_line.stop();
     }
 
     /// Waits for callers; gives those that have said something.
@@ -330,9 +321,9 @@ impl Server {
     /// Shakes hands and reads the greeting. Gives a control connection and its new session.
     fn greeted(&self, pipe: Pipe) -> Result<Option<(Channel, NewSession)>, NetFault> {
         let seal = if self.state.options.insecure { Seal::Open } else { Seal::called(&self.config)? };
-        let mut channel = Channel::new(pipe, seal, Line::default(), HANDSHAKE_MAX)?;
+        let mut channel = Channel::new(pipe, seal, self.state.greeting_line.clone(), HANDSHAKE_MAX)?;
         let holder = channel.peer();
-        let Some(body) = channel.message_before(Instant::now() + HANDSHAKE_MAX)? else { return Ok(None) };
+        let (body, _) = channel.message_within(HANDSHAKE_MAX)?;
         let admitted = match read_greeting(&body)? {
             Ok(greeting) => self.state.admit(&greeting, holder),
             Err(reply) => Err(reply),
@@ -341,7 +332,13 @@ impl Server {
             Ok(admitted) => (self.state.welcome(&admitted), Some(admitted)),
             Err(refused) => (refused, None),
         };
-        channel.send_message(&encode(&reply), 0)?;
+        let told = channel.within(HANDSHAKE_MAX, |channel| channel.send_message(&encode(&reply), 0));
+        if let (Err(_), Some(Admitted::Begins(session))) = (&told, &admitted) {
+            // Nobody is there to begin it.
+            self.state.close(&session.number);
+            self.state.used.store(false, Ordering::Relaxed);
+        }
+        told?;
         Ok(match admitted {
             Some(Admitted::Begins(session)) => {
                 channel.join(session.line.clone());
@@ -355,14 +352,6 @@ impl Server {
             None => None,
         })
     }
-}
-
-/// A session that is about to begin.
-pub(crate) struct NewSession {
-    pub(crate) number: [u8; 16],
-    pub(crate) line: Line,
-    pub(crate) joins: Receiver<(Purpose, Channel)>,
-    pub(crate) boxes: (Outbox, Inbox),
 }
 
 /// Two ends that nobody waits for.
@@ -421,6 +410,9 @@ impl State {
         holder: Option<PublicKey>,
     ) -> Result<Admitted, Reply> {
         match self.sessions().get(&session) {
+            Some(entry) if entry.holder == holder && !entry.joins.admits(purpose) => {
+                Err(refused(Reason::Session, "this session has all the connections that were agreed"))
+            }
             Some(entry) if entry.holder == holder => {
                 Ok(Admitted::Joins(purpose, entry.line.clone(), entry.joins.clone()))
             }
@@ -430,7 +422,7 @@ impl State {
 
     fn begin(&self, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
         let mut sessions = self.sessions();
-        if self.options.once && self.used.swap(true, Ordering::Relaxed) {
+        if self.options.once && self.used.load(Ordering::Relaxed) {
             return Err(refused(Reason::Ticket, "the ticket was for one session, and was used"));
         }
         if sessions.len() as u32 >= self.options.sessions_max {
@@ -441,11 +433,13 @@ impl State {
         }
         let (outbox, inbox) = boxes()
             .map_err(|_| refused(Reason::Busy, "this server has too many files open; try again later"))?;
+        self.used.store(true, Ordering::Relaxed);
         let (channels, receiver) = channel();
-        let joins = Joins { channels, outbox: outbox.clone() };
+        let left = Arc::new(Left::default());
+        let joins = Joins { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
         let (number, line) = (random(), Line::default());
         sessions.insert(number, Entry { holder, line: line.clone(), joins });
-        Ok(Admitted::Begins(NewSession { number, line, joins: receiver, boxes: (outbox, inbox) }))
+        Ok(Admitted::Begins(NewSession { number, line, joins: receiver, boxes: (outbox, inbox), left }))
     }
 
     fn welcome(&self, admitted: &Admitted) -> Reply {

@@ -39,6 +39,7 @@ impl Served {
         RemoteCopy {
             sources,
             target,
+            compares: false,
             options: Options::default(),
             way_in: WayIn::Ticket(self.ticket.clone()),
             connections: None,

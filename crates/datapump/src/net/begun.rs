@@ -1,0 +1,262 @@
+//! A session that this side begins: reaches the other side, tells it what is wanted, makes its connections.
+//!
+//! Must not know: command lines, how blocks are moved, what follows when the session is lost.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+
+use super::caller::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
+use super::channel::{Channel, Line};
+use super::control::{Control, Next, Outbox, boxes};
+use super::dial::{Dialer, Welcome};
+use super::fault::NetFault;
+use super::pool::Pool;
+use super::reach::{Reached, Reaching, reach};
+use super::ssh::FarEnd;
+use super::told;
+use crate::disk::boot;
+use crate::options::Options;
+use crate::place::{Host, Place, Remote};
+use crate::problem::Problem;
+use crate::run::Event;
+
+/// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
+const CONNECTIONS: u32 = 2;
+/// Silence after which the other side is taken for dead.
+const PEER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long blocks are waited for that were asked for before a stop: signals are answered within a second.
+pub(super) const STOP_MAX: Duration = Duration::from_millis(500);
+
+impl RemoteCopy {
+    /// Which side writes, and the place on the other host that tells how it is reached.
+    pub(super) fn way(&self) -> Result<(Way, Remote), Problem> {
+        let remote = |place: &Place| match place {
+            Place::Remote(remote) => Some(remote.clone()),
+            _ => None,
+        };
+        let sources: Vec<Remote> = self.sources.iter().filter_map(remote).collect();
+        match (&sources[..], remote(&self.target)) {
+            ([], Some(target)) => Ok((Way::Push, target)),
+            ([first, ..], None) if sources.len() == self.sources.len() => {
+                match sources.iter().all(|source| source.host == first.host) {
+                    true => Ok((Way::Pull, first.clone())),
+                    false => {
+                        Err(Problem::usage("the sources are on several hosts; copy from one after the other"))
+                    }
+                }
+            }
+            ([_, ..], None) => {
+                Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
+            }
+            ([_, ..], Some(_)) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
+            ([], None) => Err(Problem::usage("no place is on another host")),
+        }
+    }
+
+    /// Begins the session; while the other side is busy it is asked again, with growing pauses.
+    pub(super) fn begin(
+        &self,
+        way: Way,
+        remote: &Remote,
+        last: &LastSession,
+        events: Events<'_>,
+    ) -> Result<Begun, Problem> {
+        self.options.sockets.check().map_err(Problem::usage)?;
+        let patience = self.retry_for.unwrap_or(RETRY_FOR);
+        let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
+        loop {
+            let words = match self.begin_now(way, remote, last, events)? {
+                Answer::Begun(begun) => return Ok(*begun),
+                Answer::Busy(words) => crate::shown(words.as_bytes()),
+            };
+            if since.elapsed() + pause > patience {
+                let seconds = patience.as_secs_f64();
+                let words = format!("{words}; gave up after {seconds} s (--retry-for)");
+                return Err(NetFault::Refused(words).problem(&remote.to_string()));
+            }
+            if !std::mem::replace(&mut was_told, true) {
+                events(Event::Warning(format!("{remote}: {words}; trying again until there is room")));
+            }
+            self.rest(jittered(pause));
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(NetFault::Stopped.problem(&remote.to_string()));
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    fn begin_now(
+        &self,
+        way: Way,
+        remote: &Remote,
+        last: &LastSession,
+        events: Events<'_>,
+    ) -> Result<Answer, Problem> {
+        let line = Line::default();
+        let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
+        let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
+        let lost = |fault: NetFault| fault.problem(&remote.to_string());
+        let reaching =
+            Reaching { way_in: &self.way_in, sockets: &self.options.sockets, patience, stop: &self.stop };
+        let reached = reach(&remote.host, &reaching, &line, &notice);
+        let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let reached = reached.map_err(|fault| match (fault, &remote.host) {
+            // What refuses ssh now may not always.
+            (NetFault::Refused(words), Host::Ssh(_)) if was_begun() => NetFault::Lost(words),
+            // Who speaks another language is not going to learn it meanwhile.
+            (NetFault::Protocol(words), _) if !was_begun() => NetFault::Refused(words),
+            (fault, _) => fault,
+        });
+        let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
+            let (outbox, inbox) = boxes()?;
+            let mut control = Control::new(channel, Session::caller(), inbox, patience);
+            let connections =
+                self.connections.unwrap_or(CONNECTIONS).clamp(1, welcome.connections_max.max(1));
+            let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
+            let instead_of = before.map(|(session, _)| session);
+            // What the lost session made is not taken for a folder that was there to receive.
+            let is_name = before.is_some_and(|(_, receives)| receives == Some(false));
+            let wishes = self.wishes(way, remote, connections, is_name);
+            control.say(Message::Begin(Begin { instead_of, ..wishes }))?;
+            let answer = control.hear()?;
+            Ok((Begun { control, dialer, welcome, outbox, line, connections, _far_end: far_end }, answer))
+        });
+        let (begun, answer) = match begun {
+            Err(NetFault::Busy(words)) => return Ok(Answer::Busy(words)),
+            begun => begun.map_err(lost)?,
+        };
+        match (begun, answer) {
+            (begun, Message::Begun { receives }) => {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                let receives = last.map_or(receives, |(_, first)| first);
+                *last = Some((begun.welcome.session, receives));
+                Ok(Answer::Begun(Box::new(begun)))
+            }
+            (_, Message::Busy(words)) => Ok(Answer::Busy(words)),
+            (_, Message::Refused(event)) => Err(match told::hear(event) {
+                Event::Problem(problem) => problem,
+                _ => lost(NetFault::Refused("it was refused".into())),
+            }),
+            _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
+        }
+    }
+
+    fn wishes(&self, way: Way, remote: &Remote, connections: u32, is_name: bool) -> Begin {
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
+        let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
+        let options = match way {
+            Way::Push => {
+                let target_is_name = self.options.target_is_name || is_name;
+                let options = Options { target_is_name, ..self.options.clone() };
+                serde_json::to_string(&options).unwrap_or_default()
+            }
+            Way::Pull => serde_json::to_string(&Options {
+                request_bytes: self.options.request_bytes,
+                source_depth: self.options.source_depth,
+                unhashed: self.options.unhashed,
+                sockets: self.options.sockets.clone(),
+                ..Options::default()
+            })
+            .unwrap_or_default(),
+        };
+        let target = if way == Way::Push { bytes(&remote.path) } else { Vec::new().into() };
+        let sources = self.sources.iter().map(path).collect();
+        Begin {
+            way,
+            sources,
+            target,
+            options,
+            connections,
+            tells_files: Some(self.tells_files),
+            boot: Some(boot()),
+            instead_of: None,
+        }
+    }
+}
+
+/// What a called side says to a wish, unless it refuses.
+enum Answer {
+    Begun(Box<Begun>),
+    /// Not now: why.
+    Busy(String),
+}
+
+/// Between a half and all of a pause: callers that were sent away at once do not come back at once.
+fn jittered(pause: Duration) -> Duration {
+    let [byte] = super::keys::random::<1>();
+    pause / 2 + pause * u32::from(byte) / 512
+}
+
+/// A session that has begun.
+pub(super) struct Begun {
+    control: Control,
+    dialer: Dialer,
+    pub(super) welcome: Welcome,
+    pub(super) outbox: Outbox,
+    pub(super) line: Line,
+    pub(super) connections: u32,
+    /// Ends when the session is over.
+    _far_end: Option<FarEnd>,
+}
+
+impl Begun {
+    /// Makes the connections over which the other side asks.
+    pub(super) fn dial(&self, sender: mpsc::Sender<(Purpose, Channel)>) -> Result<(), NetFault> {
+        for _ in 0..self.connections {
+            for purpose in [Purpose::Names, Purpose::Blocks] {
+                let channel = self.dialer.join(purpose, self.welcome.session)?;
+                let _ = sender.send((purpose, channel));
+            }
+        }
+        Ok(())
+    }
+
+    /// Connections over which this side asks.
+    pub(super) fn pool(&self) -> Pool {
+        let (dialer, session) = (self.dialer.clone(), self.welcome.session);
+        Pool::dialled(self.line.clone(), Box::new(move |purpose| dialer.join(purpose, session)))
+    }
+
+    pub(super) fn talk(
+        &mut self,
+        stop: &AtomicBool,
+        answer: &mut dyn FnMut(Message) -> Next,
+        given: &mut dyn FnMut() -> Given,
+    ) -> Result<(), NetFault> {
+        let (line, mut stopped) = (self.line.clone(), None);
+        let mut look = || {
+            if !stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let is_new = stopped.is_none();
+            if stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
+                // The other side may wait for a pipe that says nothing.
+                line.stop();
+            }
+            is_new.then_some(Message::Stop)
+        };
+        self.control.run(answer, &mut look, given)
+    }
+
+    /// The same for the side that writes: its lanes heed a stop, but may wait for blocks that come late or never.
+    pub(super) fn talk_until(
+        &mut self,
+        stop: &AtomicBool,
+        answer: &mut dyn FnMut(Message) -> Next,
+    ) -> Result<(), NetFault> {
+        let (line, mut stopped) = (self.line.clone(), None);
+        let mut look = || {
+            if stop.load(Ordering::Relaxed) && stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
+                line.stop();
+            }
+            None
+        };
+        self.control.run(answer, &mut look, &mut Given::default)
+    }
+}
