@@ -29,11 +29,11 @@ use super::{HOW, WHAT};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
-    /// Files and folders to copy, HOST:PATH over ssh, `-` for standard input, null:SIZE for noise
+    /// Files and folders to copy, HOST:PATH over ssh, pump://HOST:PORT/PATH, `-` for standard input, null:SIZE for noise
     #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 
-    /// Where to: a name, an existing folder, HOST:PATH over ssh, `-` for standard output, null: for nowhere
+    /// Where to: a name, an existing folder, HOST:PATH over ssh, pump://HOST:PORT/PATH, `-` for standard output, null:
     #[arg(required = true, value_name = "DST", help_heading = WHAT, display_order = 0)]
     pub target: OsString,
 
@@ -57,7 +57,8 @@ pub struct CopyArguments {
 
     /// Read and write block devices as data
     ///
-    /// Without it a block device is refused, because writing to one destroys the file system on it. Default: off.
+    /// Without it a block device is refused, because writing to one destroys the file system on it. Not with
+    /// another host. Default: off.
     ///
     /// Example: pump copy --devices /dev/sdb backup.img
     #[arg(long, env = "PUMP_DEVICES", help_heading = WHAT)]
@@ -112,13 +113,14 @@ pub struct CopyArguments {
     #[arg(long, help_heading = HOW)]
     pub inplace: bool,
 
-    /// Start over what an earlier run left unfinished, and leave nothing to go on with
+    /// Start large files over that an earlier run left unfinished, and leave none to go on with
     ///
     /// A file of 64 MiB or more that is cut or killed leaves what was written beside its target, as .pump- with 16
     /// digits and a journal of that name, and the same command goes on where it was, if the source is the same. After a
-    /// restart of the system what came from another host goes on, but for its last second; of a copy on one host
+    /// restart of the system what came from another host goes on, but for its last second (not with --sync=none); of a
+    /// copy on one host
     /// nothing is synced before its end, and it starts over. So it does with --verify, --inplace and in-kernel copies.
-    /// With this flag leftovers are removed. Default: off.
+    /// With this flag leftovers are removed; what .pump-job lists of a folder is not copied again. Default: off.
     ///
     /// Example: pump copy --no-resume big.bin /mnt/disk/
     #[arg(long, env = "PUMP_NO_RESUME", help_heading = HOW)]

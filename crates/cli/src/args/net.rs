@@ -13,7 +13,7 @@ use datapump::units::{parse_bytes, parse_duration};
 use datapump::{Place, PlaceError, ServeOptions, SocketOptions};
 
 use super::tuning::parse_limit;
-use super::{HOW, OUTPUT, TUNING, WHAT};
+use super::{HOW, TUNING, WHAT};
 
 /// Heading of flags that concern other hosts.
 const HOSTS: &str = "Other hosts";
@@ -82,7 +82,8 @@ pub struct HostArguments {
 
     /// Connections for data to the other host
     ///
-    /// A count from 1 to 256, the network's name for --lanes. Default: 2, as measured.
+    /// A count from 1 to 256, the network's name for --lanes. The other host may allow fewer. Default: 2, as
+    /// measured.
     ///
     /// Example: pump copy --connections 4 big.bin pump://host:4000/
     #[arg(long, value_name = "COUNT", env = "PUMP_CONNECTIONS", help_heading = HOSTS, conflicts_with = "lanes")]
@@ -91,7 +92,8 @@ pub struct HostArguments {
 
     /// How long a connection that is lost, or a host that is busy, is tried again
     ///
-    /// The copy then goes on where it was. Default: 60s.
+    /// Counted from the last byte that came. The copy then goes on where it was; what a pipe gave is not there again, so
+    /// that its copy ends. Default: 60s.
     ///
     /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
     #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]
@@ -109,7 +111,7 @@ pub struct HostArguments {
     ///
     /// For a lab only, and both ends must ask for the same. open: nothing is encrypted, there is no ticket, and whoever
     /// reaches the other end can read and write there. unhashed: what is damaged on the way stays damaged. bare: both.
-    /// Default: off; without a value open.
+    /// Has no environment variable, because it gives up that safety. Default: off; without a value open.
     ///
     /// Example: pump copy --insecure big.bin pump://127.0.0.1:4000/
     #[arg(long, value_name = "WHAT", help_heading = HOSTS, num_args = 0..=1, require_equals = true)]
@@ -221,7 +223,7 @@ pub struct ServeArguments {
 
     /// End after one session
     ///
-    /// Default: off.
+    /// A client whose connection is lost cannot come back. Default: off.
     ///
     /// Example: pump serve --once /data
     #[arg(long, env = "PUMP_ONCE", help_heading = HOW)]
@@ -256,6 +258,7 @@ pub struct ServeArguments {
 
     /// Memory for blocks of all sessions together
     ///
+    /// A session takes connections x depths x request size, usually 12 MiB; one that finds no room tries again.
     /// Default: 256MiB.
     ///
     /// Example: pump serve --memory 1GiB /data
@@ -276,7 +279,7 @@ pub struct ServeArguments {
     ///
     /// For a lab only, and both ends must ask for the same. open: nothing is encrypted, there is no ticket, and whoever
     /// reaches the address can read and write in DIR. unhashed: what is damaged on the way stays damaged. bare: both.
-    /// Default: off; without a value open.
+    /// Has no environment variable, because it gives up that safety. Default: off; without a value open.
     ///
     /// Example: pump serve --insecure null:
     #[arg(long, value_name = "WHAT", help_heading = HOW, num_args = 0..=1, require_equals = true)]
@@ -301,15 +304,6 @@ pub struct ServeArguments {
     /// Example: pump serve --stdio
     #[arg(long, hide = true, help_heading = HOW, conflicts_with_all = ["folder", "insecure"])]
     pub stdio: bool,
-
-    /// Print problems only
-    ///
-    /// Default: off.
-    ///
-    /// Example: pump serve -q --ticket-file ticket /data
-    #[arg(short, long, env = "PUMP_QUIET", help_heading = OUTPUT)]
-    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
-    pub quiet: bool,
 }
 
 const EXAMPLES: &str = "\
