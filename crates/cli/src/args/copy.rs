@@ -29,7 +29,7 @@ use super::{HOW, WHAT};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
-    /// Files and folders to copy, HOST:PATH over ssh, pump://HOST:PORT/PATH, `-` for standard input, null:SIZE for noise
+    /// Files and folders, HOST:PATH over ssh, pump://HOST:PORT/PATH, `-` for standard input, null:SIZE for noise
     #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 

@@ -88,8 +88,8 @@ pub struct DoctorArguments {
 /// Copy a sample, verify it, say what limited it, and remove it all
 ///
 /// Without PATH a sample of 256 MiB of noise is made in a temporary folder in $TMPDIR, or else in the current folder.
-/// With PATH that file is copied to a temporary target beside it. Either goes over TLS on loopback to a receiver in this
-/// program. Nothing is left behind.
+/// With PATH that file is copied to a temporary target beside it. Either goes over TLS on loopback to a receiver in
+/// this program. Nothing is left behind.
 #[derive(Debug, Args)]
 pub struct DemoArguments {
     /// The file to copy [default: a sample of its own]

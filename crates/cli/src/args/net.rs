@@ -92,8 +92,8 @@ pub struct HostArguments {
 
     /// How long a connection that is lost, or a host that is busy, is tried again
     ///
-    /// Counted from the last byte that came. The copy then goes on where it was; what a pipe gave is not there again, so
-    /// that its copy ends. Default: 60s.
+    /// Counted from the last byte that came. The copy then goes on where it was; what a pipe gave is not there again,
+    /// and its copy ends. Default: 60s.
     ///
     /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
     #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]

@@ -16,6 +16,7 @@ use super::channel::{Channel, Line};
 use super::control::{Control, Next, Outbox, boxes};
 use super::dial::{Dialer, Welcome};
 use super::fault::NetFault;
+use super::line::Stopping;
 use super::pool::Pool;
 use super::reach::{Reached, Reaching, reach};
 use super::ssh::FarEnd;
@@ -30,8 +31,6 @@ use crate::run::Event;
 const CONNECTIONS: u32 = 2;
 /// Silence after which the other side is taken for dead.
 const PEER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long blocks are waited for that were asked for before a stop: signals are answered within a second.
-pub(super) const STOP_MAX: Duration = Duration::from_millis(500);
 
 impl RemoteCopy {
     /// Which side writes, and the place on the other host that tells how it is reached.
@@ -229,17 +228,10 @@ impl Begun {
         answer: &mut dyn FnMut(Message) -> Next,
         given: &mut dyn FnMut() -> Given,
     ) -> Result<(), NetFault> {
-        let (line, mut stopped) = (self.line.clone(), None);
+        let (line, mut stopping, mut was_said) = (self.line.clone(), Stopping::default(), false);
         let mut look = || {
-            if !stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            let is_new = stopped.is_none();
-            if stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
-                // The other side may wait for a pipe that says nothing.
-                line.stop();
-            }
-            is_new.then_some(Message::Stop)
+            let is_asked = stopping.heeds(stop, &line);
+            (is_asked && !std::mem::replace(&mut was_said, is_asked)).then_some(Message::Stop)
         };
         self.control.run(answer, &mut look, given)
     }
@@ -250,11 +242,9 @@ impl Begun {
         stop: &AtomicBool,
         answer: &mut dyn FnMut(Message) -> Next,
     ) -> Result<(), NetFault> {
-        let (line, mut stopped) = (self.line.clone(), None);
+        let (line, mut stopping) = (self.line.clone(), Stopping::default());
         let mut look = || {
-            if stop.load(Ordering::Relaxed) && stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
-                line.stop();
-            }
+            stopping.heeds(stop, &line);
             None
         };
         self.control.run(answer, &mut look, &mut Given::default)

@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
 
-use super::begun::STOP_MAX;
 use super::channel::{Channel, Line};
 use super::control::{Control, Next, Outbox};
 use super::far::Far;
 use super::fault::NetFault;
 use super::giver::gave;
 use super::joins::NewSession;
+use super::line::Stopping;
 use super::pool::Pool;
 use super::server::{Root, State};
 use super::shelf::{Flow, Origin, Shelf};
@@ -305,7 +305,7 @@ fn write(
             [&names, &blocks].iter().for_each(|pool| pool.close());
             outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
         });
-        let (mut last, mut stopped) = (Instant::now(), None);
+        let (mut last, mut stopping) = (Instant::now(), Stopping::default());
         let talked = control.run(
             &mut |message| {
                 if message == Message::Stop {
@@ -318,20 +318,13 @@ fn write(
                     let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
                     pool.give(channel);
                 }
-                if state.stop.load(Ordering::Relaxed) {
-                    stop.store(true, Ordering::Relaxed);
-                }
-                // The caller may be waiting for a pipe that says nothing.
-                if stop.load(Ordering::Relaxed)
-                    && stopped.get_or_insert_with(Instant::now).elapsed() > STOP_MAX
-                {
-                    line.stop();
-                }
+                stop.fetch_or(state.stop.load(Ordering::Relaxed), Ordering::Relaxed);
+                stopping.heeds(&stop, &line);
                 let is_due = last.elapsed() >= PROGRESS_EVERY;
-                if is_due {
+                is_due.then(|| {
                     last = Instant::now();
-                }
-                is_due.then(|| Message::Progress(progress(&watch)))
+                    Message::Progress(progress(&watch))
+                })
             },
             &mut Given::default,
         );

@@ -3,8 +3,8 @@
 //! Must not know: what is waited for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 use super::fault::NetFault;
 
@@ -13,6 +13,24 @@ use super::fault::NetFault;
 pub(crate) struct Line {
     bits: Arc<AtomicU8>,
     deadline: Option<Instant>,
+}
+
+/// A stop that was asked for, and since when it is heeded.
+#[derive(Debug, Default)]
+pub(super) struct Stopping(Option<Instant>);
+
+/// How long blocks are waited for that were asked for before a stop: signals are answered within a second.
+const STOP_MAX: Duration = Duration::from_millis(500);
+
+impl Stopping {
+    /// Whether a stop is asked for. Blocks may come late or, of a pipe, never: after a while the line is stopped, too.
+    pub(super) fn heeds(&mut self, stop: &AtomicBool, line: &Line) -> bool {
+        let is_asked = stop.load(Ordering::Relaxed);
+        if is_asked && self.0.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
+            line.stop();
+        }
+        is_asked
+    }
 }
 
 const CUT: u8 = 1;
