@@ -92,8 +92,14 @@ impl Giving {
         self.asked.clear();
     }
 
+    /// Sends what was put: nothing more comes to it for now.
+    pub(super) fn flush(&mut self) -> Result<(), NetFault> {
+        self.channel.flush()
+    }
+
     /// Waits until something may have been asked for.
     pub(super) fn wait(&mut self, patience: Duration) -> Result<(), NetFault> {
+        self.channel.flush()?;
         self.channel.line_check()?;
         self.channel.has_input(patience).map(|_| ())
     }
@@ -195,7 +201,7 @@ impl Giving {
             self.put(&[Answer::Fault(changed())], number)?;
         } else {
             self.put(head.as_deref().as_slice(), number)?;
-            self.channel.send_block(bytes, digest, number)?;
+            self.channel.put_block(bytes, digest, number)?;
             if bytes.len() < len as usize {
                 self.flow_is_over(task, &Answer::End);
             }
@@ -218,14 +224,14 @@ impl Giving {
         self.answer_ready()
     }
 
-    /// Says what can be said before a block comes whose turn it is.
+    /// Says what can be said before a block comes whose turn it is. Sent before the next wait.
     fn answer_ready(&mut self) -> Result<(), NetFault> {
         while let Some(Asked { number, state: State::Ready(answers) }) = self.asked.front_mut() {
             let (number, answers) = (*number, std::mem::take(answers));
             self.put(&answers, number)?;
             self.asked.pop_front();
         }
-        self.channel.flush()
+        Ok(())
     }
 
     fn put(&mut self, answers: &[impl Borrow<Answer>], number: u64) -> Result<(), NetFault> {

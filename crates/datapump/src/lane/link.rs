@@ -63,6 +63,25 @@ impl Lane<'_> {
         }
     }
 
+    /// What is read from the cache is there as soon as it is handed over; before a wait for the device what was put on
+    /// the connection is sent.
+    pub(super) fn took_at_once(&mut self) -> bool {
+        if !self.gives() {
+            return false;
+        }
+        let _ = self.engine.submit();
+        if let Some(completion) = self.engine.take() {
+            let request = self.flights[completion.token as usize];
+            self.complete(completion.result, request);
+            return true;
+        }
+        let Link::Giving(giving) = &mut self.link else { return false };
+        if let Err(fault) = giving.flush() {
+            self.lose(&fault, ());
+        }
+        false
+    }
+
     /// Whether the next block is to be received now. While full blocks wait for the sink the thread takes what has
     /// come already, as opening and hashing it is work; but it waits for the sink, not for more to come.
     pub(super) fn may_receive(&mut self, side: Side) -> bool {

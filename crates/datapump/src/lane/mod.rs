@@ -306,6 +306,9 @@ impl<'run> Lane<'run> {
             self.complete(completion.result, request);
             return Ok(());
         }
+        if self.took_at_once() {
+            return Ok(());
+        }
         if self.may_receive(side) {
             self.receive();
             self.heed_stop();

@@ -22,6 +22,8 @@ use super::sockets::SocketOptions;
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;
+/// So much is gathered before it is sent: fewer calls, and fewer times that the other side is woken.
+const GATHERED_BYTES: usize = 64 << 10;
 /// What is sent open is copied behind what was put before if it is no longer than this, else sent from where it lies.
 const COPIED_BYTES_MAX: usize = 4 << 10;
 /// A handshake that takes longer is given up: who says nothing must not keep a place.
@@ -157,15 +159,15 @@ impl Channel {
         self.seal_bytes(&frame)
     }
 
-    /// Sends a block behind its digest.
-    pub(crate) fn send_block(&mut self, bytes: &[u8], digest: &Digest, number: u64) -> Result<(), NetFault> {
+    /// Sends a block behind its digest. A small one stays until there are more, or the next `flush`.
+    pub(crate) fn put_block(&mut self, bytes: &[u8], digest: &Digest, number: u64) -> Result<(), NetFault> {
         let head = Head::block(bytes.len() as u32, number);
         let mut front = [0; HEAD_BYTES + DIGEST_BYTES as usize];
         front[..HEAD_BYTES].copy_from_slice(&head.encode());
         front[HEAD_BYTES..].copy_from_slice(digest);
         self.seal_bytes(&front)?;
         self.seal_bytes(bytes)?;
-        self.flush()
+        if self.outgoing.len() < GATHERED_BYTES { Ok(()) } else { self.flush() }
     }
 
     fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
@@ -429,7 +431,8 @@ mod tests {
         let sent = block.clone();
         let sender = std::thread::spawn(move || {
             caller.send_message(b"first", 7).expect("sent");
-            caller.send_block(&sent, &[9; 32], 8).expect("sent");
+            caller.put_block(&sent, &[9; 32], 8).expect("sent");
+            caller.flush().expect("sent");
             caller.send_message(b"", 9).expect("sent");
         });
         assert_eq!(called.receive_message(), Ok((b"first".to_vec(), 7)));
