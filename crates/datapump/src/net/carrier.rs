@@ -221,9 +221,10 @@ impl Carrier {
         }
         drop(streams);
         self.is_over.store(true, Ordering::Relaxed);
-        // Who holds it waits for a pipe that is full, and whoever ends ssh frees it.
-        if let Ok(mut output) = self.output.try_lock() {
-            output.take();
+        // Who holds it sends a frame; for longer only if the pipe is full, and then whoever ends ssh frees it.
+        let deadline = Instant::now() + LOOK_UP;
+        while self.output.try_lock().map(|mut output| output.take()).is_err() && Instant::now() < deadline {
+            std::thread::yield_now();
         }
     }
 }
