@@ -70,10 +70,15 @@ pub struct Life {
     pub mount: u64,
 }
 
-/// FNV-1a of 64 bits (Fowler, Noll, Vo), mixed once more (the finisher of MurmurHash3, Appleby).
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
+/// FNV-1a of 64 bits (Fowler, Noll, Vo); with seed 0 as they wrote it.
+pub fn fnv(seed: u64, bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325 ^ seed, step);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325 ^ seed, step)
+}
+
+/// The same, mixed once more (the finisher of MurmurHash3, Appleby).
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let hash = fnv(seed, bytes);
     let hash = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^ hash >> 33
 }

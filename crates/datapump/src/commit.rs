@@ -17,6 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use datapump_core::resume::fnv;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, Disk, FileCalls, FileKind, Folder, Outcome, names};
@@ -72,12 +73,10 @@ pub(crate) struct Staged {
     pub(crate) starts_over: bool,
 }
 
-/// The temporary name beside `name`: FNV-1a of 64 bits (Fowler, Noll, Vo), which needs no start-up as BLAKE3 does
-/// (it asks what the CPU can, and in a virtual machine each answer takes tens of microseconds).
+/// The temporary name beside `name`: FNV-1a, which needs no start-up as BLAKE3 does (it asks what the CPU can, and in a
+/// virtual machine each answer takes tens of microseconds).
 pub(crate) fn temporary_name(name: &OsStr) -> OsString {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let hash = name.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
-    OsString::from(format!(".pump-{hash:016x}"))
+    OsString::from(format!(".pump-{:016x}", fnv(0, name.as_bytes())))
 }
 
 impl Staged {
