@@ -61,12 +61,13 @@ pub struct Head {
     pub target: TargetId,
 }
 
-/// During which run of the system, and which mount of the file system, something was written.
+/// During which run of the system, and which mount of the file system, something was written. Zeros where the system
+/// does not tell: then nobody knows whether it is the same life, and only what was synced counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     /// The boot.
     pub boot: [u8; 16],
-    /// The mount; 0 where the system does not tell.
+    /// The mount, by a number that no later one gets.
     pub mount: u64,
 }
 
@@ -84,6 +85,10 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
 }
 
 impl Life {
+    fn is_known(&self) -> bool {
+        self.boot != [0; 16] && self.mount != 0
+    }
+
     /// What records of this life bear: 62 bits.
     fn tag(&self) -> u64 {
         hash(self.mount, &self.boot) >> 2
@@ -292,7 +297,9 @@ impl Journal {
             match record {
                 Some(Record { kind: Kind::Doubt, end, .. }) if place == 0 => journal.doubt_bytes = end,
                 _ if place == 0 => {}
-                Some(Record { kind: Kind::Written, life, start, end }) if life == journal.life => {
+                Some(Record { kind: Kind::Written, life: of, start, end })
+                    if life.is_known() && of == journal.life =>
+                {
                     journal.place(start, end, place);
                 }
                 Some(Record { kind: Kind::Synced, start, end, .. }) => {

@@ -199,6 +199,20 @@ proptest! {
     }
 }
 
+/// Where the system does not tell its run or the mount, it may be another one: only what was synced is certain.
+#[test]
+fn in_a_life_that_nobody_knows_only_what_was_synced_counts() {
+    for (life, count) in [(LIFE, 2), (Life { boot: [0; 16], ..LIFE }, 1), (Life { mount: 0, ..LIFE }, 1)] {
+        let (mut journal, mut file) = (Journal::new(head(BLOCKS), life), File::new(&head(BLOCKS)));
+        file.write(journal.begin(BLOCK));
+        file.write(journal.add_written(0, BLOCK).expect("room"));
+        let synced = journal.written().clone();
+        journal.add_synced(&synced).into_iter().for_each(|entry| file.write(entry));
+        file.write(journal.add_written(BLOCK, 2 * BLOCK).expect("room"));
+        assert_eq!(file.read(life).iter().collect::<Vec<_>>(), [(0, count * BLOCK)], "{life:?}");
+    }
+}
+
 #[test]
 fn what_came_and_does_not_count_is_told() {
     let (mut journal, mut file) = (Journal::new(head(BLOCKS), LIFE), File::new(&head(BLOCKS)));

@@ -215,11 +215,11 @@ impl Folder {
         }
     }
 
-    /// Which run of the system this is.
+    /// Which run of the system this is; zeros where it does not tell.
     pub(crate) fn boot(&self) -> [u8; 16] {
         match self {
             Folder::Os(_) => os::boot(),
-            Folder::Sim(disk) => u128::from(disk.boots()).to_le_bytes(),
+            Folder::Sim(disk) => u128::from(disk.boots() + 1).to_le_bytes(),
         }
     }
 }
@@ -264,8 +264,8 @@ pub(crate) trait FileCalls {
     fn put(&self, at: u64, bytes: &[u8]) -> Outcome<()>;
     /// Puts what was written, and what is needed to read it, on stable storage.
     fn sync_data(&self) -> Outcome<()>;
-    /// When the file was made, in nanoseconds since 1970, and the number of the mount that it was opened by: 0 where
-    /// the system does not tell.
+    /// When the file was made, in nanoseconds since 1970, and the number of the mount that it was opened by, which no
+    /// later mount gets: 0 where the system does not tell.
     fn origin(&self) -> (i128, u64);
     /// Makes it a file that this user alone may read and write, whatever it was.
     fn take_over(&self) -> Outcome<()>;
@@ -387,7 +387,7 @@ impl FileCalls for Handle {
     fn origin(&self) -> (i128, u64) {
         match self {
             Handle::Os(file) => os::origin(file),
-            Handle::Sim(_) => (0, 0),
+            Handle::Sim(_) => (0, 1),
         }
     }
 

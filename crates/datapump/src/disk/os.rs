@@ -206,16 +206,17 @@ pub(super) fn sync_data(file: &File) -> Outcome<()> {
     fs::fdatasync(file).map_err(errno)
 }
 
+/// Before Linux 6.8 there is no number of a mount that is not given again: that of `STATX_MNT_ID` is the lowest free
+/// one, so that a disk that was pulled out, and whose cache is lost, gets the one that it had. It is not asked for.
 pub(super) fn origin(file: &File) -> (i128, u64) {
-    let asked = StatxFlags::BTIME | StatxFlags::MNT_ID;
+    /// `STATX_MNT_ID_UNIQUE`: statx(2).
+    const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+    let asked = StatxFlags::BTIME | MOUNT;
     let Ok(told) = fs::statx(file, c"", AtFlags::EMPTY_PATH, asked) else { return (0, 0) };
     let has = |flag: StatxFlags| told.stx_mask & flag.bits() != 0;
     let born = told.stx_btime;
     let born_ns = i128::from(born.tv_sec) * 1_000_000_000 + i128::from(born.tv_nsec);
-    (
-        if has(StatxFlags::BTIME) { born_ns } else { 0 },
-        if has(StatxFlags::MNT_ID) { told.stx_mnt_id } else { 0 },
-    )
+    (if has(StatxFlags::BTIME) { born_ns } else { 0 }, if has(MOUNT) { told.stx_mnt_id } else { 0 })
 }
 
 pub(super) fn take_over(file: &File) -> Outcome<()> {
@@ -241,4 +242,17 @@ pub(crate) fn boot() -> [u8; 16] {
         *byte = pair[0] << 4 | pair[1];
     }
     boot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin;
+
+    #[test]
+    fn the_number_of_a_mount_is_not_one_that_is_given_again() {
+        let file = tempfile::tempfile().expect("room");
+        let (_, mount) = origin(&file);
+        // Those that are given again are small; the others begin behind them.
+        assert!(mount == 0 || mount >= 1 << 31, "{mount}");
+    }
 }
