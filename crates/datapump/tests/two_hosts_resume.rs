@@ -87,7 +87,8 @@ impl Ground {
             std::fs::create_dir(home.path().join(folder)).expect("room");
             std::fs::write(home.path().join(folder).join("source"), &content).expect("room");
         }
-        let served = Served::new(ServeOptions::of(Place::Path(home.path().join("served"))));
+        let options = ServeOptions::of(Place::Path(home.path().join("served")));
+        let served = Served::new(ServeOptions { unhashed: true, ..options });
         Ground { home, served, content }
     }
 
@@ -128,6 +129,20 @@ impl Ground {
         (report, said.into_inner().expect("no panic"))
     }
 
+    /// Stops a slow copy once it `has_come` so far; gives its exit status.
+    fn cut(&self, push: bool, options: Options, has_come: &dyn Fn() -> bool) -> i32 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let options = Options { bytes_per_second: Some(20_000_000), ..options };
+        std::thread::scope(|scope| {
+            let copy = scope.spawn(|| self.copy(push, &self.served.address, options, &stop).0.exit_status);
+            while !has_come() && !copy.is_finished() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            stop.store(true, Ordering::SeqCst);
+            copy.join().expect("no panic")
+        })
+    }
+
     fn is_whole(&self, folder: &Path, row: &str) {
         assert!(std::fs::read(folder.join("target")).expect("it is there") == self.content, "{row}");
         let entries = std::fs::read_dir(folder).expect("it is there").flatten();
@@ -160,8 +175,10 @@ fn journal(folder: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
-fn told(bytes: &[u8], boot: [u8; 16]) -> u64 {
-    Journal::read(bytes, Life { boot, mount: 0 }).map_or(0, |journal| journal.written().total())
+/// What was synced is all that counts in another life.
+fn synced(bytes: &[u8]) -> u64 {
+    let other = Life { boot: [1; 16], mount: 1 };
+    Journal::read(bytes, other).map_or(0, |journal| journal.written().total())
 }
 
 #[test]
@@ -169,20 +186,9 @@ fn what_a_session_leaves_the_next_one_goes_on_with() {
     let ground = Ground::new();
     for push in [true, false] {
         let (_, _, folder) = ground.places(push, "");
-        let stop = Arc::new(AtomicBool::new(false));
-        let slow = Options { bytes_per_second: Some(20_000_000), ..Options::default() };
-        let (status, synced) = std::thread::scope(|scope| {
-            let copy = scope.spawn(|| ground.copy(push, &ground.served.address, slow, &stop).0.exit_status);
-            // What was synced is all that counts in another life.
-            let mut synced = 0;
-            while synced == 0 && !copy.is_finished() {
-                synced = journal(&folder).map_or(0, |bytes| told(&bytes, [0; 16]));
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            stop.store(true, Ordering::SeqCst);
-            (copy.join().expect("no panic"), synced)
-        });
-        assert_eq!(status, 20, "push {push}");
+        let so_far = || journal(&folder).map_or(0, |bytes| synced(&bytes));
+        assert_eq!(ground.cut(push, Options::default(), &|| so_far() > 0), 20, "push {push}");
+        let synced = so_far();
         assert!(synced >= MIB && synced < BYTES as u64, "push {push}: {synced} synced");
         let (report, said) = ground.copy(push, &ground.served.address, Options::default(), &Arc::default());
         assert_eq!((report.exit_status, &said[..]), (0, ""), "push {push}");
@@ -191,4 +197,36 @@ fn what_a_session_leaves_the_next_one_goes_on_with() {
         assert_eq!(report.bytes_moved + report.bytes_resumed, BYTES as u64, "push {push}");
         assert!(report.bytes_moved_twice <= BOUND_BYTES, "push {push}");
     }
+}
+
+/// A later run that hashes must not take over what came unhashed, nor the other way round.
+#[test]
+fn what_comes_unhashed_is_not_gone_on_with() {
+    let ground = Ground::new();
+    for push in [true, false] {
+        let (_, _, folder) = ground.places(push, "");
+        let is_told = || journal(&folder).is_some_and(|bytes| synced(&bytes) > 0);
+        assert_eq!(ground.cut(push, Options::default(), &is_told), 20, "push {push}");
+        assert!(is_told(), "push {push}");
+        let unhashed = Options { unhashed: true, ..Options::default() };
+        let is_another = || journal(&folder).is_none() && has_begun(&ground, &folder);
+        assert_eq!(ground.cut(push, unhashed, &is_another), 20, "push {push}, unhashed");
+        let names: Vec<_> = std::fs::read_dir(&folder).expect("it is there").flatten().collect();
+        assert_eq!(names.len(), 1, "push {push}: {names:?}");
+    }
+}
+
+/// The first block is in the temporary file.
+fn has_begun(ground: &Ground, folder: &Path) -> bool {
+    let names = std::fs::read_dir(folder).expect("it is there").flatten().map(|entry| entry.path());
+    let is_temporary = |path: &PathBuf| path.file_name().is_some_and(is_temporary_name);
+    let Some(path) = names.into_iter().find(is_temporary) else { return false };
+    let mut first = [0; 4096];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == ground.content[..4096]
+}
+
+fn is_temporary_name(name: &std::ffi::OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with(".pump-") && !name.ends_with(".journal")
 }

@@ -108,6 +108,8 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
     let original = original.filter(|original| original.watched && original.meta.size_bytes >= min_bytes)?;
     // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
     let is_wanted = shared.writes && !options.no_resume && !options.inplace && !options.verify;
+    // A later run that hashes would take over what this one got without.
+    let is_wanted = is_wanted && !options.unhashed;
     if !is_wanted || how.in_kernel {
         return None;
     }
