@@ -141,6 +141,10 @@ impl Staged {
         if let Stage::Temporary(temporary) = &self.stage {
             let earlier = self.earlier.take().map(|opened| *opened);
             let begun = Journal::begin(&self.folder, temporary, &self.handle, wish, earlier);
+            if begun.is_none() {
+                // It may have been made before it could not be written, and who has none removes none.
+                resume::remove_journal(&self.folder, temporary);
+            }
             self.journal = begun.map(Box::new);
         }
     }

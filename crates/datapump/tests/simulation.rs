@@ -241,6 +241,23 @@ fn a_full_disk_leaves_the_old_target() {
     });
 }
 
+/// No room for the journal: none is left, whatever becomes of the copy.
+#[test]
+fn a_journal_that_finds_no_room_is_not_left() {
+    for_each_seed(500, "a_journal_that_finds_no_room", |seed| {
+        let mut case = Case::random(seed);
+        case.options.verify = false;
+        let (disk, words) = (case.disk(), case.words());
+        let used = (2 * case.content.len() + case.old.as_ref().map_or(0, Vec::len)) as u64;
+        disk.set_capacity(used + Random::new(seed).below(600));
+        let (report, problems, _) = case.run(&disk, Faults { error_at: None, ..case.faults });
+        let expected = if report.exit_status == 0 { Some(case.content.clone()) } else { case.old.clone() };
+        assert!(disk.content(b"target") == expected, "{words}: {problems:?}");
+        assert!(problems.iter().all(|problem| problem.class == Class::NoSpace), "{words}: {problems:?}");
+        assert!(disk.names().iter().all(|name| !name.starts_with(b".pump-")), "{words}");
+    });
+}
+
 /// Which end is waited for follows the devices: the slower one, clearly.
 #[test]
 fn the_slower_device_is_waited_for() {
