@@ -69,6 +69,8 @@ pub(crate) struct Staged {
     journal: Option<Box<Journal>>,
     /// What an earlier run told, until the copy goes on.
     earlier: Option<Box<Opened>>,
+    /// An earlier run began it.
+    pub(crate) goes_on: bool,
     /// An earlier run left an unfinished copy of another source, or of this one before it changed.
     pub(crate) starts_over: bool,
 }
@@ -99,7 +101,7 @@ impl Staged {
             Found::GoesOn(found) => {
                 let ((handle, opened), stage) = (*found, Stage::Temporary(temporary));
                 let staged = Staged::new((folder, name, path), stage, before, handle);
-                return Ok(Staged { earlier: Some(Box::new(opened)), ..staged });
+                return Ok(Staged { earlier: Some(Box::new(opened)), goes_on: true, ..staged });
             }
             Found::Busy => return Err(busy(&path)),
             Found::OfAnother => true,
@@ -127,8 +129,9 @@ impl Staged {
         before: Before,
         handle: Handle,
     ) -> Staged {
-        let (journal, earlier, starts_over) = (None, None, false);
-        Staged { folder, path, name, stage, before, handle: Arc::new(handle), journal, earlier, starts_over }
+        let (journal, earlier, handle) = (None, None, Arc::new(handle));
+        let (goes_on, starts_over) = (false, false);
+        Staged { folder, path, name, stage, before, handle, journal, earlier, goes_on, starts_over }
     }
 
     /// What an earlier run told of this file.

@@ -120,8 +120,11 @@ fn finish_staged(
     source_stood_still(shared, task)?;
     keep_attributes(shared, task, staged)?;
     waits.metadata += clock.now_ns() - start_ns;
+    // Of what an earlier run wrote the system may have lost something since; the file's own sync is told of it, that of
+    // the whole file system at a tree's end need not be.
+    let goes_on = staged.goes_on && shared.options.sync != Sync::None;
     // Reading back needs the sync too: what only the cache holds cannot come from the device.
-    if shared.syncs_data(task, staged) || task.verify {
+    if shared.syncs_data(task, staged) || goes_on || task.verify {
         let start_ns = clock.now_ns();
         staged.sync()?;
         waits.sync += clock.now_ns() - start_ns;
@@ -144,8 +147,8 @@ fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
 fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
     let Some(original) = &task.original else { return plain_mode(task, staged) };
     let made = !staged.is_in_place();
-    let is_new = staged.journal().is_none_or(|journal| !journal.goes_on);
-    let bare = made && is_new && task.leaf.as_ref().is_some_and(|leaf| !leaf.spot.branch.traits.hands_down);
+    let bare =
+        made && !staged.goes_on && task.leaf.as_ref().is_some_and(|leaf| !leaf.spot.branch.traits.hands_down);
     let new = New { made, bare };
     let keep = shared.options.keep;
     let kept = match (&original.held, &*staged.handle) {

@@ -75,8 +75,6 @@ pub(crate) struct Journal {
     name: OsString,
     book: Arc<Book>,
     helper: Mutex<Option<std::thread::JoinHandle<()>>>,
-    /// An earlier run began it.
-    pub(crate) goes_on: bool,
 }
 
 /// What the journal's user and who syncs for it share.
@@ -291,7 +289,7 @@ impl Journal {
         wish: &Wish,
         earlier: Option<Opened>,
     ) -> Option<Journal> {
-        let (name, goes_on) = (journal_name(temporary), earlier.is_some());
+        let name = journal_name(temporary);
         let Opened { file, mut told } = match earlier {
             Some(earlier) => earlier,
             None => new(folder, &name, data, wish).ok()?,
@@ -315,7 +313,7 @@ impl Journal {
             wake: std::sync::Condvar::new(),
         });
         let helper = Mutex::new(sync::helper(&book));
-        Some(Journal { folder: folder.clone(), name, book, helper, goes_on })
+        Some(Journal { folder: folder.clone(), name, book, helper })
     }
 
     /// A block is written.
