@@ -257,7 +257,10 @@ impl Staged {
     /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
     /// not write it may have forgotten (Rebello and others, *Can Applications Recover from fsync Failures?*, 2020).
     pub(crate) fn sync(&self) -> Result<(), Problem> {
-        self.handle.sync().map_err(|errno| Problem::system("sync", &self.path, errno.0))
+        self.handle.sync().map_err(|errno| {
+            self.journal().inspect(|journal| journal.distrust(errno));
+            Problem::system("sync", &self.path, errno.0)
+        })
     }
 
     /// Gives the file its name.

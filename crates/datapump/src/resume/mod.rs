@@ -91,7 +91,7 @@ struct Book {
 #[derive(Debug)]
 struct State {
     told: core::Journal,
-    /// It cannot be written any more: what it tells stays true, and no more is told.
+    /// No more is told: it cannot be written any more, and what it tells stays true, or a sync failed.
     is_broken: bool,
     unsynced_bytes: u64,
     is_over: bool,
@@ -338,6 +338,11 @@ impl Journal {
         let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
         helper.map(std::thread::JoinHandle::join);
         self.book.state().sync_failed.map_or(Ok(()), Err)
+    }
+
+    /// A sync of its file failed.
+    pub(crate) fn distrust(&self, errno: Errno) {
+        self.book.distrust(errno);
     }
 
     /// Whether a later run gains by it.

@@ -10,6 +10,9 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use datapump_core::resume::HEAD_BYTES;
+use datapump_engine::Errno;
+
 use super::{Book, State};
 use crate::disk::{FileCalls, Outcome};
 
@@ -69,16 +72,14 @@ impl Book {
         state.unsynced_bytes = 0;
         let (ranges, names_are_synced) = (state.told.written().clone(), state.names_are_synced);
         drop(state);
-        // A sync that fails tells so once: the last one, before the file gets its name, might not hear of it.
         let synced = self.data.sync_data().and_then(|()| match names_are_synced {
             true => Ok(()),
             false => self.folder.sync(),
         });
-        let mut state = self.state();
         if let Err(errno) = synced {
-            state.sync_failed = Some(errno);
-            return;
+            return self.distrust(errno);
         }
+        let mut state = self.state();
         state.names_are_synced = true;
         for (at, record) in state.told.add_synced(&ranges) {
             state.is_broken |= self.file.put(at, &record).is_err();
@@ -86,5 +87,52 @@ impl Book {
         drop(state);
         // Should it fail, a restart finds fewer records, or none.
         let _: Outcome<()> = self.file.sync_data();
+    }
+
+    /// A sync failed. The system tells that once: what it was to keep may be lost although it was told as written, and
+    /// no later sync says so, neither the last one before the file gets its name nor that of a later run. So there is
+    /// no journal any more, from now on and after a kill. (After a restart only what was synced before counts.)
+    pub(super) fn distrust(&self, errno: Errno) {
+        let mut state = self.state();
+        (state.sync_failed, state.is_broken) = (Some(errno), true);
+        // Cutting it off needs no room and no page. Should that fail, too, the file is removed at the task's end.
+        let _: Outcome<()> = self.file.put(0, &[0; HEAD_BYTES]).or_else(|_| self.file.set_len(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::path::Path;
+
+    use datapump_core::Block;
+    use datapump_core::resume::{Head, SourceId};
+
+    use super::*;
+    use crate::disk::{Access, Disk};
+    use crate::resume::{Journal, Wish};
+
+    #[test]
+    fn a_sync_that_fails_leaves_no_journal() {
+        const EINVAL: Errno = Errno(22);
+        let home = tempfile::tempdir().expect("room");
+        let folder = Disk::Os.folder(home.path()).expect("it was made");
+        // A device that cannot be synced: fsync(2).
+        let data = Disk::Os.open(Path::new("/dev/null"), Access::ReadWrite).expect("every system has it");
+        let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 20, mtime_ns: 3, ctime_ns: 4 };
+        let wish = Wish { source, under_way_bytes: 4096, syncing: Syncing::AtOnce };
+        let begun = Journal::begin(&folder, OsStr::new("file"), &Arc::new(data), &wish, None);
+        let journal = begun.expect("room");
+        let bytes = || std::fs::read(home.path().join("file.journal")).expect("it was made");
+
+        journal.landed(Block { file: 0, at: 0, len: 1024 });
+        assert_eq!(Head::decode(&bytes()).map(|head| head.source), Some(source));
+        journal.landed(Block { file: 0, at: 1024, len: AT_ONCE_BYTES as u32 });
+        let left = bytes();
+        assert_eq!(Head::decode(&left), None);
+        journal.landed(Block { file: 0, at: 1 << 19, len: 1024 });
+        assert_eq!(bytes(), left, "no more is told");
+        assert!(!journal.is_of_use());
+        assert_eq!(journal.close(), Err(EINVAL));
     }
 }
