@@ -8,6 +8,7 @@ use datapump_core::{Block, Event, Fault, FaultKind, Settled};
 use datapump_engine::Slot;
 
 use super::Lane;
+use crate::problem::Problem;
 use crate::task::{Finish, Task};
 use crate::watch::Watch;
 use crate::{fault, finish, tree};
@@ -63,9 +64,12 @@ impl Lane<'_> {
             self.landed_file = block.file;
         }
         if self.keeps_journals
-            && let Some(journal) = self.landed_of.as_ref().and_then(|task| task.journal())
+            && let Some(task) = &self.landed_of
+            && let Some(journal) = task.journal()
+            && let Err(errno) = journal.landed(block)
         {
-            journal.landed(block);
+            // Nothing that comes now would mend it: the rest is not waited for.
+            finish::fail(self.shared, task, Problem::system("sync", &task.target_name, errno.0));
         }
         self.landed_bytes += bytes;
         if self.draining {

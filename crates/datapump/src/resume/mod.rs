@@ -316,11 +316,11 @@ impl Journal {
         Some(Journal { folder: folder.clone(), name, book, helper })
     }
 
-    /// A block is written.
-    pub(crate) fn landed(&self, block: Block) {
+    /// A block is written. An error: a sync failed, and the file is not to be gone on with, here or later.
+    pub(crate) fn landed(&self, block: Block) -> Outcome<()> {
         let mut state = self.book.state();
         if state.is_broken {
-            return;
+            return state.sync_failed.map_or(Ok(()), Err);
         }
         let entry = state.told.add_written(block.at, block.at + u64::from(block.len));
         if let Some((at, record)) = entry {
@@ -328,6 +328,7 @@ impl Journal {
         }
         state.unsynced_bytes += u64::from(block.len);
         self.book.heed(state);
+        Ok(())
     }
 
     /// Nobody syncs any more when this returns. An error: a sync failed, and what it was to put on stable storage may

@@ -125,12 +125,12 @@ mod tests {
         let journal = begun.expect("room");
         let bytes = || std::fs::read(home.path().join("file.journal")).expect("it was made");
 
-        journal.landed(Block { file: 0, at: 0, len: 1024 });
+        assert_eq!(journal.landed(Block { file: 0, at: 0, len: 1024 }), Ok(()));
         assert_eq!(Head::decode(&bytes()).map(|head| head.source), Some(source));
-        journal.landed(Block { file: 0, at: 1024, len: AT_ONCE_BYTES as u32 });
+        assert_eq!(journal.landed(Block { file: 0, at: 1024, len: AT_ONCE_BYTES as u32 }), Ok(()));
         let left = bytes();
         assert_eq!(Head::decode(&left), None);
-        journal.landed(Block { file: 0, at: 1 << 19, len: 1024 });
+        assert_eq!(journal.landed(Block { file: 0, at: 1 << 19, len: 1024 }), Err(EINVAL));
         assert_eq!(bytes(), left, "no more is told");
         assert!(!journal.is_of_use());
         assert_eq!(journal.close(), Err(EINVAL));
