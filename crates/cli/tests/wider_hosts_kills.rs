@@ -89,7 +89,7 @@ impl Ground {
     }
 
     fn serve(&self) -> Serving {
-        Serving::new(&self.home, &["-q"])
+        Serving::new(&self.home, &[])
     }
 
     /// Bytes of all files, each once however many names it has.
