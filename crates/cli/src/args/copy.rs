@@ -118,9 +118,9 @@ pub struct CopyArguments {
     /// A file of 64 MiB or more that is cut or killed leaves what was written beside its target, as .pump- with 16
     /// digits and a journal of that name, and the same command goes on where it was, if the source is the same. After a
     /// restart of the system what came from another host goes on, but for its last second (not with --sync=none); of a
-    /// copy on one host nothing is synced before its end, and it starts over. So does every copy before Linux 6.8 but
-    /// for what was synced, and any with --verify, --inplace and in-kernel copies. With this flag leftovers are removed;
-    /// what .pump-job lists of a folder is not copied again. Default: off.
+    /// copy on one host nothing is synced before its end, and it starts over. So does every copy before Linux 6.8, but
+    /// for what was synced, and any with --verify or --inplace or inside the kernel. With this flag leftovers are
+    /// removed; what .pump-job lists of a folder is not copied again. Default: off.
     ///
     /// Example: pump copy --no-resume big.bin /mnt/disk/
     #[arg(long, env = "PUMP_NO_RESUME", help_heading = HOW)]
