@@ -187,3 +187,15 @@ fn what_lies_on_another_host_is_compared_from_here() {
     let run = home.pump(&["verify", "--ticket-file", "ticket", "tree", &at("nothing")]);
     expect(&run, 2, &["No such file"], "nothing is there");
 }
+
+#[test]
+fn a_list_that_is_too_long_for_another_host_is_a_usage_error() {
+    let home = home();
+    small_tree(&home, "tree");
+    let names: String = (0..40_000).map(|number| format!("sub/name-{number}\n")).collect();
+    std::fs::write(home.path("list"), names).expect("room");
+    let serving = Serving::new(&home, &[]);
+    let target = serving.at("copy");
+    let run = home.pump(&["copy", "--ticket-file", "ticket", "--files-from", "list", "tree", &target]);
+    expect(&run, 2, &["too long to be told", "copy in parts"], "a long list");
+}

@@ -168,6 +168,21 @@ fn a_connection_that_is_cut_is_ridden_out() {
     }
 }
 
+/// What a pipe took stays there: a second session would put the same bytes behind them.
+#[test]
+fn a_pipe_is_written_to_once() {
+    let ground = Ground::new();
+    let pipe = ground.path("here").join("target");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("room");
+    let cutter = Cutter::new(ground.served.address.clone(), vec![20 * MIB]);
+    let reader = std::thread::spawn(move || std::fs::read(pipe).expect("somebody writes"));
+    let (report, said) = ground.copy(false, &cutter.address.to_string(), Options::default(), &Arc::default());
+    let came = reader.join().expect("no panic");
+    assert_eq!(report.exit_status, 10, "{said}");
+    assert!(!said.contains("trying again"), "{said}");
+    assert!(came.len() < BYTES && ground.content.starts_with(&came), "{} bytes", came.len());
+}
+
 /// The journal that stands in a folder, as bytes.
 fn journal(folder: &Path) -> Option<Vec<u8>> {
     let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());

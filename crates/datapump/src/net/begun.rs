@@ -29,6 +29,10 @@ use crate::run::Event;
 
 /// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
 const CONNECTIONS: u32 = 2;
+/// Options are told in one message of 1 MiB, with the places. Only a list of names makes them long.
+const OPTIONS_BYTES_MAX: usize = 900 << 10;
+const LIST_TOO_LONG: &str =
+    "the list of --files-from is too long to be told to another host (about 250 kB fit); copy in parts";
 /// Silence after which the other side is taken for dead.
 const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -67,6 +71,9 @@ impl RemoteCopy {
         events: Events<'_>,
     ) -> Result<Begun, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
+        if self.wishes(way, remote, CONNECTIONS, false).options.len() > OPTIONS_BYTES_MAX {
+            return Err(Problem::usage(LIST_TOO_LONG));
+        }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
@@ -105,13 +112,6 @@ impl RemoteCopy {
             Reaching { way_in: &self.way_in, sockets: &self.options.sockets, patience, stop: &self.stop };
         let reached = reach(&remote.host, &reaching, &line, &notice);
         let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        let reached = reached.map_err(|fault| match (fault, &remote.host) {
-            // What refuses ssh now may not always.
-            (NetFault::Refused(words), Host::Ssh(_)) if was_begun() => NetFault::Lost(words),
-            // Who speaks another language is not going to learn it meanwhile.
-            (NetFault::Protocol(words), _) if !was_begun() => NetFault::Refused(words),
-            (fault, _) => fault,
-        });
         let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
             let (outbox, inbox) = boxes()?;
             let mut control = Control::new(channel, Session::caller(), inbox, patience);
@@ -128,6 +128,12 @@ impl RemoteCopy {
         });
         let (begun, answer) = match begun {
             Err(NetFault::Busy(words)) => return Ok(Answer::Busy(words)),
+            // What refuses ssh now may not always.
+            Err(NetFault::Refused(words)) if was_begun() && matches!(remote.host, Host::Ssh(_)) => {
+                return Err(lost(NetFault::Lost(words)));
+            }
+            // Who speaks another language is not going to learn it meanwhile.
+            Err(NetFault::Protocol(words)) if !was_begun() => return Err(lost(NetFault::Refused(words))),
             begun => begun.map_err(lost)?,
         };
         match (begun, answer) {

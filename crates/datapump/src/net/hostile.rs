@@ -66,7 +66,11 @@ impl Stage {
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(PATIENCE).expect("an answer");
-        assert!(matches!(decode(&answer), Ok(Message::Begun { .. })), "{answer:?}");
+        let Ok(Message::Begun { receives }) = decode(&answer) else { panic!("{answer:?}") };
+        assert_eq!(
+            receives,
+            (way == Way::Push).then(|| self.home.path().join("served").join(target).is_dir())
+        );
         (control, welcome.session)
     }
 
@@ -203,4 +207,13 @@ fn a_file_that_is_told_and_never_sent_is_no_success() {
         assert!(!stage.home.path().join("served/copy/a").exists());
     }
     stage.serves_on();
+}
+
+/// Who begins again after a loss takes what the first session was told: the folder that it made receives nothing.
+#[test]
+fn whether_a_folder_receives_is_told() {
+    let stage = Stage::new();
+    drop(stage.begin(Way::Push, "tree", "copy"));
+    std::fs::create_dir(stage.home.path().join("served/copy")).expect("room");
+    drop(stage.begin(Way::Push, "tree", "copy"));
 }
