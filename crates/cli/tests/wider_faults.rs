@@ -5,7 +5,8 @@
 mod support;
 mod wider_parts;
 
-use support::{expect, noise};
+use support::serving::Serving;
+use support::{Home, expect, noise};
 use wider_parts::fuse::{Fault, Fuse};
 use wider_parts::{Kind, Mount, leftovers, pump, pump_with, report, with_content};
 
@@ -147,6 +148,38 @@ fn what_cannot_be_read_back_is_not_committed() {
     expect(&run, 1, &[&words], "read back");
     assert!(fuse.content("target").as_deref() == Some(&old[..]), "the old target");
     assert_eq!(fuse.names(), ["target"]);
+}
+
+/// The part that came back damaged, and no other, is written again; from another host, too.
+#[test]
+fn what_comes_back_damaged_is_written_again() {
+    let (fuse, home) = (Fuse::new(), Home::new());
+    std::fs::create_dir_all(home.path("served/tree")).expect("room");
+    let here = |name: &str| home.path("served").join(name).display().to_string();
+    with_content(&here("tree/small"), 50_000, 14);
+    let content = with_content(&here("large"), 5 * MIB + 777, 15);
+    let serving = Serving::new(&home, &[]);
+    let rows = [
+        (here("large"), "large", 3 * MIB, 256 << 10),
+        (serving.at("large"), "large", 5 * MIB + 776, 777),
+        (serving.at("large"), "large", 0, 256 << 10),
+        (here("tree/."), "small", 49_999, 50_000),
+        (serving.at("tree/."), "small", 40_007, 50_000),
+    ];
+    for (source, name, byte, again_bytes) in rows {
+        let row = format!("{source} byte {byte}");
+        fuse.fail(Some(Fault::Flip(byte as u64)));
+        let ticket = home.path("ticket").display().to_string();
+        let target = if name == "small" { fuse.at("") } else { fuse.at(name) };
+        let run = pump(&["copy", "--verify", "--json", "--ticket-file", &ticket, &source, &target]);
+        expect(&run, 0, &["came back damaged from the device and are written again"], &row);
+        assert_eq!(report(&run)["bytes_moved_twice"], again_bytes, "{row}");
+        let expected =
+            std::fs::read(home.path("served").join(if name == "small" { "tree/small" } else { name }));
+        assert!(fuse.content(name) == expected.ok(), "{row}");
+    }
+    assert!(fuse.content("large") == Some(content));
+    assert_eq!(fuse.names(), ["large", "small"]);
 }
 
 #[test]

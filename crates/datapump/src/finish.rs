@@ -5,23 +5,21 @@
 
 use std::sync::Arc;
 
-use datapump_core::Way;
 use datapump_engine::{Errno, Handle};
 
 use crate::attributes::{self, New, copy_of_handle};
 use crate::commit::Staged;
 use crate::disk::{Bearer, FileCalls};
-use crate::end::{FileEnd, Sink, Source};
-use crate::hash::FileHash;
+use crate::end::Sink;
 use crate::identity::check_unchanged;
 use crate::open;
-use crate::options::{Choice, Sync};
+use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::resume::Journal;
 use crate::run::Shared;
-use crate::task::{Finish, Held, Parts, Task};
-use crate::tree;
+use crate::task::{Finish, Held, Task};
+use crate::{tree, verify};
 
 /// Finishes a file; problems are reported, and what was not committed is removed.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
@@ -33,9 +31,13 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
         Finish::Nothing => {
             source_stood_still(shared, &task).and_then(|()| nothing_is_behind(&task)).map(|()| true)
         }
-        Finish::Commit(staged) => finish_staged(shared, waits, &task, staged),
+        Finish::Commit(staged) => complete(shared, waits, &task, staged).and_then(|()| match task.verify {
+            true => verify::read_back(shared, waits, &task, task.ranges_to_read_back(), 0).map(|()| false),
+            false => publish(shared, waits, &task, staged).map(|()| true),
+        }),
         Finish::Device(handle) => sync_device(shared, waits, &task, handle).map(|()| true),
-        Finish::Verified(written) => commit_verified(shared, waits, &task, written),
+        Finish::Verified(trial) => verify::verified(shared, waits, &task, trial).map(|()| false),
+        Finish::Repaired(trial) => verify::repaired(shared, waits, &task, trial).map(|()| false),
     };
     match finished {
         Ok(true) => shared.done(&task),
@@ -49,8 +51,8 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(task, goes_on_later(shared, &problem));
         shared.report(problem);
-        if let Finish::Verified(written) = &task.finish {
-            shared.settle(written, false);
+        if let Finish::Verified(trial) | Finish::Repaired(trial) = &task.finish {
+            shared.settle(&trial.written, false);
         }
         shared.settle(task, false);
     }
@@ -69,7 +71,7 @@ pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
     match &task.finish {
         Finish::Commit(staged) if goes_on_later => staged.leave(),
         Finish::Commit(staged) => staged.discard(),
-        Finish::Verified(written) => abandon(written, goes_on_later),
+        Finish::Verified(trial) | Finish::Repaired(trial) => abandon(&trial.written, goes_on_later),
         Finish::Nothing | Finish::Checked | Finish::Device(_) => {}
     }
 }
@@ -103,13 +105,13 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     Err(Problem::new(Class::Mismatch, "compare", &task.target_name, words).at(length))
 }
 
-/// True when the file is committed, false when it is read back first.
-fn finish_staged(
+/// The file is as it is to be, and synced where that is asked for; it lacks its name.
+pub(crate) fn complete(
     shared: &Shared<'_>,
     waits: &mut Waits,
     task: &Arc<Task>,
     staged: &Staged,
-) -> Result<bool, Problem> {
+) -> Result<(), Problem> {
     let clock = &shared.world.clock;
     let start_ns = clock.now_ns();
     // A sync that failed beside the copy counts as the last one does: what it was to keep may be lost.
@@ -129,12 +131,7 @@ fn finish_staged(
         staged.sync()?;
         waits.sync += clock.now_ns() - start_ns;
     }
-    if task.verify {
-        read_back(shared, waits, task, staged)?;
-        return Ok(false);
-    }
-    publish(shared, waits, task, staged)?;
-    Ok(true)
+    Ok(())
 }
 
 /// Removes the padding of a direct write, and what an older file had behind the end.
@@ -175,7 +172,12 @@ fn plain_mode(task: &Task, staged: &Staged) -> Result<(), Problem> {
     set.map_err(|error| Problem::system("set the mode of", &task.target_name, error.raw_os_error()))
 }
 
-fn publish(shared: &Shared<'_>, waits: &mut Waits, task: &Task, staged: &Staged) -> Result<(), Problem> {
+pub(crate) fn publish(
+    shared: &Shared<'_>,
+    waits: &mut Waits,
+    task: &Task,
+    staged: &Staged,
+) -> Result<(), Problem> {
     let start_ns = shared.world.clock.now_ns();
     staged.publish()?;
     let named_ns = shared.world.clock.now_ns();
@@ -196,68 +198,4 @@ fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Han
     let synced = handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0));
     waits.sync += shared.world.clock.now_ns() - start_ns;
     synced
-}
-
-/// Puts the written file into the plan once more, as a source to be hashed: the same loop reads it.
-fn read_back(
-    shared: &Shared<'_>,
-    waits: &mut Waits,
-    task: &Arc<Task>,
-    staged: &Staged,
-) -> Result<(), Problem> {
-    let handle = Arc::new(staged.reopen_to_read()?);
-    let wanted = shared.options.direct != Choice::Never;
-    let direct = wanted && open::direct(shared, Some(&handle), &task.target_name).unwrap_or(false);
-    if !direct {
-        // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.
-        let _ = handle.forget_cached();
-    }
-    let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
-    let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
-    let ranges = task.ranges_to_read_back();
-    let again = Task::new(Parts {
-        number: shared.next_number(),
-        names: (task.target_name.clone(), task.target_name.clone()),
-        source,
-        sink: Sink::Null,
-        original: None,
-        finish: Finish::Verified(Arc::clone(task)),
-        hash: Some(FileHash::default()),
-        verify: false,
-        ranges: Some(ranges.clone()),
-        leaf: None,
-    });
-    let again = Arc::new(again);
-    shared.begin(&again);
-    match ranges.iter().any(|(start, end)| end > start) {
-        true => shared.put_up(again, Some(ranges), Way::Slots),
-        // Nothing was written, so nothing is there to be read.
-        false => finish(shared, waits, again),
-    }
-    Ok(())
-}
-
-fn commit_verified(
-    shared: &Shared<'_>,
-    waits: &mut Waits,
-    again: &Task,
-    written: &Arc<Task>,
-) -> Result<bool, Problem> {
-    let (Some(expected), Some(found)) = (&written.hash, &again.hash) else {
-        unreachable!("both were hashed")
-    };
-    if !expected.agrees_with(found) {
-        let kept =
-            if written.target_is_kept() { "the target was not changed" } else { "do not use the target" };
-        let words = "what the device gives back differs from what was written";
-        let message = format!("{words}; {kept}; check the device and its cables (dmesg), then copy again");
-        return Err(Problem::new(Class::Mismatch, "verify", &written.target_name, message));
-    }
-    match &written.finish {
-        Finish::Commit(staged) => publish(shared, waits, written, staged)?,
-        Finish::Nothing | Finish::Checked | Finish::Device(_) | Finish::Verified(_) => {}
-    }
-    shared.done(written);
-    shared.settle(again, true);
-    Ok(false)
 }

@@ -20,9 +20,29 @@ struct State {
     tree: HashTree,
     /// The first part as if it were the whole file: its length and its root.
     only_part: Option<(u64, blake3::Hash)>,
+    /// The beginnings of the hashes of each group's parts, to find what is damaged: 32 KiB for each GiB.
+    marks: Option<Vec<u64>>,
+}
+
+impl State {
+    fn insert(&mut self, part: Subtree, chaining: Chaining) {
+        if let Some(marks) = &mut self.marks {
+            let group = (part.at / GROUP_BYTES) as usize;
+            let (mark, _) = chaining.split_first_chunk().expect("a hash has 32 bytes");
+            marks.resize(marks.len().max(group + 1), 0);
+            // The parts of a group come in any order.
+            marks[group] ^= u64::from_le_bytes(*mark);
+        }
+        self.tree.insert(part, chaining, merge);
+    }
 }
 
 impl FileHash {
+    /// One that tells where it differs from another.
+    pub(crate) fn marked() -> FileHash {
+        FileHash(Mutex::new(State { marks: Some(Vec::new()), ..State::default() }))
+    }
+
     /// Adds a block; its offset must be a multiple of 1 KiB, and so must its length unless it ends the file.
     pub(crate) fn add(&self, block: Block, bytes: &[u8]) {
         let mut rest = &bytes[..block.len as usize];
@@ -32,7 +52,7 @@ impl FileHash {
             let (chaining, only_part) = hashed(part, bytes);
             let mut state = self.0.lock().expect("no panic while hashing");
             state.only_part = only_part.or(state.only_part);
-            state.tree.insert(part, chaining, merge);
+            state.insert(part, chaining);
         }
     }
 
@@ -41,7 +61,7 @@ impl FileHash {
         let mut state = self.0.lock().expect("no panic while hashing");
         state.only_part = block.only_part.or(state.only_part);
         for (part, chaining) in block.parts {
-            state.tree.insert(part, chaining, merge);
+            state.insert(part, chaining);
         }
     }
 
@@ -61,6 +81,25 @@ impl FileHash {
     pub(crate) fn agrees_with(&self, other: &FileHash) -> bool {
         let own = self.0.lock().expect("no panic while hashing");
         *own == *other.0.lock().expect("no panic while hashing")
+    }
+
+    /// Where in these ranges other bytes were hashed, by groups. Both must be marked.
+    pub(crate) fn differs_from(&self, other: &FileHash, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        let own = self.0.lock().expect("no panic while hashing");
+        let other = other.0.lock().expect("no panic while hashing");
+        let mark = |state: &State, group: u64| Some(*state.marks.as_ref()?.get(group as usize)?);
+        let mut found: Vec<(u64, u64)> = Vec::new();
+        for &(start, end) in ranges {
+            for group in start / GROUP_BYTES..end.div_ceil(GROUP_BYTES) {
+                let (start, end) = (start.max(group * GROUP_BYTES), end.min((group + 1) * GROUP_BYTES));
+                match found.last_mut() {
+                    _ if mark(&own, group) == mark(&other, group) => {}
+                    Some(last) if last.1 == start => last.1 = end,
+                    _ => found.push((start, end)),
+                }
+            }
+        }
+        found
     }
 }
 
@@ -147,6 +186,30 @@ mod tests {
                 assert_eq!(hash.root(size as u64), Some(plain), "{size} bytes in requests of {request}");
             }
         }
+    }
+
+    #[test]
+    fn what_differs_is_found_by_groups() {
+        const GROUP: u64 = GROUP_BYTES;
+        let mut content = vec![0; 5 * GROUP as usize + 4096];
+        let hashed = |content: &[u8], request: usize| {
+            let hash = FileHash::marked();
+            for (number, bytes) in content.chunks(request).enumerate() {
+                let at = (number * request) as u64;
+                hash.add(Block { file: 0, at, len: bytes.len() as u32 }, bytes);
+            }
+            hash
+        };
+        let (whole, size) = ([(0, content.len() as u64)], content.len() as u64);
+        let before = hashed(&content, 1 << 20);
+        assert_eq!(before.differs_from(&hashed(&content, 1 << 20), &whole), []);
+        for at in [GROUP, 2 * GROUP + 7, size - 1] {
+            content[at as usize] ^= 1;
+        }
+        let after = hashed(&content, 1 << 20);
+        assert_eq!(before.differs_from(&after, &whole), [(GROUP, 3 * GROUP), (5 * GROUP, size)]);
+        let holed = [(GROUP + 4096, 2 * GROUP), (3 * GROUP, 4 * GROUP)];
+        assert_eq!(before.differs_from(&after, &holed), [(GROUP + 4096, 2 * GROUP)]);
     }
 
     #[test]

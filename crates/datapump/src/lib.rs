@@ -53,6 +53,7 @@ mod task;
 mod tree;
 pub mod units;
 mod verdict;
+mod verify;
 mod watch;
 mod world;
 

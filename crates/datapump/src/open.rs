@@ -126,12 +126,18 @@ fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
         sink,
         original,
         finish: landing.into_finish(),
-        hash: shared.hashes_files().then(FileHash::default),
+        hash: file_hash(shared),
         verify: shared.options.verify,
         ranges: ranges.clone(),
         leaf: None,
     });
     Ok((task, ranges, how.in_kernel))
+}
+
+/// A hash to be taken of a file. What is verified tells where it is damaged.
+fn file_hash(shared: &Shared<'_>) -> Option<FileHash> {
+    let marked = shared.options.verify;
+    shared.hashes_files().then(|| if marked { FileHash::marked() } else { FileHash::default() })
 }
 
 /// A file of a tree on its way.
@@ -151,7 +157,7 @@ pub(crate) fn task(
         sink,
         original,
         finish,
-        hash: (shared.hashes_files() && copies).then(FileHash::default),
+        hash: file_hash(shared).filter(|_| copies),
         verify: shared.options.verify && copies,
         ranges,
         leaf: Some(leaf),

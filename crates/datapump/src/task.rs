@@ -32,7 +32,17 @@ pub(crate) enum Finish {
     /// The target was compared with the source (`--checksum`): if equal it is left as it stands.
     Checked,
     /// This task read a target back: its hash must agree with that of the task that wrote it, which is then committed.
-    Verified(Arc<Task>),
+    Verified(Trial),
+    /// This task wrote again what came back damaged, which is then read back once more.
+    Repaired(Trial),
+}
+
+/// A written file that must be the same when it is read back.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) written: Arc<Task>,
+    /// How often it was repaired before.
+    pub(crate) repairs: u32,
 }
 
 /// The source as it was when the copy began, to see later whether it changed.
@@ -202,7 +212,7 @@ impl Task {
     pub(crate) fn target_is_kept(&self) -> bool {
         match &self.finish {
             Finish::Commit(staged) => !staged.is_in_place(),
-            Finish::Verified(written) => written.target_is_kept(),
+            Finish::Verified(trial) | Finish::Repaired(trial) => trial.written.target_is_kept(),
             Finish::Nothing | Finish::Checked | Finish::Device(_) => false,
         }
     }
@@ -212,7 +222,7 @@ impl Task {
     pub(crate) fn journal(&self) -> Option<&Journal> {
         match &self.finish {
             Finish::Commit(staged) => staged.journal(),
-            Finish::Nothing | Finish::Checked | Finish::Device(_) | Finish::Verified(_) => None,
+            _ => None,
         }
     }
 

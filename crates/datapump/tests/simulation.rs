@@ -48,6 +48,7 @@ impl Case {
             partial_one_in: if random.chance(2) { 2 + random.below(5) as u32 } else { 0 },
             error_at: random.chance(4).then(|| (1 + random.below(40), EIO)),
             flip_at: None,
+            flips_on: false,
         };
         let device = |random: &mut Random| Device {
             latency_ps: random.below(3) * 1_000_000 * random.below(100),
@@ -203,20 +204,56 @@ fn after_a_kill_or_a_power_loss_the_target_is_old_or_whole() {
     assert!(!usual || resumed.into_inner() > most / 50, "hardly any run went on with a file");
 }
 
-/// A bit that flips on its way back from the disk is found by --verify, and the old target stays.
+/// How many requests copy the blocks of a case, if nothing is partial.
+fn copying(case: &Case) -> u64 {
+    2 * case.content.len().div_ceil(case.options.request_bytes.unwrap() as usize) as u64
+}
+
+/// A bit that flips on its way to the disk or back is found by --verify, and the part is written again.
 #[test]
-fn verify_finds_a_flipped_bit() {
-    for_each_seed(1_000, "verify_finds", |seed| {
+fn verify_repairs_a_flipped_bit() {
+    let repaired = AtomicU64::new(0);
+    for_each_seed(1_000, "verify_repairs", |seed| {
         let mut case = Case::random(seed);
         case.options.verify = true;
-        let blocks = case.content.len().div_ceil(case.options.request_bytes.unwrap() as usize) as u64;
-        if blocks == 0 {
+        case.faults.partial_one_in = 0;
+        // A bit that flips in the padding of a direct request is nobody's.
+        case.options.request_bytes = Some(4096);
+        case.content.truncate(case.content.len() / 4096 * 4096);
+        let requests = copying(&case);
+        if requests == 0 {
             return;
         }
-        // The first 2 * blocks requests copy; the one behind them is the first that reads back.
-        let flip_at = Some(2 * blocks + 1);
+        // Half of the requests that copy read the source: what they flip is what the source says.
+        let flip_at = 1 + Random::new(!seed).below(requests + requests / 2);
         let (disk, words) = (case.disk(), case.words());
-        let (report, problems, _) = case.run(&disk, Faults { flip_at, ..Faults::default() });
+        let faults = Faults { flip_at: Some(flip_at), error_at: None, ..case.faults };
+        let (report, problems, _) = case.run(&disk, faults);
+        assert_eq!(report.exit_status, 0, "{words}: {problems:?}");
+        let found = disk.content(b"target").expect("a target");
+        let flipped: u32 =
+            found.iter().zip(&case.content).map(|(one, other)| (one ^ other).count_ones()).sum();
+        let was_found = report.bytes_moved_twice > 0;
+        // Of what reads back every second request is the null sink's, which has no data.
+        let of_source = flip_at <= requests && !was_found;
+        assert_eq!((found.len(), flipped), (case.content.len(), u32::from(of_source)), "{words}: {flip_at}");
+        repaired.fetch_add(u64::from(was_found), Ordering::Relaxed);
+    });
+    assert!(std::env::var("DATAPUMP_SEED").is_ok() || repaired.into_inner() > 100, "hardly any was repaired");
+}
+
+/// A device that damages all it is given back is not believed in the end, and the old target stays.
+#[test]
+fn verify_gives_up_on_a_bad_device() {
+    for_each_seed(1_000, "verify_gives_up", |seed| {
+        let mut case = Case::random(seed);
+        case.options.verify = true;
+        if case.content.is_empty() {
+            return;
+        }
+        let flip_at = Some(copying(&case) + 1);
+        let (disk, words) = (case.disk(), case.words());
+        let (report, problems, _) = case.run(&disk, Faults { flip_at, flips_on: true, ..Faults::default() });
         assert_eq!(report.exit_status, 26, "{words}: {problems:?}");
         assert_eq!(problems[0].class, Class::Mismatch);
         assert!(disk.content(b"target") == case.old, "{words}");

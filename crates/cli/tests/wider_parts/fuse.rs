@@ -31,6 +31,8 @@ pub enum Fault {
     Rename(i32),
     /// When this byte is read, the file is cut off there first.
     Truncate(u64),
+    /// This byte is stored with a bit flipped, the next time that it is written.
+    Flip(u64),
 }
 
 #[derive(Clone)]
@@ -188,12 +190,18 @@ impl State {
         if let Some(error) = self.error_in(at, bytes.len() as u64, true) {
             return Err(error);
         }
+        let flipped = match self.fault {
+            Some(Fault::Flip(byte)) if (at..at + bytes.len() as u64).contains(&byte) => Some(byte),
+            _ => None,
+        };
+        self.fault = self.fault.filter(|_| flipped.is_none());
         let node = self.node(number).ok_or(Errno::ENOENT)?;
         let end = at as usize + bytes.len();
         if node.content.len() < end {
             node.content.resize(end, 0);
         }
         node.content[at as usize..end].copy_from_slice(bytes);
+        flipped.into_iter().for_each(|byte| node.content[byte as usize] ^= 1);
         (node.attributes.mtime, node.attributes.ctime) = (SystemTime::now(), SystemTime::now());
         Ok(bytes.len() as u32)
     }

@@ -10,7 +10,7 @@ use datapump_engine::{Engine, Errno, Handle, Op, Place, Slot, Span};
 use super::{FileEnd, rest, settled};
 
 /// A sink.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Sink {
     File(FileEnd),
     Stream(Arc<Handle>),

@@ -11,7 +11,7 @@ use super::{FileEnd, rest, settled};
 use crate::net::far::FarFile;
 
 /// A source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Source {
     File(FileEnd),
     Stream(Arc<Handle>),

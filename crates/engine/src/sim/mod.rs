@@ -63,6 +63,8 @@ pub struct Faults {
     pub error_at: Option<(u64, Errno)>,
     /// A bit of the data of the n-th request is flipped.
     pub flip_at: Option<u64>,
+    /// So is one in all requests behind it.
+    pub flips_on: bool,
 }
 
 /// The most requests that were in flight at a time, for a test to look at from outside. Clones share them.
@@ -227,7 +229,8 @@ impl Sim {
         {
             return Err(errno);
         }
-        let flip = self.faults.flip_at == Some(pending.number);
+        let Faults { flip_at, flips_on, .. } = self.faults;
+        let flip = flip_at.is_some_and(|at| at == pending.number || (flips_on && at < pending.number));
         match &pending.op {
             Op::Nop { len, .. } => Ok(self.part_of(*len)),
             Op::Read { file, place, span } => {
