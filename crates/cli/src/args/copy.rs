@@ -67,9 +67,9 @@ pub struct CopyArguments {
 
     /// Read the target back from the device and compare before it gets its name
     ///
-    /// Costs a second read of every byte. Parts of 256 KiB that differ are taken from the source and written again, three
-    /// times at most; what differs then ends with status 26 and leaves an old target as it was, unless --inplace wrote
-    /// over it. Devices and streams cannot be read back. Default: off.
+    /// Costs a second read of every byte. Parts of 256 KiB that differ are taken from the source and written again,
+    /// three times at most; what differs then ends with status 26 and leaves an old target as it was, unless --inplace
+    /// wrote over it. Devices and streams cannot be read back. Default: off.
     ///
     /// Example: pump copy --verify big.bin /backup/
     #[arg(long, env = "PUMP_VERIFY", help_heading = HOW)]
