@@ -135,16 +135,18 @@ impl Ground {
             let _ = child.kill();
         }
         child.wait().expect("it ends");
-        let left = left(&folder)?;
-        // The session of a caller that was killed ends when its connections do.
-        while !is_free(&left) {
+        // The session of a caller that was killed ends when its connections do; it may have all that it needs.
+        loop {
+            let left = left(&folder)?;
+            if is_free(&left) {
+                return Some(left);
+            }
             assert!(
                 start.elapsed() < Duration::from_secs(120),
                 "{way:?}: the temporary file is still in use"
             );
             std::thread::sleep(Duration::from_millis(1));
         }
-        Some(left)
     }
 }
 
