@@ -28,20 +28,11 @@ use crate::problem::{Class, Problem, Status};
 use crate::rate::Rate;
 use crate::report::{Asked, Cpu, Report, Waits};
 use crate::run::{Event, QueuedNulls, Shared, Tally, Work};
+use crate::shape;
 use crate::target::{self, Hosts, Item, Target};
 use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::World;
-
-/// 1 MiB, two at each end: bench/request-size-local-file.jsonl, 4 GiB cold, CPU of the whole machine in s/GiB: 512 KiB
-/// 0.076, 1 MiB 0.047 and 1.06 times as fast, on slots of huge pages. One request of 2 MiB at each end was as cheap and
-/// 1.11 times as fast on that serial disk, but leaves a device that serves several at once idle between requests.
-const REQUEST_BYTES: u32 = 1 << 20;
-const DEPTH: u32 = 2;
-/// Blocks that are asked of another host at a time: one on its way here, one that is sent, two that are read there.
-pub(crate) const ASKING_DEPTH: u32 = 4;
-/// Blocks that are read ahead of the one that is sent.
-const GIVING_DEPTH: u32 = 4;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,15 +139,7 @@ impl Job {
 
     /// Gives another host what it asks for, over the connections that come.
     pub(crate) fn give(&self, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
-        let shape = Shape {
-            in_order: true,
-            sink_serial: true,
-            sink_depth: 1,
-            request_bytes: self.options.request_bytes.unwrap_or(REQUEST_BYTES),
-            source_depth: self.options.source_depth.unwrap_or(GIVING_DEPTH),
-            source_serial: shelf.has_streams(),
-            ..self.shape(&[])
-        };
+        let shape = shape::giving(&self.options, shelf.has_streams());
         let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
         let mut shared = self.shared(Vec::new(), shape, trees, &|_| {});
         shared.null_noise = shelf.has_noise();
@@ -276,7 +259,7 @@ impl Job {
                 Ok(ready) => ready,
                 Err(problem) => return self.refused(problem, events),
             };
-        let shape = self.shape(&items);
+        let shape = shape::of(&items, &self.options, self.far.is_some(), self.hashes());
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let shared = self.shared(items, shape, trees, events);
         problems.into_iter().for_each(|problem| shared.report(problem));
@@ -298,25 +281,6 @@ impl Job {
         let problems = BTreeMap::from([(problem.class.name().to_string(), 1)]);
         events(Event::Problem(problem));
         Report { version: version(), exit_status: status as i32, problems, ..Report::default() }
-    }
-
-    fn shape(&self, items: &[Item]) -> Shape {
-        let source_serial = items.iter().any(Item::source_is_stream);
-        let sink_serial = items.iter().any(Item::target_is_stream);
-        Shape {
-            request_bytes: self.options.request_bytes.unwrap_or_else(|| request_bytes(items)),
-            source_depth: self.options.source_depth.unwrap_or(if self.far.is_some() {
-                ASKING_DEPTH
-            } else {
-                DEPTH
-            }),
-            sink_depth: self.options.sink_depth.unwrap_or(DEPTH),
-            in_order: sink_serial,
-            source_serial,
-            sink_serial,
-            // From pipe to pipe data are passed on as they come: someone may be waiting for them.
-            assemble: !(source_serial && sink_serial) || self.hashes(),
-        }
     }
 
     fn shared<'run>(
@@ -475,17 +439,6 @@ impl Job {
             () if only(Class::Usage) => Status::Usage,
             () => Status::Failed,
         }
-    }
-}
-
-/// A copy of less than one request needs no larger slots, and no memory for them.
-fn request_bytes(items: &[Item]) -> u32 {
-    const PAGE_BYTES: u64 = 4096;
-    let largest = items.iter().filter_map(Item::bytes).max().unwrap_or(0);
-    let known = items.iter().all(|item| item.bytes().is_some());
-    match largest.max(1).next_multiple_of(PAGE_BYTES) {
-        bytes if known && bytes < REQUEST_BYTES.into() => bytes as u32,
-        _ => REQUEST_BYTES,
     }
 }
 

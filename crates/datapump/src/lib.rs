@@ -47,6 +47,7 @@ mod report;
 mod reserve;
 mod resume;
 mod run;
+mod shape;
 mod stream;
 mod target;
 mod task;

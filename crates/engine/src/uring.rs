@@ -125,6 +125,10 @@ impl Uring {
 
     /// Hands the queued entries to the kernel; retries what it has no room for now.
     pub(crate) fn submit(&mut self) -> Result<(), Errno> {
+        // The library enters the kernel even with nothing.
+        if self.ring.submission().is_empty() {
+            return Ok(());
+        }
         loop {
             match self.ring.submit().map_err(|error| Errno::of(&error)) {
                 Ok(_) => return Ok(()),

@@ -258,7 +258,7 @@ pub struct ServeArguments {
 
     /// Memory for blocks of all sessions together
     ///
-    /// A session takes connections x depths x request size, usually 12 MiB; one that finds no room tries again.
+    /// A session takes connections x depths x request size, usually 20 MiB; one that finds no room tries again.
     /// Default: 256MiB.
     ///
     /// Example: pump serve --memory 1GiB /data

@@ -62,11 +62,14 @@ impl std::fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
+/// What most messages take: the attributes of a file. To grow to it byte by byte cost more than to write it.
+const USUAL_BYTES: usize = 192;
+
 /// A message as the body of a frame.
 ///
 /// Errors: none for messages of this module; a message that is too long is refused by [`frame::Head::message`].
 pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
-    let mut body = Body(Vec::new());
+    let mut body = Body(Vec::with_capacity(USUAL_BYTES));
     minicbor::encode(message, &mut body).expect("memory takes any message");
     body.0
 }

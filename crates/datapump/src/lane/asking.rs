@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{Head, Kind};
@@ -29,6 +28,10 @@ use crate::task::Task;
 const TRIES_MAX: u32 = 4;
 const EIO: i32 = 5;
 
+/// So many askings for small files are sent together while answers are here to work on: each time the other side is
+/// woken costs as much as a small file's block.
+const SENT_TOGETHER: u32 = 6;
+
 /// Blocks that were asked for.
 pub(super) struct Asking {
     channel: Channel,
@@ -36,6 +39,8 @@ pub(super) struct Asking {
     is_hashed: bool,
     asked: VecDeque<Asked>,
     number: u64,
+    /// Askings that were put and not sent; any that is not for a small file counts as many.
+    unsent: u32,
     /// Of blocks that had to be asked for again.
     again_bytes: u64,
 }
@@ -57,7 +62,7 @@ pub(super) enum Came {
 
 impl Asking {
     pub(super) fn new(channel: Channel, is_hashed: bool) -> Asking {
-        Asking { channel, is_hashed, asked: VecDeque::new(), number: 0, again_bytes: 0 }
+        Asking { channel, is_hashed, asked: VecDeque::new(), number: 0, unsent: 0, again_bytes: 0 }
     }
 
     /// What its connection did.
@@ -78,7 +83,16 @@ impl Asking {
     /// Whether something of the next answer is here. What was asked for goes out first.
     pub(super) fn has_come(&mut self) -> bool {
         // What is wrong with the connection is told by who receives.
-        self.channel.flush().is_err() || self.channel.has_input(Duration::ZERO).unwrap_or(true)
+        self.send_together().is_err() || self.channel.has_come().unwrap_or(true)
+    }
+
+    /// Sends what was put, or keeps it for a while if there is something to work on.
+    fn send_together(&mut self) -> Result<(), NetFault> {
+        if self.unsent < SENT_TOGETHER && self.channel.has_buffered() {
+            return Ok(());
+        }
+        self.unsent = 0;
+        self.channel.flush()
     }
 
     /// Asks for a block. What was put goes out when somebody waits.
@@ -87,6 +101,7 @@ impl Asking {
         let Request { block, done, .. } = request;
         let ask = file.asking(block.at + u64::from(done), block.len - done);
         self.channel.put_message(&encode(&ask), self.number)?;
+        self.unsent += if matches!(file, FarFile::Small(_)) { 1 } else { SENT_TOGETHER };
         self.asked.push_back(Asked { request, number: self.number, tries });
         Ok(())
     }
@@ -97,7 +112,7 @@ impl Asking {
         engine: &mut Engine,
         task: impl Fn(&Request) -> Arc<Task>,
     ) -> Result<Came, NetFault> {
-        self.channel.flush()?;
+        self.send_together()?;
         // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
         let asked = *self.asked.front().expect("something was asked for");
         let task = task(&asked.request);

@@ -64,7 +64,7 @@ impl Giving {
 
     /// What was asked for next, if something was.
     pub(super) fn claim(&mut self, shared: &Shared<'_>) -> Result<Claim<Work>, NetFault> {
-        while !self.is_over && self.channel.has_input(Duration::ZERO)? {
+        while !self.is_over && self.channel.has_come()? {
             let (body, number) = match self.channel.receive_message() {
                 // Who has all it wanted hangs up.
                 Err(NetFault::Lost(_)) if self.asked.is_empty() => {

@@ -33,16 +33,16 @@ use super::shelf::{Flow, Origin, Shelf};
 use super::sockets::SocketOptions;
 use super::told::{self, progress};
 use crate::disk::{Disk, FileKind, names};
-use crate::job::{ASKING_DEPTH, Job};
+use crate::job::Job;
 use crate::options::Options;
 use crate::place::{Host, Place, Remote};
 use crate::problem::{Class, Problem};
 use crate::run::Event;
+use crate::shape::{ASKING_DEPTH, ASKING_DEPTH_TREES, DEPTH, REQUEST_BYTES};
 use crate::watch::Watch;
 
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-const REQUEST_BYTES: u32 = 1 << 20;
 
 /// Holds a session from its first message to its last.
 pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
@@ -152,9 +152,16 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         sockets: options.sockets.or(&state.options.sockets),
         ..options
     };
-    let slots = u64::from(options.source_depth.unwrap_or(ASKING_DEPTH) + options.sink_depth.unwrap_or(2));
-    let memory_bytes =
-        u64::from(connections) * slots * u64::from(options.request_bytes.unwrap_or(REQUEST_BYTES));
+    let memory_bytes = |depth: u32| {
+        let slots = options.source_depth.unwrap_or(depth) + options.sink_depth.unwrap_or(DEPTH);
+        let slot_bytes = options.request_bytes.unwrap_or(REQUEST_BYTES);
+        u64::from(connections) * u64::from(slots) * u64::from(slot_bytes)
+    };
+    // Where there is little memory trees are asked for as files are.
+    let is_little = memory_bytes(ASKING_DEPTH_TREES) > state.options.memory_bytes;
+    let depth = if is_little { ASKING_DEPTH } else { ASKING_DEPTH_TREES };
+    let memory_bytes = memory_bytes(depth);
+    let options = Options { source_depth: options.source_depth.or(is_little.then_some(depth)), ..options };
     if options.unhashed && !state.options.unhashed {
         return Err(refused(
             &shown,

@@ -5,7 +5,9 @@
 //!
 //! Must not know: what frames mean, who may connect.
 
-use std::io::{ErrorKind, IoSlice};
+mod sending;
+
+use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -16,20 +18,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::carried::{Carried, path};
 use super::fault::NetFault;
 pub(crate) use super::line::Line;
+use super::outgoing::Outgoing;
 use super::pipe::{Pipe, Timed};
 use super::seal::{Seal, Turn};
 use super::sockets::SocketOptions;
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;
-/// So much is gathered before it is sent: fewer calls, and fewer times that the other side is woken.
-const GATHERED_BYTES: usize = 64 << 10;
-/// What is sent open is copied behind what was put before if it is no longer than this, else sent from where it lies.
-const COPIED_BYTES_MAX: usize = 4 << 10;
 /// A handshake that takes longer is given up: who says nothing must not keep a place.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// How long who hangs up waits for a full connection to take its last word.
-const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 /// A digest of a block.
 pub(crate) type Digest = [u8; DIGEST_BYTES as usize];
@@ -46,8 +43,10 @@ pub(crate) struct Channel {
     /// Opened bytes that nobody has taken yet: those from `taken` on.
     plain: Vec<u8>,
     taken: usize,
+    /// What is to be sealed: sealed together, small pieces take fewer records.
+    gathered: Vec<u8>,
     /// Sealed bytes that are to be sent.
-    outgoing: Vec<u8>,
+    outgoing: Outgoing,
     /// The other side will say nothing more.
     is_closed: bool,
     /// Time in which bytes were sealed and opened.
@@ -76,7 +75,8 @@ impl Channel {
             filled: 0,
             plain: Vec::new(),
             taken: 0,
-            outgoing: Vec::new(),
+            gathered: Vec::new(),
+            outgoing: Outgoing::default(),
             is_closed: false,
             sealing_ns: 0,
             opening_ns: 0,
@@ -146,49 +146,6 @@ impl Channel {
         self.line = line;
     }
 
-    /// Sends a message.
-    pub(crate) fn send_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
-        self.put_message(body, number)?;
-        self.flush()
-    }
-
-    /// The same, not sent before the next `flush`.
-    pub(crate) fn put_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
-        let head = Head::message(body.len(), number)?;
-        let frame = [&head.encode()[..], body].concat();
-        self.seal_bytes(&frame)
-    }
-
-    /// Sends a block behind its digest. A small one stays until there are more, or the next `flush`.
-    pub(crate) fn put_block(&mut self, bytes: &[u8], digest: &Digest, number: u64) -> Result<(), NetFault> {
-        let head = Head::block(bytes.len() as u32, number);
-        let mut front = [0; HEAD_BYTES + DIGEST_BYTES as usize];
-        front[..HEAD_BYTES].copy_from_slice(&head.encode());
-        front[HEAD_BYTES..].copy_from_slice(digest);
-        self.seal_bytes(&front)?;
-        self.seal_bytes(bytes)?;
-        if self.outgoing.len() < GATHERED_BYTES { Ok(()) } else { self.flush() }
-    }
-
-    fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
-        let Channel { seal, outgoing, pipe, line, sealing_ns, .. } = self;
-        if matches!(seal, Seal::Open) && bytes.len() > COPIED_BYTES_MAX {
-            // From where it lies, behind what was put before.
-            send_both(pipe, line, outgoing, bytes)?;
-            outgoing.clear();
-            return Ok(());
-        }
-        let (start, before_ns) = (Instant::now(), pipe.sending_ns);
-        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed));
-        *sealing_ns += (start.elapsed().as_nanos() as u64).saturating_sub(pipe.sending_ns - before_ns);
-        sealed
-    }
-
-    /// Sends what was put.
-    pub(crate) fn flush(&mut self) -> Result<(), NetFault> {
-        send_all(&mut self.pipe, &self.line, &mut self.outgoing)
-    }
-
     /// Whether the session goes on.
     pub(crate) fn line_check(&self) -> Result<(), NetFault> {
         self.line.check()
@@ -234,6 +191,28 @@ impl Channel {
         done
     }
 
+    /// Whether something of what comes next is here, without a call.
+    pub(crate) fn has_buffered(&self) -> bool {
+        self.taken < self.plain.len() || self.opened < self.filled
+    }
+
+    /// Whether something came. What is wrong with the connection is told by who receives.
+    pub(crate) fn has_come(&mut self) -> Result<bool, NetFault> {
+        if self.has_buffered() {
+            return Ok(true);
+        }
+        if matches!(self.seal, Seal::Open) {
+            return self.has_input(Duration::ZERO); // it is received where it belongs
+        }
+        (self.opened, self.filled) = (0, 0);
+        match self.pipe.read_now(&mut self.incoming) {
+            Ok(len) => self.filled = len,
+            Err(error) if may_go_on(&error) => return Ok(false),
+            Err(_) => {}
+        }
+        Ok(true)
+    }
+
     /// Whether something came, within this time.
     pub(crate) fn has_input(&mut self, patience: Duration) -> Result<bool, NetFault> {
         self.has_input_or(self.pipe.fd(), patience)
@@ -241,7 +220,7 @@ impl Channel {
 
     /// The same, but the wait ends also when something else can be read.
     pub(crate) fn has_input_or(&self, other: BorrowedFd<'_>, patience: Duration) -> Result<bool, NetFault> {
-        if self.taken < self.plain.len() || self.opened < self.filled {
+        if self.has_buffered() {
             return Ok(true);
         }
         let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
@@ -347,16 +326,6 @@ impl Channel {
             }
         }
     }
-
-    /// Says that nothing more will come. Best effort.
-    pub(crate) fn close(&mut self) {
-        if !self.is_closed {
-            self.is_closed = true;
-            self.line.set_deadline(Some(Instant::now() + FAREWELL_MAX));
-            self.seal.close(&mut self.outgoing);
-            let _ = self.flush();
-        }
-    }
 }
 
 impl Drop for Channel {
@@ -371,29 +340,6 @@ fn closed() -> NetFault {
 
 fn may_go_on(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-/// Sends and forgets the bytes.
-fn send_all(pipe: &mut Timed, line: &Line, bytes: &mut Vec<u8>) -> Result<(), NetFault> {
-    send_both(pipe, line, bytes, &[])?;
-    bytes.clear();
-    Ok(())
-}
-
-/// Sends one behind the other.
-fn send_both(pipe: &mut Timed, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
-    let mut sent = 0;
-    while sent < first.len() + second.len() {
-        line.check()?;
-        let parts = [&first[sent.min(first.len())..], &second[sent.saturating_sub(first.len())..]];
-        match pipe.write(&parts.map(IoSlice::new)) {
-            Ok(0) => return Err(closed()),
-            Ok(len) => sent += len,
-            Err(error) if may_go_on(&error) => {}
-            Err(error) => return Err(NetFault::of_io("send", &error)),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

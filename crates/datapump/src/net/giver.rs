@@ -85,7 +85,7 @@ fn answer_names(mut channel: Channel, shelf: &Shelf) -> Result<(), NetFault> {
         for answer in shelf.answer(decode(&body)?) {
             channel.put_message(&encode(&answer), number)?;
         }
-        if !channel.has_input(Duration::ZERO)? {
+        if !channel.has_come()? {
             channel.flush()?;
         }
     }

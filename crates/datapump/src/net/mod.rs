@@ -23,6 +23,7 @@ mod joins;
 pub(crate) mod keys;
 mod line;
 pub(crate) mod merged;
+mod outgoing;
 mod pipe;
 pub(crate) mod pool;
 pub(crate) mod reach;

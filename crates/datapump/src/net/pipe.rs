@@ -47,6 +47,13 @@ impl Timed {
         self.received(start, result)
     }
 
+    /// What is there, without waiting.
+    pub(super) fn read_now(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let start = Instant::now();
+        let result = rustix::net::recv(self.fd(), bytes, rustix::net::RecvFlags::DONTWAIT);
+        self.received(start, result.map(|(_, len)| len).map_err(Into::into))
+    }
+
     fn received(&mut self, start: Instant, result: std::io::Result<usize>) -> std::io::Result<usize> {
         self.receiving_ns += start.elapsed().as_nanos() as u64;
         let len = result?;

@@ -22,6 +22,7 @@ use rustls::{
 
 use super::fault::NetFault;
 use super::keys::{PublicKey, Seed, public_of};
+use super::outgoing::Outgoing;
 use super::ticket::Ticket;
 
 /// Plain bytes that are sealed at a time: 16 records, which stay in the CPU's cache until they are sent.
@@ -100,7 +101,7 @@ impl Seal {
     pub(crate) fn open(
         &mut self,
         incoming: &mut [u8],
-        outgoing: &mut Vec<u8>,
+        outgoing: &mut Outgoing,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(usize, Turn), NetFault> {
         match self {
@@ -117,8 +118,8 @@ impl Seal {
     pub(crate) fn seal(
         &mut self,
         plain: &[u8],
-        outgoing: &mut Vec<u8>,
-        send: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), NetFault>,
+        outgoing: &mut Outgoing,
+        send: &mut dyn FnMut(&mut Outgoing) -> Result<(), NetFault>,
     ) -> Result<(), NetFault> {
         for piece in plain.chunks(SEALED_BYTES) {
             match self {
@@ -128,7 +129,10 @@ impl Seal {
                 Seal::Called(connection) => {
                     encrypt(connection.process_tls_records(&mut []), piece, outgoing)?
                 }
-                Seal::Open => outgoing.extend_from_slice(piece),
+                Seal::Open => {
+                    outgoing.room(piece.len()).copy_from_slice(piece);
+                    outgoing.add(piece.len());
+                }
             }
             if piece.len() == SEALED_BYTES {
                 send(outgoing)?;
@@ -138,16 +142,14 @@ impl Seal {
     }
 
     /// Says that nothing more will come.
-    pub(crate) fn close(&mut self, outgoing: &mut Vec<u8>) {
-        let start = outgoing.len();
-        outgoing.resize(start + 2 * RECORD_OVERHEAD_BYTES, 0);
-        let room = &mut outgoing[start..];
+    pub(crate) fn close(&mut self, outgoing: &mut Outgoing) {
+        let room = outgoing.room(2 * RECORD_OVERHEAD_BYTES);
         let used = match self {
             Seal::Caller(connection) => farewell(connection.process_tls_records(&mut []), room),
             Seal::Called(connection) => farewell(connection.process_tls_records(&mut []), room),
             Seal::Open => 0,
         };
-        outgoing.truncate(start + used);
+        outgoing.add(used);
     }
 }
 
@@ -161,26 +163,24 @@ fn farewell<Data>(status: UnbufferedStatus<'_, '_, Data>, room: &mut [u8]) -> us
 fn encrypt<Data>(
     status: UnbufferedStatus<'_, '_, Data>,
     plain: &[u8],
-    outgoing: &mut Vec<u8>,
+    outgoing: &mut Outgoing,
 ) -> Result<(), NetFault> {
     let mut traffic = match status.state.map_err(broken)? {
         ConnectionState::WriteTraffic(traffic) => traffic,
         state => return Err(NetFault::Protocol(format!("nothing can be sealed now ({state:?})"))),
     };
-    let start = outgoing.len();
     let records = plain.len().div_ceil(RECORD_BYTES).max(1);
     // One more record: the library may have a change of keys to tell.
-    outgoing.resize(start + plain.len() + (records + 4) * RECORD_OVERHEAD_BYTES, 0);
-    let sealed = traffic.encrypt(plain, &mut outgoing[start..]);
-    let used = sealed.map_err(|error| NetFault::Protocol(format!("sealing failed: {error}")))?;
-    outgoing.truncate(start + used);
+    let room = outgoing.room(plain.len() + (records + 4) * RECORD_OVERHEAD_BYTES);
+    let sealed = traffic.encrypt(plain, room);
+    outgoing.add(sealed.map_err(|error| NetFault::Protocol(format!("sealing failed: {error}")))?);
     Ok(())
 }
 
 /// Does what the library wants done next.
 fn step<Data>(
     status: UnbufferedStatus<'_, '_, Data>,
-    outgoing: &mut Vec<u8>,
+    outgoing: &mut Outgoing,
     take: &mut dyn FnMut(&[u8]),
 ) -> Result<(usize, Turn), NetFault> {
     let UnbufferedStatus { mut discard, state, .. } = status;
@@ -213,15 +213,13 @@ fn step<Data>(
 
 fn encode(
     mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
-    outgoing: &mut Vec<u8>,
+    outgoing: &mut Outgoing,
 ) -> Result<(), NetFault> {
-    let start = outgoing.len();
     let mut room = 4 << 10;
     loop {
-        outgoing.resize(start + room, 0);
-        match encode(&mut outgoing[start..]) {
+        match encode(outgoing.room(room)) {
             Ok(used) => {
-                outgoing.truncate(start + used);
+                outgoing.add(used);
                 return Ok(());
             }
             Err(EncodeError::InsufficientSize(wanted)) if wanted.required_size > room => {

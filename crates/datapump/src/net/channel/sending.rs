@@ -1,0 +1,122 @@
+//! The half of a connection that sends: frames are gathered, sealed, and sent.
+//!
+//! Must not know: what frames mean, what comes back.
+
+use std::io::IoSlice;
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::frame::Head;
+
+use super::{Channel, Digest, closed, may_go_on};
+use crate::net::fault::NetFault;
+use crate::net::line::Line;
+use crate::net::outgoing::Outgoing;
+use crate::net::pipe::Timed;
+use crate::net::seal::Seal;
+
+/// So much is gathered before it is sent: fewer calls, and fewer times that the other side is woken.
+const GATHERED_BYTES: usize = 64 << 10;
+/// What is sent open is copied behind what was put before if it is no longer than this, else sent from where it lies.
+const COPIED_BYTES_MAX: usize = 4 << 10;
+/// How long who hangs up waits for a full connection to take its last word.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
+
+impl Channel {
+    /// Sends a message.
+    pub(crate) fn send_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
+        self.put_message(body, number)?;
+        self.flush()
+    }
+
+    /// The same, not sent before the next `flush`.
+    pub(crate) fn put_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
+        let head = Head::message(body.len(), number)?;
+        self.put(&head.encode())?;
+        self.put(body)
+    }
+
+    /// Sends a block behind its digest. A small one stays until there are more, or the next `flush`.
+    pub(crate) fn put_block(&mut self, bytes: &[u8], digest: &Digest, number: u64) -> Result<(), NetFault> {
+        let head = Head::block(bytes.len() as u32, number);
+        self.put(&head.encode())?;
+        self.put(digest)?;
+        self.put(bytes)?;
+        let put_bytes = self.gathered.len() + self.outgoing.bytes().len();
+        if put_bytes < GATHERED_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Puts bytes behind what was put before: copied, or sealed from where they lie, or sent from there.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
+        let is_open = matches!(self.seal, Seal::Open);
+        let copied_bytes_max = if is_open { COPIED_BYTES_MAX } else { GATHERED_BYTES };
+        if bytes.len() <= copied_bytes_max {
+            self.gathered.extend_from_slice(bytes);
+            return Ok(());
+        }
+        if is_open {
+            send_both(&mut self.pipe, &self.line, &self.gathered, bytes)?;
+            self.gathered.clear();
+            return Ok(());
+        }
+        self.seal_gathered()?;
+        self.seal_bytes(bytes)
+    }
+
+    fn seal_gathered(&mut self) -> Result<(), NetFault> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let sealed = self.seal_bytes(&gathered);
+        gathered.clear();
+        self.gathered = gathered;
+        sealed
+    }
+
+    fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
+        let Channel { seal, outgoing, pipe, line, sealing_ns, .. } = self;
+        let (start, before_ns) = (Instant::now(), pipe.sending_ns);
+        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed));
+        *sealing_ns += (start.elapsed().as_nanos() as u64).saturating_sub(pipe.sending_ns - before_ns);
+        sealed
+    }
+
+    /// Sends what was put.
+    pub(crate) fn flush(&mut self) -> Result<(), NetFault> {
+        self.seal_gathered()?;
+        send_all(&mut self.pipe, &self.line, &mut self.outgoing)
+    }
+
+    /// Says that nothing more will come. Best effort.
+    pub(crate) fn close(&mut self) {
+        if !self.is_closed {
+            self.is_closed = true;
+            self.line.set_deadline(Some(Instant::now() + FAREWELL_MAX));
+            self.seal.close(&mut self.outgoing);
+            let _ = self.flush();
+        }
+    }
+}
+
+/// Sends and forgets the bytes.
+fn send_all(pipe: &mut Timed, line: &Line, outgoing: &mut Outgoing) -> Result<(), NetFault> {
+    send_both(pipe, line, outgoing.bytes(), &[])?;
+    outgoing.clear();
+    Ok(())
+}
+
+/// Sends one behind the other.
+fn send_both(pipe: &mut Timed, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
+    let mut sent = 0;
+    while sent < first.len() + second.len() {
+        line.check()?;
+        let parts = [&first[sent.min(first.len())..], &second[sent.saturating_sub(first.len())..]];
+        match pipe.write(&parts.map(IoSlice::new)) {
+            Ok(0) => return Err(closed()),
+            Ok(len) => sent += len,
+            Err(error) if may_go_on(&error) => {}
+            Err(error) => return Err(NetFault::of_io("send", &error)),
+        }
+    }
+    Ok(())
+}
