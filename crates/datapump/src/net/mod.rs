@@ -11,6 +11,7 @@ pub(crate) mod caller;
 pub(crate) mod carried;
 pub(crate) mod carrier;
 pub(crate) mod channel;
+mod connect;
 pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod dial;
