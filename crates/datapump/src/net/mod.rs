@@ -29,6 +29,7 @@ pub(crate) mod pool;
 pub(crate) mod reach;
 pub(crate) mod seal;
 pub(crate) mod server;
+mod sessions;
 pub(crate) mod shelf;
 pub(crate) mod sockets;
 pub(crate) mod ssh;
