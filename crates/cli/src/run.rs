@@ -82,21 +82,12 @@ pub struct Sum {
 impl Sum {
     /// Adds a job's report. The engine, the limit and the like are those of the last job.
     pub fn add(&mut self, report: Report) {
-        let before = std::mem::replace(&mut self.report, report);
-        let sum = &mut self.report;
+        let before = std::mem::take(&mut self.report);
         self.jobs += 1;
-        self.failed += u32::from(sum.exit_status != Status::Done as i32);
+        self.failed += u32::from(report.exit_status != Status::Done as i32);
+        self.report = report.following(&before);
+        let sum = &mut self.report;
         sum.exit_status = sum.exit_status.max(before.exit_status);
-        sum.bytes += before.bytes;
-        sum.bytes_moved += before.bytes_moved;
-        sum.bytes_moved_twice += before.bytes_moved_twice;
-        sum.bytes_resumed += before.bytes_resumed;
-        sum.files += before.files;
-        sum.elapsed_ns += before.elapsed_ns;
-        sum.requests += before.requests;
-        sum.partial_returns += before.partial_returns;
-        sum.cpu.user_ns += before.cpu.user_ns;
-        sum.cpu.system_ns += before.cpu.system_ns;
         for (class, count) in before.problems {
             *sum.problems.entry(class).or_default() += count;
         }

@@ -88,6 +88,8 @@ impl Account<'_> {
                 + self.carried().again_bytes,
             bytes_resumed: self.tally.resumed_bytes,
             files: self.tally.files,
+            files_before: self.tally.files_before,
+            bytes_before: self.tally.bytes_before,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
             first_done_ns: done().min().unwrap_or(elapsed_ns),

@@ -203,6 +203,10 @@ pub struct Report {
     pub bytes_resumed: u64,
     /// Files completed.
     pub files: u64,
+    /// Files that an earlier run of the same command had completed, and this one left as they were.
+    pub files_before: u64,
+    /// Their bytes.
+    pub bytes_before: u64,
     /// Problems, counted by class.
     pub problems: BTreeMap<String, u64>,
     /// From start to end of the job, in nanoseconds.
@@ -259,6 +263,37 @@ impl Report {
     /// Wall time per block, in nanoseconds.
     pub fn ns_per_request(&self) -> f64 {
         if self.requests == 0 { 0.0 } else { self.elapsed_ns as f64 / self.requests as f64 }
+    }
+
+    /// This report, of what ran after another, as one over both: what was done, waited and paid for is of both, the
+    /// limit and the like are of the last. Status and problems are for who ran them to judge.
+    #[must_use]
+    pub fn following(self, before: &Report) -> Report {
+        let later = |ns: u64| ns + before.elapsed_ns;
+        let both = |one: Cpu, other: Cpu| Cpu {
+            user_ns: one.user_ns + other.user_ns,
+            system_ns: one.system_ns + other.system_ns,
+        };
+        let far = [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(both);
+        Report {
+            bytes: self.bytes + before.bytes,
+            bytes_moved: self.bytes_moved + before.bytes_moved,
+            bytes_moved_twice: self.bytes_moved_twice + before.bytes_moved_twice,
+            bytes_resumed: self.bytes_resumed + before.bytes_resumed,
+            files: self.files + before.files,
+            files_before: self.files_before + before.files_before,
+            bytes_before: self.bytes_before + before.bytes_before,
+            elapsed_ns: later(self.elapsed_ns),
+            first_done_ns: later(self.first_done_ns),
+            last_done_ns: later(self.last_done_ns),
+            synced_ns: self.synced_ns.map(later).or(before.synced_ns),
+            requests: self.requests + before.requests,
+            partial_returns: self.partial_returns + before.partial_returns,
+            waits_ns: self.waits_ns.plus(&before.waits_ns),
+            cpu: both(self.cpu, before.cpu),
+            cpu_far: far,
+            ..self
+        }
     }
 
     /// One line of numbers: `1,073,741,824 bytes, 16,384 requests, 23 ns/request, limited by cpu`.

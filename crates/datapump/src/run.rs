@@ -60,6 +60,9 @@ pub(crate) struct Tally {
     pub(crate) problems: BTreeMap<Class, u64>,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
+    /// Files that an earlier run committed, and their bytes.
+    pub(crate) files_before: u64,
+    pub(crate) bytes_before: u64,
     pub(crate) direct: Asked,
     pub(crate) reflink: Asked,
     pub(crate) blake3: Option<String>,
@@ -213,6 +216,13 @@ impl Shared<'_> {
         let path = if nowhere { &task.source_name } else { &task.target_name };
         (self.events)(Event::File { path: path.clone(), bytes, blake3 });
         self.settle(task, true);
+    }
+
+    /// An earlier run of the same command committed a file.
+    pub(crate) fn committed_before(&self, bytes: u64) {
+        let mut tally = self.tally();
+        tally.files_before += 1;
+        tally.bytes_before += bytes;
     }
 
     /// A file needs no more attention: it is complete, or was given up.

@@ -168,6 +168,76 @@ fn a_connection_that_is_cut_is_ridden_out() {
     }
 }
 
+/// The files of the tree that is cut, and how long each is.
+const TREE_FILES: usize = 3000;
+const TREE_FILE_BYTES: usize = 8 << 10;
+
+impl Ground {
+    /// A tree here or there; its name.
+    fn make_tree(&self, push: bool) -> String {
+        let name = format!("tree {push}");
+        let root = self.path(if push { "here" } else { "served" }).join(&name);
+        std::fs::create_dir(&root).expect("room");
+        for number in 0..TREE_FILES {
+            let content = &self.content[number..number + TREE_FILE_BYTES];
+            std::fs::write(root.join(format!("{number}")), content).expect("room");
+        }
+        name
+    }
+
+    /// Copies a tree over an address; the report, and how often the copy had to try again.
+    fn copy_tree(&self, push: bool, address: &str, name: &str, target: &str) -> (Report, i64) {
+        let here = |name: &str| Place::Path(self.path("here").join(name));
+        let there = |path: &str| {
+            let host = datapump::Host::Served(address.into());
+            Place::Remote(datapump::Remote { host, path: path.into() })
+        };
+        let (source, target) = match push {
+            true => (here(name), there(target)),
+            false => (there(name), here(target)),
+        };
+        let copy = RemoteCopy {
+            options: Options { target_is_name: true, ..Options::default() },
+            retry_for: Some(std::time::Duration::from_secs(30)),
+            ..self.served.remote(vec![source], target)
+        };
+        let tried = AtomicI64::new(0);
+        let report = copy.run(&|event| {
+            let again = matches!(&event, Event::Warning(words) if words.contains("trying again"));
+            tried.fetch_add(i64::from(again), Ordering::Relaxed);
+        });
+        (report, tried.into_inner())
+    }
+}
+
+/// Each file is counted once, whichever session completed it; what was done and paid for is summed.
+#[test]
+fn a_report_is_of_all_sessions() {
+    let (ground, whole) = (Ground::new(), (TREE_FILES * TREE_FILE_BYTES) as u64);
+    for push in [true, false] {
+        let name = ground.make_tree(push);
+        for (target, stands) in [("new", false), ("stood", true)] {
+            let target = format!("{target} {push}");
+            let folder = ground.path(if push { "served" } else { "here" }).join(&target);
+            if stands {
+                std::fs::create_dir(&folder).expect("room");
+            }
+            let cutter = Cutter::new(ground.served.address.clone(), vec![5 * MIB, 10 * MIB]);
+            let (report, tried) = ground.copy_tree(push, &cutter.address.to_string(), &name, &target);
+            let row = format!("push {push}, stands {stands}: {report:?}");
+            assert_eq!((report.exit_status, tried), (0, 2), "{row}");
+            assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), TREE_FILES, "{row}");
+            assert_eq!((report.files, report.bytes), (TREE_FILES as u64, whole), "{row}");
+            assert_eq!((report.files_before, report.bytes_before), (0, 0), "{row}");
+            let done = [report.first_done_ns, report.last_done_ns, report.synced_ns.expect("it syncs")];
+            assert!(done.iter().all(|&ns| ns <= report.elapsed_ns), "{row}");
+            // What another side moved that cannot tell any more is known by its progress, its requests are not.
+            assert!(push || (report.bytes_moved >= whole && report.requests >= TREE_FILES as u64), "{row}");
+            assert!(report.cpu.user_ns > 0 && report.cpu_far.is_some_and(|far| far.user_ns > 0), "{row}");
+        }
+    }
+}
+
 /// What a pipe took stays there: a second session would put the same bytes behind them.
 #[test]
 fn a_pipe_is_written_to_once() {

@@ -141,6 +141,10 @@ impl RemoteCopy {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 let receives = last.map_or(receives, |(_, first)| first);
                 *last = Some((begun.welcome.session, receives));
+                drop(last);
+                let mut begun = begun;
+                // From now on a stop lets come what was asked for.
+                begun.control.join(&begun.line);
                 Ok(Answer::Begun(Box::new(begun)))
             }
             (_, Message::Busy(words)) => Ok(Answer::Busy(words)),
@@ -215,8 +219,12 @@ impl Begun {
     pub(super) fn dial(&self, sender: mpsc::Sender<(Purpose, Channel)>) -> Result<(), NetFault> {
         for _ in 0..self.connections {
             for purpose in [Purpose::Names, Purpose::Blocks] {
-                let channel = self.dialer.join(purpose, self.welcome.session)?;
-                let _ = sender.send((purpose, channel));
+                match self.dialer.join(purpose, self.welcome.session) {
+                    Ok(channel) => drop(sender.send((purpose, channel))),
+                    // The other side is told in good order, and what it has been given is not for nothing.
+                    Err(NetFault::Stopped) => return Ok(()),
+                    Err(fault) => return Err(fault),
+                }
             }
         }
         Ok(())
@@ -224,8 +232,10 @@ impl Begun {
 
     /// Connections over which this side asks.
     pub(super) fn pool(&self) -> Pool {
-        let (dialer, session) = (self.dialer.clone(), self.welcome.session);
-        Pool::dialled(self.line.clone(), Box::new(move |purpose| dialer.join(purpose, session)))
+        let (session, line) = (self.welcome.session, self.line.clone());
+        // Lanes heed a stop themselves, and may need one more to complete what they have.
+        let dialer = Dialer { line: line.clone(), ..self.dialer.clone() };
+        Pool::dialled(line, Box::new(move |purpose| dialer.join(purpose, session)))
     }
 
     pub(super) fn talk(

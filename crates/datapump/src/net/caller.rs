@@ -15,6 +15,7 @@ use super::fault::NetFault;
 use super::giver;
 use super::merged::merged;
 use super::reach::WayIn;
+use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
 use super::told;
 use crate::account::{cpu_now, cpu_since};
@@ -78,7 +79,8 @@ impl RemoteCopy {
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
-        let (start, mut before, last) = (Instant::now(), Report::default(), Mutex::default());
+        let way = self.way().map_or(Way::Pull, |(way, _)| way);
+        let (mut sessions, last) = (Sessions::new(way), Mutex::default());
         loop {
             let lost = Mutex::new(None);
             let report = self.clone().once(&last, &|event| match event {
@@ -92,7 +94,7 @@ impl RemoteCopy {
                 (since, moved, pause) = (Instant::now(), now_moved, PAUSE_MIN);
             }
             let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let report = added(report, &before, start.elapsed());
+            let report = sessions.add(report);
             // Differences are told once.
             let may_again = !self.has_a_pipe() && !self.compares;
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
@@ -110,7 +112,6 @@ impl RemoteCopy {
                     return report;
                 }
             }
-            before = report;
             self.rest(pause);
             pause = (pause * 2).min(PAUSE_MAX);
         }
@@ -270,20 +271,6 @@ fn far_cpu(gave: &Given) -> Option<Cpu> {
 fn is_pipe(path: &Path) -> bool {
     let kind = Disk::Os.metadata(path).map(|meta| meta.kind);
     matches!(kind, Ok(FileKind::Fifo | FileKind::CharDevice))
-}
-
-/// The report of a session, with what the sessions before it moved that were lost. What they did not tell is not known.
-fn added(report: Report, before: &Report, elapsed: Duration) -> Report {
-    let is_first = before.version.is_empty();
-    Report {
-        bytes_moved: report.bytes_moved + before.bytes_moved,
-        bytes_moved_twice: report.bytes_moved_twice + before.bytes_moved_twice,
-        // What a session of this very run had moved was not there before it.
-        bytes_resumed: report.bytes_resumed.saturating_sub(before.bytes_moved),
-        requests: report.requests + before.requests,
-        elapsed_ns: if is_first { report.elapsed_ns } else { elapsed.as_nanos() as u64 },
-        ..report
-    }
 }
 
 /// The report of a copy that came to nothing.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Session};
 
-use super::channel::Channel;
+use super::channel::{Channel, Line};
 use super::fault::NetFault;
 
 /// How often a side says that it lives when it has nothing else to say. Neither knows the other's patience: it is half
@@ -82,6 +82,11 @@ impl Control {
     pub(crate) fn new(channel: Channel, session: Session, inbox: Inbox, patience: Duration) -> Control {
         let now = Instant::now();
         Control { channel, session, inbox, patience, heard: now, said: now }
+    }
+
+    /// Its waits are those of this line from now on.
+    pub(crate) fn join(&mut self, line: &Line) {
+        self.channel.join(line.clone());
     }
 
     /// Says a message now.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: sessions, what a connection is used for.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
 
 use super::carrier::Carrier;
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
+use super::connect::{call, connect};
 use super::fault::NetFault;
 use super::pipe::Pipe;
 use super::seal::Seal;
@@ -64,7 +65,9 @@ impl Dialer {
 
     /// Another connection of a session.
     pub(crate) fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
-        self.greeted(purpose, Some(session)).map(|(channel, _)| channel)
+        let (mut channel, _) = self.greeted(purpose, Some(session))?;
+        channel.join(self.line.begun());
+        Ok(channel)
     }
 
     fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
@@ -93,24 +96,11 @@ impl Dialer {
 
     fn call(&self) -> Result<Pipe, NetFault> {
         let stream = match &self.route {
-            Route::Called(address) => call(address, self.patience())?,
-            Route::Tried(address) => TcpStream::connect_timeout(address, TRY_MAX)
-                .map_err(|error| NetFault::of_io("call", &error))?,
+            Route::Called(address) => call(address, &self.line, self.patience())?,
+            Route::Tried(address) => connect(address, &self.line.within(TRY_MAX))?,
             Route::Carried(carrier) => return carrier.open().map(Pipe::Unix),
         };
         self.sockets.apply(stream.as_fd()).map_err(NetFault::Lost)?;
         Ok(Pipe::Tcp(stream))
     }
-}
-
-fn call(address: &str, patience: Duration) -> Result<TcpStream, NetFault> {
-    let addresses = address.to_socket_addrs().map_err(|error| NetFault::of_io("look up the host", &error))?;
-    let mut failed = NetFault::Lost("the host has no address".into());
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, patience) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => failed = NetFault::of_io("call", &error),
-        }
-    }
-    Err(failed)
 }

@@ -13,6 +13,8 @@ use super::fault::NetFault;
 pub(crate) struct Line {
     bits: Arc<AtomicU8>,
     deadline: Option<Instant>,
+    /// The user's stop, where nothing is under way that it would spoil.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// A stop that was asked for, and since when it is heeded.
@@ -37,6 +39,21 @@ const CUT: u8 = 1;
 const STOPPED: u8 = 2;
 
 impl Line {
+    /// The same line for who waits until a session has begun: a stop ends that at once.
+    pub(super) fn heeding(&self, stop: &Arc<AtomicBool>) -> Line {
+        Line { stop: Some(Arc::clone(stop)), ..self.clone() }
+    }
+
+    /// The same line for who waits while it goes on.
+    pub(super) fn begun(&self) -> Line {
+        Line { stop: None, ..self.clone() }
+    }
+
+    /// The same line, with so much time for what its owner does next.
+    pub(super) fn within(&self, patience: Duration) -> Line {
+        Line { deadline: Some(Instant::now() + patience), ..self.clone() }
+    }
+
     /// The session is lost: nobody need wait for it.
     pub(crate) fn cut(&self) {
         self.bits.fetch_or(CUT, Ordering::Relaxed);
@@ -58,6 +75,9 @@ impl Line {
     }
 
     pub(crate) fn check(&self) -> Result<(), NetFault> {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(NetFault::Stopped);
+        }
         match self.bits.load(Ordering::Relaxed) {
             0 if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                 Err(NetFault::Lost("the other side does not answer".into()))

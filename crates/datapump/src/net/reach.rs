@@ -3,6 +3,7 @@
 //!
 //! Must not know: what the session is for.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub(crate) struct Reaching<'copy> {
     pub(crate) way_in: &'copy WayIn,
     pub(crate) sockets: &'copy SocketOptions,
     pub(crate) patience: Duration,
-    pub(crate) stop: &'copy AtomicBool,
+    pub(crate) stop: &'copy Arc<AtomicBool>,
 }
 
 /// Another host that was reached.
@@ -43,7 +44,7 @@ pub(crate) struct Reached {
     pub(crate) far_end: Option<FarEnd>,
 }
 
-/// Makes the control connection. What the user should know besides is told to `notice`.
+/// Makes the control connection; a stop ends its waits. What the user should know besides is told to `notice`.
 pub(crate) fn reach(
     host: &Host,
     with: &Reaching<'_>,
@@ -51,7 +52,7 @@ pub(crate) fn reach(
     notice: &dyn Fn(String),
 ) -> Result<Reached, NetFault> {
     let of = |route, ticket| {
-        let (line, sockets) = (line.clone(), with.sockets.clone());
+        let (line, sockets) = (line.heeding(with.stop), with.sockets.clone());
         Dialer { route, ticket, line, sockets, patience: with.patience }
     };
     match (host, with.way_in) {

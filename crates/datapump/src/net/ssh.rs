@@ -24,6 +24,8 @@ use crate::account::version;
 
 /// How long ssh may take to end when the session is over.
 const END_MAX: Duration = Duration::from_secs(2);
+/// The same for who was told to stop: signals are answered within a second.
+const STOPPED_END_MAX: Duration = Duration::from_millis(300);
 const LOOK_UP: Duration = Duration::from_millis(1);
 /// So much of noise is shown.
 const SHOWN_BYTES_MAX: usize = 200;
@@ -96,6 +98,8 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 pub(crate) struct FarEnd {
     child: Child,
     carrier: Arc<Carrier>,
+    /// The user has no more time.
+    stop: Arc<AtomicBool>,
     /// What is read from the far end, until somebody does; and what came behind its line.
     input: Option<(File, Vec<u8>)>,
     /// What lets this side in.
@@ -114,7 +118,7 @@ impl FarEnd {
     /// Starts it and hears its line. Takes as long as the user needs for a password; ends early with `stop`.
     ///
     /// Errors: `Refused` where another try would end the same.
-    pub(crate) fn start(shell: &Shell, host: &str, stop: &AtomicBool) -> Result<FarEnd, NetFault> {
+    pub(crate) fn start(shell: &Shell, host: &str, stop: &Arc<AtomicBool>) -> Result<FarEnd, NetFault> {
         let mut command = Command::new(&shell.command[0]);
         command.args(&shell.command[1..]).arg(host).args([&shell.remote_bin, "serve", "--stdio"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -136,16 +140,20 @@ impl FarEnd {
             ))),
             Ok(None) => {
                 drop(output);
-                let status = end(&mut child, END_MAX);
-                return Err(ended(shell, host, status, &search));
+                let status = end(&mut child, END_MAX, stop);
+                // A terminal tells ssh to stop, too: that it did is no news.
+                return Err(match stop.load(Ordering::Relaxed) {
+                    true => NetFault::Stopped,
+                    false => ended(shell, host, status, &search),
+                });
             }
             Err(fault) => Err(fault),
         };
         let (ticket, address) = opening.inspect_err(|_| {
-            end(&mut child, Duration::ZERO);
+            end(&mut child, Duration::ZERO, stop);
         })?;
-        let early = search.rest().to_vec();
-        Ok(FarEnd { child, carrier: Carrier::new(output), input: Some((input, early)), ticket, address })
+        let (carrier, input) = (Carrier::new(output), Some((input, search.rest().to_vec())));
+        Ok(FarEnd { child, carrier, stop: Arc::clone(stop), input, ticket, address })
     }
 
     /// What carries streams to it.
@@ -162,18 +170,19 @@ impl FarEnd {
 impl Drop for FarEnd {
     /// The far end ends when its input does, and ssh with it.
     fn drop(&mut self) {
-        self.carrier.finish(END_MAX);
-        end(&mut self.child, END_MAX);
+        self.carrier.finish(if self.stop.load(Ordering::Relaxed) { STOPPED_END_MAX } else { END_MAX });
+        end(&mut self.child, END_MAX, &self.stop);
     }
 }
 
 /// Waits for its end, and brings it about when it takes too long.
-fn end(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
-    let deadline = Instant::now() + patience;
+fn end(child: &mut Child, patience: Duration, stop: &AtomicBool) -> Option<ExitStatus> {
+    let start = Instant::now();
+    let most = || if stop.load(Ordering::Relaxed) { patience.min(STOPPED_END_MAX) } else { patience };
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_UP),
+            Ok(None) if start.elapsed() < most() => std::thread::sleep(LOOK_UP),
             _ => break,
         }
     }
@@ -284,7 +293,7 @@ mod tests {
     fn started(script: &str) -> Result<FarEnd, NetFault> {
         let shell =
             Shell { command: vec!["sh".into(), "-c".into(), script.into()], remote_bin: "far pump".into() };
-        FarEnd::start(&shell, "user@host", &AtomicBool::new(false))
+        FarEnd::start(&shell, "user@host", &Arc::default())
     }
 
     #[test]
@@ -313,10 +322,10 @@ mod tests {
             }
         }
         let missing = Shell::new("/nowhere/ssh", "pump").expect("words");
-        let fault = FarEnd::start(&missing, "host", &AtomicBool::new(false)).expect_err("there is none");
+        let fault = FarEnd::start(&missing, "host", &Arc::default()).expect_err("there is none");
         assert!(format!("{fault:?}").contains("--ssh"), "{fault:?}");
         let silent = Shell::new("sh -c 'sleep 60'", "pump").expect("words");
-        let stopped = FarEnd::start(&silent, "host", &AtomicBool::new(true));
+        let stopped = FarEnd::start(&silent, "host", &Arc::new(AtomicBool::new(true)));
         assert_eq!(stopped.expect_err("it stops"), NetFault::Stopped);
     }
 }

@@ -256,7 +256,7 @@ impl Hand {
         }
         let (meta, spot) = (self.meta(name)?, self.spot(&name.name));
         if self.was_committed(name, &meta, there) {
-            return right::left(shared, &spot, &meta, "an earlier run committed it").map(|()| Stays::Yes);
+            return right::committed(shared, &spot, &meta).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
             Action::Leave(_) if self.hidden_differ(shared, name, &meta, there) => adjusted(&meta, there),

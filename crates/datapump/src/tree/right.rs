@@ -37,6 +37,16 @@ pub(crate) fn left(shared: &Shared<'_>, spot: &Spot, meta: &Meta, why: &str) -> 
     Ok(())
 }
 
+/// A file that an earlier run of the same command committed, of which it has told.
+pub(crate) fn committed(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+    tell_kept(shared, spot, "an earlier run committed it");
+    if let Met::First(links) = linking::meet(shared, spot, meta)? {
+        shared.committed_before(meta.size_bytes);
+        linking::stands(shared, spot, links);
+    }
+    Ok(())
+}
+
 /// Sets the attributes of a file whose content is right.
 pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
     let change = spot.branch.change(shared, ChangeKind::Adjust, &spot.name, meta, Some(there));

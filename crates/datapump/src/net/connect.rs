@@ -1,0 +1,119 @@
+//! Calls an address, in waits that end now and then: who is stopped does not wait for a host that never answers.
+//!
+//! Must not know: what is said over the connection.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
+
+use super::fault::NetFault;
+use super::line::Line;
+use super::pipe::LOOK_UP;
+
+/// Calls `host:port`, each of its addresses for as long as `patience`.
+pub(super) fn call(host: &str, line: &Line, patience: Duration) -> Result<TcpStream, NetFault> {
+    let mut failed = NetFault::Lost("the host has no address".into());
+    for address in look_up(host, &line.within(patience))? {
+        match connect(&address, &line.within(patience)) {
+            Ok(stream) => return Ok(stream),
+            Err(NetFault::Stopped) => return Err(NetFault::Stopped),
+            Err(fault) => failed = fault,
+        }
+    }
+    Err(failed)
+}
+
+/// The addresses of a host. The system's own search cannot be ended: another thread waits for it.
+fn look_up(host: &str, line: &Line) -> Result<Vec<SocketAddr>, NetFault> {
+    if let Ok(address) = host.parse() {
+        return Ok(vec![address]);
+    }
+    let (found, finds) = channel();
+    let host = host.to_owned();
+    let search = move || drop(found.send(host.to_socket_addrs().map(Iterator::collect)));
+    Builder::new().spawn(search).map_err(|error| NetFault::of_io("start a thread", &error))?;
+    loop {
+        line.check()?;
+        match finds.recv_timeout(LOOK_UP) {
+            Ok(found) => return found.map_err(|error| NetFault::of_io("look up the host", &error)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
+        }
+    }
+}
+
+/// Calls an address until the line's deadline.
+pub(super) fn connect(address: &SocketAddr, line: &Line) -> Result<TcpStream, NetFault> {
+    let fault = |errno: Errno| NetFault::of_io("call", &errno.into());
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).map_err(fault)?;
+    match rustix::net::connect(&socket, address) {
+        // An interrupted call goes on by itself.
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+        Err(errno) => return Err(fault(errno)),
+    }
+    let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
+    loop {
+        line.check()?;
+        let mut fds = [PollFd::new(&socket, PollFlags::OUT)];
+        match poll(&mut fds, Some(&patience)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => break,
+            Err(errno) => return Err(fault(errno)),
+        }
+    }
+    sockopt::socket_error(&socket).map_err(fault)?.map_err(fault)?;
+    let stream = TcpStream::from(socket);
+    let blocks = stream.set_nonblocking(false);
+    blocks.map(|()| stream).map_err(|error: io::Error| NetFault::of_io("call", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn who_listens_is_called_and_who_does_not_is_told() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("an address");
+        let (line, patience) = (Line::default(), Duration::from_secs(60));
+        for host in [address.to_string(), format!("localhost:{}", address.port())] {
+            let stream = call(&host, &line, patience).expect("it listens");
+            assert_eq!(stream.peer_addr().ok(), Some(address), "{host}");
+        }
+        let stopped = line.heeding(&Arc::new(AtomicBool::new(true)));
+        assert_eq!(call("localhost:1", &stopped, patience).expect_err("no search"), NetFault::Stopped);
+        drop(listener);
+        let refused = call(&address.to_string(), &line, patience).expect_err("nobody listens");
+        assert!(refused.words().contains("refused"), "{refused:?}");
+        call("no such host:1", &line, patience).expect_err("there is none");
+    }
+
+    #[test]
+    fn a_host_that_never_answers_is_waited_for_no_longer_than_agreed() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        rustix::net::listen(&listener, 0).expect("a short queue");
+        let address = listener.local_addr().expect("an address");
+        // Those that find room in the queue are connected; the next gets no answer.
+        let line = Line::default();
+        let mut taken = Vec::new();
+        let fault = loop {
+            match connect(&address, &line.within(Duration::from_millis(300))) {
+                Ok(stream) => taken.push(stream),
+                Err(fault) => break fault,
+            }
+            assert!(taken.len() < 100, "the queue has no end");
+        };
+        assert_eq!(fault, NetFault::Lost("the other side does not answer".into()));
+    }
+}
