@@ -51,13 +51,17 @@ fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output
     if remote::is_meant(sources.iter().chain([&target])) {
         return remote(arguments, sources, target, options, output);
     }
-    let job = Job::copy(sources, target).options(options);
+    let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
     if arguments.dry_run && !job.has_folders() {
         return plan(&job, output);
     }
     let report = Runner::new(output, shown(&arguments.output)).run(job);
     output.report(&report);
     report.exit_status
+}
+
+fn tells_files(output: &Output) -> bool {
+    output.json || output.verbose
 }
 
 /// One side is on another host.
@@ -69,8 +73,7 @@ fn remote(
     output: &Output,
 ) -> i32 {
     let runner = Runner::new(output, shown(&arguments.output));
-    let tells_files = output.json || output.verbose;
-    let wish = Wish { sources, target, options, compares: false, tells_files };
+    let wish = Wish { sources, target, options, compares: false, tells_files: tells_files(output) };
     match remote::perform(&arguments.host, wish, &runner, &|event| output.event(event)) {
         Ok(report) => {
             output.report(&report);

@@ -59,6 +59,7 @@ pub struct Job {
     is_confined: bool,
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
+    tells_files: bool,
 }
 
 /// One line of what a job would do.
@@ -104,7 +105,13 @@ impl Job {
             far: None,
             is_confined: false,
             shared_rate: None,
+            tells_files: true,
         }
+    }
+
+    /// Whether somebody wants to hear of each file of a tree. Default: true.
+    pub fn tells_files(self, tells_files: bool) -> Job {
+        Job { tells_files, ..self }
     }
 
     /// What is asked besides places.
@@ -314,6 +321,7 @@ impl Job {
             is_confined: self.is_confined,
             stop: Arc::clone(&self.stop),
             events,
+            tells_files: self.tells_files,
             shape,
             compares: self.work == Kind::Compare,
             hashes: self.hashes(),

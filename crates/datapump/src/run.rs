@@ -113,6 +113,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) is_confined: bool,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) events: &'run (dyn Fn(Event) + Sync),
+    /// Somebody wants to hear of each file of a tree.
+    pub(crate) tells_files: bool,
     pub(crate) plan: Plan<Work>,
     /// What the trees of the job share.
     pub(crate) trees: Trees,
@@ -204,17 +206,20 @@ impl Shared<'_> {
     /// A file is complete and, where that was asked, committed.
     pub(crate) fn done(&self, task: &Task) {
         let bytes = task.length();
-        let blake3 =
-            task.hash.as_ref().and_then(|hash| hash.root(bytes)).map(|root| root.to_hex().to_string());
+        let is_told = self.tells_files || task.leaf.is_none();
+        let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));
+        let blake3 = root.map(|root| root.to_hex().to_string());
         let mut tally = self.tally();
         tally.files += 1;
         tally.bytes += bytes;
         tally.blake3.clone_from(&blake3);
         drop(tally);
         self.watch.file_done();
-        let nowhere = task.target_name.as_path() == Path::new("null:");
-        let path = if nowhere { &task.source_name } else { &task.target_name };
-        (self.events)(Event::File { path: path.clone(), bytes, blake3 });
+        if is_told {
+            let nowhere = task.target_name.as_path() == Path::new("null:");
+            let path = if nowhere { &task.source_name } else { &task.target_name };
+            (self.events)(Event::File { path: path.clone(), bytes, blake3 });
+        }
         self.settle(task, true);
     }
 

@@ -61,8 +61,8 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     if let Some(before) = &begin.instead_of {
         state.end(before, &number);
     }
-    let checked = checked(state, &begin).map_err(refusal).and_then(|wanted| {
-        let memory = Memory::take(state, wanted.memory_bytes)?;
+    let checked = checked(state, &begin).map_err(refusal).and_then(|mut wanted| {
+        let memory = Memory::take(state, &mut wanted)?;
         Ok((wanted, memory))
     });
     match checked {
@@ -96,7 +96,6 @@ struct Wanted {
     target: Option<Target>,
     options: Options,
     connections: u32,
-    memory_bytes: u64,
     tells_files: bool,
     /// Which start of which system the caller runs on.
     boot: Option<[u8; 16]>,
@@ -152,16 +151,6 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         sockets: options.sockets.or(&state.options.sockets),
         ..options
     };
-    let memory_bytes = |depth: u32| {
-        let slots = options.source_depth.unwrap_or(depth) + options.sink_depth.unwrap_or(DEPTH);
-        let slot_bytes = options.request_bytes.unwrap_or(REQUEST_BYTES);
-        u64::from(connections) * u64::from(slots) * u64::from(slot_bytes)
-    };
-    // Where there is little memory trees are asked for as files are.
-    let is_little = memory_bytes(ASKING_DEPTH_TREES) > state.options.memory_bytes;
-    let depth = if is_little { ASKING_DEPTH } else { ASKING_DEPTH_TREES };
-    let memory_bytes = memory_bytes(depth);
-    let options = Options { source_depth: options.source_depth.or(is_little.then_some(depth)), ..options };
     if options.unhashed && !state.options.unhashed {
         return Err(refused(
             &shown,
@@ -186,7 +175,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         _ => sources.collect(),
     };
     let tells_files = begin.tells_files.unwrap_or(false);
-    Ok(Wanted { connections, sources, target, options, memory_bytes, tells_files, boot: begin.boot })
+    Ok(Wanted { connections, sources, target, options, tells_files, boot: begin.boot })
 }
 
 /// A place as the far user's shell would take it.
@@ -239,6 +228,15 @@ fn target(root: &Arc<File>, shown: &Path) -> Result<Target, Problem> {
     Ok(Target { path, shown: shown.into(), _folder: Some(folder) })
 }
 
+impl Wanted {
+    /// What its slots take with this many at the source.
+    fn slots_bytes(&self, source_depth: u32) -> u64 {
+        let slots = source_depth + self.options.sink_depth.unwrap_or(DEPTH);
+        let slot_bytes = self.options.request_bytes.unwrap_or(REQUEST_BYTES);
+        u64::from(self.connections) * u64::from(slots) * u64::from(slot_bytes)
+    }
+}
+
 /// Slots that a session has of the server's memory.
 struct Memory<'state> {
     state: &'state State,
@@ -246,18 +244,24 @@ struct Memory<'state> {
 }
 
 impl Memory<'_> {
-    /// What it has in all is a limit for good, what others have of it one for now.
-    fn take(state: &State, bytes: u64) -> Result<Memory<'_>, Box<Message>> {
-        if bytes > state.options.memory_bytes {
+    /// What it has in all is a limit for good, what others have of it one for now. Where little is free, trees are
+    /// asked for as files are.
+    fn take<'state>(state: &'state State, wanted: &mut Wanted) -> Result<Memory<'state>, Box<Message>> {
+        let asked = wanted.options.source_depth;
+        let bytes = |depth| wanted.slots_bytes(asked.unwrap_or(depth));
+        if bytes(ASKING_DEPTH) > state.options.memory_bytes {
             let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
             let problem = Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) };
             return Err(refusal(problem));
         }
         let mut in_use = state.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        if *in_use + bytes > state.options.memory_bytes {
+        let fits = |depth: &u32| *in_use + bytes(*depth) <= state.options.memory_bytes;
+        let Some(depth) = [ASKING_DEPTH_TREES, ASKING_DEPTH].into_iter().find(fits) else {
             return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
-        }
+        };
+        let bytes = bytes(depth);
         *in_use += bytes;
+        wanted.options.source_depth = asked.or((depth == ASKING_DEPTH).then_some(depth));
         Ok(Memory { state, bytes })
     }
 }
@@ -297,14 +301,14 @@ fn write(
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
-    let job = Job::copy(sources, place).options(wanted.options).far(far);
+    let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
     let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
     let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch)).shared_rate(state.rate.clone());
     let shown = |path: &Path| target.as_ref().map_or_else(|| path.into(), |target| target.shown_of(path));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let events = |event: Event| match event {
-                Event::File { .. } if !wanted.tells_files => {}
+                Event::File { .. } if !wanted.tells_files => {} // not of a tree
                 event => outbox.say(Message::Event(told::tell(event, &shown))),
             };
             let report = job.run(&events);

@@ -228,7 +228,7 @@ impl RemoteCopy {
             (true, [one]) => Job::compare(one.clone(), self.target),
             _ => Job::copy(self.sources, self.target),
         };
-        let job = job.options(options).far(far);
+        let job = job.options(options).tells_files(self.tells_files).far(far);
         let stop = Arc::clone(&self.stop);
         let job = job.stop(self.stop).watch(self.watch);
         let outbox = begun.outbox.clone();
