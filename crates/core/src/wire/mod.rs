@@ -39,6 +39,8 @@ pub const NAMES_MAX: usize = 1024;
 pub enum WireError {
     /// No frame begins like this: another protocol, or a damaged stream.
     NotAFrame,
+    /// Bits changed on the way, or in memory.
+    Damaged,
     /// A length beyond its bound: what, how long, at most.
     TooLong(&'static str, u64, u64),
     /// A message that cannot be read: why.
@@ -51,6 +53,7 @@ impl std::fmt::Display for WireError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             WireError::NotAFrame => out.write_str("the other side speaks another protocol"),
+            WireError::Damaged => out.write_str("what the other side sent was damaged on the way"),
             WireError::TooLong(what, length, most) => {
                 write!(out, "the other side announced {length} bytes of {what}; at most {most} are taken")
             }

@@ -165,6 +165,7 @@ impl Channel {
         }
         let mut body = vec![0; head.len as usize];
         self.receive(&mut body)?;
+        head.check(&body)?;
         Ok(body)
     }
 

@@ -59,6 +59,10 @@ impl NetFault {
 
 impl From<WireError> for NetFault {
     fn from(error: WireError) -> NetFault {
-        NetFault::Protocol(error.to_string())
+        match error {
+            // Another session may be luckier.
+            WireError::Damaged => NetFault::Lost(error.to_string()),
+            error => NetFault::Protocol(error.to_string()),
+        }
     }
 }

@@ -30,7 +30,7 @@ impl Channel {
 
     /// The same, not sent before the next `flush`.
     pub(crate) fn put_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
-        let head = Head::message(body.len(), number)?;
+        let head = Head::message(body, number)?;
         self.put(&head.encode())?;
         self.put(body)
     }
