@@ -1,5 +1,6 @@
 //! One bit flipped on its way between two hosts, where nothing seals what passes: `--insecure=open` leaves blocks
-//! their hashes and messages their sums. A copy then ends with the exact target, or with a failure that leaves what stood there.
+//! their hashes and messages their sums. A copy then ends with the exact target, or with a failure that leaves what
+//! stood there.
 
 mod net_parts;
 
