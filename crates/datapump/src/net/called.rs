@@ -309,6 +309,9 @@ fn write(
         scope.spawn(|| {
             let events = |event: Event| match event {
                 Event::File { .. } if !wanted.tells_files => {} // not of a tree
+                event @ (Event::File { .. } | Event::Change(_)) => {
+                    outbox.say_later(Message::Event(told::tell(event, &shown)));
+                }
                 event => outbox.say(Message::Event(told::tell(event, &shown))),
             };
             let report = job.run(&events);

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Session};
@@ -17,6 +17,8 @@ use super::fault::NetFault;
 /// How often a side says that it lives when it has nothing else to say. Neither knows the other's patience: it is half
 /// of the least that may be asked for.
 const ALIVE_EVERY: Duration = Duration::from_millis(500);
+/// Messages that are sent at a time.
+const SAID_TOGETHER: u32 = 256;
 /// A wait looks up as often.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
@@ -33,6 +35,11 @@ impl Outbox {
         // If nobody listens any more, nobody needs to hear.
         let _ = self.messages.send(message);
         self.wake();
+    }
+
+    /// Says something when the one that holds the session looks up the next time: what comes often is said together.
+    pub(crate) fn say_later(&self, message: Message) {
+        let _ = self.messages.send(message);
     }
 
     /// Makes the one that holds the session look up.
@@ -91,11 +98,22 @@ impl Control {
 
     /// Says a message now.
     pub(crate) fn say(&mut self, message: Message) -> Result<(), NetFault> {
+        self.put(message)?;
+        self.flush()
+    }
+
+    /// The same, not before the next `flush`.
+    fn put(&mut self, message: Message) -> Result<(), NetFault> {
         self.session.send(message)?;
         while let Some(body) = self.session.poll_message() {
-            self.channel.within(self.patience, |channel| channel.send_message(&body, 0))?;
-            self.said = Instant::now();
+            self.channel.put_message(&body, 0)?;
         }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), NetFault> {
+        self.channel.within(self.patience, Channel::flush)?;
+        self.said = Instant::now();
         Ok(())
     }
 
@@ -139,9 +157,17 @@ impl Control {
 
     fn empty_inbox(&mut self) -> Result<(), NetFault> {
         loop {
-            match self.inbox.messages.try_recv() {
-                Ok(message) => self.say(message)?,
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return Ok(()),
+            let mut put = 0;
+            // Not more: the other side has its patience for each.
+            while put < SAID_TOGETHER
+                && let Ok(message) = self.inbox.messages.try_recv()
+            {
+                self.put(message)?;
+                put += 1;
+            }
+            match put {
+                0 => return Ok(()),
+                _ => self.flush()?,
             }
         }
     }
