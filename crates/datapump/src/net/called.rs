@@ -284,6 +284,18 @@ fn tuned(
     joins.try_iter().filter(|(_, channel)| channel.tune(sockets).is_ok())
 }
 
+/// Tells the caller; what comes often later, together with more of it.
+fn tell(outbox: &Outbox, event: Event, tells_files: bool, shown: &dyn Fn(&Path) -> PathBuf) {
+    let is_of_many = matches!(event, Event::File { .. } | Event::Change(_));
+    let is_file = matches!(event, Event::File { .. });
+    let message = || Message::Event(told::tell(event, shown));
+    match () {
+        () if is_file && !tells_files => {}
+        () if is_of_many => outbox.say_later(message()),
+        () => outbox.say(message()),
+    }
+}
+
 /// This side writes, and asks the caller for what it reads.
 fn write(
     state: &State,
@@ -307,13 +319,7 @@ fn write(
     let shown = |path: &Path| target.as_ref().map_or_else(|| path.into(), |target| target.shown_of(path));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let events = |event: Event| match event {
-                Event::File { .. } if !wanted.tells_files => {} // not of a tree
-                event @ (Event::File { .. } | Event::Change(_)) => {
-                    outbox.say_later(Message::Event(told::tell(event, &shown)));
-                }
-                event => outbox.say(Message::Event(told::tell(event, &shown))),
-            };
+            let events = |event: Event| tell(&outbox, event, wanted.tells_files, &shown);
             let report = job.run(&events);
             // The caller waits for that before it agrees.
             [&names, &blocks].iter().for_each(|pool| pool.close());
