@@ -69,6 +69,9 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     }
     let kills = format!("DATAPUMP_KILLS={} cargo test --release -p pump --features wider", extent.kills);
     steps.run(&Step::new("wider tests", &kills))?;
+    let cuts =
+        format!("DATAPUMP_KILLS={} cargo test --release -p datapump --test two_hosts_resume", extent.kills);
+    steps.run(&Step::new("cuts", &cuts))?;
     let seeds = format!("DATAPUMP_SEEDS={} cargo test --release -p datapump --test simulation", extent.seeds);
     steps.run(&Step::new("simulation", &seeds))?;
     fuzz(steps, root, extent.fuzz_seconds)

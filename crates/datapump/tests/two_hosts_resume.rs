@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use datapump::simulation::Random;
 use datapump::{Event, Options, Place, RemoteCopy, Report, ServeOptions};
 use datapump_core::resume::{Journal, Life};
 use net_parts::{Served, noise};
@@ -166,6 +167,42 @@ fn a_connection_that_is_cut_is_ridden_out() {
         assert!(report.bytes_moved <= BYTES as u64 + 2 * BOUND_BYTES, "{row}: {} moved", report.bytes_moved);
         assert!(report.bytes_moved_twice <= 4 * BOUND_BYTES, "{row}: {} twice", report.bytes_moved_twice);
     }
+}
+
+/// Cuts at any moment: in a greeting, among blocks, in the last words. `DATAPUMP_KILLS=200` runs that many rounds;
+/// `DATAPUMP_SEED=7` replays one.
+#[test]
+fn cuts_at_any_moment_are_ridden_out() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("DATAPUMP_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("DATAPUMP_KILLS").unwrap_or(6),
+    };
+    let ground = Ground::new();
+    let (rounds, mut cuts, mut twice, mut most) = (seeds.end - seeds.start, 0, 0, 0);
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let push = random.chance(2);
+        let at = |random: &mut Random| match random.chance(3) {
+            true => 1 + random.below(10_000),
+            false => 1 + random.below(40 * MIB),
+        };
+        let moments: Vec<u64> = (0..=random.below(3)).map(|_| at(&mut random)).collect();
+        let row = format!("DATAPUMP_SEED={seed} push {push}, cut after {moments:?}");
+        let cutter = Cutter::new(ground.served.address.clone(), moments.clone());
+        let (_, _, folder) = ground.places(push, "");
+        let (report, said) =
+            ground.copy(push, &cutter.address.to_string(), Options::default(), &Arc::default());
+        assert_eq!(report.exit_status, 0, "{row}: {said}");
+        ground.is_whole(&folder, &row);
+        let bound = moments.len() as u64 * BOUND_BYTES;
+        assert!(report.bytes_moved <= BYTES as u64 + bound, "{row}: {} moved", report.bytes_moved);
+        assert!(report.bytes_moved_twice <= 2 * bound, "{row}: {} twice", report.bytes_moved_twice);
+        (cuts, twice) = (cuts + moments.len(), twice + report.bytes_moved_twice);
+        most = most.max(report.bytes_moved_twice);
+        std::fs::remove_file(folder.join("target")).expect("it is ours");
+    }
+    eprintln!("cuts: {rounds} rounds, {cuts} cuts, {twice} bytes moved twice, at most {most} in a round");
 }
 
 /// The files of the tree that is cut, and how long each is.
