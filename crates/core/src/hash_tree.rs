@@ -95,6 +95,14 @@ impl HashTree {
         self.known.insert(at, (bytes, node));
     }
 
+    /// The hash of a subtree, if it is known as one; of the leftmost one only if it came as one.
+    pub fn get(&self, subtree: Subtree) -> Option<&Chaining> {
+        match self.known.get(&subtree.at) {
+            Some((bytes, Node::Merged(hash))) if *bytes == subtree.bytes => Some(hash),
+            _ => None,
+        }
+    }
+
     /// Merges what is known into the root. `None` when a part of `0..len` is missing, and when a single part was the
     /// whole file: its root is a hash of its own kind, which the caller keeps.
     pub fn root<R>(

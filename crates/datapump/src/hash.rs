@@ -2,6 +2,7 @@
 //!
 //! Must not know: why the file is hashed, where its bytes come from.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
@@ -20,18 +21,42 @@ struct State {
     tree: HashTree,
     /// The first part as if it were the whole file: its length and its root.
     only_part: Option<(u64, blake3::Hash)>,
-    /// The beginnings of the hashes of each group's parts, to find what is damaged: 32 KiB for each GiB.
-    marks: Option<Vec<u64>>,
+    /// To find what is damaged.
+    marks: Option<Marks>,
+}
+
+/// What was hashed, by groups, however the blocks were cut.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Marks {
+    /// The beginnings of the hashes of whole groups: about 90 KiB for each GiB.
+    whole: BTreeMap<u64, u64>,
+    /// Groups of which only parts are known yet, or are data.
+    parts: BTreeMap<u64, HashTree>,
+}
+
+impl Marks {
+    fn insert(&mut self, part: Subtree, chaining: Chaining) {
+        const WHOLE: Subtree = Subtree { at: GROUP_BYTES, bytes: GROUP_BYTES };
+        let group = part.at / GROUP_BYTES;
+        let tree = self.parts.entry(group).or_default();
+        // Every group is the second one of its tree: the first would keep its last merge for the root.
+        tree.insert(Subtree { at: GROUP_BYTES + part.at % GROUP_BYTES, ..part }, chaining, merge);
+        if let Some(hash) = tree.get(WHOLE) {
+            let (mark, _) = hash.split_first_chunk().expect("a hash has 32 bytes");
+            self.whole.insert(group, u64::from_le_bytes(*mark));
+            self.parts.remove(&group);
+        }
+    }
+
+    fn differ_in(&self, other: &Marks, group: u64) -> bool {
+        self.whole.get(&group) != other.whole.get(&group) || self.parts.get(&group) != other.parts.get(&group)
+    }
 }
 
 impl State {
     fn insert(&mut self, part: Subtree, chaining: Chaining) {
         if let Some(marks) = &mut self.marks {
-            let group = (part.at / GROUP_BYTES) as usize;
-            let (mark, _) = chaining.split_first_chunk().expect("a hash has 32 bytes");
-            marks.resize(marks.len().max(group + 1), 0);
-            // The parts of a group come in any order.
-            marks[group] ^= u64::from_le_bytes(*mark);
+            marks.insert(part, chaining);
         }
         self.tree.insert(part, chaining, merge);
     }
@@ -40,7 +65,7 @@ impl State {
 impl FileHash {
     /// One that tells where it differs from another.
     pub(crate) fn marked() -> FileHash {
-        FileHash(Mutex::new(State { marks: Some(Vec::new()), ..State::default() }))
+        FileHash(Mutex::new(State { marks: Some(Marks::default()), ..State::default() }))
     }
 
     /// Adds a block; its offset must be a multiple of 1 KiB, and so must its length unless it ends the file.
@@ -87,13 +112,13 @@ impl FileHash {
     pub(crate) fn differs_from(&self, other: &FileHash, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let own = self.0.lock().expect("no panic while hashing");
         let other = other.0.lock().expect("no panic while hashing");
-        let mark = |state: &State, group: u64| Some(*state.marks.as_ref()?.get(group as usize)?);
+        let (Some(own), Some(other)) = (&own.marks, &other.marks) else { return ranges.to_vec() };
         let mut found: Vec<(u64, u64)> = Vec::new();
         for &(start, end) in ranges {
             for group in start / GROUP_BYTES..end.div_ceil(GROUP_BYTES) {
                 let (start, end) = (start.max(group * GROUP_BYTES), end.min((group + 1) * GROUP_BYTES));
                 match found.last_mut() {
-                    _ if mark(&own, group) == mark(&other, group) => {}
+                    _ if !own.differ_in(other, group) => {}
                     Some(last) if last.1 == start => last.1 = end,
                     _ => found.push((start, end)),
                 }
@@ -208,6 +233,15 @@ mod tests {
         }
         let after = hashed(&content, 1 << 20);
         assert_eq!(before.differs_from(&after, &whole), [(GROUP, 3 * GROUP), (5 * GROUP, size)]);
+        // However it is cut.
+        assert_eq!(after.differs_from(&hashed(&content, 384 << 10), &whole), []);
+        let late = FileHash::marked();
+        for at in (12 << 10..size).step_by(1 << 20) {
+            let len = (size - at).min(1 << 20);
+            late.add(Block { file: 0, at, len: len as u32 }, &content[at as usize..(at + len) as usize]);
+        }
+        late.add(Block { file: 0, at: 0, len: 12 << 10 }, &content[..12 << 10]);
+        assert_eq!(after.differs_from(&late, &whole), []);
         let holed = [(GROUP + 4096, 2 * GROUP), (3 * GROUP, 4 * GROUP)];
         assert_eq!(before.differs_from(&after, &holed), [(GROUP + 4096, 2 * GROUP)]);
     }

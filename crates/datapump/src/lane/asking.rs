@@ -80,13 +80,14 @@ impl Asking {
         !self.asked.is_empty()
     }
 
-    /// Whether something of the next answer is here. What was asked for goes out first.
+    /// Whether something of the next answer is here.
     pub(super) fn has_come(&mut self) -> bool {
         // What is wrong with the connection is told by who receives.
         self.send_together().is_err() || self.channel.has_come().unwrap_or(true)
     }
 
-    /// Sends what was put, or keeps it for a while if there is something to work on.
+    /// Sends what was put, or keeps it for a while if there is something to work on: what is here belongs to an asking
+    /// that was sent, so that nobody waits for what is kept.
     fn send_together(&mut self) -> Result<(), NetFault> {
         if self.unsent < SENT_TOGETHER && self.channel.has_buffered() {
             return Ok(());
@@ -95,7 +96,7 @@ impl Asking {
         self.channel.flush()
     }
 
-    /// Asks for a block. What was put goes out when somebody waits.
+    /// Asks for a block, sooner or later.
     pub(super) fn ask(&mut self, request: Request, file: &FarFile, tries: u32) -> Result<(), NetFault> {
         self.number += 1;
         let Request { block, done, .. } = request;

@@ -64,8 +64,13 @@ impl Giving {
 
     /// What was asked for next, if something was.
     pub(super) fn claim(&mut self, shared: &Shared<'_>) -> Result<Claim<Work>, NetFault> {
-        while !self.is_over && self.channel.has_come()? {
-            let (body, number) = match self.channel.receive_message() {
+        while !self.is_over {
+            let received = match self.channel.has_come() {
+                Ok(false) => break,
+                Ok(true) => self.channel.receive_message(),
+                Err(fault) => Err(fault),
+            };
+            let (body, number) = match received {
                 // Who has all it wanted hangs up.
                 Err(NetFault::Lost(_)) if self.asked.is_empty() => {
                     self.is_over = true;

@@ -255,7 +255,12 @@ impl Memory<'_> {
             return Err(refusal(problem));
         }
         let mut in_use = state.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |depth: &u32| *in_use + bytes(*depth) <= state.options.memory_bytes;
+        // The greater depth leaves room for others.
+        let most = |depth| match depth {
+            ASKING_DEPTH_TREES => state.options.memory_bytes / 2,
+            _ => state.options.memory_bytes,
+        };
+        let fits = |depth: &u32| *in_use + bytes(*depth) <= most(*depth);
         let Some(depth) = [ASKING_DEPTH_TREES, ASKING_DEPTH].into_iter().find(fits) else {
             return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
         };
@@ -286,13 +291,11 @@ fn tuned(
 
 /// Tells the caller; what comes often later, together with more of it.
 fn tell(outbox: &Outbox, event: Event, tells_files: bool, shown: &dyn Fn(&Path) -> PathBuf) {
-    let is_of_many = matches!(event, Event::File { .. } | Event::Change(_));
-    let is_file = matches!(event, Event::File { .. });
-    let message = || Message::Event(told::tell(event, shown));
-    match () {
-        () if is_file && !tells_files => {}
-        () if is_of_many => outbox.say_later(message()),
-        () => outbox.say(message()),
+    let message = |event| Message::Event(told::tell(event, shown));
+    match event {
+        Event::File { .. } if !tells_files => {}
+        event @ (Event::File { .. } | Event::Change(_)) => outbox.say_later(message(event)),
+        event => outbox.say(message(event)),
     }
 }
 

@@ -94,7 +94,8 @@ impl RemoteCopy {
                 (since, moved, pause) = (Instant::now(), now_moved, PAUSE_MIN);
             }
             let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let report = sessions.add(report);
+            let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+            let report = sessions.add(report, has_begun);
             // Differences are told once.
             let may_again = !self.has_a_pipe() && !self.compares;
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
@@ -125,12 +126,11 @@ impl RemoteCopy {
     }
 
     fn once(self, last: &LastSession, events: Events<'_>) -> Report {
-        let watch = Arc::clone(&self.watch);
+        let (watch, before) = (Arc::clone(&self.watch), self.watch.snapshot().bytes);
+        // What came there is known by what was told of its progress; a session that told none had none.
+        let came = || Some(watch.snapshot().bytes).filter(|&bytes| bytes != before).unwrap_or(0);
         let done = match self.way() {
-            // What came there is known by what was told of its progress.
-            Ok((Way::Push, remote)) => {
-                self.push(&remote, last, events).map_err(|problem| (problem, watch.snapshot().bytes))
-            }
+            Ok((Way::Push, remote)) => self.push(&remote, last, events).map_err(|problem| (problem, came())),
             Ok((Way::Pull, remote)) => self.pull(&remote, last, events).map_err(|problem| (problem, 0)),
             Err(problem) => Err((problem, 0)),
         };

@@ -1,4 +1,4 @@
-//! One connection: bytes of a socket, sealed, as frames. Blocking, one thread at a time.
+//! One connection: bytes of a socket, sealed, as frames. One thread at a time; calls wait unless they say otherwise.
 //!
 //! Waits end now and then to see whether the session was stopped or lost: a thread that waits for a frame is never out
 //! of reach. That the other side lives is watched elsewhere, over the control connection; a slow one is not dead.
@@ -197,7 +197,7 @@ impl Channel {
         self.taken < self.plain.len() || self.opened < self.filled
     }
 
-    /// Whether something came. What is wrong with the connection is told by who receives.
+    /// Whether something came.
     pub(crate) fn has_come(&mut self) -> Result<bool, NetFault> {
         if self.has_buffered() {
             return Ok(true);
@@ -209,7 +209,7 @@ impl Channel {
         match self.pipe.read_now(&mut self.incoming) {
             Ok(len) => self.filled = len,
             Err(error) if may_go_on(&error) => return Ok(false),
-            Err(_) => {}
+            Err(error) => return Err(NetFault::of_io("receive", &error)),
         }
         Ok(true)
     }

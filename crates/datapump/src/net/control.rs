@@ -106,7 +106,7 @@ impl Control {
     fn put(&mut self, message: Message) -> Result<(), NetFault> {
         self.session.send(message)?;
         while let Some(body) = self.session.poll_message() {
-            self.channel.put_message(&body, 0)?;
+            self.channel.within(self.patience, |channel| channel.put_message(&body, 0))?;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Control {
     fn empty_inbox(&mut self) -> Result<(), NetFault> {
         loop {
             let mut put = 0;
-            // Not more: the other side has its patience for each.
+            // Not more: they have one time limit together.
             while put < SAID_TOGETHER
                 && let Ok(message) = self.inbox.messages.try_recv()
             {

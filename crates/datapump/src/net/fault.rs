@@ -59,10 +59,6 @@ impl NetFault {
 
 impl From<WireError> for NetFault {
     fn from(error: WireError) -> NetFault {
-        match error {
-            // Another session may be luckier.
-            WireError::Damaged => NetFault::Lost(error.to_string()),
-            error => NetFault::Protocol(error.to_string()),
-        }
+        NetFault::Protocol(error.to_string())
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Sessions {
     start: Instant,
     cpu: Cpu,
     sum: Option<Report>,
+    /// One of them was begun: the calls before it did nothing.
+    has_begun: bool,
     /// Files that each of them completed, and their bytes: one that two completed is there twice.
     files: u64,
     bytes: u64,
@@ -22,11 +24,19 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new(way: Way) -> Sessions {
-        Sessions { way, start: Instant::now(), cpu: cpu_now(), sum: None, files: 0, bytes: 0 }
+        Sessions {
+            way,
+            start: Instant::now(),
+            cpu: cpu_now(),
+            sum: None,
+            has_begun: false,
+            files: 0,
+            bytes: 0,
+        }
     }
 
-    /// The report over all, after another has ended.
-    pub(super) fn add(&mut self, report: Report) -> Report {
+    /// The report over all, after another has ended; whether one has begun until now.
+    pub(super) fn add(&mut self, report: Report, has_begun: bool) -> Report {
         let own = (report.files, report.bytes);
         let sum = match self.sum.take() {
             None => report,
@@ -35,6 +45,7 @@ impl Sessions {
         self.files += own.0;
         self.bytes += own.1;
         self.sum = Some(sum.clone());
+        self.has_begun = has_begun;
         sum
     }
 
@@ -45,7 +56,11 @@ impl Sessions {
         // list is kept. What an earlier run had completed is not counted, if it can be told from that. A session that
         // was lost early has not come to all of it.
         let done = |own: u64, left: u64, each: u64, at_least: u64| {
-            let earlier = if self.way == Way::Pull { left.min(each) } else { left };
+            let earlier = match self.way {
+                _ if !self.has_begun => 0,
+                Way::Pull => left.min(each),
+                Way::Push => left,
+            };
             earlier.max(at_least.saturating_sub(own))
         };
         let files = done(report.files, report.files_before, self.files, before.files);
@@ -83,20 +98,22 @@ mod tests {
 
     #[test]
     fn each_file_is_counted_once() {
-        for (what, way, sessions, files, files_before) in [
-            ("one session", Way::Pull, &[(7, 3)][..], 7, 3),
-            ("two", Way::Pull, &[(10, 0), (20, 10)], 30, 0),
-            ("a call between them that nobody took", Way::Pull, &[(10, 0), (0, 0), (20, 10)], 30, 0),
-            ("nobody took a call any more", Way::Pull, &[(10, 0), (0, 0)], 10, 0),
-            ("one lost before it had seen all", Way::Pull, &[(10, 0), (2, 3), (18, 12)], 30, 0),
-            ("no list is kept", Way::Pull, &[(10, 0), (30, 0)], 30, 0),
-            ("an earlier run did five", Way::Pull, &[(10, 5), (15, 15)], 25, 5),
-            ("the other side did not tell", Way::Push, &[(0, 0), (0, 0), (20, 10)], 30, 0),
+        for (what, way, calls, sessions, files, files_before) in [
+            ("one session", Way::Pull, 0, &[(7, 3)][..], 7, 3),
+            ("two", Way::Pull, 0, &[(10, 0), (20, 10)], 30, 0),
+            ("a call between them that nobody took", Way::Pull, 0, &[(10, 0), (0, 0), (20, 10)], 30, 0),
+            ("nobody took a call any more", Way::Pull, 0, &[(10, 0), (0, 0)], 10, 0),
+            ("one lost before it had seen all", Way::Pull, 0, &[(10, 0), (2, 3), (18, 12)], 30, 0),
+            ("no list is kept", Way::Pull, 0, &[(10, 0), (30, 0)], 30, 0),
+            ("an earlier run did five", Way::Pull, 0, &[(10, 5), (15, 15)], 25, 5),
+            ("nobody took the first call", Way::Push, 1, &[(0, 0), (10, 20)], 10, 20),
+            ("the other side did not tell", Way::Push, 0, &[(0, 0), (0, 0), (20, 10)], 30, 0),
         ] {
             let mut all = Sessions::new(way);
-            let reports: Vec<Report> =
-                sessions.iter().map(|&(files, before)| all.add(session(files, before))).collect();
-            let last = reports.last().expect("one at least");
+            let mut last = Report::default();
+            for (number, &(files, before)) in sessions.iter().enumerate() {
+                last = all.add(session(files, before), number >= calls);
+            }
             assert_eq!((last.files, last.bytes), (files, 10 * files), "{what}");
             assert_eq!((last.files_before, last.bytes_before), (files_before, 10 * files_before), "{what}");
             assert_eq!(last.requests, sessions.len() as u64, "{what}");

@@ -16,6 +16,8 @@ use crate::net::seal::Seal;
 
 /// So much is gathered before it is sent: fewer calls, and fewer times that the other side is woken.
 const GATHERED_BYTES: usize = 64 << 10;
+/// Answers to one who asks on and on and takes nothing are not gathered without end.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// What is sent open is copied behind what was put before if it is no longer than this, else sent from where it lies.
 const COPIED_BYTES_MAX: usize = 4 << 10;
 /// How long who hangs up waits for a full connection to take its last word.
@@ -28,11 +30,12 @@ impl Channel {
         self.flush()
     }
 
-    /// The same, not sent before the next `flush`.
+    /// The same, not sent before the next `flush`, unless it becomes very much.
     pub(crate) fn put_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
         let head = Head::message(body, number)?;
         self.put(&head.encode())?;
-        self.put(body)
+        self.put(body)?;
+        if self.gathered.len() < UNSENT_BYTES_MAX { Ok(()) } else { self.flush() }
     }
 
     /// Sends a block behind its digest. A small one stays until there are more, or the next `flush`.
@@ -92,6 +95,7 @@ impl Channel {
         if !self.is_closed {
             self.is_closed = true;
             self.line.set_deadline(Some(Instant::now() + FAREWELL_MAX));
+            let _ = self.seal_gathered();
             self.seal.close(&mut self.outgoing);
             let _ = self.flush();
         }
