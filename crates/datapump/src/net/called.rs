@@ -110,6 +110,11 @@ impl Target {
             Err(_) => path.to_path_buf(),
         }
     }
+
+    /// The same within words.
+    fn shown_in(&self, words: &str) -> String {
+        words.replace(&*self.path.to_string_lossy(), &self.shown.to_string_lossy())
+    }
 }
 
 /// Where is written, and how the caller calls it.
@@ -290,8 +295,16 @@ fn tuned(
 }
 
 /// Tells the caller; what comes often later, together with more of it.
-fn tell(outbox: &Outbox, event: Event, tells_files: bool, shown: &dyn Fn(&Path) -> PathBuf) {
-    let message = |event| Message::Event(told::tell(event, shown));
+fn tell(outbox: &Outbox, event: Event, tells_files: bool, target: Option<&Target>) {
+    let shown = |path: &Path| target.map_or_else(|| path.into(), |target| target.shown_of(path));
+    let worded = |words: String| target.map_or(words.clone(), |target| target.shown_in(&words));
+    let event = match event {
+        Event::Warning(words) => Event::Warning(worded(words)),
+        Event::Notice(words) => Event::Notice(worded(words)),
+        Event::Note(words) => Event::Note(worded(words)),
+        event => event,
+    };
+    let message = |event| Message::Event(told::tell(event, &shown));
     match event {
         Event::File { .. } if !tells_files => {}
         event @ (Event::File { .. } | Event::Change(_)) => outbox.say_later(message(event)),
@@ -319,10 +332,9 @@ fn write(
     let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
     let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
     let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch)).shared_rate(state.rate.clone());
-    let shown = |path: &Path| target.as_ref().map_or_else(|| path.into(), |target| target.shown_of(path));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let events = |event: Event| tell(&outbox, event, wanted.tells_files, &shown);
+            let events = |event: Event| tell(&outbox, event, wanted.tells_files, target.as_ref());
             let report = job.run(&events);
             // The caller waits for that before it agrees.
             [&names, &blocks].iter().for_each(|pool| pool.close());
