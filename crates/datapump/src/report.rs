@@ -149,6 +149,13 @@ impl Waits {
     }
 }
 
+impl Cpu {
+    /// Of two sessions of one command.
+    pub fn plus(&self, other: &Cpu) -> Cpu {
+        Cpu { user_ns: self.user_ns + other.user_ns, system_ns: self.system_ns + other.system_ns }
+    }
+}
+
 impl LimitedDetail {
     /// What one of two hosts did for the time behind the limit.
     fn words(&self) -> Option<String> {
@@ -270,11 +277,7 @@ impl Report {
     #[must_use]
     pub fn following(self, before: &Report) -> Report {
         let later = |ns: u64| ns + before.elapsed_ns;
-        let both = |one: Cpu, other: Cpu| Cpu {
-            user_ns: one.user_ns + other.user_ns,
-            system_ns: one.system_ns + other.system_ns,
-        };
-        let far = [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(both);
+        let far = [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(|one, other| one.plus(&other));
         Report {
             bytes: self.bytes + before.bytes,
             bytes_moved: self.bytes_moved + before.bytes_moved,
@@ -290,7 +293,7 @@ impl Report {
             requests: self.requests + before.requests,
             partial_returns: self.partial_returns + before.partial_returns,
             waits_ns: self.waits_ns.plus(&before.waits_ns),
-            cpu: both(self.cpu, before.cpu),
+            cpu: self.cpu.plus(&before.cpu),
             cpu_far: far,
             ..self
         }

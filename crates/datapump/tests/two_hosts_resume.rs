@@ -28,18 +28,29 @@ struct Cutter {
 struct Passed {
     left: AtomicI64,
     streams: Mutex<Vec<TcpStream>>,
+    stays_away: bool,
+    is_away: AtomicBool,
 }
 
 impl Cutter {
     /// Cuts once after each of these counts.
     fn new(to: String, cuts: Vec<u64>) -> Cutter {
+        Cutter::with(to, cuts, false)
+    }
+
+    /// The same; and one that `stays_away` hangs up on every caller after its first cut.
+    fn with(to: String, cuts: Vec<u64>, stays_away: bool) -> Cutter {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let passed = Arc::new(Passed { left: AtomicI64::new(0), streams: Mutex::default() });
+        let (left, is_away) = (AtomicI64::new(0), AtomicBool::new(false));
+        let passed = Arc::new(Passed { left, streams: Mutex::default(), stays_away, is_away });
         let cuts = Arc::new(Mutex::new(cuts));
         next(&passed, &cuts);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                if passed.is_away.load(Ordering::SeqCst) {
+                    continue;
+                }
                 let Ok(server) = TcpStream::connect(&to) else { continue };
                 for (from, into) in [(&client, &server), (&server, &client)] {
                     let (from, into) =
@@ -65,6 +76,7 @@ fn pass(mut from: TcpStream, mut into: TcpStream, passed: &Passed, cuts: &Mutex<
         let before = passed.left.fetch_sub(count as i64, Ordering::SeqCst);
         if before > 0 && before <= count as i64 {
             next(passed, cuts);
+            passed.is_away.store(passed.stays_away, Ordering::SeqCst);
             let both = std::net::Shutdown::Both;
             passed.streams.lock().expect("no panic").drain(..).for_each(|stream| drop(stream.shutdown(both)));
         }
@@ -167,6 +179,24 @@ fn a_connection_that_is_cut_is_ridden_out() {
         ground.is_whole(&folder, &row);
         assert!(report.bytes_moved <= BYTES as u64 + 2 * BOUND_BYTES, "{row}: {} moved", report.bytes_moved);
         assert!(report.bytes_moved_twice <= 4 * BOUND_BYTES, "{row}: {} twice", report.bytes_moved_twice);
+    }
+}
+
+/// What came once is counted once, however often its host was called again in vain.
+#[test]
+fn a_host_that_stays_away_ends_the_command() {
+    let ground = Ground::new();
+    for push in [true, false] {
+        let cutter = Cutter::with(ground.served.address.clone(), vec![20 * MIB], true);
+        let (source, target, folder) = ground.places(push, &cutter.address.to_string());
+        let retry_for = Some(Duration::from_secs(2));
+        // Slow enough to be told of its progress.
+        let options = Options { bytes_per_second: Some(20_000_000), ..Options::default() };
+        let copy = RemoteCopy { options, retry_for, ..ground.served.remote(vec![source], target) };
+        let report = copy.run(&|_| ());
+        assert_eq!(report.exit_status, 10, "push {push}");
+        assert!(report.bytes_moved <= 20 * MIB + BOUND_BYTES, "push {push}: {} moved", report.bytes_moved);
+        assert!(!folder.join("target").exists(), "push {push}");
     }
 }
 

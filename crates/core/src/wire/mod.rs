@@ -65,7 +65,7 @@ impl std::fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// What most messages take: the attributes of a file. To grow to it byte by byte cost more than to write it.
+/// What most messages take: the attributes of a file. Room for it at once spares growing to it by doubling.
 const USUAL_BYTES: usize = 192;
 
 /// A message as the body of a frame.

@@ -5,7 +5,7 @@
 /// Bytes that are to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// Initialised, and not shortened: to clear what is about to be sealed over took a fiftieth of the CPU time.
+    /// Initialised, and not shortened: what is about to be sealed over need not be cleared.
     bytes: Vec<u8>,
     used: usize,
 }
