@@ -149,7 +149,7 @@ impl Job {
         let shape = shape::giving(&self.options, shelf.has_streams());
         let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
         let mut shared = self.shared(Vec::new(), shape, trees, &|_| {});
-        shared.null_noise = shelf.has_noise();
+        shared.null_fill = shelf.null_fill();
         let cpu = cpu_now();
         let given = giver::give(&shared, shelf, channels);
         let cpu = cpu_since(cpu);
@@ -303,7 +303,10 @@ impl Job {
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let null_source = |item: &Item| matches!(item.source, Place::Null { .. });
-        let null_noise = |item: &Item| matches!(item.source, Place::Null { fill: Fill::Noise, .. });
+        let null_fill = |item: &Item| match item.source {
+            Place::Null { fill, .. } => Some(fill),
+            _ => None,
+        };
         let all_null = items.iter().all(|item| null_source(item) && item.target == Target::Null);
         let queued = self.options.engine != EngineChoice::Auto && self.options.engine != EngineChoice::Inline;
         let has_trees = items.iter().any(Item::is_tree);
@@ -330,7 +333,11 @@ impl Job {
                 source: self.world.is_simulated() || (only_null && queued),
                 sink: self.world.is_simulated(),
             },
-            null_noise: items.iter().any(null_noise) && !only_null,
+            // Where nobody looks at them, slots are not filled.
+            null_fill: items
+                .iter()
+                .find_map(null_fill)
+                .filter(|&fill| !only_null || fill == Fill::Overwritten),
             nothing_overlaps: (only_null && !queued) || one_block,
             rates: self.rates(),
             watch: Arc::clone(&self.watch),

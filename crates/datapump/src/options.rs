@@ -111,6 +111,8 @@ pub struct Options {
     pub inplace: bool,
     /// A file that was cut starts over, and none is left for a later run to go on with.
     pub no_resume: bool,
+    /// The room of a target is not reserved before it is written.
+    pub no_reserve: bool,
     /// The target is the name itself, never a folder to copy into (`-T`).
     pub target_is_name: bool,
     /// Block devices may be read and written as data.
@@ -119,6 +121,8 @@ pub struct Options {
     pub ignore_holes: bool,
     /// Blocks that cross a network are not hashed: only the lab asks for it, at both ends.
     pub unhashed: bool,
+    /// The place on the other host is null: as a source it has so many bytes. Only measurements ask for it.
+    pub far_null_bytes: Option<u64>,
     /// What is kept of a file besides its bytes.
     pub keep: Keep,
     /// What is newer at the target, or equal in size and time, is left alone.

@@ -17,6 +17,8 @@ pub enum Fill {
     Noise,
     /// Zeros.
     Zero,
+    /// Every block is overwritten before it is handed on, as by a program that makes its data.
+    Overwritten,
 }
 
 /// One end of a job.
@@ -165,9 +167,16 @@ fn without_brackets(host: &str) -> Option<String> {
 
 fn parse_null(word: &str) -> Result<Place, PlaceError> {
     let rest = &word["null:".len()..];
-    let (size, fill) = match rest.strip_suffix(",zero") {
-        Some(size) => (size, Fill::Zero),
+    let (size, fill) = match rest.split_once(',') {
         None => (rest, Fill::Noise),
+        Some((size, "zero")) => (size, Fill::Zero),
+        Some((size, "overwritten")) => (size, Fill::Overwritten),
+        Some(_) => {
+            let shown = crate::shown(word.as_bytes());
+            return Err(PlaceError(format!(
+                "in '{shown}': write null:SIZE, null:SIZE,zero or null:SIZE,overwritten"
+            )));
+        }
     };
     let refused = |error| PlaceError(crate::shown(format!("in '{word}': {error}").as_bytes()));
     let bytes = parse_bytes(size).map_err(refused)?;
@@ -189,6 +198,9 @@ impl fmt::Display for Place {
             Place::Null { bytes: None, .. } => out.write_str("null:"),
             Place::Null { bytes: Some(bytes), fill: Fill::Noise } => write!(out, "null:{bytes}B"),
             Place::Null { bytes: Some(bytes), fill: Fill::Zero } => write!(out, "null:{bytes}B,zero"),
+            Place::Null { bytes: Some(bytes), fill: Fill::Overwritten } => {
+                write!(out, "null:{bytes}B,overwritten")
+            }
         }
     }
 }
@@ -232,6 +244,7 @@ mod tests {
             ("null:", null(None, Fill::Noise)),
             ("null:10GiB", null(Some(10 << 30), Fill::Noise)),
             ("null:65536B,zero", null(Some(65_536), Fill::Zero)),
+            ("null:64KiB,overwritten", null(Some(65_536), Fill::Overwritten)),
             ("host:b", ssh("host", "b")),
             ("user@host:", ssh("user@host", "")),
             ("host:[a]:b", ssh("host", "[a]:b")),

@@ -21,6 +21,10 @@ pub(crate) fn reserve(
     let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
     let length = meta.map_or(total, |meta| meta.size_bytes);
     let sparse = total != length;
+    // A file with holes gets its length this way.
+    if shared.options.no_reserve && !sparse {
+        return Ok(());
+    }
     if total <= u64::from(shared.shape.request_bytes) && !sparse {
         return Ok(());
     }

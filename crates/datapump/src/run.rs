@@ -16,6 +16,7 @@ use crate::commit::{Staged, room_words};
 use crate::disk::FileCalls;
 use crate::net::far::Far;
 use crate::options::{self, Options};
+use crate::place::Fill;
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, class_of};
 use crate::rate::Rate;
@@ -124,8 +125,8 @@ pub(crate) struct Shared<'run> {
     /// Blocks are hashed.
     pub(crate) hashes: bool,
     pub(crate) queued_nulls: QueuedNulls,
-    /// What null sources deliver is noise.
-    pub(crate) null_noise: bool,
+    /// What null sources deliver.
+    pub(crate) null_fill: Option<Fill>,
     pub(crate) nothing_overlaps: bool,
     /// Lanes with a number below this move pieces of large files before anything else.
     pub(crate) lanes_for_pieces: usize,
@@ -158,7 +159,7 @@ impl Shared<'_> {
 
     /// Fills slots once with seeded noise for null sources: requests then cost nothing.
     pub(crate) fn fill_null_slots(&self, engine: &mut Engine, slots: u32, lane: usize) {
-        if self.null_noise {
+        if self.null_fill == Some(Fill::Noise) {
             let mut random = Random::new(self.world.seed ^ lane as u64);
             (0..slots).for_each(|slot| random.fill(engine.bytes_mut(Slot(slot))));
         }

@@ -21,6 +21,13 @@ macro_rules! built_in {
 
 built_in!(
     "cpu",
+    "disk-source",
+    "disk-sink",
+    "disk-sink-growth",
+    "network",
+    "local-copy",
+    "network-copy",
+    "depth",
     "peers-local-file",
     "peers-local-file-warm",
     "peers-local-file-nosync",

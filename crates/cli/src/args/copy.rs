@@ -105,6 +105,16 @@ pub struct CopyArguments {
     #[arg(value_enum, default_value_t = Sparse::Auto)]
     pub sparse: Sparse,
 
+    /// Let the target grow as it is written, instead of reserving its room first
+    ///
+    /// A full disk is then found when it is full. For file systems that reserve slowly, by writing zeros.
+    /// Default: off.
+    ///
+    /// Example: pump copy --no-reserve in.bin /mnt/nfs/out.bin
+    #[arg(long, env = "PUMP_NO_RESERVE", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub no_reserve: bool,
+
     /// Write into the existing target instead of replacing it
     ///
     /// Keeps links to the target and needs no room for a second copy; but a copy that is cut leaves the target half
@@ -188,6 +198,7 @@ impl CopyArguments {
             verify: self.verify,
             inplace: self.inplace,
             no_resume: self.no_resume,
+            no_reserve: self.no_reserve,
             target_is_name: self.no_target_directory,
             devices: self.devices,
             ignore_holes: self.sparse == Sparse::Never,

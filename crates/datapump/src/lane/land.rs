@@ -8,6 +8,8 @@ use datapump_core::{Block, Event, Fault, FaultKind, Settled};
 use datapump_engine::Slot;
 
 use super::Lane;
+use crate::end::Source;
+use crate::place::Fill;
 use crate::problem::Problem;
 use crate::task::{Finish, Task};
 use crate::watch::Watch;
@@ -37,6 +39,9 @@ impl Lane<'_> {
 
     #[inline]
     pub(super) fn filled(&mut self, slot: u32, block: Block) {
+        if self.shared.null_fill == Some(Fill::Overwritten) {
+            self.overwrite(slot, block);
+        }
         if self.hashed_for_link(slot, block) {
             return;
         }
@@ -47,6 +52,17 @@ impl Lane<'_> {
         let start_ns = self.shared.world.clock.now_ns();
         hash.add(block, self.engine.bytes(Slot(slot)));
         self.waits.hashing += self.shared.world.clock.now_ns() - start_ns;
+    }
+
+    /// What a program that makes its data does to each block; only the lab asks for it.
+    #[cold]
+    fn overwrite(&mut self, slot: u32, block: Block) {
+        let is_null =
+            matches!(self.tasks[slot as usize].as_ref().map(|task| &task.source), Some(Source::Null));
+        if is_null {
+            let value = (block.at >> 10) as u8;
+            self.engine.bytes_mut(Slot(slot))[..block.len as usize].fill(value);
+        }
     }
 
     /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to

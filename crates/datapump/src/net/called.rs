@@ -35,7 +35,7 @@ use super::told::{self, progress};
 use crate::disk::{Disk, FileKind, names};
 use crate::job::Job;
 use crate::options::Options;
-use crate::place::{Host, Place, Remote};
+use crate::place::{Fill, Host, Place, Remote};
 use crate::problem::{Class, Problem};
 use crate::run::Event;
 use crate::shape::{ASKING_DEPTH, ASKING_DEPTH_TREES, DEPTH, REQUEST_BYTES};
@@ -92,6 +92,8 @@ fn refusal(problem: Problem) -> Box<Message> {
 
 /// What is wanted, as far as it is allowed.
 struct Wanted {
+    /// Where places are: what is served, or null.
+    root: Root,
     sources: Vec<PathBuf>,
     target: Option<Target>,
     options: Options,
@@ -162,7 +164,11 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
             "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
         ));
     }
-    let target = match (begin.way, &state.root) {
+    let root = match options.far_null_bytes {
+        Some(bytes) => Root::Null { bytes, fill: Fill::Noise },
+        None => state.root.clone(),
+    };
+    let target = match (begin.way, &root) {
         (Way::Push, Root::Folder(root)) => Some(target(root, &shown)?),
         (Way::Push, Root::User(home)) => Some(Target { path: of_user(home, &shown)?, shown, _folder: None }),
         (Way::Push, Root::Null { .. }) | (Way::Pull, _) => None,
@@ -173,14 +179,14 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
     }
     let sources = begin.sources.iter().map(|bytes| path(bytes));
-    let sources = match (&state.root, begin.way) {
+    let sources = match (&root, begin.way) {
         (Root::User(home), Way::Pull) => {
             sources.map(|path| of_user(home, &path)).collect::<Result<_, _>>()?
         }
         _ => sources.collect(),
     };
     let tells_files = begin.tells_files.unwrap_or(false);
-    Ok(Wanted { connections, sources, target, options, tells_files, boot: begin.boot })
+    Ok(Wanted { root, connections, sources, target, options, tells_files, boot: begin.boot })
 }
 
 /// A place as the far user's shell would take it.
@@ -372,7 +378,7 @@ fn write(
 
 /// The caller writes, and this side gives it what it asks for.
 fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Wanted) -> Result<(), NetFault> {
-    let origins = wanted.sources.into_iter().map(|path| match &state.root {
+    let origins = wanted.sources.into_iter().map(|path| match &wanted.root {
         Root::Folder(root) => Origin::Beneath(Arc::clone(root), path),
         Root::User(_) => Origin::Path(path),
         Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }),

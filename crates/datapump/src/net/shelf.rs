@@ -157,10 +157,12 @@ impl Shelf {
         self.places.iter().any(|place| matches!(place, Origin::Flow(Flow::Stream(_))))
     }
 
-    /// A place delivers noise.
-    pub(crate) fn has_noise(&self) -> bool {
-        let is_noise = |place: &Origin| matches!(place, Origin::Flow(Flow::Null { fill: Fill::Noise, .. }));
-        self.places.iter().any(is_noise)
+    /// What the place delivers that is null.
+    pub(crate) fn null_fill(&self) -> Option<Fill> {
+        self.places.iter().find_map(|place| match place {
+            Origin::Flow(Flow::Null { fill, .. }) => Some(*fill),
+            _ => None,
+        })
     }
 
     fn look(&self, place: u32) -> Outcome<Answer> {

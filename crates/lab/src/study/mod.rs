@@ -21,7 +21,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 27] = [
+pub const FACTORS: [&str; 29] = [
     "command",
     "size",
     "request_size",
@@ -49,6 +49,8 @@ pub const FACTORS: [&str; 27] = [
     "file",
     "path",
     "sync",
+    "growth",
+    "fill",
 ];
 
 /// The factor whose levels are command lines.

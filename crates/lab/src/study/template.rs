@@ -63,6 +63,8 @@ pub struct JobTemplate {
     pub engine: Option<Level>,
     /// `auto`, `buffered` or `direct`.
     pub caching: Option<Level>,
+    /// How a target grows: `reserved`, or `append`: each write extends it.
+    pub growth: Option<Level>,
     /// `auto`, `always` or `never`.
     pub reflink: Option<Level>,
     /// `end`, `each` or `none`.
@@ -130,6 +132,7 @@ impl JobTemplate {
             reflink: fields.flag("reflink", "reflink", &self.reflink, parse_choice)?.unwrap_or_default(),
             sync: fields.flag("sync", "sync", &self.sync, parse_sync)?.unwrap_or_default(),
             verify: self.verify(fields)?,
+            no_reserve: self.growth(fields)?,
             bytes_per_second: fields.flag("rate", "bwlimit", &self.rate, parse_rate)?,
             ..Options::default()
         })
@@ -145,6 +148,18 @@ impl JobTemplate {
         })?;
         fields.flags.push_str(&format!(" --direct={word}"));
         Ok(choice)
+    }
+
+    /// Which engine posts the writes is the factor `engine`: `inline` blocks its loop, `threads` are helpers.
+    fn growth(&self, fields: &mut Fields<'_>) -> Result<bool, (&'static str, String)> {
+        let Some(level) = &self.growth else { return Ok(false) };
+        let appends = fields.read("growth", level, |word| match word {
+            "reserved" => Ok(false),
+            "append" => Ok(true),
+            _ => Err(format!("'{word}' is no way to grow; write reserved or append")),
+        })?;
+        fields.flags.push_str(if appends { " --no-reserve" } else { "" });
+        Ok(appends)
     }
 
     fn verify(&self, fields: &mut Fields<'_>) -> Result<bool, (&'static str, String)> {
@@ -286,6 +301,7 @@ mod tests {
             (|job| job.sync = Some("later".into()), "sync", "write end, each or none"),
             (|job| job.caching = Some("uncached".into()), "caching", "write auto, buffered or direct"),
             (|job| job.verify = Some("yes".into()), "verify", "write true or false"),
+            (|job| job.growth = Some("slow".into()), "growth", "write reserved or append"),
         ] {
             let (at, message) = with(change);
             assert!(at == key && message.contains(hint), "{key}: {at}: {message}");
