@@ -21,6 +21,7 @@ use datapump_core::resume::fnv;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, Disk, FileCalls, FileKind, Folder, Outcome, names};
+use crate::options::Options;
 use crate::problem::{Class, Problem, class_of};
 use crate::resume::{self, Found, Journal, Opened, Wish};
 use crate::units::bytes_words;
@@ -32,6 +33,8 @@ const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
 const ENOSYS: Errno = Errno(38);
 const EISDIR: Errno = Errno(21);
+/// A rehearsal takes one in so many of the bytes that are free: 5 %.
+const REHEARSAL_FREE_PARTS: u64 = 20;
 /// A leftover is removed and the name taken again; two pumps that race for it need a few rounds at most.
 const ROUNDS_MAX: u32 = 16;
 
@@ -177,6 +180,16 @@ impl Staged {
         }
     }
 
+    /// A file in the folder of `path` that never gets a name: to be measured. An error where there are none such.
+    pub(crate) fn rehearsed(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
+        let (folder, name) = open_parent(disk, path)?;
+        let made = Staged::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
+        made.ok_or_else(|| {
+            let words = "this file system has no files without a name, and its folder is not to be littered";
+            Problem::new(Class::Io, "measure", path, words)
+        })
+    }
+
     /// The existing file at `path`, to be overwritten where it stands; made if there is none.
     pub(crate) fn in_place(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
         let (folder, name) = open_parent(disk, path)?;
@@ -212,6 +225,17 @@ impl Staged {
             }
         }
         Ok(true)
+    }
+
+    /// What is only measured must not fill a disk.
+    pub(crate) fn has_room_to_rehearse(&self, bytes: u64) -> Result<(), Problem> {
+        let free_bytes = self.folder.room().free_bytes;
+        if bytes <= Options::REHEARSAL_BYTES_MAX && bytes <= free_bytes / REHEARSAL_FREE_PARTS {
+            return Ok(());
+        }
+        let words =
+            format!("{}; a rehearsal takes one in twenty at most", room_words(Some(bytes), free_bytes));
+        Err(Problem::new(Class::NoSpace, "reserve", &self.path, words).at(0))
     }
 
     fn no_room(&self, errno: Errno, ranges: &[(u64, u64)], free_bytes: u64) -> Problem {

@@ -345,13 +345,18 @@ fn same_file_system(shared: &Shared<'_>, item: &Item, opened: &Opened) -> bool {
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<Landing, Problem> {
     let disk = &shared.world.disk;
     match &item.target {
-        Target::Tree(path) => {
-            Err(Problem::new(Class::Changed, "open", path, "the source is no folder any more"))
-        }
         Target::Null => Ok(Landing::Null),
         Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
+        // What a device or a pipe took stays there.
+        Target::Special(path) | Target::Device(path) if shared.options.rehearsal => {
+            Err(Problem::new(Class::Usage, "rehearse", path, "is no file"))
+        }
         Target::Special(path) => {
             stream::open_special(path, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
+        }
+        Target::File(path) if shared.options.rehearsal => Staged::rehearsed(disk, path).map(Landing::Staged),
+        Target::Tree(path) => {
+            Err(Problem::new(Class::Changed, "open", path, "the source is no folder any more"))
         }
         Target::File(path) if shared.options.inplace => Staged::in_place(disk, path).map(Landing::Staged),
         Target::File(path) => {

@@ -121,6 +121,9 @@ pub struct Options {
     pub ignore_holes: bool,
     /// Blocks that cross a network are not hashed: only the lab asks for it, at both ends.
     pub unhashed: bool,
+    /// The target is written and synced in its folder as a file without a name, which goes again: for measuring. It may
+    /// have [`Options::REHEARSAL_BYTES_MAX`], and one in twenty of the bytes that are free there.
+    pub rehearsal: bool,
     /// The place on the other host is null: as a source it has so many bytes. Only measurements ask for it.
     pub far_null_bytes: Option<u64>,
     /// What is kept of a file besides its bytes.
@@ -159,6 +162,8 @@ impl Options {
     pub const REQUEST_BYTES_MIN: u32 = 1 << 10;
     /// The largest request: LIMITS §1 shows that more than 4 MiB in flight already costs speed.
     pub const REQUEST_BYTES_MAX: u32 = 64 << 20;
+    /// What a rehearsal writes at most.
+    pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;
     /// The most requests in flight at an end: io_uring rings end at 32,768 entries, and lanes multiply.
     pub const DEPTH_MAX: u32 = 4096;
     /// The most lanes.
@@ -188,6 +193,11 @@ impl Options {
         }
         if self.lanes.is_some_and(|lanes| !(1..=Self::LANES_MAX).contains(&lanes)) {
             return Err(format!("lanes must be 1 to {}, not {}", Self::LANES_MAX, self.lanes.unwrap_or(0)));
+        }
+        if self.rehearsal && (self.inplace || self.devices || self.verify) {
+            return Err(
+                "a rehearsal leaves no file: it goes with neither --inplace, --devices nor --verify".into()
+            );
         }
         if self.bytes_per_second.is_some_and(|rate| rate == 0) {
             return Err("a rate limit of 0 bytes per second would never end".into());

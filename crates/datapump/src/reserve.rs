@@ -21,6 +21,9 @@ pub(crate) fn reserve(
     let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
     let length = meta.map_or(total, |meta| meta.size_bytes);
     let sparse = total != length;
+    if shared.options.rehearsal {
+        staged.has_room_to_rehearse(total)?;
+    }
     // A file with holes gets its length this way.
     if shared.options.no_reserve && !sparse {
         return Ok(());

@@ -1,0 +1,51 @@
+//! A rehearsal writes as a copy does, and leaves nothing.
+
+use std::path::Path;
+
+use datapump::{Fill, Job, Options, Place, Report};
+
+fn rehearse(bytes: u64, target: &Path, options: Options) -> Report {
+    let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
+    let options = Options { rehearsal: true, ..options };
+    Job::copy(vec![source], Place::Path(target.into())).options(options).run(&|_| {})
+}
+
+fn names(folder: &Path) -> Vec<std::ffi::OsString> {
+    std::fs::read_dir(folder).expect("it is there").flatten().map(|entry| entry.file_name()).collect()
+}
+
+#[test]
+fn a_rehearsal_leaves_the_target_as_it_was() {
+    let folder = tempfile::tempdir().expect("room");
+    let stood = folder.path().join("stood");
+    std::fs::write(&stood, b"old").expect("room");
+    for (what, target) in [
+        ("a new name", folder.path().join("new")),
+        ("a name that stood", stood.clone()),
+        ("a folder", folder.path().into()),
+    ] {
+        let report = rehearse(3 << 20, &target, Options::default());
+        assert_eq!((report.exit_status, report.bytes, report.requests), (0, 3 << 20, 3), "{what}");
+        assert!(report.synced_ns.is_some(), "{what}");
+        assert_eq!(names(folder.path()), ["stood"], "{what}");
+        assert_eq!(std::fs::read(&stood).expect("it is there"), b"old", "{what}");
+    }
+}
+
+#[test]
+fn what_a_rehearsal_could_not_take_back_is_refused() {
+    let folder = tempfile::tempdir().expect("room");
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("room");
+    let device = Path::new("/dev/null");
+    for (what, bytes, target, options, status, class) in [
+        ("too much", Options::REHEARSAL_BYTES_MAX + 1, folder.path(), Options::default(), 1, "no_space"),
+        ("in place", 1 << 20, folder.path(), Options { inplace: true, ..Options::default() }, 2, "usage"),
+        ("a pipe", 1 << 20, &pipe, Options::default(), 2, "usage"),
+        ("a device", 1 << 20, device, Options::default(), 2, "usage"),
+    ] {
+        let report = rehearse(bytes, target, options);
+        assert_eq!(report.exit_status, status, "{what}: {report:?}");
+        assert!(report.problems.contains_key(class), "{what}: {report:?}");
+    }
+}
