@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use datapump::{Change, Place, Planned, Problem, Report, shown};
+use datapump_lab::explain::Explained;
 use serde_json::{Map, Value, json};
 
 use crate::meter::Reading;
@@ -111,6 +112,45 @@ pub fn finding(finding: &crate::findings::Finding) -> String {
 /// What rows of studies say.
 pub fn summary(summary: &datapump_lab::Summary) -> String {
     event("summary", &json!({ "studies": summary.studies }).to_string())
+}
+
+/// The last line of an explanation: the copy's report, with what its parts say of it.
+pub fn explained(explained: &Explained) -> String {
+    let mut fields = fields_of(&explained.report);
+    let advice = &explained.advice;
+    let prediction = explained.prediction.as_ref();
+    for (name, value) in [
+        ("predicted_bytes_per_second", json!(prediction.map(|it| it.predicted_bytes_per_second))),
+        ("predicted_ns_per_byte", json!(prediction.map(|it| it.predicted_ns_per_byte))),
+        ("observed_bytes_per_second", json!(explained.observed_bytes_per_second)),
+        ("observed_ns_per_byte", json!(explained.observed_ns_per_byte)),
+        ("error_percent", json!(explained.error_percent)),
+        ("parts", json!(explained.parts)),
+        ("unmeasured", json!(explained.unmeasured)),
+        ("shared_device", json!(prediction.is_some_and(|it| it.shared_device))),
+        ("slowest_part", json!(prediction.map(|it| it.slowest))),
+        ("next_part", json!(prediction.and_then(|it| it.next).map(|(part, _)| part))),
+        ("next_part_bytes_per_second", json!(prediction.and_then(|it| it.next).map(|(_, speed)| speed))),
+        ("limited_by", json!(explained.limited_by)),
+        ("limited_detail", json!(explained.limited_detail)),
+        ("advice", json!(advice.words)),
+        ("advice_cause", json!(advice.cause)),
+        ("advice_flag", json!(advice.flag)),
+        ("advice_gain", json!(advice.gain)),
+        ("explanation", json!(explained.words)),
+        ("added_ns", json!(explained.added_ns)),
+    ] {
+        fields.insert(name.into(), value);
+    }
+    event("report", &Value::Object(fields).to_string())
+}
+
+fn fields_of(report: &Report) -> Map<String, Value> {
+    match serde_json::to_value(report) {
+        Ok(Value::Object(fields)) => fields,
+        // Strings, numbers and maps with string keys always have a JSON form.
+        _ => Map::new(),
+    }
 }
 
 /// The last line.

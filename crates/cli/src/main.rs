@@ -7,6 +7,7 @@ mod args;
 mod copy;
 mod demo;
 mod doctor;
+mod explain;
 mod findings;
 mod generate;
 mod guard;
@@ -66,6 +67,7 @@ fn perform(command: &Command) -> i32 {
         Command::Serve(arguments) => serve::serve(arguments),
         Command::Verify(arguments) => verify::verify(arguments),
         Command::Hash(arguments) => hash::hash(arguments),
+        Command::Explain(arguments) => explain::explain(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),
         Command::Demo(arguments) => demo::demo(arguments),
         Command::Lab(arguments) => lab::lab(&arguments.command),

@@ -2,7 +2,11 @@
 //!
 //! Must not know: which command it is for, how hosts talk.
 
+use std::time::Duration;
+
 use datapump::{Event, Host, Options, Place, Remote, RemoteCopy, Report, Shell, WayIn};
+
+use datapump_lab::explain::Move;
 
 use crate::args::{HostArguments, Insecure};
 use crate::run::Runner;
@@ -35,25 +39,48 @@ pub fn perform(
     runner: &Runner<'_>,
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<Report, String> {
-    let way_in = way_in(host, wish.sources.iter().chain([&wish.target]))?;
-    let unhashed = host.insecure.is_some_and(Insecure::is_unhashed);
+    let caller = Caller::new(host, wish.sources.iter().chain([&wish.target]))?;
     let Wish { sources, target, options, compares, tells_files } = wish;
     Ok(runner.watched(|watch, stop| {
-        let copy = RemoteCopy {
-            connections: host.connections.or(options.lanes),
-            peer_timeout: host.peer_timeout,
-            retry_for: host.retry_for,
-            options: Options { unhashed, ..options },
-            tells_files,
-            sources,
-            target,
-            compares,
-            way_in,
-            stop,
-            watch,
-        };
-        copy.run(events)
+        let wanted = Move { sources, target, options, stop, watch, is_real: true };
+        RemoteCopy { tells_files, compares, ..caller.copy(wanted) }.run(events)
     }))
+}
+
+/// Who is let in, as often as he calls.
+#[derive(Debug)]
+pub struct Caller<'host> {
+    host: &'host HostArguments,
+    way_in: WayIn,
+}
+
+impl<'host> Caller<'host> {
+    /// Reads the ticket, where one is needed. An error is one of usage.
+    pub fn new<'place>(
+        host: &'host HostArguments,
+        places: impl Iterator<Item = &'place Place>,
+    ) -> Result<Caller<'host>, String> {
+        Ok(Caller { host, way_in: way_in(host, places)? })
+    }
+
+    /// A copy, as the flags have it. What is only measured is not tried twice.
+    pub fn copy(&self, wanted: Move) -> RemoteCopy {
+        let host = self.host;
+        let unhashed = host.insecure.is_some_and(Insecure::is_unhashed);
+        RemoteCopy {
+            connections: host.connections.or(wanted.options.lanes),
+            peer_timeout: host.peer_timeout,
+            retry_for: if wanted.is_real { host.retry_for } else { Some(Duration::ZERO) },
+            options: Options { unhashed, ..wanted.options },
+            tells_files: false,
+            sources: wanted.sources,
+            target: wanted.target,
+            compares: false,
+            way_in: self.way_in.clone(),
+            stop: wanted.stop,
+            watch: wanted.watch,
+        }
+    }
 }
 
 /// What lets us in where the places are.

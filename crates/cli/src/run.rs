@@ -60,6 +60,11 @@ impl<'out> Runner<'out> {
         })
     }
 
+    /// Set once the user asks to stop.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
     /// Whether the user asked to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

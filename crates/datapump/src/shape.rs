@@ -14,7 +14,8 @@ pub(crate) const REQUEST_BYTES: u32 = 1 << 20;
 pub(crate) const DEPTH: u32 = 2;
 /// Blocks that are asked of another host at a time: one on its way here, one that is sent, two that are read there.
 pub(crate) const ASKING_DEPTH: u32 = 4;
-/// Of trees, whose files are small: a lane that waits is woken once for what has come, and with more asked for it waits less often.
+/// Of trees, whose files are small: a lane that waits is woken once for what has come, and with more asked for it waits
+/// less often.
 /// 50,000 files into ext4 over loopback, CPU of both ends and time: 8: 3.5 s, 2.22 s; 16: 3.3 s, 1.98 s; 32: as 16.
 pub(crate) const ASKING_DEPTH_TREES: u32 = 16;
 /// Blocks that are read ahead of the one that is sent.

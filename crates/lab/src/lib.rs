@@ -22,6 +22,7 @@ use anyhow::bail;
 
 mod builtin;
 mod cache;
+pub mod explain;
 mod finished;
 mod perform;
 mod probe;

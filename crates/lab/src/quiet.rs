@@ -40,6 +40,11 @@ impl Disk {
         Ok(Disk { folder: folder.into(), stat: stat.filter(|stat| stat.exists()) })
     }
 
+    /// Whether both are one disk; file systems without one are none.
+    pub fn is_same(&self, other: &Disk) -> bool {
+        self.stat.is_some() && self.stat == other.stat
+    }
+
     /// Writes out what is dirty, so that deletes reach the disk, and waits until nothing is in flight and nothing was
     /// discarded for a second. False if that took longer than two minutes, or `stop` was set.
     pub fn wait_quiet(&self, stop: &AtomicBool) -> bool {

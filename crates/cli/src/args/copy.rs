@@ -176,6 +176,16 @@ pub enum SyncWhen {
     None,
 }
 
+impl From<SyncWhen> for Sync {
+    fn from(when: SyncWhen) -> Sync {
+        match when {
+            SyncWhen::End => Sync::End,
+            SyncWhen::Each => Sync::Each,
+            SyncWhen::None => Sync::None,
+        }
+    }
+}
+
 /// What becomes of holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sparse {
@@ -190,11 +200,7 @@ impl CopyArguments {
     pub fn options(&self) -> Result<Options, String> {
         let options = Options {
             reflink: Choice::from(self.reflink),
-            sync: match self.sync {
-                SyncWhen::End => Sync::End,
-                SyncWhen::Each => Sync::Each,
-                SyncWhen::None => Sync::None,
-            },
+            sync: Sync::from(self.sync),
             verify: self.verify,
             inplace: self.inplace,
             no_resume: self.no_resume,

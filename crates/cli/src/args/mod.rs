@@ -3,6 +3,7 @@
 //! Must not know: what the commands do with their arguments.
 
 mod copy;
+mod explain;
 mod hints;
 mod lab;
 mod look;
@@ -14,6 +15,7 @@ mod tuning;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use copy::CopyArguments;
+pub use explain::ExplainArguments;
 pub use lab::{LabArguments, LabCommand, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
@@ -76,6 +78,7 @@ pub enum Command {
     Serve(ServeArguments),
     Verify(VerifyArguments),
     Hash(HashArguments),
+    Explain(Box<ExplainArguments>),
     Doctor(DoctorArguments),
     Demo(DemoArguments),
     Lab(LabArguments),
@@ -90,6 +93,7 @@ impl Command {
             Command::Copy(copy) => copy.output.json,
             Command::Verify(verify) => verify.output.json,
             Command::Hash(hash) => hash.output.json,
+            Command::Explain(explain) => explain.output.json,
             Command::Doctor(doctor) => doctor.json,
             Command::Demo(demo) => demo.output.json,
             Command::Lab(lab) => lab.command.json(),

@@ -1,0 +1,171 @@
+//! What the ends of a copy are, as far as that decides which parts can be measured alone.
+//!
+//! Must not know: how a part is measured.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use datapump::Place;
+
+use super::Case;
+use super::timer::{Limit, limited};
+use crate::quiet::Disk;
+
+/// Longer than the discards of what is written here take (LIMITS, trap 1: 0.7 GB/s).
+const QUIET_WITHIN: Duration = Duration::from_secs(5);
+
+/// One end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// A file here; as a source, of so many bytes.
+    File(u64),
+    /// A folder here.
+    Folder,
+    /// On another host.
+    Far,
+    /// Null: there is nothing to measure.
+    Null,
+    /// A pipe or a device: what is taken out of it, or put into it, does not come back.
+    Once,
+}
+
+/// The ends of a copy.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) source: End,
+    pub(super) sink: End,
+    /// One disk here serves both.
+    pub(super) is_shared: bool,
+    /// The disk that is written to, or else the one that is read.
+    disk: Option<Disk>,
+    pub(super) cpus: u32,
+}
+
+impl Ends {
+    pub(super) fn of(case: &Case) -> Ends {
+        let source = match &case.sources[..] {
+            [one] => source_of(one),
+            _ => End::Folder,
+        };
+        let sink = sink_of(&case.target);
+        let here = |place: Option<&Place>| match place {
+            Some(Place::Path(path)) => Some(existing(path)),
+            _ => None,
+        };
+        let (from, to) = (here(case.sources.first()), here(Some(&case.target)));
+        let from = from
+            .filter(|_| matches!(source, End::File(_) | End::Folder))
+            .and_then(|path| Disk::of(&path).ok());
+        let to =
+            to.filter(|_| matches!(sink, End::File(_) | End::Folder)).and_then(|path| Disk::of(&path).ok());
+        let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
+        let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        Ends { source, sink, is_shared, disk: to.or(from), cpus }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests() -> Ends {
+        let (source, sink) = (End::Once, End::File(0));
+        Ends { source, sink, is_shared: false, disk: None, cpus: 2 }
+    }
+
+    /// The copy goes over a network, and this host reads.
+    pub(super) fn is_push(&self) -> bool {
+        self.sink == End::Far
+    }
+
+    /// The copy goes over a network.
+    pub(super) fn is_far(&self) -> bool {
+        self.sink == End::Far || self.source == End::Far
+    }
+
+    /// Bytes of the source, if that is known.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self.source {
+            End::File(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Lets the disk come to rest after what was written and removed.
+    pub(super) fn wait_quiet(&self, stop: &AtomicBool) {
+        if let Some(disk) = &self.disk {
+            let limit = Limit { time: QUIET_WITHIN, bytes: u64::MAX };
+            limited(limit, stop, |flag, _| disk.wait_quiet(&flag));
+        }
+    }
+}
+
+fn source_of(place: &Place) -> End {
+    match place {
+        Place::Null { .. } => End::Null,
+        Place::Stream => End::Once,
+        Place::Remote(_) => End::Far,
+        Place::Path(path) => match std::fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => End::Folder,
+            Ok(meta) if meta.is_file() => End::File(meta.len()),
+            // What is missing is told by the copy.
+            _ => End::Once,
+        },
+    }
+}
+
+fn sink_of(place: &Place) -> End {
+    match place {
+        Place::Null { .. } => End::Null,
+        Place::Stream => End::Once,
+        Place::Remote(_) => End::Far,
+        Place::Path(path) => match std::fs::metadata(path) {
+            Ok(meta) if is_special(&meta) => End::Once,
+            Ok(meta) if meta.is_dir() => End::Folder,
+            _ => End::File(0),
+        },
+    }
+}
+
+fn is_special(meta: &std::fs::Metadata) -> bool {
+    let kind = meta.file_type();
+    kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
+}
+
+/// The path, or the folder above that is there.
+fn existing(path: &Path) -> PathBuf {
+    let is_there = |path: &&Path| std::fs::metadata(path).is_ok_and(|meta| meta.ino() > 0);
+    let found = path.ancestors().find(is_there).filter(|path| !path.as_os_str().is_empty());
+    found.unwrap_or(Path::new(".")).to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn ends_are_told_apart() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        std::fs::write(&file, b"12345").expect("room");
+        let path = |path: &Path| Place::Path(path.into());
+        for (what, place, source, sink) in [
+            ("a file", path(&file), End::File(5), End::File(0)),
+            ("a folder", path(folder.path()), End::Folder, End::Folder),
+            ("nothing yet", path(&folder.path().join("new")), End::Once, End::File(0)),
+            ("a device", path(Path::new("/dev/null")), End::Once, End::Once),
+            ("standard input", Place::Stream, End::Once, End::Once),
+        ] {
+            assert_eq!((source_of(&place), sink_of(&place)), (source, sink), "{what}");
+        }
+        let case = |target| Case {
+            sources: vec![path(&file)],
+            target,
+            options: Default::default(),
+            stop: Arc::default(),
+        };
+        assert!(
+            Ends::of(&case(path(&folder.path().join("a/b")))).is_shared || Disk::of(folder.path()).is_err()
+        );
+        assert!(!Ends::of(&case(Place::Stream)).is_shared);
+    }
+}

@@ -1,0 +1,372 @@
+//! Each part of a copy alone.
+//!
+//! Must not know: what the parts allow together, what the copy did.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use datapump::units::rate_words;
+use datapump::{Class, Fill, LimitedBy, Options, Place, Report, Status};
+use serde::Serialize;
+
+use super::ends::{End, Ends};
+use super::timer::{Limit, limited};
+use super::{Case, Move, Moved, Mover};
+
+/// How long a part is measured. With five parts and their rests all of it stays below half a minute.
+const TIME: Duration = Duration::from_millis(2500);
+/// The bare pump needs no device to come to speed.
+const PUMP_TIME: Duration = Duration::from_millis(300);
+/// The first of two sizes: what the two differ by is free of what it takes to begin and to end.
+const FIRST_BYTES: u64 = 16 << 20;
+/// Of what may be written in all: the sink alone, both ends together; the rest is for trials.
+const SINK_SHARE: u64 = 3;
+const TOGETHER_SHARE: u64 = 3;
+/// One share is an eighth.
+const SHARES: u64 = 8;
+/// Nothing moves faster than this for so long: 64 GB/s.
+const NULL_BYTES: u64 = 160 << 30;
+
+/// A part of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartName {
+    /// Nothing to nothing: the loop itself.
+    Pump,
+    /// The source to nothing.
+    Source,
+    /// Nothing over the network to nothing.
+    Network,
+    /// Nothing to the sink, or to the sink on another host.
+    Sink,
+    /// Source and sink at once, where one device serves both.
+    Together,
+    /// Not a part: the rate that was asked for.
+    RateLimit,
+}
+
+impl PartName {
+    /// What is said of a copy that this part limits; `told` is what the copy says itself.
+    pub(super) fn limit(self, told: LimitedBy) -> LimitedBy {
+        match self {
+            PartName::Pump => LimitedBy::Cpu,
+            PartName::Source | PartName::RateLimit => LimitedBy::Source,
+            PartName::Network => LimitedBy::Network,
+            PartName::Sink => LimitedBy::Sink,
+            PartName::Together if told == LimitedBy::Source => told,
+            PartName::Together => LimitedBy::Sink,
+        }
+    }
+
+    /// In words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            PartName::Pump => "the pump itself",
+            PartName::Source => "the source",
+            PartName::Network => "the network",
+            PartName::Sink => "the sink",
+            PartName::Together => "the device that serves both ends",
+            PartName::RateLimit => "the rate limit",
+        }
+    }
+}
+
+/// What a part did alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// Which.
+    pub name: PartName,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Time for them.
+    pub elapsed_ns: u64,
+    /// Bandwidth, less what it takes to begin and to end.
+    pub bytes_per_second: f64,
+    /// What it takes to begin and to end.
+    pub fixed_ns: f64,
+    /// CPU time of both hosts for each byte, the pump's own contained.
+    pub cpu_ns_per_byte: f64,
+}
+
+impl Part {
+    pub(super) fn new(name: PartName) -> Part {
+        let (bytes, elapsed_ns) = (0, 0);
+        Part { name, bytes, elapsed_ns, bytes_per_second: 0.0, fixed_ns: 0.0, cpu_ns_per_byte: 0.0 }
+    }
+
+    fn of(name: PartName, report: &Report) -> Part {
+        let (bytes, elapsed_ns) = (report.bytes_moved, report.elapsed_ns);
+        Part {
+            bytes,
+            elapsed_ns,
+            bytes_per_second: bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
+            cpu_ns_per_byte: cpu_ns(report) as f64 / bytes.max(1) as f64,
+            ..Part::new(name)
+        }
+    }
+
+    /// From a short run and a long one.
+    fn between(name: PartName, short: &Report, long: &Report) -> Part {
+        let whole = Part::of(name, long);
+        let bytes = long.bytes_moved.saturating_sub(short.bytes_moved) as f64;
+        let ns = long.elapsed_ns.saturating_sub(short.elapsed_ns) as f64;
+        let speed = bytes * 1e9 / ns.max(1.0);
+        // A short run that was disturbed says nothing of how runs begin.
+        if speed > 1.25 * whole.bytes_per_second || speed < whole.bytes_per_second {
+            return whole;
+        }
+        let cpu = cpu_ns(long).saturating_sub(cpu_ns(short)) as f64 / bytes.max(1.0);
+        let fixed_ns = long.elapsed_ns as f64 - long.bytes_moved as f64 * 1e9 / speed;
+        Part { bytes_per_second: speed, fixed_ns, cpu_ns_per_byte: cpu, ..whole }
+    }
+}
+
+fn cpu_ns(report: &Report) -> u64 {
+    let far = report.cpu_far.unwrap_or_default();
+    report.cpu.user_ns + report.cpu.system_ns + far.user_ns + far.system_ns
+}
+
+/// What of the user's options is part of how fast a part is.
+pub(super) fn tuning(options: &Options) -> Options {
+    Options {
+        request_bytes: options.request_bytes,
+        source_depth: options.source_depth,
+        sink_depth: options.sink_depth,
+        lanes: options.lanes,
+        engine: options.engine,
+        direct: options.direct,
+        sync: options.sync,
+        no_reserve: options.no_reserve,
+        ignore_holes: options.ignore_holes,
+        unhashed: options.unhashed,
+        sockets: options.sockets.clone(),
+        no_resume: true,
+        ..Options::default()
+    }
+}
+
+/// One part that is run, perhaps several times.
+pub(super) struct Bench<'case> {
+    pub(super) case: &'case Case,
+    pub(super) ends: &'case Ends,
+    pub(super) mover: Mover<'case>,
+}
+
+/// All parts that there are, and why others could not be measured.
+pub(super) fn all(
+    case: &Case,
+    ends: &Ends,
+    mover: Mover<'_>,
+    tell: &dyn Fn(&str),
+) -> (Vec<Part>, Vec<String>) {
+    let bench = Bench { case, ends, mover };
+    let options = tuning(&case.options);
+    let mut parts = Vec::new();
+    let mut wrong = Vec::new();
+    let mut take = |measured: Result<Option<Part>, String>| match measured {
+        Ok(Some(part)) => {
+            let speed = rate_words(part.bytes_per_second);
+            tell(&format!(
+                "{} alone: {speed}, {:.3} ns of CPU a byte",
+                part.name.words(),
+                part.cpu_ns_per_byte
+            ));
+            parts.push(part);
+        }
+        Ok(None) => {}
+        Err(why) => {
+            tell(&why);
+            wrong.push(why);
+        }
+    };
+    let steps: [&dyn Fn() -> Result<Option<Part>, String>; 5] = [
+        &|| bench.pump(&options),
+        &|| bench.source(&options, TIME),
+        &|| bench.network(&options, TIME),
+        &|| bench.sink(&options, TIME),
+        &|| bench.together(&options),
+    ];
+    for step in steps {
+        if !case.stop.load(Ordering::Relaxed) {
+            take(step());
+        }
+    }
+    if let Some(rate) = case.options.bytes_per_second {
+        take(Ok(Some(Part { bytes_per_second: rate as f64, ..Part::new(PartName::RateLimit) })));
+    }
+    (parts, wrong)
+}
+
+impl Bench<'_> {
+    fn run(&self, (source, target): (Place, Place), options: Options, limit: Limit) -> Moved {
+        limited(limit, &self.case.stop, |stop, watch| {
+            let sources = vec![source];
+            (self.mover)(Move { sources, target, options, stop, watch, is_real: false })
+        })
+    }
+
+    pub(super) fn pump(&self, options: &Options) -> Result<Option<Part>, String> {
+        let limit = Limit { time: PUMP_TIME, bytes: u64::MAX };
+        let moved = self.run((null(NULL_BYTES), nowhere()), options.clone(), limit);
+        measured(PartName::Pump, &moved).map(Some)
+    }
+
+    /// Reads for a while.
+    pub(super) fn source(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
+        if !matches!(self.ends.source, End::File(1..) | End::Far) {
+            return Ok(None);
+        }
+        let source = self.case.sources[0].clone();
+        let moved = self.run((source, nowhere()), options.clone(), Limit { time, bytes: u64::MAX });
+        measured(PartName::Source, &moved).map(Some)
+    }
+
+    /// Null at both ends of the network.
+    pub(super) fn network(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
+        let far = match (self.ends.source, self.ends.sink) {
+            (End::Far, _) => self.case.sources[0].clone(),
+            (_, End::Far) => self.case.target.clone(),
+            _ => return Ok(None),
+        };
+        self.sized(PartName::Network, time, NULL_BYTES, &|bytes| {
+            let ends =
+                if self.ends.is_push() { (null(bytes), far.clone()) } else { (far.clone(), nowhere()) };
+            (ends, Options { far_null_bytes: Some(bytes), ..options.clone() })
+        })
+        .map(Some)
+    }
+
+    /// Writes into files without a name, which go again.
+    pub(super) fn sink(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
+        if !matches!(self.ends.sink, End::File(_) | End::Folder | End::Far) || self.ends.source == End::Folder
+        {
+            return Ok(None);
+        }
+        let most = self.may_write() / SHARES * SINK_SHARE;
+        self.sink_up_to(options, time, most).map(Some)
+    }
+
+    pub(super) fn sink_up_to(&self, options: &Options, time: Duration, most: u64) -> Result<Part, String> {
+        let most = most.min(self.ends.bytes().unwrap_or(u64::MAX));
+        self.sized(PartName::Sink, time, most, &|bytes| {
+            let options = Options { rehearsal: true, ..options.clone() };
+            ((null(bytes), self.case.target.clone()), options)
+        })
+    }
+
+    /// Both ends at once, as many bytes at each: what a device that serves both does for them.
+    fn together(&self, options: &Options) -> Result<Option<Part>, String> {
+        let (End::File(bytes @ 1..), true) = (self.ends.source, self.ends.is_shared) else { return Ok(None) };
+        let bytes = bytes.min(self.may_write() / SHARES * TOGETHER_SHARE);
+        let read = Mutex::new(Report::default());
+        let source = self.case.sources[0].clone();
+        let limit = Limit { time: 2 * TIME, bytes };
+        let written = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let report = self.run((source, nowhere()), options.clone(), limit).report;
+                *read.lock().unwrap_or_else(PoisonError::into_inner) = report;
+            });
+            let options = Options { rehearsal: true, ..options.clone() };
+            let limit = Limit { bytes: u64::MAX, ..limit };
+            self.run((null(bytes), self.case.target.clone()), options, limit)
+        });
+        let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let elapsed_ns = read.elapsed_ns.max(written.report.elapsed_ns);
+        let bytes_moved = read.bytes_moved.min(written.report.bytes_moved);
+        let both = Report { elapsed_ns, bytes_moved, ..written.report };
+        measured(PartName::Together, &Moved { report: both, ..written }).map(Some)
+    }
+
+    /// What may be written besides the copy.
+    pub(super) fn may_write(&self) -> u64 {
+        let free = match &self.case.target {
+            Place::Path(path) => free_bytes(path),
+            // The other host refuses more than its own share.
+            _ => u64::MAX,
+        };
+        Options::REHEARSAL_BYTES_MAX.min(free / 20)
+    }
+
+    /// Runs a part of so many bytes twice: a short one, and one that takes about the time.
+    fn sized(
+        &self,
+        name: PartName,
+        time: Duration,
+        most: u64,
+        part: &dyn Fn(u64) -> ((Place, Place), Options),
+    ) -> Result<Part, String> {
+        let limit = Limit { time: 4 * time, bytes: u64::MAX };
+        let run = |bytes: u64| {
+            let (ends, options) = part(bytes);
+            self.run(ends, options, limit)
+        };
+        let short_bytes = FIRST_BYTES.min(most).max(1);
+        let short = run(short_bytes);
+        let first = measured(name, &short)?;
+        let mut bytes = most.min((first.bytes_per_second * time.as_secs_f64()) as u64);
+        while bytes >= 2 * short_bytes {
+            let long = run(bytes);
+            if long.report.problems.contains_key(Class::NoSpace.name()) {
+                bytes /= 2;
+                continue;
+            }
+            measured(name, &long)?;
+            return Ok(Part::between(name, &short.report, &long.report));
+        }
+        Ok(first)
+    }
+}
+
+/// A part that failed says why; one that was stopped at its limit did what it should.
+fn measured(name: PartName, moved: &Moved) -> Result<Part, String> {
+    let part = Part::of(name, &moved.report);
+    let is_done = [Status::Done as i32, Status::Interrupted as i32].contains(&moved.report.exit_status);
+    match is_done && part.bytes > 0 {
+        true => Ok(part),
+        false => {
+            let why = moved.problem.as_deref().unwrap_or("nothing was moved");
+            Err(format!("{} could not be measured alone: {why}", name.words()))
+        }
+    }
+}
+
+fn null(bytes: u64) -> Place {
+    Place::Null { bytes: Some(bytes), fill: Fill::Noise }
+}
+
+fn nowhere() -> Place {
+    Place::Null { bytes: None, fill: Fill::Noise }
+}
+
+/// Of the file system that a path is to be on.
+fn free_bytes(path: &Path) -> u64 {
+    let found = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let room = found.into_iter().find_map(|path| rustix::fs::statvfs(path).ok());
+    room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(bytes_moved: u64, elapsed_ns: u64) -> Report {
+        Report { bytes_moved, elapsed_ns, ..Report::default() }
+    }
+
+    #[test]
+    fn what_it_takes_to_begin_is_told_from_bandwidth() {
+        for (what, short, long, mb_per_s, fixed_ms) in [
+            ("10 ms to begin, 1 GB/s", (10_000_000, 20), (1_000_000_000, 1010), 1000.0, 10.0),
+            ("a short run that was disturbed", (10_000_000, 900), (1_000_000_000, 1010), 990.1, 0.0),
+            ("a long one that was", (10_000_000, 1), (1_000_000_000, 1010), 990.1, 0.0),
+        ] {
+            let ms = 1_000_000;
+            let (short, long) = (report(short.0, short.1 * ms), report(long.0, long.1 * ms));
+            let part = Part::between(PartName::Sink, &short, &long);
+            assert!((part.bytes_per_second / 1e6 - mb_per_s).abs() < 0.1, "{what}: {part:?}");
+            assert!((part.fixed_ns / 1e6 - fixed_ms).abs() < 0.1, "{what}: {part:?}");
+        }
+    }
+}

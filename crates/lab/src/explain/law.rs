@@ -1,0 +1,218 @@
+//! What parts allow together, and what limited a copy, given that and its own account.
+//!
+//! A chain is as fast as its slowest part (SCIENCE, M4); ends on one device are not parts of that law, and are measured
+//! together. Costs add up (M1, M2). Must not know: how parts are measured, what helps.
+
+use datapump::{LimitedBy, LimitedDetail, Report};
+use serde::Serialize;
+
+use super::ends::Ends;
+use super::isolate::{Part, PartName};
+
+/// A lead below this part of the slower is no lead.
+const LEAD_MIN: f64 = 1.10;
+/// A prediction within this is taken as true.
+const ERROR_MAX_PERCENT: f64 = 10.0;
+/// A stage that took this part of the lanes' time is the cause, whatever its parts did alone.
+const CLEAR_FRACTION: f64 = 0.5;
+
+/// What the parts allow together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Bytes over time of the whole copy.
+    pub predicted_bytes_per_second: f64,
+    /// CPU time of both hosts for each byte.
+    pub predicted_ns_per_byte: f64,
+    /// The slowest part.
+    pub slowest: PartName,
+    /// The next one, and its bandwidth.
+    pub next: Option<(PartName, f64)>,
+    /// One device serves both ends.
+    pub shared_device: bool,
+}
+
+/// What the parts allow; none if there are none.
+pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
+    let shared_device = parts.iter().any(|part| part.name == PartName::Together);
+    let ns_per_byte = costs(parts, ends);
+    let mut speeds: Vec<(PartName, f64)> = parts
+        .iter()
+        .filter(|part| !(shared_device && matches!(part.name, PartName::Source | PartName::Sink)))
+        .filter(|part| part.name != PartName::Pump)
+        .map(|part| (part.name, part.bytes_per_second))
+        .collect();
+    // What the pump does in one thread; a copy between hosts has one at each.
+    let threads: f64 = if ends.is_far() { 2.0 } else { 1.0 };
+    speeds.push((PartName::Pump, threads.min(ends.cpus.into()) * 1e9 / ns_per_byte.max(1e-6)));
+    speeds.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let &(slowest, speed) = speeds.first().filter(|_| speeds.len() > 1)?;
+    let fixed_ns = parts.iter().map(|part| part.fixed_ns).fold(0.0, f64::max);
+    let predicted =
+        ends.bytes().map_or(speed, |bytes| bytes as f64 / (bytes as f64 / speed + fixed_ns / 1e9));
+    Some(Prediction {
+        predicted_bytes_per_second: predicted,
+        predicted_ns_per_byte: ns_per_byte,
+        slowest,
+        next: speeds.get(1).copied(),
+        shared_device,
+    })
+}
+
+/// Each part but the bare pump contains one pump; between two hosts there are two.
+fn costs(parts: &[Part], ends: &Ends) -> f64 {
+    let cost = |name| parts.iter().find(|part| part.name == name).map(|part| part.cpu_ns_per_byte);
+    let pump = cost(PartName::Pump).unwrap_or(0.0);
+    // A far end is measured over the network, which it contains.
+    let names = match (ends.is_push(), ends.is_far()) {
+        (true, _) if cost(PartName::Sink).is_some() => vec![PartName::Source, PartName::Sink],
+        (false, true) if cost(PartName::Source).is_some() => vec![PartName::Source, PartName::Sink],
+        (_, true) => vec![PartName::Source, PartName::Network, PartName::Sink],
+        (_, false) => vec![PartName::Source, PartName::Sink],
+    };
+    let known: Vec<f64> = names.into_iter().filter_map(cost).collect();
+    let pumps = known.len().saturating_sub(1) as f64;
+    (known.iter().sum::<f64>() - pumps * pump).max(0.0)
+}
+
+/// What the copy did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) bytes_per_second: f64,
+    pub(super) ns_per_byte: f64,
+    pub(super) error_percent: Option<f64>,
+}
+
+impl Seen {
+    pub(super) fn of(report: &Report, prediction: Option<&Prediction>) -> Seen {
+        let bytes = report.bytes_moved.max(1) as f64;
+        let far = report.cpu_far.map_or(0, |far| far.user_ns + far.system_ns);
+        let bytes_per_second = report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
+        let error = |prediction: &Prediction| {
+            let predicted = prediction.predicted_bytes_per_second;
+            100.0 * (bytes_per_second - predicted).abs() / bytes_per_second.min(predicted).max(1e-9)
+        };
+        Seen {
+            bytes_per_second,
+            ns_per_byte: (report.cpu.user_ns + report.cpu.system_ns + far) as f64 / bytes,
+            error_percent: prediction.map(error),
+        }
+    }
+}
+
+/// The cause: where the copy's own account and the parts agree, that; else whichever has the better evidence; and that
+/// it cannot be told, where neither has.
+pub(super) fn decide(
+    prediction: Option<&Prediction>,
+    report: &Report,
+    seen: &Seen,
+) -> (LimitedBy, LimitedDetail) {
+    let told = (report.limited_by, report.limited_detail.clone());
+    let detail = &report.limited_detail;
+    let fraction = detail.waited_ns as f64 / detail.of_ns.max(1) as f64;
+    let is_clear = fraction >= CLEAR_FRACTION && !matches!(told.0, LimitedBy::Balanced | LimitedBy::Unknown);
+    let Some(prediction) = prediction else { return told };
+    let is_true = seen.error_percent.is_some_and(|error| error <= ERROR_MAX_PERCENT);
+    let leads = prediction.next.is_none_or(|(_, next)| next >= LEAD_MIN * slowest_speed(prediction));
+    let by_parts = prediction.slowest.limit(told.0);
+    match () {
+        () if report.exit_status != 0 || detail.why == "rate limit" => told,
+        () if by_parts == told.0 || is_clear => told,
+        () if is_true && leads => (by_parts, by_law(prediction, detail)),
+        () if is_true => {
+            (LimitedBy::Balanced, LimitedDetail { why: "two parts are equally fast".into(), ..told.1 })
+        }
+        () => {
+            let why = format!("the runs disagree by {:.0} %", seen.error_percent.unwrap_or(0.0));
+            (LimitedBy::Unknown, LimitedDetail { stage: String::new(), why, ..told.1 })
+        }
+    }
+}
+
+fn slowest_speed(prediction: &Prediction) -> f64 {
+    prediction.predicted_bytes_per_second
+}
+
+fn by_law(prediction: &Prediction, detail: &LimitedDetail) -> LimitedDetail {
+    let (stage, why) = match prediction.slowest {
+        PartName::Source => ("read", "device"),
+        PartName::Sink => ("write", "device"),
+        PartName::Together => ("write", "shared device"),
+        PartName::Network => ("send", "slowest part"),
+        PartName::Pump => ("compute", "posting requests"),
+        PartName::RateLimit => ("read", "rate limit"),
+    };
+    LimitedDetail { stage: stage.into(), why: why.into(), ..detail.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::ends::End;
+
+    fn part(name: PartName, mb_per_s: f64, ns_per_byte: f64) -> Part {
+        Part { bytes_per_second: mb_per_s * 1e6, cpu_ns_per_byte: ns_per_byte, ..Part::new(name) }
+    }
+
+    fn report(limited_by: LimitedBy, mb_per_s: u64, waited: u64) -> Report {
+        let detail = LimitedDetail { waited_ns: waited, of_ns: 100, ..LimitedDetail::default() };
+        Report {
+            bytes_moved: mb_per_s * 1_000_000,
+            elapsed_ns: 1_000_000_000,
+            limited_by,
+            limited_detail: detail,
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_chain_is_as_fast_as_its_slowest_part() {
+        use PartName::{Network, Pump, Sink, Source, Together};
+        let local = [part(Pump, 1e5, 0.02), part(Source, 2000.0, 0.1), part(Sink, 1500.0, 0.2)];
+        let shared = [&local[..], &[part(Together, 900.0, 0.3)]].concat();
+        let push = [
+            part(Pump, 1e5, 0.02),
+            part(Source, 2000.0, 0.1),
+            part(Network, 1000.0, 0.4),
+            part(Sink, 990.0, 0.6),
+        ];
+        let costly = [part(Pump, 1e5, 0.02), part(Source, 2000.0, 0.5), part(Sink, 3000.0, 0.6)];
+        for (what, parts, far, slowest, mb_per_s, ns_per_byte) in [
+            ("two disks", &local[..], End::File(0), Sink, 1500.0, 0.28),
+            ("one disk", &shared, End::File(0), Together, 900.0, 0.28),
+            ("two hosts", &push, End::Far, Sink, 990.0, 0.68),
+            ("one CPU", &costly, End::File(0), Pump, 1e3 / 1.08, 1.08),
+        ] {
+            let ends = Ends { source: End::Once, sink: far, ..Ends::for_tests() };
+            let got = predict(parts, &ends).expect("there are parts");
+            assert_eq!(got.slowest, slowest, "{what}");
+            assert!((got.predicted_bytes_per_second / 1e6 / mb_per_s - 1.0).abs() < 1e-9, "{what}: {got:?}");
+            assert!((got.predicted_ns_per_byte - ns_per_byte).abs() < 1e-9, "{what}: {got:?}");
+        }
+        assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &Ends::for_tests()), None);
+    }
+
+    #[test]
+    fn the_better_evidence_decides() {
+        use LimitedBy::{Balanced, Cpu, Sink, Source, Unknown};
+        let prediction = |next| Prediction {
+            predicted_bytes_per_second: 1000e6,
+            predicted_ns_per_byte: 0.1,
+            slowest: PartName::Sink,
+            next: Some((PartName::Source, next)),
+            shared_device: false,
+        };
+        for (what, next, report, expected) in [
+            ("both say it", 2000e6, report(Sink, 950, 40), Sink),
+            ("the copy is sure", 2000e6, report(Source, 950, 80), Source),
+            ("the parts are right", 2000e6, report(Cpu, 950, 30), Sink),
+            ("two parts are equal", 1050e6, report(Cpu, 950, 30), Balanced),
+            ("nothing fits", 2000e6, report(Cpu, 500, 30), Unknown),
+            ("the copy knows, parts do not", 2000e6, report(Balanced, 980, 70), Sink),
+        ] {
+            let prediction = prediction(next);
+            let seen = Seen::of(&report, Some(&prediction));
+            let (limited_by, detail) = decide(Some(&prediction), &report, &seen);
+            assert_eq!(limited_by, expected, "{what}: {detail:?}");
+        }
+    }
+}

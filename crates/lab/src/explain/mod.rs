@@ -1,0 +1,146 @@
+//! `pump explain`: each part of a copy alone, what they allow together, the copy itself, and what would help.
+//!
+//! Source to nothing, nothing to sink, nothing over the network to nothing, nothing to nothing: a few seconds each. What
+//! they allow is written down before the copy runs, and both are told. A part that limits is measured again with what
+//! might help it, so that advice comes with its gain. At most 2 GiB and one in twenty of the free bytes are written for
+//! that, into files without a name. Must not know: command lines, how a host is reached, how bytes are moved.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datapump::{LimitedBy, LimitedDetail, Options, Place, Report, Status, Watch};
+use serde::Serialize;
+
+pub mod advice;
+mod ends;
+mod isolate;
+pub mod law;
+mod timer;
+mod trial;
+mod words;
+
+pub use advice::Advice;
+use ends::Ends;
+pub use isolate::{Part, PartName};
+pub use law::Prediction;
+
+/// What is to be copied and explained.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Where from.
+    pub sources: Vec<Place>,
+    /// Where to.
+    pub target: Place,
+    /// What is asked besides.
+    pub options: Options,
+    /// Ends all of it soon, once true.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// One move that somebody performs for the explanation.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// Where from.
+    pub sources: Vec<Place>,
+    /// Where to.
+    pub target: Place,
+    /// What is asked besides.
+    pub options: Options,
+    /// Ends it soon, once true.
+    pub stop: Arc<AtomicBool>,
+    /// Live counters.
+    pub watch: Arc<Watch>,
+    /// The copy itself, of which the user wants to hear; not one of its parts.
+    pub is_real: bool,
+}
+
+/// What came of one.
+#[derive(Clone, Debug)]
+pub struct Moved {
+    /// Its report.
+    pub report: Report,
+    /// Its first problem, in words.
+    pub problem: Option<String>,
+}
+
+/// Performs a move, on one host or between two.
+pub type Mover<'mover> = &'mover (dyn Fn(Move) -> Moved + Sync);
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explained {
+    /// The parts, each alone, in the order in which they were measured.
+    pub parts: Vec<Part>,
+    /// Parts that could not be measured, and why.
+    pub unmeasured: Vec<String>,
+    /// What the parts allow together, written down before the copy; none if no part could be measured.
+    pub prediction: Option<Prediction>,
+    /// Bytes of the copy over its time.
+    pub observed_bytes_per_second: f64,
+    /// CPU time of the copy at both hosts for each byte.
+    pub observed_ns_per_byte: f64,
+    /// By how much the faster of the two is faster than the other, in percent (SCIENCE, section 0).
+    pub error_percent: Option<f64>,
+    /// The cause.
+    pub limited_by: LimitedBy,
+    /// Where it is, and why.
+    pub limited_detail: LimitedDetail,
+    /// The one thing to try.
+    pub advice: Advice,
+    /// All of it in one paragraph.
+    pub words: String,
+    /// Time that was spent besides the copy.
+    pub added_ns: u64,
+    /// The report of the copy.
+    #[serde(skip)]
+    pub report: Report,
+}
+
+/// Measures the parts, predicts, copies, compares. `tell` gets a line as each is known.
+pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained {
+    let start = std::time::Instant::now();
+    let ends = Ends::of(case);
+    let (parts, unmeasured) = isolate::all(case, &ends, mover, tell);
+    let prediction = law::predict(&parts, &ends);
+    if let Some(prediction) = &prediction {
+        tell(&words::prediction(prediction));
+    }
+    ends.wait_quiet(&case.stop);
+    let before_ns = start.elapsed().as_nanos() as u64;
+    let report = copy(case, mover);
+    let after = std::time::Instant::now();
+    let seen = law::Seen::of(&report, prediction.as_ref());
+    let (limited_by, limited_detail) = law::decide(prediction.as_ref(), &report, &seen);
+    let is_over = case.stop.load(Ordering::Relaxed) || report.exit_status != Status::Done as i32;
+    let cause = advice::cause(limited_by, &limited_detail, &report);
+    let gains = if is_over { Vec::new() } else { trial::gains(case, &ends, mover, cause, &report, tell) };
+    let advice = advice::advise(cause, prediction.as_ref(), &gains);
+    let mut explained = Explained {
+        parts,
+        unmeasured,
+        prediction,
+        observed_bytes_per_second: seen.bytes_per_second,
+        observed_ns_per_byte: seen.ns_per_byte,
+        error_percent: seen.error_percent,
+        limited_by,
+        limited_detail,
+        advice,
+        words: String::new(),
+        added_ns: before_ns + after.elapsed().as_nanos() as u64,
+        report,
+    };
+    explained.words = words::paragraph(&explained);
+    explained
+}
+
+fn copy(case: &Case, mover: Mover<'_>) -> Report {
+    mover(Move {
+        sources: case.sources.clone(),
+        target: case.target.clone(),
+        options: case.options.clone(),
+        stop: Arc::clone(&case.stop),
+        watch: Arc::default(),
+        is_real: true,
+    })
+    .report
+}
