@@ -101,10 +101,15 @@ pub(super) fn advise(cause: Cause, prediction: Option<&Prediction>, gains: &[Gai
         return Advice { cause, words, flag: Some(best.flag.clone()), gain: Some(best.times) };
     }
     let (words, flag) = by_table(cause);
+    let is_tried = |flag: &&str| gains.iter().any(|gain| gain.flag == **flag);
+    let (words, flag) = match flag.filter(is_tried) {
+        Some(_) => ("nothing that was tried does", None),
+        None => (words, flag),
+    };
     let tried: Vec<&str> = gains.iter().map(|gain| gain.flag.as_str()).collect();
     let tried = match tried.is_empty() {
         true => String::new(),
-        false => format!(" ({} were tried, and do not help)", tried.join(", ")),
+        false => format!(" ({} tried: no gain)", tried.join(" and ")),
     };
     let next = prediction.and_then(|prediction| prediction.next).map_or(String::new(), |(part, speed)| {
         format!("; the next limit would be {}, at {}", part.words(), rate_words(speed))
@@ -137,7 +142,7 @@ fn by_table(cause: Cause) -> (&'static str, Option<&'static str>) {
             ("make fewer, larger requests: --request-size 4MiB", Some("--request-size 4MiB"))
         }
         Cause::Metadata => ("use more lanes for names: --lanes 4", Some("--lanes 4")),
-        Cause::Sync => ("sync once, at the end: --sync=end; or not: --sync=none", Some("--sync=end")),
+        Cause::Sync => ("leave stable storage to the system, as cp does: --sync=none", Some("--sync=none")),
         Cause::Balanced => ("nothing by itself: no part is notably slower than the others", None),
         Cause::Unknown => ("run it again on a quieter machine", None),
     }
@@ -152,7 +157,7 @@ mod tests {
         let gain = |flag: &str, times| Gain { flag: flag.into(), times };
         for (gains, flag, words) in [
             (vec![], None, "write to a faster device, or to several"),
-            (vec![gain("--sink-depth 8", 1.05)], None, "(--sink-depth 8 were tried, and do not help)"),
+            (vec![gain("--sink-depth 8", 1.05)], None, "(--sink-depth 8 tried: no gain)"),
             (
                 vec![gain("--sink-depth 8", 1.2), gain("--lanes 2", 1.9)],
                 Some("--lanes 2"),

@@ -105,8 +105,8 @@ fn source_of(place: &Place) -> End {
         Place::Remote(_) => End::Far,
         Place::Path(path) => match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => End::Folder,
-            Ok(meta) if meta.is_file() => End::File(meta.len()),
-            // What is missing is told by the copy.
+            Ok(meta) if meta.is_file() && meta.len() > 0 => End::File(meta.len()),
+            // What is missing is told by the copy; what has no length may be made up as it is read, as in /proc.
             _ => End::Once,
         },
     }

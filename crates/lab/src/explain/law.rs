@@ -94,7 +94,7 @@ impl Seen {
         Seen {
             bytes_per_second,
             ns_per_byte: (report.cpu.user_ns + report.cpu.system_ns + far) as f64 / bytes,
-            error_percent: prediction.map(error),
+            error_percent: prediction.filter(|_| report.bytes_moved > 0).map(error),
         }
     }
 }
@@ -119,10 +119,10 @@ pub(super) fn decide(
         () if by_parts == told.0 || is_clear => told,
         () if is_true && leads => (by_parts, by_law(prediction, detail)),
         () if is_true => {
-            (LimitedBy::Balanced, LimitedDetail { why: "two parts are equally fast".into(), ..told.1 })
+            (LimitedBy::Balanced, LimitedDetail { why: "two stages take equal time".into(), ..told.1 })
         }
         () => {
-            let why = format!("the runs disagree by {:.0} %", seen.error_percent.unwrap_or(0.0));
+            let why = "the runs disagree".into();
             (LimitedBy::Unknown, LimitedDetail { stage: String::new(), why, ..told.1 })
         }
     }

@@ -36,14 +36,17 @@ fn limit(explained: &Explained) -> String {
     let because = if why.is_empty() { String::new() } else { format!(" ({why})") };
     match explained.limited_by {
         LimitedBy::Balanced => format!("balanced{because}"),
-        LimitedBy::Unknown => format!("limited by something that cannot be told{because}"),
+        LimitedBy::Unknown => match explained.error_percent {
+            Some(error) => format!("limited by what cannot be told: the runs disagree by {error:.0} %"),
+            None => "limited by what cannot be told".into(),
+        },
         limit => format!("limited by {}{because}", limit.name()),
     }
 }
 
 fn compared(explained: &Explained, prediction: &Prediction) -> String {
     let predicted = rate_words(prediction.predicted_bytes_per_second);
-    let error = explained.error_percent.unwrap_or(0.0);
+    let off = explained.error_percent.map_or(String::new(), |error| format!(", which is {error:.1} % off"));
     let costs = format!(
         "it cost {:.3} ns of CPU a byte, {:.3} were predicted",
         explained.observed_ns_per_byte, prediction.predicted_ns_per_byte
@@ -52,7 +55,7 @@ fn compared(explained: &Explained, prediction: &Prediction) -> String {
         true => " One device serves both ends, so that they were measured together.",
         false => "",
     };
-    format!("Its parts allow {predicted}, which is {error:.1} % off; {costs}.{shared}")
+    format!("Its parts allow {predicted}{off}; {costs}.{shared}")
 }
 
 fn parts(explained: &Explained) -> String {

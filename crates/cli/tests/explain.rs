@@ -1,0 +1,131 @@
+//! `pump explain`, by the real binary: it copies as `pump copy` does, says why it was as fast as it was, and leaves
+//! nothing else behind.
+
+#[path = "cli_parts/schema.rs"]
+mod schema;
+mod support;
+
+use serde_json::Value;
+use support::serving::Serving;
+use support::{Home, expect, has_content, make_folder, noise_file};
+
+/// The report of an explanation, checked against the schema.
+fn explained(home: &Home, words: &[&str], status: i32) -> Value {
+    let run = home.pump(&[&["explain", "--json"], words].concat());
+    expect(&run, status, &[], &format!("{words:?}"));
+    schema::checked(&run.out).pop().expect("a report")
+}
+
+fn parts(report: &Value) -> Vec<&str> {
+    let parts = report["parts"].as_array().expect("parts");
+    parts.iter().filter_map(|part| part["name"].as_str()).collect()
+}
+
+#[test]
+fn a_copy_is_made_and_explained() {
+    let home = Home::new();
+    let content = noise_file(&home, "source", 5_000_000, 1);
+    make_folder(&home, "folder");
+    for (words, target, names) in [
+        (&["source", "new"][..], "new", &["pump", "source", "sink", "together"][..]),
+        (&["source", "folder"], "folder/source", &["pump", "source", "sink", "together"]),
+        (
+            &["--bwlimit", "50MB/s", "source", "new"],
+            "new",
+            &["pump", "source", "sink", "together", "rate_limit"],
+        ),
+    ] {
+        let report = explained(&home, words, 0);
+        // One device serves both ends where there is a device.
+        let names: Vec<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| *name != "together" || report["shared_device"] == true)
+            .collect();
+        assert_eq!(parts(&report), names, "{words:?}: {report}");
+        has_content(&home.path(target), &content, "the copy");
+        for field in ["predicted_bytes_per_second", "observed_bytes_per_second", "observed_ns_per_byte"] {
+            assert!(
+                report[field].as_f64().is_some_and(|figure| figure > 0.0),
+                "{words:?}: {field}: {report}"
+            );
+        }
+        assert!(report["predicted_ns_per_byte"].is_f64(), "{report}");
+        assert!(report["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{report}");
+        std::fs::remove_file(home.path(target)).expect("it is there");
+    }
+    let left: Vec<_> = std::fs::read_dir(home.path("folder")).expect("it is there").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_cannot_be_measured_alone_is_left_out() {
+    let home = Home::new();
+    noise_file(&home, "source", 100_000, 1);
+    std::fs::write(home.path("empty"), b"").expect("room");
+    for (words, names) in [
+        (["source", "null:"], &["pump", "source"][..]),
+        (["null:3MiB", "new"], &["pump", "sink"]),
+        (["null:3MiB", "null:"], &["pump"]),
+        (["empty", "other"], &["pump", "sink"]),
+    ] {
+        let report = explained(&home, &words, 0);
+        assert_eq!(parts(&report)[..names.len()], *names, "{words:?}: {report}");
+        assert_eq!(report["predicted_bytes_per_second"].is_null(), names.len() == 1, "{words:?}: {report}");
+        assert_eq!(report["error_percent"].is_null(), names.len() == 1 || words[0] == "empty", "{words:?}");
+    }
+}
+
+#[test]
+fn both_ways_between_two_hosts_are_explained() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let content = noise_file(&home, "source", 3_000_000, 1);
+    let serving = Serving::new(&home, &[]);
+    let there = serving.at("copy");
+    for (words, target) in [
+        (["--ticket-file", "ticket", "source", &there], "served/copy"),
+        (["--ticket-file", "ticket", &there, "back"], "back"),
+    ] {
+        let report = explained(&home, &words, 0);
+        assert_eq!(parts(&report), ["pump", "source", "network", "sink"], "{words:?}: {report}");
+        assert_eq!(report["unmeasured"].as_array().map(Vec::len), Some(0), "{report}");
+        has_content(&home.path(target), &content, "the copy");
+    }
+    assert_eq!(
+        std::fs::read_dir(home.path("served")).expect("it is there").count(),
+        1,
+        "nothing else is left"
+    );
+}
+
+#[test]
+fn people_get_a_paragraph() {
+    let home = Home::new();
+    noise_file(&home, "source", 2_000_000, 1);
+    let run = home.pump(&["explain", "source", "new"]);
+    let said = ["The copy ran at ", "Alone they do: the source ", "What would help: ", "predicted: "];
+    expect(&run, 0, &said, "words");
+    assert_eq!(run.out.lines().count(), 1, "one paragraph on standard output: {}", run.out);
+    expect(&home.pump(&["explain", "-q", "source", "new"]), 0, &["What would help"], "quiet");
+}
+
+#[test]
+fn a_copy_that_fails_fails_as_a_copy() {
+    let home = Home::new();
+    noise_file(&home, "source", 100_000, 1);
+    make_folder(&home, "folder");
+    for (words, status, said) in [
+        (&["no-such-file", "new"][..], 1, "no-such-file"),
+        (&["source", "no/such/folder"], 1, "no/such"),
+        (&["source", "source"], 2, "same file"),
+        (&["source"], 2, "DST"),
+        (&["source", "-"], 2, "standard output"),
+        (&["folder", "null:"], 2, "folder"),
+        (&["source", "pump://127.0.0.1:1/x"], 2, "PUMP_TICKET"),
+    ] {
+        let run = home.pump(&[&["explain"], words].concat());
+        expect(&run, status, &[said], &format!("{words:?}"));
+    }
+    assert!(!home.path("new").exists());
+}
