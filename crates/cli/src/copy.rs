@@ -10,6 +10,7 @@ use crate::output::Output;
 use crate::progress::shown;
 use crate::remote::{self, Wish};
 use crate::run::{Runner, places};
+use crate::tune::tuned;
 
 /// Copies, or says what would be copied. Gives the exit status.
 pub fn copy(arguments: &CopyArguments) -> i32 {
@@ -48,14 +49,19 @@ fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
+    let runner = Runner::new(output, shown(&arguments.output));
+    let options = match tuned(&arguments.tune, &arguments.host, (&sources, &target), options, &runner) {
+        Ok(options) => options,
+        Err(message) => return output.usage(message),
+    };
     if remote::is_meant(sources.iter().chain([&target])) {
-        return remote(arguments, sources, target, options, output);
+        return remote(arguments, sources, target, options, &runner);
     }
     let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
     if arguments.dry_run && !job.has_folders() {
         return plan(&job, output);
     }
-    let report = Runner::new(output, shown(&arguments.output)).run(job);
+    let report = runner.run(job);
     output.report(&report);
     report.exit_status
 }
@@ -70,11 +76,11 @@ fn remote(
     sources: Vec<Place>,
     target: Place,
     options: Options,
-    output: &Output,
+    runner: &Runner<'_>,
 ) -> i32 {
-    let runner = Runner::new(output, shown(&arguments.output));
+    let output = runner.output;
     let wish = Wish { sources, target, options, compares: false, tells_files: tells_files(output) };
-    match remote::perform(&arguments.host, wish, &runner, &|event| output.event(event)) {
+    match remote::perform(&arguments.host, wish, runner, &|event| output.event(event)) {
         Ok(report) => {
             output.report(&report);
             report.exit_status

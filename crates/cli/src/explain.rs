@@ -3,13 +3,13 @@
 //! Must not know: how parts are measured, how a copy is made.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
-use datapump::{Event, Job, Place, Report, Status};
-use datapump_lab::explain::{Case, Explained, Move, Moved, explain as explained};
+use datapump::{Place, Status};
+use datapump_lab::explain::{Case, Explained, Move, explain as explained};
 
 use crate::args::ExplainArguments;
 use crate::json;
+use crate::mover::moved;
 use crate::output::Output;
 use crate::progress::shown;
 use crate::remote::{self, Caller};
@@ -57,35 +57,6 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     match case.stop.load(Ordering::Relaxed) {
         true => Status::Interrupted as i32,
         false => explained.report.exit_status,
-    }
-}
-
-/// Performs a move. Of a part of it only the first problem is of interest.
-fn moved(wanted: Move, caller: Option<&Caller>, runner: &Runner<'_>) -> Moved {
-    if wanted.is_real {
-        let report = runner
-            .watched(|watch, _| run(Move { watch, ..wanted }, caller, &|event| runner.output.event(event)));
-        return Moved { report, problem: None };
-    }
-    let first = Mutex::new(None);
-    let report = run(wanted, caller, &|event| {
-        if let Event::Problem(problem) = event {
-            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem.to_string());
-        }
-    });
-    Moved { report, problem: first.into_inner().unwrap_or_else(PoisonError::into_inner) }
-}
-
-fn run(wanted: Move, caller: Option<&Caller>, events: &(dyn Fn(Event) + Sync)) -> Report {
-    match caller {
-        // What is at neither end of the network is measured on this host alone.
-        Some(caller) if remote::is_meant(wanted.sources.iter().chain([&wanted.target])) => {
-            caller.copy(wanted).run(events)
-        }
-        _ => {
-            let job = Job::copy(wanted.sources, wanted.target).options(wanted.options);
-            job.tells_files(false).stop(wanted.stop).watch(wanted.watch).run(events)
-        }
     }
 }
 

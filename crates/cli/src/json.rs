@@ -9,6 +9,7 @@ use std::path::Path;
 
 use datapump::{Change, Place, Planned, Problem, Report, shown};
 use datapump_lab::explain::Explained;
+use datapump_lab::tune::Tuned;
 use serde_json::{Map, Value, json};
 
 use crate::meter::Reading;
@@ -112,6 +113,11 @@ pub fn finding(finding: &crate::findings::Finding) -> String {
 /// What rows of studies say.
 pub fn summary(summary: &datapump_lab::Summary) -> String {
     event("summary", &json!({ "studies": summary.studies }).to_string())
+}
+
+/// What a search found to use for a copy.
+pub fn tuned(tuned: &Tuned) -> String {
+    event("tuned", &json!(tuned).to_string())
 }
 
 /// The last line of an explanation: the copy's report, with what its parts say of it.

@@ -16,6 +16,7 @@ mod inspection;
 mod json;
 mod lab;
 mod meter;
+mod mover;
 mod output;
 mod progress;
 mod remote;
@@ -23,6 +24,7 @@ mod run;
 mod serve;
 mod signals;
 mod ticket;
+mod tune;
 mod verify;
 
 use std::io::{ErrorKind, Write, stderr};

@@ -18,7 +18,7 @@ use crate::options::Choice;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
-use crate::reserve::reserve;
+use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
@@ -348,13 +348,15 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Null => Ok(Landing::Null),
         Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
         // What a device or a pipe took stays there.
-        Target::Special(path) | Target::Device(path) if shared.options.rehearsal => {
+        Target::Special(path) | Target::Device(path) if shared.options.rehearsal_bytes.is_some() => {
             Err(Problem::new(Class::Usage, "rehearse", path, "is no file"))
         }
         Target::Special(path) => {
             stream::open_special(path, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
         }
-        Target::File(path) if shared.options.rehearsal => Staged::rehearsed(disk, path).map(Landing::Staged),
+        Target::File(path) if shared.options.rehearsal_bytes.is_some() => {
+            Staged::rehearsed(disk, path).map(Landing::Staged)
+        }
         Target::Tree(path) => {
             Err(Problem::new(Class::Changed, "open", path, "the source is no folder any more"))
         }
@@ -445,7 +447,7 @@ fn complete(
             Sink::File(device_end(shared, path, Arc::clone(handle), sink_direct)?)
         }
     };
-    let (original, mut ranges) = (opened.original, opened.ranges);
+    let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
     if let (Landing::Staged(staged), Some(ranges)) = (landing, &mut ranges) {
         resume::go_on(shared, staged, name, ranges);
         reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;

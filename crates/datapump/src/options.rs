@@ -121,9 +121,9 @@ pub struct Options {
     pub ignore_holes: bool,
     /// Blocks that cross a network are not hashed: only the lab asks for it, at both ends.
     pub unhashed: bool,
-    /// The target is written and synced in its folder as a file without a name, which goes again: for measuring. It may
-    /// have [`Options::REHEARSAL_BYTES_MAX`], and one in twenty of the bytes that are free there.
-    pub rehearsal: bool,
+    /// So many bytes of the source are written and synced in the target's folder as a file without a name, which goes
+    /// again: for measuring. At most [`Options::REHEARSAL_BYTES_MAX`], and one in twenty of the bytes that are free.
+    pub rehearsal_bytes: Option<u64>,
     /// The place on the other host is null: as a source it has so many bytes. Only measurements ask for it.
     pub far_null_bytes: Option<u64>,
     /// What is kept of a file besides its bytes.
@@ -194,7 +194,7 @@ impl Options {
         if self.lanes.is_some_and(|lanes| !(1..=Self::LANES_MAX).contains(&lanes)) {
             return Err(format!("lanes must be 1 to {}, not {}", Self::LANES_MAX, self.lanes.unwrap_or(0)));
         }
-        if self.rehearsal && (self.inplace || self.devices || self.verify) {
+        if self.rehearsal_bytes.is_some() && (self.inplace || self.devices || self.verify) {
             return Err(
                 "a rehearsal leaves no file: it goes with neither --inplace, --devices nor --verify".into()
             );

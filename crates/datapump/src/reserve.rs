@@ -4,12 +4,31 @@
 
 use crate::commit::Staged;
 use crate::disk::Meta;
+use crate::open::Ranges;
 use crate::options::Sync;
 use crate::problem::Problem;
 use crate::run::Shared;
 
 /// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
+
+/// The ranges, of a rehearsal as far as so many bytes of them.
+pub(crate) fn rehearsed(shared: &Shared<'_>, ranges: Option<Ranges>) -> Option<Ranges> {
+    match shared.options.rehearsal_bytes {
+        Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
+        None => ranges,
+    }
+}
+
+fn first_bytes(ranges: &[(u64, u64)], most: u64) -> Ranges {
+    let mut left = most;
+    let mut first = |&(start, end): &(u64, u64)| {
+        let len = left.min(end - start);
+        left -= len;
+        (start, start + len)
+    };
+    ranges.iter().map(&mut first).filter(|(start, end)| end > start).collect()
+}
 
 /// Reserves the target's room where a reservation tells more than the first write would.
 pub(crate) fn reserve(
@@ -21,8 +40,9 @@ pub(crate) fn reserve(
     let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
     let length = meta.map_or(total, |meta| meta.size_bytes);
     let sparse = total != length;
-    if shared.options.rehearsal {
+    if shared.options.rehearsal_bytes.is_some() {
         staged.has_room_to_rehearse(total)?;
+        return staged.reserve(ranges, ranges.last().map_or(0, |range| range.1)).map(|_| ());
     }
     // A file with holes gets its length this way.
     if shared.options.no_reserve && !sparse {

@@ -291,7 +291,7 @@ fn resolve(
     };
     let path = match folder {
         None => path.clone(),
-        Some(folder) if options.rehearsal => folder.join("rehearsal"),
+        Some(folder) if options.rehearsal_bytes.is_some() => folder.join("rehearsal"),
         Some(folder) => folder.join(own_name(source).ok_or_else(|| {
             usage(folder, "is a folder, and the source has no name of its own; write the name of the copy")
         })?),

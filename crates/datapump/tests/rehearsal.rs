@@ -6,7 +6,7 @@ use datapump::{Fill, Job, Options, Place, Report};
 
 fn rehearse(bytes: u64, target: &Path, options: Options) -> Report {
     let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
-    let options = Options { rehearsal: true, ..options };
+    let options = Options { rehearsal_bytes: Some(bytes), ..options };
     Job::copy(vec![source], Place::Path(target.into())).options(options).run(&|_| {})
 }
 
@@ -29,6 +29,20 @@ fn a_rehearsal_leaves_the_target_as_it_was() {
         assert!(report.synced_ns.is_some(), "{what}");
         assert_eq!(names(folder.path()), ["stood"], "{what}");
         assert_eq!(std::fs::read(&stood).expect("it is there"), b"old", "{what}");
+    }
+}
+
+#[test]
+fn the_first_bytes_of_a_source_are_rehearsed() {
+    let folder = tempfile::tempdir().expect("room");
+    let source = folder.path().join("source");
+    std::fs::write(&source, vec![7; 5 << 20]).expect("room");
+    for (bytes, moved) in [(1 << 20, 1 << 20), (3_000_000, 3_000_000), (9 << 20, 5 << 20)] {
+        let options = Options { rehearsal_bytes: Some(bytes), ..Options::default() };
+        let job = Job::copy(vec![Place::Path(source.clone())], Place::Path(folder.path().join("new")));
+        let report = job.options(options).run(&|_| {});
+        assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes}: {report:?}");
+        assert_eq!(names(folder.path()), ["source"], "{bytes}");
     }
 }
 

@@ -38,9 +38,11 @@ pub mod study;
 mod summary;
 mod table;
 mod tree;
+pub mod tune;
 mod words;
 
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
+pub use tune::state_folder;
 
 use crate::row::{Row, read_rows};
 use crate::session::Session;

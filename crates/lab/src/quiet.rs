@@ -40,6 +40,12 @@ impl Disk {
         Ok(Disk { folder: folder.into(), stat: stat.filter(|stat| stat.exists()) })
     }
 
+    /// A name that stays: the device's place in the system, or the kind of folder.
+    pub fn name(&self) -> Option<String> {
+        let stat = self.stat.as_ref()?;
+        Some(stat.parent()?.to_string_lossy().into_owned())
+    }
+
     /// Whether both are one disk; file systems without one are none.
     pub fn is_same(&self, other: &Disk) -> bool {
         self.stat.is_some() && self.stat == other.stat

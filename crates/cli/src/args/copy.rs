@@ -10,6 +10,7 @@ use datapump::{Choice, Options, Sync};
 
 use super::net::HostArguments;
 use super::tree::TreeArguments;
+use super::tune::TuneArguments;
 use super::tuning::{OutputArguments, TuningArguments, When};
 use super::{HOW, WHAT};
 
@@ -146,6 +147,9 @@ pub struct CopyArguments {
 
     #[command(flatten)]
     pub tuning: TuningArguments,
+
+    #[command(flatten)]
+    pub tune: TuneArguments,
 
     #[command(flatten)]
     pub output: OutputArguments,

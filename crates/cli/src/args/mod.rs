@@ -10,6 +10,7 @@ mod look;
 mod net;
 mod read;
 mod tree;
+mod tune;
 mod tuning;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -22,6 +23,7 @@ pub use look::{
 };
 pub use net::{HostArguments, Insecure, ServeArguments};
 pub use read::read;
+pub use tune::TuneArguments;
 pub use tuning::{OutputArguments, When};
 
 /// Heading of flags that say what is moved and where it ends.

@@ -39,7 +39,7 @@ pub(super) struct Ends {
     /// One disk here serves both.
     pub(super) is_shared: bool,
     /// The disk that is written to, or else the one that is read.
-    disk: Option<Disk>,
+    pub(super) disk: Option<Disk>,
     pub(super) cpus: u32,
 }
 

@@ -251,7 +251,7 @@ impl Bench<'_> {
     pub(super) fn sink_up_to(&self, options: &Options, time: Duration, most: u64) -> Result<Part, String> {
         let most = most.min(self.ends.bytes().unwrap_or(u64::MAX));
         self.sized(PartName::Sink, time, most, &|bytes| {
-            let options = Options { rehearsal: true, ..options.clone() };
+            let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
             ((null(bytes), self.case.target.clone()), options)
         })
     }
@@ -268,7 +268,7 @@ impl Bench<'_> {
                 let report = self.run((source, nowhere()), options.clone(), limit).report;
                 *read.lock().unwrap_or_else(PoisonError::into_inner) = report;
             });
-            let options = Options { rehearsal: true, ..options.clone() };
+            let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
             let limit = Limit { bytes: u64::MAX, ..limit };
             self.run((null(bytes), self.case.target.clone()), options, limit)
         });

@@ -1,0 +1,49 @@
+//! `--tune`: what the lab finds to be the best way to move bytes between the user's own ends.
+//!
+//! Must not know: how it is found.
+
+use datapump::{Options, Place};
+use datapump_lab::explain::Case;
+use datapump_lab::tune::{Wish, tune};
+
+use crate::args::{HostArguments, TuneArguments};
+use crate::json;
+use crate::mover::moved;
+use crate::output::Output;
+use crate::remote::{self, Caller};
+use crate::run::Runner;
+
+/// The options with what was found; as they were, where nothing was asked or nothing could be found. An error is one of
+/// usage.
+pub fn tuned(
+    arguments: &TuneArguments,
+    host: &HostArguments,
+    (sources, target): (&[Place], &Place),
+    options: Options,
+    runner: &Runner<'_>,
+) -> Result<Options, String> {
+    let Some(again) = arguments.again() else { return Ok(options) };
+    let places = || sources.iter().chain([target]);
+    let caller = remote::is_meant(places()).then(|| Caller::new(host, places())).transpose()?;
+    let case = Case { sources: sources.to_vec(), target: target.clone(), options, stop: runner.stop() };
+    let wish = Wish { memory_bytes: arguments.memory, again };
+    let output = runner.output;
+    let found =
+        tune(&case, &wish, &|wanted| moved(wanted, caller.as_ref(), runner), &|line| told(output, line));
+    Ok(match found {
+        Ok(tuned) => {
+            if output.json {
+                output.result(&json::tuned(&tuned));
+            }
+            tuned.chosen.options(&case.options)
+        }
+        Err(why) => {
+            output.line(&format!("pump: {why}; the copy goes on untuned"));
+            case.options
+        }
+    })
+}
+
+fn told(output: &Output, line: &str) {
+    output.line(&format!("pump: {line}"));
+}

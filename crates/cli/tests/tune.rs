@@ -1,0 +1,73 @@
+//! `pump copy --tune`, by the real binary: it searches, says what it tried, remembers it, and copies.
+
+#[path = "cli_parts/schema.rs"]
+mod schema;
+mod support;
+
+use serde_json::Value;
+use support::serving::Serving;
+use support::{Home, expect, has_content, make_folder, noise_file};
+
+/// The event of the search, checked against the schema.
+fn tuned(home: &Home, words: &[&str]) -> Value {
+    let state = home.path("state").to_string_lossy().into_owned();
+    let run = home.pump_with(("PUMP_STATE_DIR", &state), &[&["copy", "--json"], words].concat());
+    expect(&run, 0, &[], &format!("{words:?}"));
+    let mut events = schema::checked(&run.out);
+    let at =
+        events.iter().position(|event| event["event"] == "tuned").unwrap_or_else(|| panic!("{}", run.out));
+    events.swap_remove(at)
+}
+
+#[test]
+fn what_is_found_is_told_and_remembered() {
+    let home = Home::new();
+    let content = noise_file(&home, "source", 20_000_000, 1);
+    let first = tuned(&home, &["--tune", "source", "new"]);
+    assert!(
+        first["remembered"].is_null() && first["tried"].as_array().is_some_and(|it| !it.is_empty()),
+        "{first}"
+    );
+    has_content(&home.path("new"), &content, "the copy");
+    // Where the disk has a name.
+    if home.path("state/tuned.jsonl").exists() {
+        let second = tuned(&home, &["--tune", "source", "new"]);
+        assert!(second["remembered"].is_string(), "{second}");
+        assert_eq!(second["chosen"], first["chosen"]);
+        assert!(tuned(&home, &["--tune=again", "source", "new"])["remembered"].is_null());
+    }
+    let small = tuned(&home, &["--tune", "--memory", "2MiB", "source", "new"]);
+    let number = |name: &str| small["chosen"][name].as_u64().expect("a number");
+    let memory = number("lanes") * (number("source_depth") + number("sink_depth")) * number("request_bytes");
+    assert!(memory <= 2 << 20, "{small}");
+    assert_eq!(std::fs::read_dir(home.path("")).expect("it is there").count(), 3, "source, copy, state");
+}
+
+#[test]
+fn a_copy_to_another_host_is_tuned() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let content = noise_file(&home, "source", 9_000_000, 1);
+    let serving = Serving::new(&home, &[]);
+    let found = tuned(&home, &["--tune", "--ticket-file", "ticket", "source", &serving.at("copy")]);
+    assert!(found["chosen"]["lanes"].as_u64().is_some_and(|lanes| lanes >= 1), "{found}");
+    has_content(&home.path("served/copy"), &content, "the copy");
+}
+
+#[test]
+fn what_cannot_be_tuned_is_copied_all_the_same() {
+    let home = Home::new();
+    noise_file(&home, "source", 100, 1);
+    make_folder(&home, "folder");
+    for (words, status, said) in [
+        (&["--tune", "-r", "source", "new"][..], 2, "-r"),
+        (&["--tune", "folder", "other"], 0, "cannot tune"),
+        (&["--tune", "source", "/dev/null"], 0, "cannot tune"),
+        (&["--tune", "no-such-file", "new"], 1, "no-such-file"),
+        (&["--tune", "--memory", "1KiB", "source", "new"], 2, "256KiB or more"),
+        (&["--tune=often", "source", "new"], 2, "never, once, again"),
+    ] {
+        let run = home.pump(&[&["copy"], words].concat());
+        expect(&run, status, &[said], &format!("{words:?}"));
+    }
+}
