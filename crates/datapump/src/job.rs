@@ -303,10 +303,6 @@ impl Job {
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let null_source = |item: &Item| matches!(item.source, Place::Null { .. });
-        let null_fill = |item: &Item| match item.source {
-            Place::Null { fill, .. } => Some(fill),
-            _ => None,
-        };
         let all_null = items.iter().all(|item| null_source(item) && item.target == Target::Null);
         let queued = self.options.engine != EngineChoice::Auto && self.options.engine != EngineChoice::Inline;
         let has_trees = items.iter().any(Item::is_tree);
@@ -455,6 +451,14 @@ impl Job {
             () => Status::Failed,
         }
     }
+}
+
+/// What null sources deliver, if there are some.
+fn null_fill(items: &[Item]) -> Option<Fill> {
+    items.iter().find_map(|item| match item.source {
+        Place::Null { fill, .. } => Some(fill),
+        _ => None,
+    })
 }
 
 /// As cmp: 0 the same, 1 different, 2 trouble.

@@ -1,4 +1,4 @@
-//! What was found before, for a machine, two ends and the memory allowed: a file of lines under the user's state folder.
+//! What was found before, for a machine, two ends and the memory allowed: a file of lines in the user's state folder.
 //!
 //! Must not know: how it was found.
 
