@@ -330,10 +330,7 @@ impl Job {
                 sink: self.world.is_simulated(),
             },
             // Where nobody looks at them, slots are not filled.
-            null_fill: items
-                .iter()
-                .find_map(null_fill)
-                .filter(|&fill| !only_null || fill == Fill::Overwritten),
+            null_fill: null_fill(&items).filter(|&fill| !only_null || fill == Fill::Overwritten),
             nothing_overlaps: (only_null && !queued) || one_block,
             rates: self.rates(),
             watch: Arc::clone(&self.watch),
