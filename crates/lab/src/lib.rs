@@ -22,6 +22,7 @@ use anyhow::bail;
 
 mod builtin;
 mod cache;
+pub mod cost;
 mod finished;
 mod perform;
 mod probe;
