@@ -113,6 +113,11 @@ pub fn summary(summary: &datapump_lab::Summary) -> String {
     event("summary", &json!({ "studies": summary.studies }).to_string())
 }
 
+/// Figures of the lab: an object.
+pub fn figures(name: &str, fields: &Value) -> String {
+    event(name, &fields.to_string())
+}
+
 /// The last line.
 pub fn report(report: &Report) -> String {
     // Strings, numbers and maps with string keys always have a JSON form.
