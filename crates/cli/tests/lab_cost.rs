@@ -116,14 +116,15 @@ fn a_level_off_is_fitted_for_each_stage() {
 
 #[test]
 fn rows_of_a_study_are_fitted() {
-    let home = Home::new();
-    let study = ["lab", "run", "cpu", "--set", "request_size=4KiB,64KiB,1MiB", "--set", "engine=inline"];
-    let run = home.pump(&[&study[..], &["--quick", "--repeats", "3", "--out", "rows.jsonl"]].concat());
-    assert_eq!(run.status, 0, "{run:?}");
-    let fit = &schema::checked(&pump(&home, "lab fit rows.jsonl --json").out)[0];
-    assert_eq!((&fit["component"], &fit["points"]), (&"cpu".into(), &9.into()), "{fit}");
-    assert!(fit["cpu_by"] != Value::Null && fit["asked"]["engine"] == "inline", "{fit}");
-    assert!(number(fit, "cr_us_per_request").is_finite());
+    let rows = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/cpu.jsonl");
+    let run = Home::new().pump(&["lab", "fit", rows, "--json"]);
+    let events = schema::checked(&run.out);
+    for (fit, engine) in [(&events[0], "inline"), (&events[1], "uring")] {
+        assert_eq!((&fit["component"], &fit["asked"]["engine"]), (&"cpu".into(), &engine.into()));
+        assert_eq!((&fit["points"], &fit["cpu_by"]), (&50.into(), &"machine".into()), "{fit}");
+        // The pump touches no byte (S23).
+        assert!(number(fit, "cr_us_per_request_low") > 0.0 && number(fit, "cb_ns_per_byte") < 0.01, "{fit}");
+    }
 }
 
 #[test]
