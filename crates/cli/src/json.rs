@@ -159,6 +159,11 @@ fn fields_of(report: &Report) -> Map<String, Value> {
     }
 }
 
+/// Figures of the lab: an object.
+pub fn figures(name: &str, fields: &Value) -> String {
+    event(name, &fields.to_string())
+}
+
 /// The last line.
 pub fn report(report: &Report) -> String {
     // Strings, numbers and maps with string keys always have a JSON form.

@@ -2,10 +2,14 @@
 //!
 //! Must not know: what a study is made of, how rows are judged.
 
+mod fit;
+mod predict;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::{Class, Problem, Report, Status};
+use datapump_lab::cost::InputError;
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
 
@@ -21,6 +25,8 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::List => list(&output),
         LabCommand::Show { name } => show(name, &output),
         LabCommand::Run(arguments) => run(arguments, &output),
+        LabCommand::Fit(arguments) => fit::fit(arguments, &output),
+        LabCommand::Predict(arguments) => predict::predict(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
             Ok(summary) => print(&summary, Status::Done, &output),
             Err(error) => refuse(&error, Status::Failed, &output),
@@ -82,6 +88,23 @@ fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
         output.bytes(summary.to_string().as_bytes());
     }
     status as i32
+}
+
+/// Tells what is wrong with a file or with what was asked of it.
+fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output) -> i32 {
+    let usage = error.is::<InputError>();
+    let (status, class) = if usage { (Status::Usage, Class::Usage) } else { (Status::Failed, Class::Io) };
+    let message = datapump::shown(format!("{error:#}").as_bytes());
+    output.problem(&Problem { class, path: None, operation, offset: None, message });
+    if output.json {
+        output.result(&json::report(&empty_report(status as i32, Some(class))));
+    }
+    status as i32
+}
+
+/// Lines for people: names from files must not reach the terminal as they are.
+fn shown_lines(text: &str) -> String {
+    text.lines().map(|line| datapump::shown(line.as_bytes()) + "\n").collect()
 }
 
 /// Tells why there are no figures.

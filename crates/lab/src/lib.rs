@@ -22,6 +22,7 @@ use anyhow::bail;
 
 mod builtin;
 mod cache;
+pub mod cost;
 pub mod explain;
 mod finished;
 mod perform;

@@ -98,8 +98,10 @@ pub struct Row {
     /// What went wrong.
     pub message: Option<String>,
     /// What the study compares with.
+    #[serde(default)]
     pub baselines: Vec<BTreeMap<String, Level>>,
     /// Programs that the study requires and that were not there.
+    #[serde(default)]
     pub absent: Vec<String>,
 }
 
@@ -227,6 +229,18 @@ mod tests {
         let mut later = serde_json::to_value(row(3)).expect("JSON");
         later["moon_phase"] = 0.5.into();
         assert_eq!(serde_json::from_value::<Row>(later).expect("readable"), row(3));
+    }
+
+    #[test]
+    fn rows_of_other_writers_need_no_more_fields_than_the_contract_has() {
+        let mut other = serde_json::to_value(row(3)).expect("JSON");
+        let fields = other.as_object_mut().expect("an object");
+        for added in
+            ["machine_cpu_ns", "machine_cpu_by", "max_rss_bytes", "quiet", "message", "baselines", "absent"]
+        {
+            assert!(fields.remove(added).is_some(), "{added}");
+        }
+        assert_eq!(serde_json::from_value::<Row>(other).expect("readable"), row(3));
     }
 
     /// The names in the first column of the page's table.

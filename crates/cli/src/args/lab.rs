@@ -2,12 +2,18 @@
 //!
 //! Must not know: what a study is made of.
 
+mod fit;
+mod predict;
+
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Subcommand};
 
 use super::{HOW, OUTPUT, WHAT};
+
+pub use fit::{LabFitArguments, LabModel};
+pub use predict::LabPredictArguments;
 
 /// Measure: run studies and look at their rows
 ///
@@ -32,6 +38,8 @@ pub enum LabCommand {
         name: String,
     },
     Run(LabRunArguments),
+    Fit(LabFitArguments),
+    Predict(LabPredictArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -125,6 +133,8 @@ impl LabCommand {
         match self {
             LabCommand::List | LabCommand::Show { .. } => false,
             LabCommand::Run(run) => run.json,
+            LabCommand::Fit(fit) => fit.json,
+            LabCommand::Predict(predict) => predict.json,
             LabCommand::View { json, .. } => *json,
         }
     }

@@ -17,7 +17,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use copy::CopyArguments;
 pub use explain::ExplainArguments;
-pub use lab::{LabArguments, LabCommand, LabRunArguments};
+pub use lab::{LabArguments, LabCommand, LabFitArguments, LabModel, LabPredictArguments, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };

@@ -1,0 +1,52 @@
+//! Flags of `pump lab fit`.
+//!
+//! Must not know: how a model is fitted.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, ValueEnum};
+
+use crate::args::{HOW, OUTPUT, WHAT};
+
+/// Fit a model to rows or to a table, with intervals
+///
+/// Rows are fitted in groups that agree in every factor but the one that the model is about (`request_size`, or
+/// `readers`); rows of failed runs are left out. A table is a CSV file with a header.
+#[derive(Debug, Args)]
+pub struct LabFitArguments {
+    /// A file of rows, or a table
+    ///
+    /// A table for `cost` has the columns request_size_bytes (or request_size, with units) and observed_ns_per_byte (or
+    /// ns_per_byte, cpu_ns_per_byte, cost_us_per_request, cpu_us_per_request), and may have `component`; one for
+    /// `level-off` has readers and latency_s, and may have stage and aggregate_bandwidth_mb_per_s.
+    #[arg(value_name = "ROWS.jsonl-or-TABLE.csv", help_heading = WHAT, display_order = 0)]
+    pub file: PathBuf,
+
+    /// What is fitted
+    ///
+    /// Default: cost.
+    ///
+    /// Example: pump lab fit latencies.csv --model level-off
+    #[arg(long, value_name = "MODEL", env = "PUMP_MODEL", help_heading = HOW)]
+    #[arg(value_enum, default_value_t = LabModel::Cost, hide_default_value = true)]
+    pub model: LabModel,
+
+    /// Print the figures as JSON
+    ///
+    /// On standard output, an event `fit` for each group and a report. Default: off.
+    ///
+    /// Example: pump lab fit --json cpu.jsonl
+    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub json: bool,
+}
+
+/// The models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LabModel {
+    /// CPU time = bytes x Cb + requests x Cr
+    Cost,
+    /// Latency of n readers of one server = max(R1, n D)
+    LevelOff,
+}

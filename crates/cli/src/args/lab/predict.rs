@@ -1,0 +1,78 @@
+//! Flags of `pump lab predict`.
+//!
+//! Must not know: how anything is predicted.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, ArgGroup, Args};
+
+use crate::args::{HOW, OUTPUT, WHAT};
+
+/// Predict a chain from its parts, or a pipeline in simulated time
+///
+/// With --parts the CPU time of a chain: the sums of its parts' costs. With --pipeline the elapsed time and the
+/// bottleneck of copies between two devices. With --golden all of it over published tables, against what they say.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("of").args(["parts", "pipeline", "golden"]).required(true))]
+pub struct LabPredictArguments {
+    /// The table of parts
+    ///
+    /// A CSV file with the columns component,cb_ns_per_byte,cr_us_per_request. Default: none.
+    ///
+    /// Example: pump lab predict --parts parts.csv --chain disk_source,pump,disk_sink --request-size 64KiB
+    #[arg(long, value_name = "FILE", env = "PUMP_PARTS", help_heading = WHAT)]
+    #[arg(requires = "chain", requires = "request_size")]
+    pub parts: Option<PathBuf>,
+
+    /// The components of the chain
+    ///
+    /// Names of the table of parts. Default: none.
+    ///
+    /// Example: pump lab predict --parts parts.csv --chain disk_source,pump,network_sink --request-size 1MiB
+    #[arg(long, value_name = "NAME,…", env = "PUMP_CHAIN", help_heading = WHAT, value_delimiter = ',')]
+    pub chain: Vec<String>,
+
+    /// The size of a request, or several
+    ///
+    /// With a unit. Default: none.
+    ///
+    /// Example: pump lab predict --parts parts.csv --chain pump --request-size 32KiB,64KiB,1MiB
+    #[arg(long, value_name = "SIZE,…", env = "PUMP_REQUEST_SIZE", help_heading = HOW)]
+    #[arg(value_delimiter = ',', value_parser = parse_size)]
+    pub request_size: Vec<u64>,
+
+    /// A table of pipelines
+    ///
+    /// A CSV file with the columns file_size_bytes, request_size_bytes, and of both ends source_depth,
+    /// source_latency_us, source_bandwidth_mb_per_s, sink_depth, … Each row is moved by the real loop in simulated
+    /// time. Default: none.
+    ///
+    /// Example: pump lab predict --pipeline devices.csv
+    #[arg(long, value_name = "FILE", env = "PUMP_PIPELINE", help_heading = WHAT)]
+    pub pipeline: Option<PathBuf>,
+
+    /// Check the fits and predictions of published tables
+    ///
+    /// The folder with the tables; status 1 if a statement about them does not hold. Default: none.
+    ///
+    /// Example: pump lab predict --golden crates/lab/golden
+    #[arg(long, value_name = "DIR", env = "PUMP_GOLDEN", help_heading = WHAT)]
+    pub golden: Option<PathBuf>,
+
+    /// Print the figures as JSON
+    ///
+    /// On standard output, an event for each figure and a report. Default: off.
+    ///
+    /// Example: pump lab predict --pipeline devices.csv --json
+    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub json: bool,
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    match datapump::units::parse_bytes(text)? {
+        0 => Err("a request of no bytes moves nothing; write for example 64KiB".into()),
+        bytes => Ok(bytes),
+    }
+}

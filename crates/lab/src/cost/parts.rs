@@ -1,0 +1,106 @@
+//! Parts and what they give together: costs add up (M1, M2), bandwidths do not (M4).
+//!
+//! Must not know: where parts come from.
+
+use serde::{Deserialize, Serialize};
+
+/// What one component costs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name.
+    pub component: String,
+    /// CPU time for a byte, in nanoseconds.
+    pub cb_ns_per_byte: f64,
+    /// CPU time for a request, in microseconds. A fit may give a negative one; it is never clamped.
+    pub cr_us_per_request: f64,
+}
+
+/// CPU time for a byte at a request size, in nanoseconds (M1).
+pub fn predict(part: &Part, request_size_bytes: f64) -> f64 {
+    part.cb_ns_per_byte + part.cr_us_per_request * 1000.0 / request_size_bytes
+}
+
+/// What components cost together: plain sums (M2).
+pub fn sum<'parts>(component: &str, parts: impl IntoIterator<Item = &'parts Part>) -> Part {
+    let nothing = Part { component: component.into(), ..Part::default() };
+    parts.into_iter().fold(nothing, |sum, part| Part {
+        cb_ns_per_byte: sum.cb_ns_per_byte + part.cb_ns_per_byte,
+        cr_us_per_request: sum.cr_us_per_request + part.cr_us_per_request,
+        component: sum.component,
+    })
+}
+
+/// An end measured alone contains the pump: its own cost per request is the fitted one less the pump's (M2). The pump
+/// touches no byte, so that the cost per byte is the end's own.
+pub fn without_pump(component: &str, measured: &Part, pump: &Part) -> Part {
+    let cr_us_per_request = measured.cr_us_per_request - pump.cr_us_per_request;
+    Part { component: component.into(), cb_ns_per_byte: measured.cb_ns_per_byte, cr_us_per_request }
+}
+
+/// The bandwidth of the CPU as a component: CPUs / (Cb + Cr/RS) (M4). Endless where nothing costs CPU time.
+pub fn cpu_bytes_per_s(cpus: f64, chain: &Part, request_size_bytes: f64) -> f64 {
+    let ns_per_byte = predict(chain, request_size_bytes);
+    if ns_per_byte > 0.0 { cpus * 1e9 / ns_per_byte } else { f64::INFINITY }
+}
+
+/// The component with the least bandwidth, which is that of the whole (M4). `None` without components.
+pub fn bottleneck<'name>(bytes_per_s: &[(&'name str, f64)]) -> Option<(&'name str, f64)> {
+    bytes_per_s.iter().copied().min_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// The bandwidth of reading and writing one serial device in turn, where M4 does not hold: each byte occupies the
+/// device twice, so the times add up: 1 / (1/R + 1/W).
+pub fn serial_bytes_per_s(read_bytes_per_s: f64, write_bytes_per_s: f64) -> f64 {
+    1.0 / (1.0 / read_bytes_per_s + 1.0 / write_bytes_per_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(component: &str, cb_ns_per_byte: f64, cr_us_per_request: f64) -> Part {
+        Part { component: component.into(), cb_ns_per_byte, cr_us_per_request }
+    }
+
+    #[test]
+    fn costs_of_a_chain_are_sums() {
+        let parts = [part("disk_source", 0.5, 66.0), part("pump", 0.0, 20.0), part("disk_sink", 1.6, 53.0)];
+        let copy = sum("copy", &parts);
+        assert_eq!((copy.cb_ns_per_byte, copy.cr_us_per_request), (2.1, 139.0));
+        assert_eq!(sum("nothing", []), part("nothing", 0.0, 0.0));
+        let measured = sum("disk_source_with_pump", &parts[..2]);
+        assert_eq!(without_pump("disk_source", &measured, &parts[1]), parts[0]);
+    }
+
+    #[test]
+    fn a_request_costs_less_for_a_byte_the_larger_it_is() {
+        let sink = part("disk_sink", 1.6, 73.0);
+        for (request_bytes, ns_per_byte) in [(32_768.0, 3.828), (65_536.0, 2.714), (262_144.0, 1.878)] {
+            assert!((predict(&sink, request_bytes) - ns_per_byte).abs() < 0.001, "{request_bytes}");
+        }
+    }
+
+    #[test]
+    fn the_slowest_component_is_the_bandwidth() {
+        // A receiver of 40 ns for each byte is limited to 25 MB/s by one CPU.
+        let cpu = cpu_bytes_per_s(1.0, &part("network_source", 40.0, 0.0), 65_536.0);
+        assert!((cpu - 25e6).abs() < 1e-3, "{cpu}");
+        for (components, expected) in [
+            (&[("source", 24e6), ("sink", 22.5e6), ("cpu", cpu)][..], Some(("sink", 22.5e6))),
+            (&[("source", 24e6), ("network", 12.5e6), ("sink", 22.5e6)], Some(("network", 12.5e6))),
+            (&[], None),
+        ] {
+            assert_eq!(bottleneck(components), expected);
+        }
+        assert_eq!(cpu_bytes_per_s(2.0, &part("nothing", 0.0, 0.0), 1.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn ends_on_one_device_share_its_time() {
+        for (read, write, both) in
+            [(200.0, 200.0, 100.0), (300.0, 150.0, 100.0), (100.0, f64::INFINITY, 100.0)]
+        {
+            assert!((serial_bytes_per_s(read, write) - both).abs() < 1e-9, "{read} and {write}");
+        }
+    }
+}
