@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 
 use crate::RunArguments;
+use crate::bill::{Meters, coverage};
 use crate::perform::{CommandLine, Measured, quoted, run_job};
 use crate::probe::host::{Host, load};
-use crate::probe::machine::Meter;
 use crate::progress::{Progress, tell};
 use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
@@ -30,7 +30,7 @@ pub struct Session<'study> {
     rows: RowFile,
     rig: Rig,
     host: Host,
-    meter: Option<Meter>,
+    meters: Meters,
     pump: PathBuf,
     stop: Arc<AtomicBool>,
 }
@@ -56,9 +56,9 @@ impl<'study> Session<'study> {
         let (rows, before) = RowFile::open(out)?;
         let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
         let done = own.map(|row| (row.asked, row.repeat)).collect();
-        let (host, meter) = (Host::of(rig.folder()), Meter::find());
+        let (host, meters) = (Host::of(rig.folder()), Meters::find());
         let stop = Arc::clone(&arguments.stop);
-        Ok(Session { study, cells, absent, done, rows, rig, host, meter, pump, stop })
+        Ok(Session { study, cells, absent, done, rows, rig, host, meters, pump, stop })
     }
 
     /// Performs all runs that have no row yet.
@@ -85,11 +85,16 @@ impl<'study> Session<'study> {
         let has_row = |run: &Run, repeat| self.done.contains(&(self.cells[run.cell].levels.clone(), repeat));
         let runs: Vec<Run> = self.study.runs(&self.cells);
         let runs: Vec<Run> =
-            runs.into_iter().filter(|run| !self.lacks_program(&self.cells[run.cell])).collect();
+            runs.into_iter().filter(|run| self.is_possible(&self.cells[run.cell])).collect();
         let due = |run: &Run| run.repeat.is_some_and(|repeat| !has_row(run, repeat));
         let open: BTreeSet<usize> = runs.iter().filter(|run| due(run)).map(|run| run.cell).collect();
         let needed = |run: &Run| if run.repeat.is_some() { due(run) } else { open.contains(&run.cell) };
         runs.into_iter().filter(needed).collect()
+    }
+
+    /// Whether this host has what the cell needs.
+    fn is_possible(&self, cell: &Cell) -> bool {
+        !self.lacks_program(cell) && !lacks_cpus(cell)
     }
 
     /// Whether a program that is not there stands in the cell's command line.
@@ -105,6 +110,9 @@ impl<'study> Session<'study> {
         for program in &self.absent {
             tell(&format!("{name}: {program} is not installed: a report without it counts for nothing"));
         }
+        if self.cells.iter().any(lacks_cpus) {
+            tell(&format!("{name}: this program may use one CPU, which has no half: soaker=half is left out"));
+        }
         let warmups = left.len() - counted;
         let there = self.done.len();
         tell(&format!("{name}: {counted} runs and {warmups} warm-ups to do, {there} rows are there already"));
@@ -114,18 +122,19 @@ impl<'study> Session<'study> {
     fn row(&mut self, run: &Run) -> anyhow::Result<Row> {
         let cell = self.cells[run.cell].clone();
         let prepared = self.prepare(&cell)?;
-        let began = began(&cell);
-        let (time, load) = (jiff::Timestamp::now(), load());
-        let before = self.meter.and_then(Meter::read_ns);
+        let load = load(); // before the soaker adds to it
+        let running = self.meters.begin(coverage(&cell.levels))?;
+        let (time, began) = (jiff::Timestamp::now(), began(&cell));
         let mut measured = self.perform(&cell, &prepared)?;
-        let machine_cpu_ns =
-            self.meter.and_then(Meter::read_ns).zip(before).map(|(after, before)| after - before);
+        let bill = running.end();
         self.rig.go_on()?;
         self.check(&cell, &prepared, began, &mut measured);
         self.rig.delete_target();
         self.rig.go_on()?;
         let time = format!("{time:.3}");
-        Ok(Row { time, load, machine_cpu_ns, ..self.row_of(run, &cell, prepared, measured) })
+        let row = Row { time, load, ..self.row_of(run, &cell, prepared, measured) };
+        let in_process = matches!(self.study.template, Template::Job(_));
+        Ok(bill.put_into(row, in_process).with_cpu_per_request())
     }
 
     fn prepare(&mut self, cell: &Cell) -> anyhow::Result<Prepared> {
@@ -175,9 +184,6 @@ impl<'study> Session<'study> {
     fn row_of(&self, run: &Run, cell: &Cell, prepared: Prepared, measured: Measured) -> Row {
         let report = measured.report.as_ref();
         let requests = report.map(|report| report.requests);
-        let cpu_ns = measured.user_ns.zip(measured.system_ns).map(|(user, system)| user + system);
-        let per_request =
-            |(ns, requests): (u64, u64)| (requests > 0).then(|| ns as f64 / 1e3 / requests as f64);
         let bytes = match prepared.source {
             Some(_) => prepared.source_bytes,
             None => report.map_or(0, |report| report.bytes),
@@ -205,7 +211,6 @@ impl<'study> Session<'study> {
             synced_ns: report.and_then(|report| report.synced_ns),
             user_ns: measured.user_ns,
             system_ns: measured.system_ns,
-            cpu_us_per_request: cpu_ns.zip(requests).and_then(per_request),
             waits_ns: report.map(|report| report.waits_ns.clone()),
             host: host.name,
             cpu_model: host.cpu_model,
@@ -217,7 +222,6 @@ impl<'study> Session<'study> {
             version: env!("CARGO_PKG_VERSION").into(),
             command: measured.command,
             order: run.order.unwrap_or(0),
-            machine_cpu_by: self.meter.map(|meter| meter.name().into()),
             max_rss_bytes: measured.max_rss_bytes,
             quiet: prepared.quiet,
             baselines: self.study.baselines.clone(),
@@ -298,6 +302,11 @@ fn alone(stop: &AtomicBool) -> Option<File> {
         std::thread::sleep(Duration::from_millis(100));
     }
     Some(lock)
+}
+
+/// Whether half of the CPUs are to be soaked where there is one.
+fn lacks_cpus(cell: &Cell) -> bool {
+    coverage(&cell.levels).is_some_and(|coverage| !coverage.is_possible())
 }
 
 #[cfg(test)]

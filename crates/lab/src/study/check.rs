@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use datapump::units::parse_bytes;
 
-use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, Step, Study, StudyError, Template, fill};
+use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, SOAKER, SOAKER_LEVELS, Step, Study, StudyError, Template, fill};
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
 const RUNS_MAX: u64 = 86_400;
@@ -57,7 +57,15 @@ fn check_factor(study: &Study, factor: &super::Factor) -> Result<(), StudyError>
         (COMMAND, Template::Job(_)) => {
             Err(study.error(key, "a [job] has no commands; write [command.levels]"))
         }
+        (SOAKER, _) => factor.levels.iter().try_for_each(|level| check_soaker(study, &key, level)),
         _ => Ok(()),
+    }
+}
+
+fn check_soaker(study: &Study, key: &str, level: &Level) -> Result<(), StudyError> {
+    match SOAKER_LEVELS.contains(&level.to_string().as_str()) {
+        true => Ok(()),
+        false => Err(study.error(key, format!("'{level}' is none of {}", SOAKER_LEVELS.join(", ")))),
     }
 }
 
