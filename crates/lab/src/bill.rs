@@ -114,8 +114,7 @@ mod tests {
 
     #[test]
     fn the_levels_of_a_cell_say_which_cpus_are_soaked() {
-        for (level, expected) in
-            [("off", None), ("on", Some(Coverage::All)), ("half", Some(Coverage::Half))]
+        for (level, expected) in [("off", None), ("on", Some(Coverage::All)), ("half", Some(Coverage::Half))]
         {
             assert_eq!(coverage(&BTreeMap::from([(SOAKER.into(), level.into())])), expected, "{level}");
         }

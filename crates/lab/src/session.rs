@@ -84,8 +84,7 @@ impl<'study> Session<'study> {
     fn left(&self) -> Vec<Run> {
         let has_row = |run: &Run, repeat| self.done.contains(&(self.cells[run.cell].levels.clone(), repeat));
         let runs: Vec<Run> = self.study.runs(&self.cells);
-        let runs: Vec<Run> =
-            runs.into_iter().filter(|run| self.is_possible(&self.cells[run.cell])).collect();
+        let runs: Vec<Run> = runs.into_iter().filter(|run| self.is_possible(&self.cells[run.cell])).collect();
         let due = |run: &Run| run.repeat.is_some_and(|repeat| !has_row(run, repeat));
         let open: BTreeSet<usize> = runs.iter().filter(|run| due(run)).map(|run| run.cell).collect();
         let needed = |run: &Run| if run.repeat.is_some() { due(run) } else { open.contains(&run.cell) };
@@ -111,7 +110,9 @@ impl<'study> Session<'study> {
             tell(&format!("{name}: {program} is not installed: a report without it counts for nothing"));
         }
         if self.cells.iter().any(lacks_cpus) {
-            tell(&format!("{name}: this program may use one CPU, which has no half: soaker=half is left out"));
+            tell(&format!(
+                "{name}: this program may use one CPU, which has no half: soaker=half is left out"
+            ));
         }
         let warmups = left.len() - counted;
         let there = self.done.len();

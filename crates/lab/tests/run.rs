@@ -406,3 +406,39 @@ fn folder_in(command: &str) -> String {
     let functions = command.strip_prefix(". ").and_then(|rest| rest.split_once("/host.sh"));
     functions.expect("the line of the study").0.to_string()
 }
+
+/// SCIENCE S21: what is told of the CPU time adds up, whatever else the machine does meanwhile.
+#[test]
+fn a_run_with_the_soaker_has_its_calibration_and_times_that_add_up() {
+    let job = JOBS.replacen("repeats = 2", "repeats = 1\nwarmup = 0\nprobes = [\"soaker\"]", 1);
+    let command = r#"
+name = "soaked"
+title = "a command on all CPUs, on half of them and on none"
+repeats = 1
+warmup = 0
+[factors]
+soaker = ["off", "on", "half"]
+[command.levels]
+count = "seq 100000 > /dev/null"
+"#;
+    let cpus = std::thread::available_parallelism().expect("known here").get() as u32;
+    for (study, levels) in [(&*job, 4), (command, if cpus > 1 { 3 } else { 2 })] {
+        let bench = Bench::new(study);
+        assert_eq!(bench.run().failed_runs(), 0, "{study}");
+        let rows = bench.rows();
+        assert_eq!(rows.len(), levels, "{study}");
+        for row in rows {
+            let level = row.asked["soaker"].to_string();
+            let Some(soaker) = &row.soaker else {
+                assert_eq!((&*level, row.soaked_ns), ("off", None));
+                continue;
+            };
+            assert_eq!((soaker.cpu_ns.is_some(), row.soaked_ns.is_some()), (level == "on", true), "{level}");
+            assert_eq!(soaker.calibrations.len(), 2, "{soaker:?}");
+            assert_eq!(soaker.noisy, !soaker.why.is_empty(), "{soaker:?}");
+            let parts = [row.user_ns, row.system_ns].map(|ns| ns.expect("known") as i64);
+            let sum = soaker.remainder_ns.map(|rest| rest + parts[0] + parts[1]);
+            assert_eq!(sum, soaker.cpu_ns, "{soaker:?}");
+        }
+    }
+}

@@ -28,9 +28,10 @@ fn group_in(text: &str, controller: &str) -> Option<String> {
 /// How many CPUs' worth of time this process's control group and those above it allow: the least of them.
 pub fn quota_cpus() -> Option<f64> {
     let of = |path: &Path, name: &str| fs::read_to_string(path.join(name)).ok();
-    let one = CONTROLLERS_V1.iter().flat_map(|mount| groups_up(mount, own_group("cpu"))).filter_map(|path| {
-        quota_v1(&of(&path, "cpu.cfs_quota_us")?, &of(&path, "cpu.cfs_period_us")?)
-    });
+    let one = CONTROLLERS_V1
+        .iter()
+        .flat_map(|mount| groups_up(mount, own_group("cpu")))
+        .filter_map(|path| quota_v1(&of(&path, "cpu.cfs_quota_us")?, &of(&path, "cpu.cfs_period_us")?));
     let two = groups_up("", own_group("")).into_iter().filter_map(|path| quota_v2(&of(&path, "cpu.max")?));
     one.chain(two).reduce(f64::min)
 }
@@ -97,9 +98,12 @@ mod tests {
         {
             assert_eq!(quota_v2(text), cpus, "{text}");
         }
-        for (quota, period, cpus) in
-            [("-1\n", "100000\n", None), ("150000\n", "100000\n", Some(1.5)), ("1", "0", None), ("", "", None)]
-        {
+        for (quota, period, cpus) in [
+            ("-1\n", "100000\n", None),
+            ("150000\n", "100000\n", Some(1.5)),
+            ("1", "0", None),
+            ("", "", None),
+        ] {
             assert_eq!(quota_v1(quota, period), cpus, "{quota} {period}");
         }
     }

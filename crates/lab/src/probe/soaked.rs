@@ -119,7 +119,8 @@ pub struct Calibrated {
 impl Calibrated {
     /// Both calibrations together give the rates. `None` if no thread could run at all.
     pub fn of(windows: &[Window]) -> Option<Calibrated> {
-        let sums = windows.iter().map(|window| window.threads.clone()).reduce(|one, other| plus(&one, &other))?;
+        let sums =
+            windows.iter().map(|window| window.threads.clone()).reduce(|one, other| plus(&one, &other))?;
         let starved = sums.iter().filter(|sum| sum.clock_ns < CLOCK_NS_MIN).count();
         let rates = Rates::of(&sums)?;
         let calibrations: Vec<Calibration> = windows.iter().map(|window| rates.calibration(window)).collect();
@@ -171,7 +172,8 @@ impl Calibrated {
 
     fn starved(&self) -> Option<String> {
         let (starved, all) = (self.starved, self.rates.0.len());
-        (starved > 0).then(|| format!("others left nothing of {starved} of {all} CPUs while it was calibrated"))
+        (starved > 0)
+            .then(|| format!("others left nothing of {starved} of {all} CPUs while it was calibrated"))
     }
 
     /// Iterations that the clock of the threads cannot account for.
@@ -382,7 +384,10 @@ mod tests {
             calibrated(0.0, 0.0).soaked(&run, &conditions).1
         };
         for (change, words) in [
-            ((|_, on| on.quota_cpus = Some(1.5)) as fn(&mut Window, &mut Conditions), "allows 1.50 of 2 CPUs"),
+            (
+                (|_, on| on.quota_cpus = Some(1.5)) as fn(&mut Window, &mut Conditions),
+                "allows 1.50 of 2 CPUs",
+            ),
             (|_, on| on.online = 4, "may use 2 of 4 CPUs"),
             (|run, _| run.stolen_ns = S / 20, "took 5.0 % of one CPU"),
             (|run, _| run.threads[0].iterations += RATE * S / 20, "3.3 % faster"),
@@ -424,7 +429,8 @@ mod tests {
 
     #[test]
     fn one_cpu_is_enough_and_half_of_them_give_no_total() {
-        let one = Window { threads: second([0.25, 0.0]).threads[..1].to_vec(), elapsed_ns: S, ..Window::default() };
+        let one =
+            Window { threads: second([0.25, 0.0]).threads[..1].to_vec(), elapsed_ns: S, ..Window::default() };
         let idle = Window { threads: second([0.0, 0.0]).threads[..1].to_vec(), ..one.clone() };
         let known = Calibrated::of(&[idle.clone(), idle]).expect("the thread ran");
         for (allowed, cpu_ns) in [(1, Some(S as i64 / 4)), (2, None)] {

@@ -102,12 +102,8 @@ impl Soaker {
         let windows = [threads.calibrate(), threads.calibrate()];
         let calibrated = Calibrated::of(&windows)
             .ok_or_else(|| anyhow!("soaker: other programs left nothing of any CPU; end some of them"))?;
-        let conditions = Conditions {
-            allowed: allowed.len(),
-            online: online_cpus(),
-            quota_cpus: quota_cpus(),
-            fallback,
-        };
+        let conditions =
+            Conditions { allowed: allowed.len(), online: online_cpus(), quota_cpus: quota_cpus(), fallback };
         Ok(Soaker { begin: threads.now(), threads, conditions, calibrated })
     }
 
@@ -136,7 +132,8 @@ impl Threads {
         let mut fallback = Vec::new();
         for _ in cpus {
             let words = places.recv_timeout(PATIENCE);
-            fallback.extend(words.context("soaker: a CPU is held by real-time work and gives a thread nothing")?);
+            fallback
+                .extend(words.context("soaker: a CPU is held by real-time work and gives a thread nothing")?);
         }
         fallback.sort();
         fallback.dedup();
@@ -264,7 +261,11 @@ mod tests {
         let refused = || io::Error::from(io::ErrorKind::PermissionDenied);
         for (lowest, pinned, words) in [
             (Lowest::Idle, Ok(()), &[][..]),
-            (Lowest::Nice(refused()), Ok(()), &["idle priority was refused (permission denied): nice 19 instead"]),
+            (
+                Lowest::Nice(refused()),
+                Ok(()),
+                &["idle priority was refused (permission denied): nice 19 instead"],
+            ),
             (
                 Lowest::Unchanged(refused()),
                 Err(refused()),

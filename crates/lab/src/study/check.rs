@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use datapump::units::parse_bytes;
 
-use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, SOAKER, SOAKER_LEVELS, Step, Study, StudyError, Template, fill};
+use super::{
+    COMMAND, Cell, Check, Exception, FACTORS, Level, SOAKER, SOAKER_LEVELS, Step, Study, StudyError,
+    Template, fill,
+};
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
 const RUNS_MAX: u64 = 86_400;

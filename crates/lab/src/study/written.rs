@@ -8,7 +8,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, Step, Study, StudyError, Template,
+    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, Step, Study,
+    StudyError, Template,
 };
 
 /// SCIENCE, section 0: 10 repeats, one discarded warm-up.
