@@ -1,15 +1,17 @@
 //! What counts of the soaker's threads say: CPU = CPUs × elapsed − soaked − background (SCIENCE E7), and whether that
 //! can be believed.
 //!
-//! **Soaked** is the count of iterations over the calibrated iterations for each second that the thread ran, and not the
-//! thread's CPU clock, which does nearly the same: the kernel lets the clock run on during interrupts (LIMITS §7: 0.06
-//! to 0.18 s of them in 4 GiB of direct reads), and an interrupt is work for the run, not time left over. Nor is it
-//! calibrated for each second of *wall* time: other work on the machine would then lower the rate, and the CPU time of
-//! the run came out negative.
+//! **Soaked** is the number of blocks that the threads counted times the *pace*: what a block takes of the thread's own CPU
+//! clock when nothing comes between, the fastest tenth of the blocks just before. Of what else could be taken:
 //!
-//! The price: whatever else slows an iteration down counts as CPU time too. A lower clock frequency and a hypervisor
-//! that takes the processor away cannot be told from work by counting; they are looked for, and the result is then
-//! marked as noisy.
+//! - The thread's CPU clock alone: the kernel lets it run on during interrupts (LIMITS §7: 0.06 to 0.18 s of them in 4 GiB
+//!   of direct reads), and an interrupt is work for the run, not time left over. Blocks that were interrupted took longer.
+//! - Blocks for each second of *wall* time: other work on the machine lowers that, and the run's CPU time came out negative.
+//! - A pace calibrated once before the run: clock frequency, the neighbour on the same core and a hypervisor change it
+//!   by more from second to second than is to be measured. The pace of the moment follows them.
+//!
+//! What a hypervisor takes away in the midst of a block cannot be told from an interrupt by counting; it is looked for,
+//! and the result is then marked as noisy.
 //!
 //! Must not know: threads, clocks, files of the kernel.
 
@@ -17,12 +19,12 @@ use serde::{Deserialize, Serialize};
 
 /// SCIENCE S19: two calibrations that differ by more than this share of one CPU are noisy.
 const CALIBRATIONS_DIFFER_MAX: f64 = 0.02;
-/// The same for what a hypervisor took and for an unexplained change of speed.
+/// The same for what a hypervisor took.
 const STOLEN_MAX: f64 = 0.02;
 /// Interrupts are told in ticks of 10 ms, sampled: as much may be missing in a run of a second.
-const SLOWED_MAX: f64 = 0.05;
-/// A thread that ran less than this while it was calibrated has no rate of its own.
-const CLOCK_NS_MIN: u64 = 2_000_000;
+const UNEXPLAINED_MAX: f64 = 0.05;
+/// Others that use more than this share of all CPUs leave nothing to measure with.
+const BACKGROUND_MAX: f64 = 0.95;
 
 /// What one thread of the soaker did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct Count {
     pub iterations: u64,
     /// How long it ran by the kernel's clock of its CPU time.
     pub clock_ns: u64,
+    /// How long it would have run for as much without interrupts.
+    pub soaked_ns: u64,
 }
 
 /// What all threads did between two moments, and what else the kernel tells of their CPUs.
@@ -103,47 +107,41 @@ pub struct Soaked {
     pub why: Vec<String>,
 }
 
-/// Iterations of each thread for each nanosecond that it ran.
-#[derive(Clone, Debug, PartialEq)]
-struct Rates(Vec<f64>);
-
-/// What calibrations without load have found.
+/// What calibrations without the run have found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibrated {
-    rates: Rates,
     calibrations: Vec<Calibration>,
+    iterations_per_cpu_s: f64,
+    /// CPU time of others for each nanosecond.
     background: f64,
-    starved: usize,
 }
 
 impl Calibrated {
-    /// Both calibrations together give the rates. `None` if no thread could run at all.
-    pub fn of(windows: &[Window]) -> Option<Calibrated> {
-        let sums =
-            windows.iter().map(|window| window.threads.clone()).reduce(|one, other| plus(&one, &other))?;
-        let starved = sums.iter().filter(|sum| sum.clock_ns < CLOCK_NS_MIN).count();
-        let rates = Rates::of(&sums)?;
-        let calibrations: Vec<Calibration> = windows.iter().map(|window| rates.calibration(window)).collect();
-        let used: f64 = windows.iter().map(|window| rates.used_ns(window)).sum();
-        let elapsed: u64 = windows.iter().map(|window| window.elapsed_ns).sum();
-        Some(Calibrated { rates, calibrations, background: used / elapsed.max(1) as f64, starved })
+    /// The background is the mean of the calibrations.
+    pub fn of(windows: &[Window]) -> Calibrated {
+        let sum = |of: fn(&Window) -> i64| windows.iter().map(of).sum::<i64>() as f64;
+        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        Calibrated {
+            calibrations: windows.iter().map(Calibration::of).collect(),
+            iterations_per_cpu_s: 1e9 * share(sum(Window::iterations), sum(Window::clock_ns)),
+            background: share(sum(Window::used_ns), sum(|window| window.elapsed_ns as i64)),
+        }
     }
 
     /// The CPU time that was left over in a run, and what follows from it.
     pub fn soaked(&self, run: &Window, conditions: &Conditions) -> (u64, Soaked) {
-        let soaked_ns = self.rates.soaked_ns(run);
-        let cpu_ns = self.rates.used_ns(run) - self.background * run.elapsed_ns as f64;
+        let cpu_ns = run.used_ns() - (self.background * run.elapsed_ns as f64).round() as i64;
         let all = run.threads.len() == conditions.allowed;
         let why = self.doubts(run, conditions);
         let soaked = Soaked {
             cpus: run.threads.len() as u32,
             of_cpus: conditions.allowed as u32,
             elapsed_ns: run.elapsed_ns,
-            clock_ns: run.clock_ns(),
-            cpu_ns: all.then_some(cpu_ns.round() as i64),
+            clock_ns: run.clock_ns() as u64,
+            cpu_ns: all.then_some(cpu_ns),
             remainder_ns: None,
             background_ns_per_s: per_s(self.background),
-            iterations_per_cpu_s: self.rates.mean() * 1e9,
+            iterations_per_cpu_s: self.iterations_per_cpu_s,
             calibrations: self.calibrations.clone(),
             interrupts_ns: run.interrupts_ns,
             stolen_ns: run.stolen_ns,
@@ -151,12 +149,12 @@ impl Calibrated {
             noisy: !why.is_empty(),
             why,
         };
-        (soaked_ns.round() as u64, soaked)
+        (run.soaked_ns() as u64, soaked)
     }
 
     /// Why the figures of a run are to be doubted.
     fn doubts(&self, run: &Window, conditions: &Conditions) -> Vec<String> {
-        let doubts = [self.unsteady(), self.starved(), stolen(run), self.changed_speed(run)];
+        let doubts = [self.unsteady(), self.full(run), stolen(run), unexplained(run)];
         doubts.into_iter().flatten().chain(conditions.doubts()).collect()
     }
 
@@ -166,33 +164,31 @@ impl Calibrated {
         let high = backgrounds.fold(f64::NEG_INFINITY, f64::max);
         (high - low > CALIBRATIONS_DIFFER_MAX).then(|| {
             let (low, high) = (percent(low), percent(high));
-            format!("before the run, others used {low} of one CPU, then {high}: the machine is not quiet")
+            format!("before the run, others used {low} of one CPU in one calibration and {high} in the other")
         })
     }
 
-    fn starved(&self) -> Option<String> {
-        let (starved, all) = (self.starved, self.rates.0.len());
-        (starved > 0)
-            .then(|| format!("others left nothing of {starved} of {all} CPUs while it was calibrated"))
-    }
-
-    /// Iterations that the clock of the threads cannot account for.
-    fn changed_speed(&self, run: &Window) -> Option<String> {
-        let clock = run.clock_ns() as f64;
-        let missing = clock - self.rates.soaked_ns(run);
-        let explained = (run.interrupts_ns + run.stolen_ns) as f64;
-        let elapsed = run.elapsed_ns as f64;
-        if -missing > STOLEN_MAX * elapsed {
-            let faster = percent(-missing / clock.max(1.0));
-            return Some(format!("the processors were {faster} faster than when they were calibrated"));
-        }
-        (missing - explained > SLOWED_MAX * elapsed).then(|| {
-            let slower = percent((missing - explained) / clock.max(1.0));
+    fn full(&self, run: &Window) -> Option<String> {
+        let all = run.threads.len();
+        (self.background > BACKGROUND_MAX * all as f64).then(|| {
+            let background = percent(self.background);
             format!(
-                "the processors were {slower} slower than when they were calibrated, and interrupts do not explain it"
+                "before the run, others used {background} of one CPU, of {all}: too little was left to count"
             )
         })
     }
+}
+
+/// Blocks that took longer than their pace, without interrupts that the kernel knows of.
+fn unexplained(run: &Window) -> Option<String> {
+    let missing = run.clock_ns() - run.soaked_ns() - (run.interrupts_ns + run.stolen_ns) as i64;
+    let share = missing as f64 / run.elapsed_ns.max(1) as f64;
+    (share > UNEXPLAINED_MAX).then(|| {
+        let share = percent(share);
+        format!(
+            "{share} of one CPU went to neither programs nor interrupts, as if a hypervisor took it unseen"
+        )
+    })
 }
 
 /// What a hypervisor took is no work of the run, and counts as if it were.
@@ -215,42 +211,42 @@ impl Conditions {
     }
 }
 
-impl Rates {
-    /// A thread that could not run is taken to be like the others.
-    fn of(sums: &[Count]) -> Option<Rates> {
-        let rate = |sum: &Count| sum.iterations as f64 / sum.clock_ns as f64;
-        let own = |sum: &Count| (sum.clock_ns >= CLOCK_NS_MIN).then(|| rate(sum));
-        let known: Vec<f64> = sums.iter().filter_map(own).collect();
-        let mean = crate::stats::mean(&known)?;
-        (mean > 0.0).then(|| Rates(sums.iter().map(|sum| own(sum).unwrap_or(mean)).collect()))
-    }
-
-    fn mean(&self) -> f64 {
-        crate::stats::mean(&self.0).unwrap_or(0.0)
-    }
-
-    fn soaked_ns(&self, window: &Window) -> f64 {
-        window.threads.iter().zip(&self.0).map(|(count, rate)| count.iterations as f64 / rate).sum()
-    }
-
-    /// What others than the soaker had of its CPUs.
-    fn used_ns(&self, window: &Window) -> f64 {
-        window.threads.len() as f64 * window.elapsed_ns as f64 - self.soaked_ns(window)
-    }
-
-    fn calibration(&self, window: &Window) -> Calibration {
+impl Calibration {
+    fn of(window: &Window) -> Calibration {
         Calibration {
             elapsed_ns: window.elapsed_ns,
-            soaked_ns: self.soaked_ns(window).round() as u64,
-            background_ns_per_s: per_s(self.used_ns(window) / window.elapsed_ns.max(1) as f64),
+            soaked_ns: window.soaked_ns() as u64,
+            background_ns_per_s: per_s(window.used_ns() as f64 / window.elapsed_ns.max(1) as f64),
         }
     }
 }
 
 impl Window {
-    fn clock_ns(&self) -> u64 {
-        self.threads.iter().map(|count| count.clock_ns).sum()
+    fn iterations(&self) -> i64 {
+        self.threads.iter().map(|count| count.iterations as i64).sum()
     }
+
+    fn clock_ns(&self) -> i64 {
+        self.threads.iter().map(|count| count.clock_ns as i64).sum()
+    }
+
+    fn soaked_ns(&self) -> i64 {
+        self.threads.iter().map(|count| count.soaked_ns as i64).sum()
+    }
+
+    /// What others than the soaker had of its CPUs.
+    fn used_ns(&self) -> i64 {
+        self.threads.len() as i64 * self.elapsed_ns as i64 - self.soaked_ns()
+    }
+}
+
+/// How many blocks a pace is taken from, and which of them: some are interrupted, and seldom nine of ten.
+pub const PACE_BLOCKS: usize = 128;
+const PACE_PLACE: usize = PACE_BLOCKS / 10;
+
+/// What a block takes when nothing comes between.
+pub fn pace_ns(mut blocks: [u64; PACE_BLOCKS]) -> u64 {
+    *blocks.select_nth_unstable(PACE_PLACE).1
 }
 
 impl Soaked {
@@ -267,14 +263,6 @@ impl Soaked {
 pub fn without_soaker(user_ns: u64, system_ns: u64, clock_ns: u64) -> (u64, u64) {
     let rest = clock_ns.saturating_sub(user_ns);
     (user_ns.saturating_sub(clock_ns), system_ns.saturating_sub(rest))
-}
-
-fn plus(one: &[Count], other: &[Count]) -> Vec<Count> {
-    let sum = |(one, other): (&Count, &Count)| Count {
-        iterations: one.iterations + other.iterations,
-        clock_ns: one.clock_ns + other.clock_ns,
-    };
-    one.iter().zip(other).map(sum).collect()
 }
 
 fn per_s(share: f64) -> i64 {
@@ -297,13 +285,13 @@ mod tests {
     fn second(used: [f64; 2]) -> Window {
         let count = |used: f64| {
             let clock_ns = ((1.0 - used) * S as f64) as u64;
-            Count { iterations: clock_ns * RATE, clock_ns }
+            Count { iterations: clock_ns * RATE, clock_ns, soaked_ns: clock_ns }
         };
         Window { elapsed_ns: S, threads: used.map(count).to_vec(), ..Window::default() }
     }
 
     fn calibrated(first: f64, second_one: f64) -> Calibrated {
-        Calibrated::of(&[second([first, 0.0]), second([0.0, second_one])]).expect("threads ran")
+        Calibrated::of(&[second([first, 0.0]), second([0.0, second_one])])
     }
 
     fn quiet() -> Conditions {
@@ -337,6 +325,7 @@ mod tests {
         run.threads.iter_mut().for_each(|count| {
             count.iterations *= 3;
             count.clock_ns *= 3;
+            count.soaked_ns *= 3;
         });
         let (_, soaked) = calibrated(0.2, 0.2).soaked(&run, &quiet());
         assert_eq!(soaked.cpu_ns, Some(3 * S as i64 / 2));
@@ -345,7 +334,7 @@ mod tests {
     #[test]
     fn interrupts_that_the_clock_of_a_thread_does_not_see_are_found_by_counting() {
         let mut run = second([0.0, 0.0]);
-        run.threads[0].iterations -= RATE * S / 10; // a tenth of a second in interrupts
+        run.threads[0].soaked_ns -= S / 10; // a tenth of a second in interrupts
         run.interrupts_ns = S / 10;
         let (_, soaked) = calibrated(0.0, 0.0).soaked(&run, &quiet());
         assert_eq!((soaked.cpu_ns, soaked.clock_ns, soaked.noisy), (Some(S as i64 / 10), 2 * S, false));
@@ -390,8 +379,7 @@ mod tests {
             ),
             (|_, on| on.online = 4, "may use 2 of 4 CPUs"),
             (|run, _| run.stolen_ns = S / 20, "took 5.0 % of one CPU"),
-            (|run, _| run.threads[0].iterations += RATE * S / 20, "3.3 % faster"),
-            (|run, _| run.threads[1].iterations -= RATE * S / 10, "6.7 % slower"),
+            (|run, _| run.threads[1].soaked_ns -= S / 10, "10.0 % of one CPU went to neither"),
         ] {
             let soaked = changed(change);
             assert!(soaked.noisy && soaked.why.concat().contains(words), "{words}: {:?}", soaked.why);
@@ -417,14 +405,21 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_others_held_is_taken_to_be_like_the_rest() {
-        let held = || second([0.0, 1.0]);
-        let known = Calibrated::of(&[held(), held()]).expect("one thread ran");
-        let (_, soaked) = known.soaked(&second([0.0, 0.5]), &quiet());
-        assert_eq!(soaked.cpu_ns, Some(-(S as i64) / 2));
-        assert!(soaked.why.concat().contains("nothing of 1 of 2 CPUs"), "{:?}", soaked.why);
-        assert_eq!(Calibrated::of(&[second([1.0, 1.0])]), None, "no thread ran");
-        assert_eq!(Calibrated::of(&[]), None);
+    fn others_that_leave_nothing_of_the_cpus_are_told() {
+        for (held, words) in [(0.8, ""), (1.0, "used 200.0 % of one CPU, of 2: too little")] {
+            let known = Calibrated::of(&[second([1.0, held]), second([1.0, held])]);
+            let (_, soaked) = known.soaked(&second([1.0, held]), &quiet());
+            assert_eq!((soaked.cpu_ns, soaked.noisy), (Some(0), !words.is_empty()));
+            assert!(soaked.why.concat().contains(words), "{:?}", soaked.why);
+        }
+    }
+
+    #[test]
+    fn the_pace_is_that_of_blocks_that_were_not_interrupted() {
+        for (interrupted_of_ten, pace) in [(0, 20_000), (5, 20_000), (8, 20_000), (10, 27_000)] {
+            let block = |at| if at % 10 < interrupted_of_ten { 27_000 } else { 20_000 };
+            assert_eq!(pace_ns(std::array::from_fn(block)), pace, "{interrupted_of_ten} of ten");
+        }
     }
 
     #[test]
@@ -432,7 +427,7 @@ mod tests {
         let one =
             Window { threads: second([0.25, 0.0]).threads[..1].to_vec(), elapsed_ns: S, ..Window::default() };
         let idle = Window { threads: second([0.0, 0.0]).threads[..1].to_vec(), ..one.clone() };
-        let known = Calibrated::of(&[idle.clone(), idle]).expect("the thread ran");
+        let known = Calibrated::of(&[idle.clone(), idle]);
         for (allowed, cpu_ns) in [(1, Some(S as i64 / 4)), (2, None)] {
             let conditions = Conditions { allowed, online: allowed, ..Conditions::default() };
             let (soaked_ns, soaked) = known.soaked(&one, &conditions);
