@@ -62,6 +62,9 @@ pub struct Row {
     pub cpu_us_per_request: Option<f64>,
     /// Waits by stage.
     pub waits_ns: Option<BTreeMap<String, u64>>,
+    /// How long requests took, by end.
+    #[serde(default)]
+    pub latency_ns: Option<Value>,
     /// What TCP says of the connection.
     pub tcp: Option<Value>,
     /// Name of the host.

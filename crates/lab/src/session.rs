@@ -18,7 +18,7 @@ use crate::probe::host::{Host, load};
 use crate::progress::{Progress, tell};
 use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
-use crate::study::{COMMAND, Cell, Check, Level, Run, Study, Template, fill};
+use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
 
 /// What one run of a study needs.
 #[derive(Debug)]
@@ -157,7 +157,8 @@ impl<'study> Session<'study> {
                 let word = |name: &str| path(name).map(|path| path.to_string_lossy().into_owned());
                 let levels = |name: &str| cell.levels.get(name).map(Level::to_string);
                 let filled = job.filled(&|name| word(name).or_else(|| levels(name)));
-                let filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
+                let mut filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
+                filled.options.latencies = self.study.probes.contains(&Probe::Latency);
                 run_job(filled, Arc::clone(&self.stop))
             }
             (Template::Command(_), line) => {
@@ -213,6 +214,7 @@ impl<'study> Session<'study> {
             user_ns: measured.user_ns,
             system_ns: measured.system_ns,
             waits_ns: report.map(|report| report.waits_ns.clone()),
+            latency_ns: report.and_then(|report| report.latency_ns.clone()),
             host: host.name,
             cpu_model: host.cpu_model,
             cpus: host.cpus,

@@ -407,6 +407,37 @@ fn folder_in(command: &str) -> String {
     functions.expect("the line of the study").0.to_string()
 }
 
+#[test]
+fn the_latency_of_requests_is_kept_where_it_is_asked_for() {
+    let job = |probes: &str| {
+        format!(
+            r#"
+name = "reads"
+title = "a file to nothing"
+repeats = 1
+warmup = 0
+{probes}
+prepare = [{{ step = "make_source", size = "1MiB" }}, {{ step = "warm_source" }}]
+[factors]
+[job]
+source = "{{source}}"
+target = "null:"
+request_size = "64KiB"
+"#
+        )
+    };
+    for (probes, kept) in [("", false), ("probes = [\"latency\"]", true)] {
+        let bench = Bench::new(&job(probes));
+        assert_eq!(bench.run().failed_runs(), 0);
+        let latency = bench.rows().remove(0).latency_ns;
+        assert_eq!(latency.is_some(), kept, "{probes}");
+        let Some(latency) = latency else { continue };
+        assert!(latency["sink"].is_null() && latency["source"]["count"].as_u64() >= Some(16), "{latency}");
+        let at = |name: &str| latency["source"][name].as_u64().expect("nanoseconds");
+        assert!(at("p50") > 0 && at("p50") <= at("p999") && at("p999") <= at("max"), "{latency}");
+    }
+}
+
 /// SCIENCE S21: what is told of the CPU time adds up, whatever else the machine does meanwhile.
 #[test]
 fn a_run_with_the_soaker_has_its_calibration_and_times_that_add_up() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use datapump::units::parse_bytes;
 
 use super::{
-    COMMAND, Cell, Check, Exception, FACTORS, Level, SOAKER, SOAKER_LEVELS, Step, Study, StudyError,
+    COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Step, Study, StudyError,
     Template, fill,
 };
 
@@ -24,6 +24,7 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
     study.baselines.iter().try_for_each(|baseline| check_baseline(study, baseline))?;
     study.exceptions.iter().try_for_each(|exception| check_exception(study, exception))?;
     check_checks(study, &study.check)?;
+    check_probes(study)?;
     let cells = study.cells();
     check_size(study, &cells)?;
     cells.iter().try_for_each(|cell| check_cell(study, cell))
@@ -120,6 +121,15 @@ fn check_checks(study: &Study, checks: &[Check]) -> Result<(), StudyError> {
         _ => return Ok(()),
     };
     Err(study.error("check", hint))
+}
+
+fn check_probes(study: &Study) -> Result<(), StudyError> {
+    match study.template {
+        Template::Command(_) if study.probes.contains(&Probe::Latency) => {
+            Err(study.error("probes", "'latency' is of a [job]: a command cannot be asked; take it out"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_size(study: &Study, cells: &[Cell]) -> Result<(), StudyError> {

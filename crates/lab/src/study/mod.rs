@@ -144,6 +144,8 @@ pub enum Check {
 pub enum Probe {
     /// Each cell is run without the soaker, for its time, and with it, for its CPU time: the factor `soaker`.
     Soaker,
+    /// How long each request takes, as a histogram: of jobs.
+    Latency,
 }
 
 /// The order of the runs.

@@ -143,6 +143,7 @@ fn wrong_studies_of_commands_say_file_key_and_what_to_write() {
                 &["baselines: 'comand' is no factor of this study"],
             ),
             ("{ command = \"cp\" }", "{ command = \"mv\" }", &["has no 'mv'"]),
+            ("title = \"t\"", "title = \"t\"\nprobes = [\"latency\"]", &["probes: 'latency' is of a [job]"]),
             (
                 "cp {source}",
                 "cp {sorce}",
