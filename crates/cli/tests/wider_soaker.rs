@@ -1,6 +1,6 @@
-//! The soaker against loads that are known (SCIENCE S20, S21), against the kernel's own account, and what it does where
-//! it may do little. Loads are in shuffled rounds, medians of quiet runs are judged, and there are more rounds if few are
-//! quiet; a machine that is never quiet enough fails with its figures, for nothing is known then.
+//! The soaker against loads that are known (SCIENCE S20, S21), against the kernel's own account, and what it does
+//! where it may do little. Loads are in shuffled rounds, medians of quiet runs are judged, and there are more rounds if
+//! few are quiet; a machine that is never quiet enough fails with its figures, for nothing is known then.
 #![cfg(feature = "wider")]
 
 mod support;

@@ -1,5 +1,5 @@
-//! How long each request of a lane took, as histograms, where that was asked for: the clock is read before and after each,
-//! which costs more than a request of a null end.
+//! How long each request of a lane took, as histograms, where that was asked for: the clock is read before and after
+//! each, which costs more than a request of a null end.
 //!
 //! Requests to another host are not in it: they are not the engine's. Must not know: how requests are posted.
 

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn interrupts_and_what_was_stolen_are_read_by_processor() {
-        let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\ncpu10 1 1 1 1 1 2 2 3\n";
+        let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n\
+                    cpu10 1 1 1 1 1 2 2 3\n";
         for (cpu, ticks) in [(0, Some((13, 8))), (1, Some((0, 0))), (10, Some((4, 3))), (2, None)] {
             let ns = ticks.map(|(interrupts, stolen)| (interrupts * TICK_NS, stolen * TICK_NS));
             assert_eq!(interrupts_and_stolen(stat, cpu), ns, "{cpu}");

@@ -1,12 +1,14 @@
 //! What counts of the soaker's threads say: CPU = CPUs × elapsed − soaked − background (SCIENCE E7), and whether that
 //! can be believed.
 //!
-//! **Soaked** is the number of blocks that the threads counted times the *pace*: what a block takes of the thread's own CPU
-//! clock when nothing comes between, the fastest tenth of the blocks just before. Of what else could be taken:
+//! **Soaked** is the number of blocks that the threads counted times the *pace*: what a block takes of the thread's own
+//! CPU clock when nothing comes between, the fastest tenth of the blocks just before. Why not something else:
 //!
-//! - The thread's CPU clock alone: the kernel lets it run on during interrupts (LIMITS §7: 0.06 to 0.18 s of them in 4 GiB
-//!   of direct reads), and an interrupt is work for the run, not time left over. Blocks that were interrupted took longer.
-//! - Blocks for each second of *wall* time: other work on the machine lowers that, and the run's CPU time came out negative.
+//! - The thread's CPU clock alone: the kernel lets it run on during interrupts (LIMITS §7: 0.06 to 0.18 s of them in
+//!   4 GiB of direct reads), and an interrupt is work for the run, not time left over. A block that was interrupted
+//!   took longer.
+//! - Blocks for each second of *wall* time: other work on the machine lowers that, and the run's CPU time comes out
+//!   negative.
 //! - A pace calibrated once before the run: clock frequency, the neighbour on the same core and a hypervisor change it
 //!   by more from second to second than is to be measured. The pace of the moment follows them.
 //!
