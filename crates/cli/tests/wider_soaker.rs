@@ -6,6 +6,7 @@
 mod support;
 mod wider_parts;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -226,4 +227,77 @@ fn with_one_cpu_of_several_it_measures_that_one_and_marks_the_rest_as_not_seen()
     let several = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
     assert_eq!(soaker["why"].to_string().contains("may use 1 of"), several, "{soaker}");
     adds_up(&rows[0]);
+}
+
+/// A control group of this test's own, under each of these folders.
+struct Groups(Vec<PathBuf>);
+
+impl Groups {
+    /// Version 1 has a tree for each controller, version 2 one for all.
+    fn new() -> Groups {
+        let root = Path::new("/sys/fs/cgroup");
+        let name = format!("pump-test-{}", std::process::id());
+        let one = ["cpu", "cpuacct"].map(|tree| root.join(tree)).into_iter().filter(|tree| tree.is_dir());
+        let mut trees: Vec<PathBuf> = one.collect();
+        if trees.is_empty() {
+            trees.push(root.into());
+        }
+        let groups = Groups(trees.iter().map(|tree| tree.join(&name)).collect());
+        groups.0.iter().for_each(|group| std::fs::create_dir(group).expect("the tests run as root"));
+        groups
+    }
+
+    /// Half of a CPU.
+    fn limit(&self) {
+        let limits = [("cpu.max", "50000 100000"), ("cpu.cfs_quota_us", "50000")];
+        let set = |group: &PathBuf| limits.map(|(file, limit)| write_there(&group.join(file), limit));
+        assert!(
+            self.0.iter().any(|group| set(group).contains(&true)),
+            "no control group limits CPU time here"
+        );
+    }
+
+    /// Words that run a command in the groups.
+    fn enter(&self) -> String {
+        let enter = |group: &PathBuf| format!("echo $$ > {}/cgroup.procs && ", group.display());
+        self.0.iter().map(enter).collect::<String>() + "exec \"$@\""
+    }
+}
+
+/// Whether it is there and takes this.
+fn write_there(path: &Path, text: &str) -> bool {
+    path.exists() && std::fs::write(path, text).is_ok()
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        // A group is empty, and can be removed, soon after its last process has ended.
+        let removed = |group: &PathBuf| {
+            (0..100).any(|_| {
+                std::fs::remove_dir(group).is_ok() || {
+                    std::thread::sleep(PERIOD);
+                    false
+                }
+            })
+        };
+        self.0
+            .iter()
+            .filter(|group| !removed(group))
+            .for_each(|group| eprintln!("left: {}", group.display()));
+    }
+}
+
+#[test]
+fn a_quota_of_a_control_group_is_told_and_the_time_of_the_group_is_read() {
+    let home = Home::new();
+    study(&home, "command = [\"load-25\"]");
+    let groups = Groups::new();
+    groups.limit();
+    let row = rows(&home, &["sh", "-c", &groups.enter(), "sh"], 1).remove(0);
+    let why = row["soaker"]["why"].to_string();
+    assert!(is_noisy(&row) && why.contains("a control group allows 0.50 of"), "{why}");
+    let name = format!("/pump-test-{}", std::process::id());
+    assert!(row["group_cpu_by"].as_str().is_some_and(|group| group.ends_with(&name)), "{row}");
+    assert!(row["group_cpu_ns"].is_u64(), "{row}");
+    adds_up(&row);
 }
