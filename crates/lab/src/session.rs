@@ -15,6 +15,7 @@ use crate::RunArguments;
 use crate::bill::{Meters, coverage};
 use crate::perform::{CommandLine, Measured, quoted, run_job};
 use crate::probe::host::{Host, load};
+use crate::probe::soaker::Coverage;
 use crate::progress::{Progress, tell};
 use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
@@ -309,7 +310,7 @@ fn alone(stop: &AtomicBool) -> Option<File> {
 
 /// Whether half of the CPUs are to be soaked where there is one.
 fn lacks_cpus(cell: &Cell) -> bool {
-    coverage(&cell.levels).is_some_and(|coverage| !coverage.is_possible())
+    coverage(&cell.levels) == Some(Coverage::Half) && !Coverage::Half.is_possible()
 }
 
 #[cfg(test)]

@@ -25,8 +25,10 @@ const CALIBRATIONS_DIFFER_MAX: f64 = 0.02;
 const STOLEN_MAX: f64 = 0.02;
 /// Interrupts are told in ticks of 10 ms, sampled: as much may be missing in a run of a second.
 const UNEXPLAINED_MAX: f64 = 0.05;
-/// Others that use more than this share of all CPUs leave nothing to measure with.
-const BACKGROUND_MAX: f64 = 0.95;
+/// Where less than this share of all CPUs is left over, a run takes from others what they had before.
+const LEFT_MIN: f64 = 0.05;
+/// Others that use less than this share of one CPU have nothing to lose.
+const BACKGROUND_MIN: f64 = 0.05;
 
 /// What one thread of the soaker did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,7 +158,7 @@ impl Calibrated {
 
     /// Why the figures of a run are to be doubted.
     fn doubts(&self, run: &Window, conditions: &Conditions) -> Vec<String> {
-        let doubts = [self.unsteady(), self.full(run), stolen(run), unexplained(run)];
+        let doubts = [self.unsteady(), self.crowded(run), stolen(run), unexplained(run)];
         doubts.into_iter().flatten().chain(conditions.doubts()).collect()
     }
 
@@ -170,13 +172,13 @@ impl Calibrated {
         })
     }
 
-    fn full(&self, run: &Window) -> Option<String> {
-        let all = run.threads.len();
-        (self.background > BACKGROUND_MAX * all as f64).then(|| {
-            let background = percent(self.background);
-            format!(
-                "before the run, others used {background} of one CPU, of {all}: too little was left to count"
-            )
+    /// The background is what others had before the run, and not what the run left them.
+    fn crowded(&self, run: &Window) -> Option<String> {
+        let all = run.threads.len() as f64 * run.elapsed_ns as f64;
+        let is_crowded = run.soaked_ns() as f64 <= LEFT_MIN * all && self.background > BACKGROUND_MIN;
+        is_crowded.then(|| {
+            let had = format!("before the run, others used {} of one CPU", percent(self.background));
+            format!("{had}, and in the run nothing was left over: it may have had theirs")
         })
     }
 }
@@ -407,12 +409,20 @@ mod tests {
     }
 
     #[test]
-    fn others_that_leave_nothing_of_the_cpus_are_told() {
-        for (held, words) in [(0.8, ""), (1.0, "used 200.0 % of one CPU, of 2: too little")] {
-            let known = Calibrated::of(&[second([1.0, held]), second([1.0, held])]);
-            let (_, soaked) = known.soaked(&second([1.0, held]), &quiet());
-            assert_eq!((soaked.cpu_ns, soaked.noisy), (Some(0), !words.is_empty()));
-            assert!(soaked.why.concat().contains(words), "{:?}", soaked.why);
+    fn a_run_that_may_have_taken_from_others_is_told() {
+        for (background, used, noisy) in [
+            (0.0, [1.0, 1.0], false), // all CPUs, but nobody else wanted them
+            (0.5, [1.0, 0.85], false),
+            (0.5, [1.0, 1.0], true),
+            (0.5, [0.98, 0.98], true),
+        ] {
+            let (_, soaked) = calibrated(background, background).soaked(&second(used), &quiet());
+            assert_eq!(soaked.noisy, noisy, "{background} {used:?}: {:?}", soaked.why);
+            assert!(
+                !noisy || soaked.why.concat().contains("others used 50.0 % of one CPU"),
+                "{:?}",
+                soaked.why
+            );
         }
     }
 
