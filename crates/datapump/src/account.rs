@@ -4,7 +4,7 @@
 
 use datapump_core::Counts;
 
-use crate::lane::LaneResult;
+use crate::lane::{LaneResult, latency};
 use crate::net::carried::Carried;
 use crate::problem::{Class, Problem};
 use crate::report::{Cpu, Network, Report, Waits};
@@ -105,6 +105,7 @@ impl Account<'_> {
             limited_by,
             limited_detail,
             waits_ns: self.waits(),
+            latency_ns: latency::merged(self.lanes.iter().filter_map(|lane| lane.latencies.as_ref())),
             cpu: self.cpu,
             cpu_far: None,
             network: self.network(),

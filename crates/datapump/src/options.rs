@@ -152,6 +152,8 @@ pub struct Options {
     pub changes: bool,
     /// Make no change, but tell each that would be made.
     pub dry_run: bool,
+    /// Keep histograms of how long requests took: the clock is read twice more for each.
+    pub latencies: bool,
     /// Sockets below the connections to another host.
     pub sockets: SocketOptions,
 }

@@ -192,6 +192,32 @@ pub struct Cpu {
     pub system_ns: u64,
 }
 
+/// How long the requests of one end took, in nanoseconds, from posting to completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Half of them at most so long.
+    pub p50: u64,
+    /// Nine of ten.
+    pub p90: u64,
+    /// 99 of a hundred.
+    pub p99: u64,
+    /// 999 of a thousand.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+    /// How many there were.
+    pub count: u64,
+}
+
+/// The latencies of both ends of this host; null for an end without requests, as a null end or another host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// Of reads.
+    pub source: Option<Latency>,
+    /// Of writes, and of copies inside the kernel.
+    pub sink: Option<Latency>,
+}
+
 /// The result of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -248,6 +274,9 @@ pub struct Report {
     pub limited_detail: LimitedDetail,
     /// Waits by stage.
     pub waits_ns: Waits,
+    /// How long requests took, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<Latencies>,
     /// CPU time of this process.
     pub cpu: Cpu,
     /// CPU time of the other host's process meanwhile, whatever else it did.

@@ -44,6 +44,7 @@ built_in!(
     "remote-tls-cost",
     "start-remote",
     "resume-remote",
+    "soaker-perturbation",
 );
 
 /// The study of this name.

@@ -20,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::bail;
 
+mod bill;
 mod builtin;
 mod cache;
 pub mod cost;

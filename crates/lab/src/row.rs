@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::probe::soaked::{Calibration, Soaked};
 use crate::study::Level;
 
 /// Version of the form. Fields may be added under the same version.
@@ -61,6 +62,9 @@ pub struct Row {
     pub cpu_us_per_request: Option<f64>,
     /// Waits by stage.
     pub waits_ns: Option<BTreeMap<String, u64>>,
+    /// How long requests took, by end.
+    #[serde(default)]
+    pub latency_ns: Option<Value>,
     /// What TCP says of the connection.
     pub tcp: Option<Value>,
     /// Name of the host.
@@ -91,6 +95,15 @@ pub struct Row {
     pub machine_cpu_ns: Option<u64>,
     /// Where that was read.
     pub machine_cpu_by: Option<String>,
+    /// CPU time of this program's control group during the run.
+    #[serde(default)]
+    pub group_cpu_ns: Option<u64>,
+    /// Which group that is.
+    #[serde(default)]
+    pub group_cpu_by: Option<String>,
+    /// CPU time of the run by the soaker.
+    #[serde(default)]
+    pub soaker: Option<Soaked>,
     /// Largest memory of the command.
     pub max_rss_bytes: Option<u64>,
     /// Whether the disk was quiet before the run.
@@ -109,6 +122,15 @@ impl Row {
     /// Whether the run did what was asked.
     pub fn is_completed(&self) -> bool {
         self.outcome == COMPLETED
+    }
+
+    /// This row with the CPU time for one request, from the fields that say both.
+    #[must_use]
+    pub fn with_cpu_per_request(self) -> Row {
+        let cpu_ns = self.user_ns.zip(self.system_ns).map(|(user, system)| user + system);
+        let requests = self.requests.filter(|&requests| requests > 0);
+        let us = |(ns, requests): (u64, u64)| ns as f64 / 1e3 / requests as f64;
+        Row { cpu_us_per_request: cpu_ns.zip(requests).map(us), ..self }
     }
 }
 

@@ -12,13 +12,14 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 
 use crate::RunArguments;
+use crate::bill::{Meters, coverage};
 use crate::perform::{CommandLine, Measured, quoted, run_job};
 use crate::probe::host::{Host, load};
-use crate::probe::machine::Meter;
+use crate::probe::soaker::Coverage;
 use crate::progress::{Progress, tell};
 use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
-use crate::study::{COMMAND, Cell, Check, Level, Run, Study, Template, fill};
+use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
 
 /// What one run of a study needs.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ pub struct Session<'study> {
     rows: RowFile,
     rig: Rig,
     host: Host,
-    meter: Option<Meter>,
+    meters: Meters,
     pump: PathBuf,
     stop: Arc<AtomicBool>,
 }
@@ -56,9 +57,9 @@ impl<'study> Session<'study> {
         let (rows, before) = RowFile::open(out)?;
         let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
         let done = own.map(|row| (row.asked, row.repeat)).collect();
-        let (host, meter) = (Host::of(rig.folder()), Meter::find());
+        let (host, meters) = (Host::of(rig.folder()), Meters::find());
         let stop = Arc::clone(&arguments.stop);
-        Ok(Session { study, cells, absent, done, rows, rig, host, meter, pump, stop })
+        Ok(Session { study, cells, absent, done, rows, rig, host, meters, pump, stop })
     }
 
     /// Performs all runs that have no row yet.
@@ -84,12 +85,16 @@ impl<'study> Session<'study> {
     fn left(&self) -> Vec<Run> {
         let has_row = |run: &Run, repeat| self.done.contains(&(self.cells[run.cell].levels.clone(), repeat));
         let runs: Vec<Run> = self.study.runs(&self.cells);
-        let runs: Vec<Run> =
-            runs.into_iter().filter(|run| !self.lacks_program(&self.cells[run.cell])).collect();
+        let runs: Vec<Run> = runs.into_iter().filter(|run| self.is_possible(&self.cells[run.cell])).collect();
         let due = |run: &Run| run.repeat.is_some_and(|repeat| !has_row(run, repeat));
         let open: BTreeSet<usize> = runs.iter().filter(|run| due(run)).map(|run| run.cell).collect();
         let needed = |run: &Run| if run.repeat.is_some() { due(run) } else { open.contains(&run.cell) };
         runs.into_iter().filter(needed).collect()
+    }
+
+    /// Whether this host has what the cell needs.
+    fn is_possible(&self, cell: &Cell) -> bool {
+        !self.lacks_program(cell) && !lacks_cpus(cell)
     }
 
     /// Whether a program that is not there stands in the cell's command line.
@@ -105,6 +110,11 @@ impl<'study> Session<'study> {
         for program in &self.absent {
             tell(&format!("{name}: {program} is not installed: a report without it counts for nothing"));
         }
+        if self.cells.iter().any(lacks_cpus) {
+            tell(&format!(
+                "{name}: this program may use one CPU, which has no half: soaker=half is left out"
+            ));
+        }
         let warmups = left.len() - counted;
         let there = self.done.len();
         tell(&format!("{name}: {counted} runs and {warmups} warm-ups to do, {there} rows are there already"));
@@ -114,18 +124,19 @@ impl<'study> Session<'study> {
     fn row(&mut self, run: &Run) -> anyhow::Result<Row> {
         let cell = self.cells[run.cell].clone();
         let prepared = self.prepare(&cell)?;
-        let began = began(&cell);
-        let (time, load) = (jiff::Timestamp::now(), load());
-        let before = self.meter.and_then(Meter::read_ns);
+        let load = load(); // before the soaker adds to it
+        let running = self.meters.begin(coverage(&cell.levels))?;
+        let (time, began) = (jiff::Timestamp::now(), began(&cell));
         let mut measured = self.perform(&cell, &prepared)?;
-        let machine_cpu_ns =
-            self.meter.and_then(Meter::read_ns).zip(before).map(|(after, before)| after - before);
+        let bill = running.end();
         self.rig.go_on()?;
         self.check(&cell, &prepared, began, &mut measured);
         self.rig.delete_target();
         self.rig.go_on()?;
         let time = format!("{time:.3}");
-        Ok(Row { time, load, machine_cpu_ns, ..self.row_of(run, &cell, prepared, measured) })
+        let row = Row { time, load, ..self.row_of(run, &cell, prepared, measured) };
+        let in_process = matches!(self.study.template, Template::Job(_));
+        Ok(bill.put_into(row, in_process).with_cpu_per_request())
     }
 
     fn prepare(&mut self, cell: &Cell) -> anyhow::Result<Prepared> {
@@ -147,7 +158,8 @@ impl<'study> Session<'study> {
                 let word = |name: &str| path(name).map(|path| path.to_string_lossy().into_owned());
                 let levels = |name: &str| cell.levels.get(name).map(Level::to_string);
                 let filled = job.filled(&|name| word(name).or_else(|| levels(name)));
-                let filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
+                let mut filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
+                filled.options.latencies = self.study.probes.contains(&Probe::Latency);
                 run_job(filled, Arc::clone(&self.stop))
             }
             (Template::Command(_), line) => {
@@ -175,9 +187,6 @@ impl<'study> Session<'study> {
     fn row_of(&self, run: &Run, cell: &Cell, prepared: Prepared, measured: Measured) -> Row {
         let report = measured.report.as_ref();
         let requests = report.map(|report| report.requests);
-        let cpu_ns = measured.user_ns.zip(measured.system_ns).map(|(user, system)| user + system);
-        let per_request =
-            |(ns, requests): (u64, u64)| (requests > 0).then(|| ns as f64 / 1e3 / requests as f64);
         let bytes = match prepared.source {
             Some(_) => prepared.source_bytes,
             None => report.map_or(0, |report| report.bytes),
@@ -205,8 +214,8 @@ impl<'study> Session<'study> {
             synced_ns: report.and_then(|report| report.synced_ns),
             user_ns: measured.user_ns,
             system_ns: measured.system_ns,
-            cpu_us_per_request: cpu_ns.zip(requests).and_then(per_request),
             waits_ns: report.map(|report| report.waits_ns.clone()),
+            latency_ns: report.and_then(|report| report.latency_ns.clone()),
             host: host.name,
             cpu_model: host.cpu_model,
             cpus: host.cpus,
@@ -217,7 +226,6 @@ impl<'study> Session<'study> {
             version: env!("CARGO_PKG_VERSION").into(),
             command: measured.command,
             order: run.order.unwrap_or(0),
-            machine_cpu_by: self.meter.map(|meter| meter.name().into()),
             max_rss_bytes: measured.max_rss_bytes,
             quiet: prepared.quiet,
             baselines: self.study.baselines.clone(),
@@ -298,6 +306,11 @@ fn alone(stop: &AtomicBool) -> Option<File> {
         std::thread::sleep(Duration::from_millis(100));
     }
     Some(lock)
+}
+
+/// Whether half of the CPUs are to be soaked where there is one.
+fn lacks_cpus(cell: &Cell) -> bool {
+    coverage(&cell.levels) == Some(Coverage::Half) && !Coverage::Half.is_possible()
 }
 
 #[cfg(test)]

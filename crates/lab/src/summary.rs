@@ -88,6 +88,10 @@ pub struct CellSummary {
     pub cpu_seconds_per_gib: Option<Sample>,
     /// CPU time of the whole machine, in seconds per GiB.
     pub machine_cpu_seconds_per_gib: Option<Sample>,
+    /// CPU time of the whole run by the soaker, for each byte; null where it was off or did not have all CPUs.
+    pub soaker_cpu_ns_per_byte: Option<Sample>,
+    /// The same for each request.
+    pub soaker_cpu_us_per_request: Option<Sample>,
     /// Largest memory of any run.
     pub max_rss_bytes: Option<u64>,
     /// How it compares with the study's baselines.
@@ -176,6 +180,10 @@ impl CellSummary {
             }),
             cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.user_ns? + row.system_ns?)),
             machine_cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.machine_cpu_ns?)),
+            soaker_cpu_ns_per_byte: sample(&completed, |row| soaker_ns_per(row, Some(row.bytes))),
+            soaker_cpu_us_per_request: sample(&completed, |row| {
+                soaker_ns_per(row, row.requests).map(|ns| ns / 1e3)
+            }),
             max_rss_bytes: completed.iter().filter_map(|row| row.max_rss_bytes).max(),
             ratios: Vec::new(),
         }
@@ -193,6 +201,11 @@ impl CellSummary {
         let by_value = by_value.fold(Ordering::Equal, Ordering::then);
         by_value.then(time(self).total_cmp(&time(other))).then_with(|| self.asked.cmp(&other.asked))
     }
+}
+
+fn soaker_ns_per(row: &Row, count: Option<u64>) -> Option<f64> {
+    let cpu_ns = row.soaker.as_ref()?.cpu_ns? as f64;
+    count.filter(|&count| count > 0).map(|count| cpu_ns / count as f64)
 }
 
 fn sample(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Option<Sample> {
@@ -254,7 +267,19 @@ fn notes(rows: &[Found<'_>]) -> Vec<String> {
         format!("rows of several {what} are mixed: {}", some.join(", "))
     });
     let marked = [(loaded, load), (restless, rest)].into_iter().filter(|(count, _)| *count > 0);
-    marked.map(|(_, words)| words).chain(mixed).collect()
+    marked.map(|(_, words)| words).chain(mixed).chain(soaker_notes(rows)).collect()
+}
+
+/// What is to be doubted of the CPU time by the soaker, and what it fell back to.
+fn soaker_notes(rows: &[Found<'_>]) -> Vec<String> {
+    let soaked: Vec<_> = rows.iter().filter_map(|(_, row)| row.soaker.as_ref()).collect();
+    let noisy: Vec<_> = soaked.iter().filter(|soaker| soaker.noisy).collect();
+    let noise = noisy.first().map(|first| {
+        let (some, all) = (noisy.len(), soaked.len());
+        format!("{some} of {all} runs with the soaker are noisy; the first: {}", first.why.join("; "))
+    });
+    let fallback: BTreeSet<&String> = soaked.iter().flat_map(|soaker| &soaker.fallback).collect();
+    noise.into_iter().chain(fallback.into_iter().map(|words| format!("the soaker: {words}"))).collect()
 }
 
 fn distinct<'rows>(rows: &[Found<'rows>], field: fn(&Row) -> &String) -> BTreeSet<&'rows str> {
@@ -348,6 +373,32 @@ mod tests {
         rows[0].absent = vec!["mbuffer".into()];
         let study = study(&[rows]);
         assert_eq!((study.counts, study.absent), (false, vec!["mbuffer".to_string()]));
+    }
+
+    #[test]
+    fn the_cpu_time_of_the_soaker_stands_beside_that_of_the_process() {
+        let soaker = |cpu_ns: Option<i64>| {
+            let (noisy, why) = (cpu_ns.is_none(), vec!["not quiet".into()]);
+            Some(crate::row::Soaked {
+                cpu_ns,
+                noisy,
+                why,
+                fallback: vec!["nice 19".into()],
+                ..Default::default()
+            })
+        };
+        let mut rows = rounds(3);
+        rows.retain(|row| row.asked[COMMAND] == "cp".into());
+        for (row, cpu_ns) in rows.iter_mut().zip([Some(2 << 30), Some(-(1 << 30)), None]) {
+            (row.soaker, row.requests) = (soaker(cpu_ns), Some(1 << 10));
+        }
+        let study = study(&[rows]);
+        let cell = &study.cells[0];
+        let means = |sample: Option<Sample>| sample.map(|it| (it.n, it.mean));
+        assert_eq!(means(cell.soaker_cpu_ns_per_byte), Some((2, 0.5)));
+        assert_eq!(means(cell.soaker_cpu_us_per_request), Some((2, 524.288)));
+        let notes = ["1 of 3 runs with the soaker are noisy; the first: not quiet", "the soaker: nice 19"];
+        assert_eq!(study.notes, notes);
     }
 
     #[test]

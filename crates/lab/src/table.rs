@@ -62,7 +62,17 @@ impl StudySummary {
 
     /// The table, head first; columns without any figure are left out.
     fn rows(&self) -> Vec<Vec<String>> {
-        let figures = ["n", "time", "95 % interval", "MB/s", "ns/request", "CPU s/GiB", "machine s/GiB"];
+        let figures = [
+            "n",
+            "time",
+            "95 % interval",
+            "MB/s",
+            "ns/request",
+            "CPU s/GiB",
+            "machine s/GiB",
+            "soaker ns/B",
+            "soaker us/request",
+        ];
         let head = self.varied().into_iter().cloned().chain(figures.map(String::from)).collect();
         let cells = self.cells.iter().map(|cell| {
             let levels = self.varied().into_iter().map(|name| level(cell, name));
@@ -120,6 +130,8 @@ fn figures_of(cell: &CellSummary) -> Vec<String> {
         median(&cell.ns_per_request),
         median(&cell.cpu_seconds_per_gib),
         median(&cell.machine_cpu_seconds_per_gib),
+        median(&cell.soaker_cpu_ns_per_byte),
+        median(&cell.soaker_cpu_us_per_request),
     ]
 }
 

@@ -406,3 +406,70 @@ fn folder_in(command: &str) -> String {
     let functions = command.strip_prefix(". ").and_then(|rest| rest.split_once("/host.sh"));
     functions.expect("the line of the study").0.to_string()
 }
+
+#[test]
+fn the_latency_of_requests_is_kept_where_it_is_asked_for() {
+    let job = |probes: &str| {
+        format!(
+            r#"
+name = "reads"
+title = "a file to nothing"
+repeats = 1
+warmup = 0
+{probes}
+prepare = [{{ step = "make_source", size = "1MiB" }}, {{ step = "warm_source" }}]
+[factors]
+[job]
+source = "{{source}}"
+target = "null:"
+request_size = "64KiB"
+"#
+        )
+    };
+    for (probes, kept) in [("", false), ("probes = [\"latency\"]", true)] {
+        let bench = Bench::new(&job(probes));
+        assert_eq!(bench.run().failed_runs(), 0);
+        let latency = bench.rows().remove(0).latency_ns;
+        assert_eq!(latency.is_some(), kept, "{probes}");
+        let Some(latency) = latency else { continue };
+        assert!(latency["sink"].is_null() && latency["source"]["count"].as_u64() >= Some(16), "{latency}");
+        let at = |name: &str| latency["source"][name].as_u64().expect("nanoseconds");
+        assert!(at("p50") > 0 && at("p50") <= at("p999") && at("p999") <= at("max"), "{latency}");
+    }
+}
+
+/// SCIENCE S21: what is told of the CPU time adds up, whatever else the machine does meanwhile.
+#[test]
+fn a_run_with_the_soaker_has_its_calibration_and_times_that_add_up() {
+    let job = JOBS.replacen("repeats = 2", "repeats = 1\nwarmup = 0\nprobes = [\"soaker\"]", 1);
+    let command = r#"
+name = "soaked"
+title = "a command on all CPUs, on half of them and on none"
+repeats = 1
+warmup = 0
+[factors]
+soaker = ["off", "on", "half"]
+[command.levels]
+count = "seq 100000 > /dev/null"
+"#;
+    let cpus = std::thread::available_parallelism().expect("known here").get() as u32;
+    for (study, levels) in [(&*job, 4), (command, if cpus > 1 { 3 } else { 2 })] {
+        let bench = Bench::new(study);
+        assert_eq!(bench.run().failed_runs(), 0, "{study}");
+        let rows = bench.rows();
+        assert_eq!(rows.len(), levels, "{study}");
+        for row in rows {
+            let level = row.asked["soaker"].to_string();
+            let Some(soaker) = &row.soaker else {
+                assert_eq!((&*level, row.soaked_ns), ("off", None));
+                continue;
+            };
+            assert_eq!((soaker.cpu_ns.is_some(), row.soaked_ns.is_some()), (level == "on", true), "{level}");
+            assert_eq!(soaker.calibrations.len(), 2, "{soaker:?}");
+            assert_eq!(soaker.noisy, !soaker.why.is_empty(), "{soaker:?}");
+            let parts = [row.user_ns, row.system_ns].map(|ns| ns.expect("known") as i64);
+            let sum = soaker.remainder_ns.map(|rest| rest + parts[0] + parts[1]);
+            assert_eq!(sum, soaker.cpu_ns, "{soaker:?}");
+        }
+    }
+}

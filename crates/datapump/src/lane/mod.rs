@@ -8,6 +8,7 @@
 mod asking;
 mod giving;
 mod land;
+pub(crate) mod latency;
 mod link;
 mod post;
 
@@ -18,6 +19,7 @@ use asking::Asking;
 use datapump_core::{Block, Claimed, Counts, Extent, Pump, Request, Side, Step, Transfer, Way};
 use datapump_engine::{Engine, Kind};
 use giving::Giving;
+use latency::LaneLatencies;
 
 use crate::hash::BlockHash;
 use crate::net::carried::Carried;
@@ -45,6 +47,8 @@ pub(crate) struct LaneResult {
     pub(crate) cpu_ns: u64,
     /// What its connection to another host did.
     pub(crate) carried: Carried,
+    /// How long its requests took, if that was asked for.
+    pub(crate) latencies: Option<LaneLatencies>,
 }
 
 pub(crate) struct Lane<'run> {
@@ -81,6 +85,8 @@ pub(crate) struct Lane<'run> {
     moves_pieces: bool,
     /// Its connection to another host.
     link: Link,
+    /// How long requests take, if that was asked for: without, no clock is read.
+    latencies: Option<LaneLatencies>,
     /// Hashes of blocks that were read here and are sent, or came with them, by slot.
     hashes: Vec<Option<BlockHash>>,
 }
@@ -155,6 +161,7 @@ impl<'run> Lane<'run> {
                 _ => (0..slots).map(|_| None).collect(),
             },
             link,
+            latencies: shared.options.latencies.then(|| LaneLatencies::new(slots)),
         })
     }
 
@@ -173,6 +180,7 @@ impl<'run> Lane<'run> {
         let done_ns = self.shared.world.clock.now_ns();
         Ok(LaneResult {
             carried: self.carried(),
+            latencies: self.latencies,
             counts: self.pump.counts(),
             waits: self.waits,
             engine: self.asked,

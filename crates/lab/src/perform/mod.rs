@@ -49,6 +49,9 @@ pub struct Reported {
     pub synced_ns: Option<u64>,
     /// Waits by stage.
     pub waits_ns: BTreeMap<String, u64>,
+    /// How long requests took.
+    #[serde(default)]
+    pub latency_ns: Option<Value>,
     /// Problems by class.
     #[serde(default)]
     problems: BTreeMap<String, u64>,

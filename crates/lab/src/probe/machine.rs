@@ -1,8 +1,11 @@
-//! CPU time of the whole machine, kernel threads included.
+//! CPU time of the whole machine, kernel threads included, and of this program's control group.
 //!
-//! Must not know: whose time it is.
+//! Must not know: what it was used for.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::limits::own_group;
 
 /// Where the time is read. The first that is there is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +44,54 @@ impl Meter {
                     ["/sys/fs/cgroup/cpuacct/cpuacct.usage", "/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage"];
                 paths.iter().find_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
             }
+            Meter::CpuStat if is_group(Path::new(GROUPS)) => None,
             Meter::CpuStat => usage_of(&fs::read_to_string("/sys/fs/cgroup/cpu.stat").ok()?),
             Meter::ProcStat => busy_of(&fs::read_to_string("/proc/stat").ok()?),
         }
+    }
+}
+
+/// Where control groups are mounted.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// Only the root of version 2 has no type: what a container sees as its root has one (cgroup-v2, "Core Interface
+/// Files").
+fn is_group(path: &Path) -> bool {
+    path.join("cgroup.type").exists()
+}
+
+/// This program's own control group, if it is not the root, which is the whole machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    name: String,
+    file: PathBuf,
+}
+
+impl Group {
+    /// The group of version 1 if there is one, else that of version 2.
+    pub fn find() -> Option<Group> {
+        let of = |kind: &str, mount: &str, group: String, file: &str| Group {
+            file: Path::new(GROUPS).join(mount).join(group.trim_start_matches('/')).join(file),
+            name: format!("{kind}:{group}"),
+        };
+        let one = own_group("cpuacct").filter(|group| group != "/").into_iter().flat_map(|group| {
+            let mounts = ["cpuacct", "cpu,cpuacct"];
+            mounts.map(|mount| of("cpuacct", mount, group.clone(), "cpuacct.usage"))
+        });
+        let two = own_group("").filter(|group| group != "/" || is_group(Path::new(GROUPS)));
+        let two = two.map(|group| of("cpu.stat", "", group, "cpu.stat"));
+        one.chain(two).find(|group| group.read_ns().is_some())
+    }
+
+    /// Which group it is: `cpuacct:PATH` or `cpu.stat:PATH`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// CPU time of the group since it was made, in nanoseconds.
+    pub fn read_ns(&self) -> Option<u64> {
+        let text = fs::read_to_string(&self.file).ok()?;
+        text.trim().parse().ok().or_else(|| usage_of(&text))
     }
 }
 
@@ -71,6 +119,20 @@ mod tests {
         assert_eq!(busy_of("cpu  1 2\n"), None);
         assert_eq!(usage_of("usage_usec 1234\nuser_usec 1000\n"), Some(1_234_000));
         assert_eq!(usage_of("user_usec 1000\n"), None);
+    }
+
+    #[test]
+    fn a_group_is_read_in_the_units_of_its_version() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let group = Group { name: "cpuacct:/a".into(), file: folder.path().join("usage") };
+        assert_eq!((group.read_ns(), group.name()), (None, "cpuacct:/a"));
+        for (text, ns) in [("1234\n", Some(1234)), ("usage_usec 5\nuser_usec 1\n", Some(5000)), ("", None)] {
+            std::fs::write(&group.file, text).expect("room");
+            assert_eq!(group.read_ns(), ns, "{text}");
+        }
+        if let Some(own) = Group::find() {
+            assert!(own.read_ns().is_some() && own.name().contains(":/"), "{own:?}");
+        }
     }
 
     #[test]

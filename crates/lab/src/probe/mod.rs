@@ -4,4 +4,7 @@
 
 pub mod children;
 pub mod host;
+pub mod limits;
 pub mod machine;
+pub mod soaked;
+pub mod soaker;

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use datapump::units::parse_bytes;
 
-use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, Step, Study, StudyError, Template, fill};
+use super::{
+    COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Step, Study, StudyError,
+    Template, fill,
+};
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
 const RUNS_MAX: u64 = 86_400;
@@ -21,6 +24,7 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
     study.baselines.iter().try_for_each(|baseline| check_baseline(study, baseline))?;
     study.exceptions.iter().try_for_each(|exception| check_exception(study, exception))?;
     check_checks(study, &study.check)?;
+    check_probes(study)?;
     let cells = study.cells();
     check_size(study, &cells)?;
     cells.iter().try_for_each(|cell| check_cell(study, cell))
@@ -57,7 +61,15 @@ fn check_factor(study: &Study, factor: &super::Factor) -> Result<(), StudyError>
         (COMMAND, Template::Job(_)) => {
             Err(study.error(key, "a [job] has no commands; write [command.levels]"))
         }
+        (SOAKER, _) => factor.levels.iter().try_for_each(|level| check_soaker(study, &key, level)),
         _ => Ok(()),
+    }
+}
+
+fn check_soaker(study: &Study, key: &str, level: &Level) -> Result<(), StudyError> {
+    match SOAKER_LEVELS.contains(&level.to_string().as_str()) {
+        true => Ok(()),
+        false => Err(study.error(key, format!("'{level}' is none of {}", SOAKER_LEVELS.join(", ")))),
     }
 }
 
@@ -109,6 +121,15 @@ fn check_checks(study: &Study, checks: &[Check]) -> Result<(), StudyError> {
         _ => return Ok(()),
     };
     Err(study.error("check", hint))
+}
+
+fn check_probes(study: &Study) -> Result<(), StudyError> {
+    match study.template {
+        Template::Command(_) if study.probes.contains(&Probe::Latency) => {
+            Err(study.error("probes", "'latency' is of a [job]: a command cannot be asked; take it out"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_size(study: &Study, cells: &[Cell]) -> Result<(), StudyError> {

@@ -21,7 +21,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 29] = [
+pub const FACTORS: [&str; 31] = [
     "command",
     "size",
     "request_size",
@@ -51,10 +51,17 @@ pub const FACTORS: [&str; 29] = [
     "sync",
     "growth",
     "fill",
+    SOAKER,
+    "control",
 ];
 
 /// The factor whose levels are command lines.
 pub const COMMAND: &str = "command";
+
+/// The factor that says which CPUs the soaker has during a run, and its levels.
+pub const SOAKER: &str = "soaker";
+/// What [`SOAKER`] may be.
+pub const SOAKER_LEVELS: [&str; 3] = ["off", "on", "half"];
 
 /// Something that is varied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +140,16 @@ pub enum Check {
     NothingWritten,
 }
 
+/// What is measured besides, and would change what is measured without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Probe {
+    /// Each cell is run without the soaker, for its time, and with it, for its CPU time: the factor `soaker`.
+    Soaker,
+    /// How long each request takes, as a histogram: of jobs.
+    Latency,
+}
+
 /// The order of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -173,6 +190,8 @@ pub struct Study {
     pub factors: Vec<Factor>,
     /// What a run does.
     pub template: Template,
+    /// What is measured besides.
+    pub probes: Vec<Probe>,
     /// What is done before each run, in this order.
     pub prepare: Vec<Step>,
     /// What must hold after each run.

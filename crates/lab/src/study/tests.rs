@@ -109,6 +109,16 @@ fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
             ("engine = \"{engine}\"", "speed = 1", &["unknown field `speed`", "`request_size`"]),
             ("repeats = 3", "repeats = 0", &["repeats: nothing would be run"]),
             ("repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
+            (
+                "[factors]",
+                "[factors]\nsoaker = [\"all\"]",
+                &["factors.soaker: 'all' is none of off, on, half"],
+            ),
+            (
+                "title = \"t\"",
+                "title = \"t\"\nprobes = [\"soker\"]",
+                &["unknown variant `soker`", "`soaker`"],
+            ),
             ("[factors]", "[factors]\ncommand = [\"x\"]", &["factors.command: a [job] has no commands"]),
             ("repeats = 3", "check = [\"same_content\"]", &["check: ", "make_source and new_target"]),
         ],
@@ -133,6 +143,7 @@ fn wrong_studies_of_commands_say_file_key_and_what_to_write() {
                 &["baselines: 'comand' is no factor of this study"],
             ),
             ("{ command = \"cp\" }", "{ command = \"mv\" }", &["has no 'mv'"]),
+            ("title = \"t\"", "title = \"t\"\nprobes = [\"latency\"]", &["probes: 'latency' is of a [job]"]),
             (
                 "cp {source}",
                 "cp {sorce}",
@@ -274,4 +285,18 @@ fn the_page_names_every_factor_step_and_key() {
     for check in ["same_content", "same_tree", "nothing_written"] {
         assert!(page.contains(&format!("`{check}`")), "{check}");
     }
+}
+
+#[test]
+fn the_probe_soaker_runs_each_cell_without_and_with_it_unless_the_factors_say_otherwise() {
+    let probe = "title = \"t\"\nprobes = [\"soaker\"]";
+    let probed = JOB.replacen("title = \"t\"", probe, 1);
+    let written = probed.replacen("[factors]", "[factors]\nsoaker = [\"half\"]", 1);
+    for (text, levels) in [(JOB, &[][..]), (&probed, &["off", "on"]), (&written, &["half"])] {
+        let study = parse(text).expect("in order");
+        let expected: Vec<Level> = levels.iter().map(|&level| level.into()).collect();
+        assert_eq!(study.levels(SOAKER), expected, "{text}");
+    }
+    let set = Changes { set: vec![("soaker".into(), vec!["on".into()])], ..Changes::default() };
+    assert_eq!(changed(&probed, set).levels(SOAKER), ["on".into()]);
 }

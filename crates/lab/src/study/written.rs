@@ -8,7 +8,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Step, Study, StudyError, Template,
+    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, Step, Study,
+    StudyError, Template,
 };
 
 /// SCIENCE, section 0: 10 repeats, one discarded warm-up.
@@ -34,6 +35,8 @@ struct Written {
     order: Order,
     #[serde(default)]
     requires: Vec<String>,
+    #[serde(default)]
+    probes: Vec<Probe>,
     #[serde(default)]
     prepare: Vec<Step>,
     #[serde(default)]
@@ -89,6 +92,7 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
             return Err(error("job", hint.into()));
         }
     };
+    add_soaker_factor(&mut factors, &written.probes);
     let mut study = Study {
         file: file.into(),
         name: written.name,
@@ -96,6 +100,7 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         purpose: written.purpose,
         factors,
         template,
+        probes: written.probes,
         prepare: written.prepare,
         check: written.check,
         repeats: written.repeats.unwrap_or(REPEATS),
@@ -132,6 +137,15 @@ fn add_command_factor(factors: &mut Vec<Factor>, commands: &Commands) {
     names.sort_unstable();
     let levels = names.into_iter().map(|(_, name)| Level::from(name.as_str())).collect();
     factors.insert(0, Factor { name: COMMAND.into(), levels });
+}
+
+/// Bandwidth is measured without the soaker and CPU time with it (SCIENCE E8), unless the factors say otherwise.
+fn add_soaker_factor(factors: &mut Vec<Factor>, probes: &[Probe]) {
+    let stands = factors.iter().any(|factor| factor.name == SOAKER);
+    if probes.contains(&Probe::Soaker) && !stands {
+        let levels = ["off", "on"].map(Level::from).to_vec();
+        factors.push(Factor { name: SOAKER.into(), levels });
+    }
 }
 
 fn make_quick(study: &mut Study, quick: Quick) -> Result<(), StudyError> {

@@ -1,0 +1,145 @@
+//! What a run cost the CPUs: the meters around it, and how their figures stand in its row.
+//!
+//! Must not know: what is run, where rows are kept.
+
+use std::collections::BTreeMap;
+
+use crate::probe::machine::{Group, Meter};
+use crate::probe::soaked::{Soaked, without_soaker};
+use crate::probe::soaker::{Coverage, Soaker};
+use crate::row::Row;
+use crate::study::{Level, SOAKER};
+
+/// The meters that this host has.
+#[derive(Debug)]
+pub struct Meters {
+    machine: Option<Meter>,
+    group: Option<Group>,
+}
+
+/// A run that is being measured.
+#[derive(Debug)]
+pub struct Running<'meters> {
+    meters: &'meters Meters,
+    soaker: Option<Soaker>,
+    machine_ns: Option<u64>,
+    group_ns: Option<u64>,
+}
+
+/// What the meters say of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bill {
+    machine_cpu_ns: Option<u64>,
+    machine_cpu_by: Option<String>,
+    group_cpu_ns: Option<u64>,
+    group_cpu_by: Option<String>,
+    soaked: Option<(u64, Soaked)>,
+}
+
+/// Which CPUs a cell wants soaked; `None` for no soaker.
+pub fn coverage(levels: &BTreeMap<String, Level>) -> Option<Coverage> {
+    match levels.get(SOAKER)?.to_string().as_str() {
+        "on" => Some(Coverage::All),
+        "half" => Some(Coverage::Half),
+        _ => None,
+    }
+}
+
+impl Meters {
+    /// Those that can be read.
+    pub fn find() -> Meters {
+        Meters { machine: Meter::find(), group: Group::find() }
+    }
+
+    /// Calibrates the soaker, if it is wanted, and begins to measure.
+    ///
+    /// Errors: a soaker that is wanted and cannot be.
+    pub fn begin(&self, coverage: Option<Coverage>) -> anyhow::Result<Running<'_>> {
+        let soaker = coverage.map(Soaker::start).transpose()?;
+        let (machine_ns, group_ns) = (self.machine_ns(), self.group_ns());
+        Ok(Running { meters: self, soaker, machine_ns, group_ns })
+    }
+
+    fn machine_ns(&self) -> Option<u64> {
+        self.machine.and_then(Meter::read_ns)
+    }
+
+    fn group_ns(&self) -> Option<u64> {
+        self.group.as_ref().and_then(Group::read_ns)
+    }
+}
+
+impl Running<'_> {
+    /// Ends the measurement.
+    pub fn end(self) -> Bill {
+        let (machine_ns, group_ns) = (self.meters.machine_ns(), self.meters.group_ns());
+        let soaked = self.soaker.map(Soaker::end);
+        // The soaker's own time was nobody's.
+        let own = soaked.as_ref().map_or(0, |(_, soaked)| soaked.clock_ns);
+        let between = |before: Option<u64>, after: Option<u64>| {
+            before.zip(after).map(|(before, after)| (after - before).saturating_sub(own))
+        };
+        Bill {
+            machine_cpu_ns: between(self.machine_ns, machine_ns),
+            machine_cpu_by: self.meters.machine.map(|meter| meter.name().into()),
+            group_cpu_ns: between(self.group_ns, group_ns),
+            group_cpu_by: self.meters.group.as_ref().map(|group| group.name().into()),
+            soaked,
+        }
+    }
+}
+
+impl Bill {
+    /// Puts the figures into the run's row. `in_process`: the run's own time is this process's, with the soaker's
+    /// threads in it.
+    pub fn put_into(self, mut row: Row, in_process: bool) -> Row {
+        row.machine_cpu_ns = self.machine_cpu_ns;
+        row.machine_cpu_by = self.machine_cpu_by;
+        row.group_cpu_ns = self.group_cpu_ns;
+        row.group_cpu_by = self.group_cpu_by;
+        let Some((soaked_ns, soaked)) = self.soaked else { return row };
+        if in_process && let Some((user_ns, system_ns)) = row.user_ns.zip(row.system_ns) {
+            let (user_ns, system_ns) = without_soaker(user_ns, system_ns, soaked.clock_ns);
+            (row.user_ns, row.system_ns) = (Some(user_ns), Some(system_ns));
+        }
+        row.soaked_ns = Some(soaked_ns);
+        row.soaker = Some(soaked.with_remainder(row.user_ns, row.system_ns));
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_levels_of_a_cell_say_which_cpus_are_soaked() {
+        for (level, expected) in [("off", None), ("on", Some(Coverage::All)), ("half", Some(Coverage::Half))]
+        {
+            assert_eq!(coverage(&BTreeMap::from([(SOAKER.into(), level.into())])), expected, "{level}");
+        }
+        assert_eq!(coverage(&BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn the_row_of_a_job_is_told_without_the_soaker_that_ran_beside_it() {
+        let soaked = Soaked { clock_ns: 400, cpu_ns: Some(700), ..Soaked::default() };
+        let bill = Bill { machine_cpu_ns: Some(650), soaked: Some((390, soaked)), ..Bill::default() };
+        let row = Row { user_ns: Some(900), system_ns: Some(100), ..Row::default() };
+        for (in_process, user_ns, remainder_ns) in [(true, 500, 100), (false, 900, -300)] {
+            let row = bill.clone().put_into(row.clone(), in_process);
+            assert_eq!((row.user_ns, row.system_ns), (Some(user_ns), Some(100)));
+            assert_eq!((row.soaked_ns, row.machine_cpu_ns), (Some(390), Some(650)));
+            assert_eq!(row.soaker.and_then(|soaker| soaker.remainder_ns), Some(remainder_ns), "{in_process}");
+        }
+    }
+
+    #[test]
+    fn without_a_soaker_the_meters_are_all() {
+        let meters = Meters::find();
+        let bill = meters.begin(None).expect("nothing can fail").end();
+        let row = bill.put_into(Row { user_ns: Some(7), ..Row::default() }, true);
+        assert_eq!((row.user_ns, row.soaked_ns, row.soaker), (Some(7), None, None));
+        assert!(row.machine_cpu_by.is_some());
+    }
+}

@@ -1,0 +1,144 @@
+//! What keeps this program from all of the machine's processors, and what the processors did besides running programs.
+//!
+//! Must not know: what the answers are used for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where control groups are mounted.
+const GROUPS: &str = "/sys/fs/cgroup";
+const CONTROLLERS_V1: [&str; 2] = ["cpu", "cpu,cpuacct"];
+/// Nanoseconds in a tick of /proc/stat.
+const TICK_NS: u64 = 10_000_000;
+
+/// The path of this process's control group for a controller, of version 1; of version 2 for "". `None` without one.
+pub fn own_group(controller: &str) -> Option<String> {
+    group_in(&fs::read_to_string("/proc/self/cgroup").ok()?, controller)
+}
+
+/// Lines are `number:controllers:path`; version 2 has no controllers (cgroups(7)).
+fn group_in(text: &str, controller: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        controllers.split(',').any(|it| it == controller).then(|| path.to_string())
+    })
+}
+
+/// How many CPUs' worth of time this process's control group and those above it allow: the least of them.
+pub fn quota_cpus() -> Option<f64> {
+    let of = |path: &Path, name: &str| fs::read_to_string(path.join(name)).ok();
+    let one = CONTROLLERS_V1
+        .iter()
+        .flat_map(|mount| groups_up(mount, own_group("cpu")))
+        .filter_map(|path| quota_v1(&of(&path, "cpu.cfs_quota_us")?, &of(&path, "cpu.cfs_period_us")?));
+    let two = groups_up("", own_group("")).into_iter().filter_map(|path| quota_v2(&of(&path, "cpu.max")?));
+    one.chain(two).reduce(f64::min)
+}
+
+/// The folder of a group, and those of all above it.
+fn groups_up(mount: &str, group: Option<String>) -> Vec<PathBuf> {
+    let Some(group) = group else { return Vec::new() };
+    let mount = Path::new(GROUPS).join(mount);
+    let own = mount.join(group.trim_start_matches('/'));
+    own.ancestors().take_while(|path| path.starts_with(&mount)).map(PathBuf::from).collect()
+}
+
+/// -1 is no limit.
+fn quota_v1(quota_us: &str, period_us: &str) -> Option<f64> {
+    let quota: f64 = quota_us.trim().parse().ok()?;
+    let period: f64 = period_us.trim().parse().ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// `QUOTA PERIOD` in µs; the quota may be `max`.
+fn quota_v2(cpu_max: &str) -> Option<f64> {
+    let (quota, period) = cpu_max.trim().split_once(' ')?;
+    quota_v1(quota, period)
+}
+
+/// How many CPUs the machine runs; 0 where that cannot be read.
+pub fn online_cpus() -> usize {
+    fs::read_to_string("/sys/devices/system/cpu/online").map_or(0, |text| listed(&text))
+}
+
+/// As in `0-3,8`.
+fn listed(text: &str) -> usize {
+    let count = |part: &str| -> Option<usize> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        (last + 1).checked_sub(first)
+    };
+    text.trim().split(',').filter_map(count).sum()
+}
+
+/// Time of some CPUs since the machine started: in interrupts, and what a hypervisor took.
+pub fn interrupts_and_stolen_ns(cpus: &[usize]) -> (u64, u64) {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let of = |cpu: &usize| interrupts_and_stolen(&text, *cpu).unwrap_or_default();
+    cpus.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// irq, softirq and steal are the sixth to eighth field of a line (proc_stat(5)).
+fn interrupts_and_stolen(stat: &str, cpu: usize) -> Option<(u64, u64)> {
+    let name = format!("cpu{cpu} ");
+    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    Some(((ticks.get(5)? + ticks.get(6)?) * TICK_NS, ticks.get(7)? * TICK_NS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_read_from_both_versions_of_control_groups() {
+        for (text, cpus) in
+            [("max 100000\n", None), ("50000 100000\n", Some(0.5)), ("300000 100000", Some(3.0)), ("", None)]
+        {
+            assert_eq!(quota_v2(text), cpus, "{text}");
+        }
+        for (quota, period, cpus) in [
+            ("-1\n", "100000\n", None),
+            ("150000\n", "100000\n", Some(1.5)),
+            ("1", "0", None),
+            ("", "", None),
+        ] {
+            assert_eq!(quota_v1(quota, period), cpus, "{quota} {period}");
+        }
+    }
+
+    #[test]
+    fn a_group_is_found_by_its_controller() {
+        let text = "9:name=systemd:/init\n2:cpu,cpuacct:/a/b:c\n1:cpuset:/\n0::/user.slice\n";
+        for (controller, path) in [
+            ("cpu", Some("/a/b:c")),
+            ("cpuacct", Some("/a/b:c")),
+            ("", Some("/user.slice")),
+            ("memory", None),
+        ] {
+            assert_eq!(group_in(text, controller).as_deref(), path, "{controller}");
+        }
+        let above = |group: &str| groups_up("cpu", Some(group.into())).len();
+        assert_eq!((above("/"), above("/a"), above("/a/b")), (1, 2, 3));
+        assert!(groups_up("cpu", None).is_empty());
+    }
+
+    #[test]
+    fn processors_are_counted_from_a_list() {
+        for (text, count) in [("0\n", 1), ("0-1\n", 2), ("0-3,8,10-11\n", 7), ("", 0)] {
+            assert_eq!(listed(text), count, "{text}");
+        }
+        assert!(online_cpus() > 0);
+    }
+
+    #[test]
+    fn interrupts_and_what_was_stolen_are_read_by_processor() {
+        let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n\
+                    cpu10 1 1 1 1 1 2 2 3\n";
+        for (cpu, ticks) in [(0, Some((13, 8))), (1, Some((0, 0))), (10, Some((4, 3))), (2, None)] {
+            let ns = ticks.map(|(interrupts, stolen)| (interrupts * TICK_NS, stolen * TICK_NS));
+            assert_eq!(interrupts_and_stolen(stat, cpu), ns, "{cpu}");
+        }
+    }
+}
