@@ -68,7 +68,7 @@ pub mod simulation {
 
 /// What this host tells beyond the standard library, for programs that measure.
 pub mod host {
-    pub use datapump_engine::os::linux::{ChildUsage, cached_fraction, wait_with_usage, was_closed};
+    pub use datapump_engine::os::linux::{ChildUsage, TcpInfo, cached_fraction, wait_with_usage, was_closed};
 }
 
 pub use change::{Change, ChangeKind};

@@ -5,3 +5,5 @@
 pub mod children;
 pub mod host;
 pub mod machine;
+pub mod netlink;
+pub mod sock_diag;
