@@ -113,6 +113,35 @@ pub fn summary(summary: &datapump_lab::Summary) -> String {
     event("summary", &json!({ "studies": summary.studies }).to_string())
 }
 
+/// What was seen of a running process, and what limits it.
+pub fn watched(
+    watched: &datapump_lab::pid::watched::Watched,
+    verdict: &datapump_lab::pid::Verdict,
+) -> String {
+    event("watched", &together(json!(verdict), json!(watched)))
+}
+
+/// What a time series of connections came to.
+pub fn tcp_watched(traced: &datapump_lab::tcp_trace::TcpTraced) -> String {
+    event("tcp_watched", &json!(traced).to_string())
+}
+
+/// The last line, with what to try.
+pub fn report_with_advice(report: &Report, advice: &str) -> String {
+    event("report", &together(json!(report), json!({ "advice": advice })))
+}
+
+/// Two objects as one.
+fn together(one: Value, other: Value) -> String {
+    match (one, other) {
+        (Value::Object(mut one), Value::Object(other)) => {
+            one.extend(other);
+            Value::Object(one).to_string()
+        }
+        (one, _) => one.to_string(),
+    }
+}
+
 /// The last line.
 pub fn report(report: &Report) -> String {
     // Strings, numbers and maps with string keys always have a JSON form.

@@ -23,6 +23,7 @@ mod serve;
 mod signals;
 mod ticket;
 mod verify;
+mod watch;
 
 use std::io::{ErrorKind, Write, stderr};
 use std::process::ExitCode;
@@ -67,6 +68,7 @@ fn perform(command: &Command) -> i32 {
         Command::Verify(arguments) => verify::verify(arguments),
         Command::Hash(arguments) => hash::hash(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),
+        Command::Explain(arguments) => watch::explain(arguments),
         Command::Demo(arguments) => demo::demo(arguments),
         Command::Lab(arguments) => lab::lab(&arguments.command),
         Command::Completions(arguments) => generate::completions(arguments),

@@ -24,6 +24,7 @@ mod builtin;
 mod cache;
 mod finished;
 mod perform;
+pub mod pid;
 mod probe;
 mod progress;
 mod quiet;
@@ -36,6 +37,7 @@ pub mod stats;
 pub mod study;
 mod summary;
 mod table;
+pub mod tcp_trace;
 mod tree;
 mod words;
 

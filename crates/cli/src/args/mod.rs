@@ -10,10 +10,12 @@ mod net;
 mod read;
 mod tree;
 mod tuning;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use copy::CopyArguments;
+pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{LabArguments, LabCommand, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
@@ -21,6 +23,7 @@ pub use look::{
 pub use net::{HostArguments, Insecure, ServeArguments};
 pub use read::read;
 pub use tuning::{OutputArguments, When};
+pub use watch::ExplainArguments;
 
 /// Heading of flags that say what is moved and where it ends.
 const WHAT: &str = "What";
@@ -77,6 +80,7 @@ pub enum Command {
     Verify(VerifyArguments),
     Hash(HashArguments),
     Doctor(DoctorArguments),
+    Explain(ExplainArguments),
     Demo(DemoArguments),
     Lab(LabArguments),
     Completions(CompletionsArguments),
@@ -91,6 +95,7 @@ impl Command {
             Command::Verify(verify) => verify.output.json,
             Command::Hash(hash) => hash.output.json,
             Command::Doctor(doctor) => doctor.json,
+            Command::Explain(explain) => explain.json,
             Command::Demo(demo) => demo.output.json,
             Command::Lab(lab) => lab.command.json(),
             Command::Serve(_) | Command::Completions(_) | Command::Man(_) => false,

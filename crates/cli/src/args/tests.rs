@@ -83,6 +83,8 @@ fn the_commands_and_flags_of_the_contract_exist() {
         ("lab show", ""),
         ("lab run", "--set --repeats --quick --seed --out --folder --json"),
         ("lab view", "--json"),
+        ("lab tcp-watch", "--out --for --json"),
+        ("explain", "--pid --for --json"),
         ("completions", ""),
         ("man", ""),
     ] {

@@ -7,3 +7,4 @@ pub mod host;
 pub mod machine;
 pub mod netlink;
 pub mod sock_diag;
+pub mod sockets;

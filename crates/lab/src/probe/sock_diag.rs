@@ -77,6 +77,15 @@ impl Connection {
         STATE_NAMES.get(usize::from(self.state)).copied().unwrap_or("unknown")
     }
 
+    /// A connection of zeros, for tests of what is made of one.
+    #[cfg(test)]
+    pub fn nobody() -> Connection {
+        let mut body = [0; BODY_BYTES + 8];
+        body[0] = FAMILIES[0];
+        body[BODY_BYTES..].copy_from_slice(&[8, 0, INFO as u8, 0, 1, 0, 0, 0]);
+        decode(&body).expect("it is whole")
+    }
+
     /// Both ends, this one first.
     pub fn name(&self) -> String {
         format!("{} > {}", self.local, self.remote)
