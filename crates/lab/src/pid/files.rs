@@ -17,6 +17,7 @@ use crate::probe::sockets::socket_inode;
 
 /// Open files of one process that are looked at.
 const FILES_MAX: usize = 1024;
+const STANDARD_ERROR: u32 = 2;
 
 /// What a descriptor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +63,6 @@ impl Descriptor {
             Kind::Socket(_) => Open::Pipe,
             Kind::Other => Open::Other,
         }
-    }
-
-    fn is_pipe(&self) -> bool {
-        matches!(self.kind, Kind::Fifo | Kind::Pipe)
     }
 }
 
@@ -195,20 +192,26 @@ fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> OpenFile {
     }
 }
 
-/// Whether a process has pipes that lead out of those that are watched: to be read, to be written. A socket inside
-/// this host may lead to another watched process, as those of rsync do; of a process alone it leads out.
+/// Whether a pipe, or a socket inside this host, of a process leads out of those that are watched. A socket may lead to
+/// another watched process, as those of rsync do; of a process alone it leads out.
+pub fn leads_out(pid: u32, own: &Descriptor, all: &BTreeMap<u32, Descriptors>, tcp: &BTreeSet<u32>) -> bool {
+    let others = || all.iter().filter(|(other, _)| **other != pid).flat_map(|(_, held)| held.values());
+    match own.kind {
+        Kind::Socket(inode) => all.len() == 1 && !tcp.contains(&inode),
+        Kind::Fifo | Kind::Pipe => {
+            !others().any(|it| it.link == own.link && (it.writes && own.reads || it.reads && own.writes))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a process has pipes that lead out: to be read, to be written. Standard error is none: nobody waits for it
+/// who moves data.
 pub fn outer_pipes(pid: u32, all: &BTreeMap<u32, Descriptors>, tcp: &BTreeSet<u32>) -> (bool, bool) {
     let Some(own) = all.get(&pid) else { return (false, false) };
-    let alone = all.len() == 1;
-    let others = || all.iter().filter(|(other, _)| **other != pid).flat_map(|(_, held)| held.values());
-    let leads_in = |pipe: &Descriptor, fits: fn(&Descriptor) -> bool| {
-        others().any(|it| it.link == pipe.link && fits(it))
-    };
-    let socket = |it: &Descriptor| alone && matches!(it.kind, Kind::Socket(inode) if !tcp.contains(&inode));
-    let outer = |fits: fn(&Descriptor) -> bool, answers: fn(&Descriptor) -> bool| {
-        own.values().any(|it| socket(it) || (it.is_pipe() && fits(it) && !leads_in(it, answers)))
-    };
-    (outer(|it| it.reads, |it| it.writes), outer(|it| it.writes, |it| it.reads))
+    let data = || own.iter().filter(|(number, _)| **number != STANDARD_ERROR).map(|(_, it)| it);
+    let outer = |fits: fn(&Descriptor) -> bool| data().any(|it| fits(it) && leads_out(pid, it, all, tcp));
+    (outer(|it| it.reads), outer(|it| it.writes))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ mod words;
 use connections::{Connections, Moment};
 use delays::Delays;
 use devices::{Devices, Groups};
-use files::{Descriptors, Files, Kind, descriptors, outer_pipes};
+use files::{Descriptor, Descriptors, Files, Kind, descriptors, leads_out, outer_pipes};
 use threads::{THREADS_MAX, Threads, tasks};
 use wait::{Doing, Open};
 use watched::{Role, Watched};
@@ -201,27 +201,31 @@ impl Watcher {
         let tcp = self.tcp();
         let tasks: Vec<(u32, u32)> =
             self.tasks.iter().flat_map(|(&pid, tids)| tids.iter().map(move |&tid| (pid, tid))).collect();
-        for (pid, tid) in tasks {
+        // Whoever looks, runs: of itself it would see nothing else.
+        let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        for (pid, tid) in tasks.into_iter().filter(|(_, tid)| *tid != own) {
             let held = self.held.get(&pid);
             let open =
                 |number: u32| held.and_then(|held| held.get(&number)).map_or(Open::Other, |it| it.open(&tcp));
-            if let Some(doing) = self.threads.doing(pid, tid, &open) {
-                let settled = self.settled(pid, doing);
+            if let Some((doing, number)) = self.threads.doing(pid, tid, &open) {
+                let descriptor = number.and_then(|number| held?.get(&number));
+                let settled = self.settled(pid, doing, descriptor, &tcp);
                 self.threads.count(tid, settled);
             }
         }
     }
 
     /// Pipes and polls mean one thing or another, depending on who is at the other end.
-    fn settled(&self, pid: u32, doing: Doing) -> Doing {
+    fn settled(&self, pid: u32, doing: Doing, waits_for: Option<&Descriptor>, tcp: &BTreeSet<u32>) -> Doing {
         let (outer_in, outer_out) = self.outer.get(&pid).copied().unwrap_or_default();
+        let leads_out = |outer: bool| waits_for.map_or(outer, |it| leads_out(pid, it, &self.held, tcp));
         let moment = || {
             let inodes = self.held.get(&pid).map(|held| inodes(held).collect()).unwrap_or_default();
             self.connections.as_ref().map(|it| it.moment(&inodes)).unwrap_or_default()
         };
         match doing {
-            Doing::PipeIn if !outer_in => Doing::Within,
-            Doing::PipeOut if !outer_out => Doing::Within,
+            Doing::PipeIn if !leads_out(outer_in) => Doing::Within,
+            Doing::PipeOut if !leads_out(outer_out) => Doing::Within,
             Doing::Poll => polled(moment(), outer_in, outer_out, self.tasks.len() == 1),
             doing => doing,
         }
@@ -269,10 +273,11 @@ fn polled(moment: Moment, outer_in: bool, outer_out: bool, alone: bool) -> Doing
         Moment { any: true, unsent: true, .. } => Doing::NetworkOut,
         Moment { any: true, unread: true, .. } => Doing::Within,
         Moment { any: true, .. } => Doing::Poll,
+        // Of several processes, most wait for each other.
+        Moment { any: false, .. } if !alone => Doing::Within,
         Moment { any: false, .. } if outer_in => Doing::PipeIn,
         Moment { any: false, .. } if outer_out => Doing::PipeOut,
-        Moment { any: false, .. } if alone => Doing::Poll,
-        Moment { any: false, .. } => Doing::Within,
+        Moment { any: false, .. } => Doing::Poll,
     }
 }
 

@@ -280,8 +280,9 @@ fn several_things_at_once_are_settled_by_what_they_are() {
         (moment(true, true, false), true, true, false, Doing::NetworkOut),
         (moment(true, false, true), true, false, false, Doing::Within),
         (moment(true, false, false), true, false, false, Doing::Poll),
-        (moment(false, false, false), true, false, false, Doing::PipeIn),
-        (moment(false, false, false), false, true, false, Doing::PipeOut),
+        (moment(false, false, false), true, false, true, Doing::PipeIn),
+        (moment(false, false, false), false, true, true, Doing::PipeOut),
+        (moment(false, false, false), true, true, false, Doing::Within),
         (moment(false, false, false), false, false, true, Doing::Poll),
         (moment(false, false, false), false, false, false, Doing::Within),
     ] {

@@ -69,33 +69,39 @@ impl Threads {
         }
     }
 
-    /// Looks at what a thread does; nothing when it has ended.
-    pub fn doing(&mut self, pid: u32, tid: u32, open: &dyn Fn(u32) -> Open) -> Option<Doing> {
+    /// Looks at what a thread does, and the descriptor that it waits for if that is told; nothing when it has ended.
+    pub fn doing(&mut self, pid: u32, tid: u32, open: &dyn Fn(u32) -> Open) -> Option<(Doing, Option<u32>)> {
         let stat = parse::stat(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?)?;
         match stat.state {
-            'R' => Some(Doing::Running),
+            'R' => Some((Doing::Running, None)),
             'Z' | 'X' => None,
             // Stopped by a signal or a debugger.
-            'T' | 't' => Some(Doing::Other),
+            'T' | 't' => Some((Doing::Other, None)),
             _ => Some(self.waiting(pid, tid, open)),
         }
     }
 
-    fn waiting(&mut self, pid: u32, tid: u32, open: &dyn Fn(u32) -> Open) -> Doing {
+    fn waiting(&mut self, pid: u32, tid: u32, open: &dyn Fn(u32) -> Open) -> (Doing, Option<u32>) {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}"));
-        match read("stack") {
-            Ok(stack) => {
-                if let Some(doing) = wait::by_stack(&stack) {
-                    return doing;
-                }
+        let call = || read("syscall").ok().as_deref().and_then(wait::system_call);
+        let by_stack = match read("stack") {
+            Ok(stack) => wait::by_stack(&stack),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                self.denied.insert(STACKS);
+                None
             }
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => drop(self.denied.insert(STACKS)),
-            Err(_) => {}
+            Err(_) => None,
+        };
+        match by_stack {
+            // Which pipe or socket it is decides whether that leads out.
+            Some(doing @ (Doing::PipeIn | Doing::PipeOut)) => return (doing, call().map(|(_, first)| first)),
+            Some(doing) => return (doing, None),
+            None => {}
         }
-        let call = read("syscall").ok().as_deref().and_then(wait::system_call);
+        let call = call();
         let by_call = call.and_then(|(number, first)| wait::by_call(number, open(first)));
         let by_sleep = || read("wchan").ok().as_deref().and_then(wait::by_sleep);
-        by_call.or_else(by_sleep).unwrap_or(Doing::Other)
+        (by_call.or_else(by_sleep).unwrap_or(Doing::Other), call.map(|(_, first)| first))
     }
 
     /// Counts it.

@@ -85,19 +85,30 @@ fn did(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// The files that moved most.
+/// The files that moved most; where none did (positions stand still when offsets are given), those that are open.
 fn moved(watched: &Watched) -> Vec<String> {
     let of = |role: Role| {
-        let moves = move |file: &&OpenFile| file.role == role && file.moved_bytes > 0;
-        watched.files.iter().filter(moves).take(LINES_MAX).map(move |file| file_line(role, file))
+        let own = move || watched.files.iter().filter(move |file| file.role == role);
+        let mut lines: Vec<String> = own()
+            .filter(|file| file.moved_bytes > 0)
+            .take(LINES_MAX)
+            .map(|file| file_line(role, file))
+            .collect();
+        if lines.is_empty() {
+            let files = own().filter(|file| file.device.is_some() || file.kind == "fifo");
+            lines = files.take(LINES_MAX).map(|file| file_line(role, file)).collect();
+        }
+        lines
     };
-    of(Role::Source).chain(of(Role::Sink)).collect()
+    [of(Role::Source), of(Role::Sink)].concat()
 }
 
 fn file_line(role: Role, file: &OpenFile) -> String {
     let name = if role == Role::Source { "source" } else { "sink" };
     let device = file.device.as_ref().map(|number| format!(" on device {number}")).unwrap_or_default();
-    format!("{name}: {} '{}'{device}, {}", file.kind, file.path, rate_words(file.bytes_per_second))
+    let rate =
+        if file.moved_bytes > 0 { format!(", {}", rate_words(file.bytes_per_second)) } else { String::new() };
+    format!("{name}: {} '{}'{device}{rate}", file.kind, file.path)
 }
 
 fn evidence(watched: &Watched, verdict: &Verdict) -> Vec<String> {
