@@ -29,7 +29,7 @@ const TABLE: &[(LimitedBy, &str, &str, &str)] = &[
         LimitedBy::Source,
         "",
         "round trips",
-        "the device gets too few requests at a time: read ahead more (blockdev --setra), or use pump copy --source-depth 8",
+        "the device gets too few requests at a time: blockdev --setra 8192, or pump copy --source-depth 8",
     ),
     (
         LimitedBy::Source,
@@ -62,7 +62,7 @@ const TABLE: &[(LimitedBy, &str, &str, &str)] = &[
         LimitedBy::Network,
         "send",
         "receive window",
-        "the receiver reads too slowly or offers too small a window: run pump explain --pid there, and see net.ipv4.tcp_rmem there",
+        "the receiver reads too slowly or offers too little room: run pump explain --pid there",
     ),
     (
         LimitedBy::Network,
@@ -80,7 +80,7 @@ const TABLE: &[(LimitedBy, &str, &str, &str)] = &[
         LimitedBy::Network,
         "",
         "loss",
-        "the path loses segments: try another congestion control (net.ipv4.tcp_congestion_control=bbr), and look for the loss",
+        "the path loses segments: look for where, or set net.ipv4.tcp_congestion_control=bbr",
     ),
     (
         LimitedBy::Network,
@@ -106,13 +106,13 @@ const TABLE: &[(LimitedBy, &str, &str, &str)] = &[
         LimitedBy::Cpu,
         "",
         "",
-        "one thread computes all the time: leave out compression or encryption, or spread the work over several processes",
+        "one thread computes all the time: leave out compression or encryption, or use several processes",
     ),
     (
         LimitedBy::Metadata,
         "",
         "",
-        "names and attributes take the time: pack small files into one stream (tar), or use pump copy, which deals with many at a time",
+        "names and attributes take the time: pack small files into one stream (tar), or use pump copy",
     ),
     (LimitedBy::Balanced, "", "", "it does one thing after the other: overlap them, as pump copy does"),
 ];

@@ -109,7 +109,7 @@ impl Followed {
         seen.sent_segments = info.sent_segments.saturating_sub(first.sent_segments);
         seen.retransmitted_segments =
             info.retransmitted_segments.saturating_sub(first.retransmitted_segments);
-        seen.rtt_us = info.rtt_us;
+        (seen.rtt_us, seen.min_rtt_us) = (info.rtt_us, info.min_rtt_us);
         seen.congestion_window_segments = info.congestion_window_segments;
         seen.window_bytes = info.window_bytes;
         seen.unsent_samples += u32::from(info.unsent_bytes > 0);

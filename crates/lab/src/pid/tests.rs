@@ -57,6 +57,8 @@ fn path() -> Connection {
         busy_ns: S,
         sent_segments: 1000,
         unsent_samples: 100,
+        rtt_us: 1100,
+        min_rtt_us: 1000,
         ..Default::default()
     }
 }
@@ -166,8 +168,6 @@ fn a_chain_is_limited_by_the_one_that_does_not_wait_for_the_others() {
 fn networks_are_named_with_the_window_that_is_full() {
     use Doing::*;
     let out = [(NetworkOut, 95)];
-    let received =
-        Connection { received_bytes: 1 << 20, window_bytes: 4 << 20, rtt_us: 1000, ..Connection::default() };
     check(vec![
         ("a path", with_connection(&out, path()), "network", "send", "congestion window"),
         (
@@ -198,6 +198,22 @@ fn networks_are_named_with_the_window_that_is_full() {
             "send",
             "loss",
         ),
+    ]);
+    assert_eq!(verdict(&with_connection(&out, path())).limited_detail.host, "sender");
+    let full = Connection { retransmitted_segments: 20, rtt_us: 50_000, ..path() };
+    let found = verdict(&with_connection(&out, full));
+    assert_eq!(
+        found.limited_detail.why, "congestion window",
+        "what is lost in a full queue is not the cause"
+    );
+}
+
+#[test]
+fn who_waits_for_the_other_host_is_told_so() {
+    use Doing::*;
+    let received =
+        Connection { received_bytes: 1 << 20, window_bytes: 4 << 20, rtt_us: 1000, ..Connection::default() };
+    check(vec![
         (
             "nothing comes",
             with_connection(&[(NetworkIn, 90)], received.clone()),
@@ -221,7 +237,6 @@ fn networks_are_named_with_the_window_that_is_full() {
         ),
         ("waiting for any, sending", with_connection(&[(Poll, 90)], path()), "network", "send", "peer"),
     ]);
-    assert_eq!(verdict(&with_connection(&out, path())).limited_detail.host, "sender");
 }
 
 #[test]
@@ -260,6 +275,13 @@ fn what_does_not_tell_is_unknown() {
             "unknown",
             "",
             "no stage stands out",
+        ),
+        (
+            "asleep",
+            Watched { processes: nothing(), ..alone(&[(Sleep, 100)]) },
+            "unknown",
+            "",
+            "nothing was moved",
         ),
         ("idle", Watched { processes: nothing(), ..idle() }, "unknown", "", "nothing was moved"),
         (

@@ -25,6 +25,9 @@ const ONE_BY_ONE: f64 = 1.2;
 const SMALL_REQUEST_BYTES: u64 = 64 * 1024;
 /// Above this fraction of segments sent again the path loses too many to keep its window open.
 const LOSS_FRACTION: f64 = 0.005;
+/// A round trip this much longer than the shortest one has a queue on its way: what is lost there is lost because the
+/// path is full.
+const QUEUED: u32 = 2;
 /// A window that is the cause is full for this part of the time that there is something to send.
 const WINDOW_FRACTION: f64 = 0.5;
 /// A quota that keeps threads from running for this part of the time is the cause.
@@ -141,7 +144,11 @@ fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Ca
         source,
         sink,
         plain("metadata", LimitedBy::Metadata, "metadata", "names and attributes"),
-        plain("sleep", LimitedBy::Source, "read", "rate limit"),
+        // Who sleeps and moves nothing is not held back by a rate.
+        Candidate {
+            share: if moved_bytes(watched) > 0 { shares["sleep"] } else { 0.0 },
+            ..plain("sleep", LimitedBy::Source, "read", "rate limit")
+        },
         Candidate { share: shares["cpu"], ..cpu(watched) },
         Candidate { share: shares["network_out"], ..sending(watched) },
         Candidate { share: shares["network_in"], ..receiving(watched) },
@@ -242,6 +249,7 @@ fn sending(watched: &Watched) -> Candidate {
 fn window(connection: &Connection) -> (&'static str, &'static str) {
     let busy = connection.busy_ns.max(1) as f64;
     let samples = f64::from(connection.unsent_samples.max(1));
+    let queued = connection.rtt_us >= QUEUED * connection.min_rtt_us.max(1);
     let again = connection.retransmitted_segments as f64 / connection.sent_segments.max(1) as f64;
     match () {
         () if connection.receive_window_limited_ns as f64 / busy >= WINDOW_FRACTION => {
@@ -251,7 +259,7 @@ fn window(connection: &Connection) -> (&'static str, &'static str) {
             ("receiver", "receive window")
         }
         () if connection.send_buffer_limited_ns as f64 / busy >= WINDOW_FRACTION => ("sender", "send buffer"),
-        () if again >= LOSS_FRACTION => ("sender", "loss"),
+        () if again >= LOSS_FRACTION && !queued => ("sender", "loss"),
         () => ("sender", "congestion window"),
     }
 }
@@ -311,9 +319,14 @@ fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     }
 }
 
-fn nothing_or(watched: &Watched) -> &'static str {
+/// Bytes that calls moved, whatever they were.
+fn moved_bytes(watched: &Watched) -> u64 {
     let called: u64 = watched.processes.iter().map(|it| it.called_read_bytes + it.called_write_bytes).sum();
-    match called {
+    called + watched.files.iter().map(|it| it.moved_bytes).sum::<u64>()
+}
+
+fn nothing_or(watched: &Watched) -> &'static str {
+    match moved_bytes(watched) {
         0 if watched.could_not_read.is_empty() => "nothing was moved",
         0 => "not permitted",
         _ => "no stage stands out",

@@ -161,6 +161,8 @@ pub struct Connection {
     pub retransmitted_segments: u64,
     /// Round trip, the last one.
     pub rtt_us: u32,
+    /// The shortest of late: without the queues on the way.
+    pub min_rtt_us: u32,
     /// The congestion window, the last one.
     pub congestion_window_segments: u32,
     /// Room that this side offered, the last.

@@ -154,8 +154,8 @@ fn connection_line(watched: &Watched, it: &Connection) -> String {
     let rate = |bytes: u64| rate_words(bytes as f64 * 1e9 / watched.elapsed_ns.max(1) as f64);
     let (name, again, sent) = (&it.connection, it.retransmitted_segments, it.sent_segments);
     format!(
-        "connection {name}: sent {}, received {}, busy {}, receive window full {}, send buffer full {}, {again} of {sent} \
-         segments sent again, round trip {:.1} ms, congestion window {} segments",
+        "connection {name}: sent {}, received {}, busy {}, receive window full {}, send buffer full {}, {again} of \
+         {sent} segments sent again, round trip {:.1} ms, congestion window {} segments",
         rate(it.sent_bytes),
         rate(it.received_bytes),
         seconds(it.busy_ns),
