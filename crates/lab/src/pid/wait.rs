@@ -133,7 +133,7 @@ pub fn by_stack(stack: &str) -> Option<Doing> {
         return None;
     }
     let on_stack = |part: &&str| names.iter().any(|name| name.contains(*part));
-    let rule = STACK.iter().find(|(parts, _)| parts.iter().any(|part| on_stack(part)));
+    let rule = STACK.iter().find(|(parts, _)| parts.iter().any(on_stack));
     Some(rule.map_or(Doing::Other, |(_, doing)| *doing))
 }
 
