@@ -14,10 +14,15 @@ use crate::output::Output;
 use crate::progress::shown;
 use crate::remote::{self, Caller};
 use crate::run::{Runner, places};
+use crate::watch::explain_process;
 
 /// Explains a copy. Gives the exit status of the copy.
 pub fn explain(arguments: &ExplainArguments) -> i32 {
     let output = Output::new(&arguments.output);
+    if let Some(pid) = arguments.watch.pid {
+        let status = explain_process(pid, &arguments.watch, &output);
+        return output.status(status);
+    }
     let status = match read_places(arguments) {
         Ok((sources, target)) => perform(arguments, sources, target, &output),
         Err(message) => output.usage(message),

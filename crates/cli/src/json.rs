@@ -122,46 +122,64 @@ pub fn tuned(tuned: &Tuned) -> String {
 
 /// The last line of an explanation: the copy's report, with what its parts say of it.
 pub fn explained(explained: &Explained) -> String {
-    let mut fields = fields_of(&explained.report);
-    let advice = &explained.advice;
-    let prediction = explained.prediction.as_ref();
-    for (name, value) in [
-        ("predicted_bytes_per_second", json!(prediction.map(|it| it.predicted_bytes_per_second))),
-        ("predicted_ns_per_byte", json!(prediction.map(|it| it.predicted_ns_per_byte))),
-        ("observed_bytes_per_second", json!(explained.observed_bytes_per_second)),
-        ("observed_ns_per_byte", json!(explained.observed_ns_per_byte)),
-        ("error_percent", json!(explained.error_percent)),
-        ("parts", json!(explained.parts)),
-        ("unmeasured", json!(explained.unmeasured)),
-        ("shared_device", json!(prediction.is_some_and(|it| it.shared_device))),
-        ("slowest_part", json!(prediction.map(|it| it.slowest))),
-        ("next_part", json!(prediction.and_then(|it| it.next).map(|(part, _)| part))),
-        ("next_part_bytes_per_second", json!(prediction.and_then(|it| it.next).map(|(_, speed)| speed))),
-        ("limited_by", json!(explained.limited_by)),
-        ("limited_detail", json!(explained.limited_detail)),
-        ("advice", json!(advice.words)),
-        ("advice_cause", json!(advice.cause)),
-        ("advice_flag", json!(advice.flag)),
-        ("advice_gain", json!(advice.gain)),
-        ("explanation", json!(explained.words)),
-        ("added_ns", json!(explained.added_ns)),
-    ] {
-        fields.insert(name.into(), value);
-    }
-    event("report", &Value::Object(fields).to_string())
-}
-
-fn fields_of(report: &Report) -> Map<String, Value> {
-    match serde_json::to_value(report) {
-        Ok(Value::Object(fields)) => fields,
-        // Strings, numbers and maps with string keys always have a JSON form.
-        _ => Map::new(),
-    }
+    let (advice, prediction) = (&explained.advice, explained.prediction.as_ref());
+    let next = prediction.and_then(|it| it.next);
+    let fields = json!({
+        "predicted_bytes_per_second": prediction.map(|it| it.predicted_bytes_per_second),
+        "predicted_ns_per_byte": prediction.map(|it| it.predicted_ns_per_byte),
+        "observed_bytes_per_second": explained.observed_bytes_per_second,
+        "observed_ns_per_byte": explained.observed_ns_per_byte,
+        "error_percent": explained.error_percent,
+        "parts": explained.parts,
+        "unmeasured": explained.unmeasured,
+        "shared_device": prediction.is_some_and(|it| it.shared_device),
+        "slowest_part": prediction.map(|it| it.slowest),
+        "next_part": next.map(|(part, _)| part),
+        "next_part_bytes_per_second": next.map(|(_, speed)| speed),
+        "limited_by": explained.limited_by,
+        "limited_detail": explained.limited_detail,
+        "advice": advice.words,
+        "advice_cause": advice.cause,
+        "advice_flag": advice.flag,
+        "advice_gain": advice.gain,
+        "explanation": explained.words,
+        "added_ns": explained.added_ns,
+    });
+    event("report", &together(json!(explained.report), fields))
 }
 
 /// Figures of the lab: an object.
 pub fn figures(name: &str, fields: &Value) -> String {
     event(name, &fields.to_string())
+}
+
+/// What was seen of a running process, and what limits it.
+pub fn watched(
+    watched: &datapump_lab::pid::watched::Watched,
+    verdict: &datapump_lab::pid::Verdict,
+) -> String {
+    event("watched", &together(json!(verdict), json!(watched)))
+}
+
+/// What a time series of connections came to.
+pub fn tcp_watched(traced: &datapump_lab::tcp_trace::TcpTraced) -> String {
+    event("tcp_watched", &json!(traced).to_string())
+}
+
+/// The last line, with what to try.
+pub fn report_with_advice(report: &Report, advice: &str) -> String {
+    event("report", &together(json!(report), json!({ "advice": advice })))
+}
+
+/// Two objects as one.
+fn together(one: Value, other: Value) -> String {
+    match (one, other) {
+        (Value::Object(mut one), Value::Object(other)) => {
+            one.extend(other);
+            Value::Object(one).to_string()
+        }
+        (one, _) => one.to_string(),
+    }
 }
 
 /// The last line.

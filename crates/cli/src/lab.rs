@@ -18,6 +18,8 @@ use crate::json;
 use crate::output::{Output, empty_report};
 use crate::signals::stop_flag;
 
+mod tcp_watch;
+
 /// Runs a command of the lab. Gives the exit status.
 pub fn lab(command: &LabCommand) -> i32 {
     let output = Output::of_results(command.json());
@@ -27,6 +29,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Run(arguments) => run(arguments, &output),
         LabCommand::Fit(arguments) => fit::fit(arguments, &output),
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
+        LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
             Ok(summary) => print(&summary, Status::Done, &output),
             Err(error) => refuse(&error, Status::Failed, &output),

@@ -26,6 +26,7 @@ mod signals;
 mod ticket;
 mod tune;
 mod verify;
+mod watch;
 
 use std::io::{ErrorKind, Write, stderr};
 use std::process::ExitCode;

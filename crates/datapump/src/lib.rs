@@ -69,7 +69,7 @@ pub mod simulation {
 /// What this host tells beyond the standard library, for programs that measure.
 pub mod host {
     pub use datapump_engine::os::linux::{
-        ChildUsage, Lowest, allowed_cpus, cached_fraction, lowest_priority, pin_to, wait_with_usage,
+        ChildUsage, Lowest, TcpInfo, allowed_cpus, cached_fraction, lowest_priority, pin_to, wait_with_usage,
         was_closed,
     };
 }

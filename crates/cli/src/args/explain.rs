@@ -10,6 +10,7 @@ use datapump::{Options, Sync};
 use super::copy::SyncWhen;
 use super::net::HostArguments;
 use super::tuning::{OutputArguments, TuningArguments};
+use super::watch::WatchArguments;
 use super::{HOW, WHAT};
 
 /// Copy, and say why it is as fast as it is and what would help
@@ -18,11 +19,13 @@ use super::{HOW, WHAT};
 /// to nothing, nothing to nothing), writes down what they allow together, copies as `pump copy` does, and compares. Of
 /// the part that limits it measures what might help. That adds half a minute at most, and writes 2 GiB or one in twenty
 /// of the free bytes at most besides the copy, into files without a name in the target's folder.
+///
+/// With --pid it copies nothing, and says what limits a program that runs already.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct ExplainArguments {
     /// What is copied, and last where to: places as `pump copy` takes them
-    #[arg(required = true, num_args = 2.., value_names = ["SRC", "DST"], help_heading = WHAT, display_order = 0)]
+    #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 2.., value_names = ["SRC", "DST"], help_heading = WHAT, display_order = 0)]
     pub places: Vec<OsString>,
 
     /// When the copy is put on stable storage
@@ -33,6 +36,9 @@ pub struct ExplainArguments {
     #[arg(long, value_name = "WHEN", env = "PUMP_SYNC", help_heading = HOW)]
     #[arg(value_enum, default_value_t = SyncWhen::End)]
     pub sync: SyncWhen,
+
+    #[command(flatten)]
+    pub watch: WatchArguments,
 
     #[command(flatten)]
     pub host: HostArguments,
@@ -48,6 +54,7 @@ const EXAMPLES: &str = "\
 Examples:
   pump explain big.bin /mnt/disk/                why is this copy slow?
   pump explain big.bin user@host:backup/         is it a disk, a CPU or the network?
+  pump explain --pid 1234                        what limits this running rsync?
   pump explain --json big.bin null: | tail -n 1  figures, for a program";
 
 impl ExplainArguments {

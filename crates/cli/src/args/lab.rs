@@ -14,6 +14,9 @@ use super::{HOW, OUTPUT, WHAT};
 
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
+pub mod tcp_watch;
+
+use tcp_watch::TcpWatchArguments;
 
 /// Measure: run studies and look at their rows
 ///
@@ -40,6 +43,7 @@ pub enum LabCommand {
     Run(LabRunArguments),
     Fit(LabFitArguments),
     Predict(LabPredictArguments),
+    TcpWatch(TcpWatchArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -135,6 +139,7 @@ impl LabCommand {
             LabCommand::Run(run) => run.json,
             LabCommand::Fit(fit) => fit.json,
             LabCommand::Predict(predict) => predict.json,
+            LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::View { json, .. } => *json,
         }
     }

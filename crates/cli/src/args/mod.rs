@@ -12,11 +12,13 @@ mod read;
 mod tree;
 mod tune;
 mod tuning;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use copy::CopyArguments;
 pub use explain::ExplainArguments;
+pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{LabArguments, LabCommand, LabFitArguments, LabModel, LabPredictArguments, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
@@ -25,6 +27,7 @@ pub use net::{HostArguments, Insecure, ServeArguments};
 pub use read::read;
 pub use tune::TuneArguments;
 pub use tuning::{OutputArguments, When};
+pub use watch::WatchArguments;
 
 /// Heading of flags that say what is moved and where it ends.
 const WHAT: &str = "What";

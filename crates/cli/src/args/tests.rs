@@ -85,6 +85,8 @@ fn the_commands_and_flags_of_the_contract_exist() {
         ("lab view", "--json"),
         ("lab fit", "--model --json"),
         ("lab predict", "--parts --chain --request-size --pipeline --golden --json"),
+        ("lab tcp-watch", "--out --for --json"),
+        ("explain", "--pid --for --json"),
         ("completions", ""),
         ("man", ""),
     ] {

@@ -13,6 +13,7 @@ pub mod network;
 pub mod random;
 pub mod run;
 pub mod sshd;
+pub mod throttle;
 pub mod tree;
 pub mod zoo;
 

@@ -6,5 +6,8 @@ pub mod children;
 pub mod host;
 pub mod limits;
 pub mod machine;
+pub mod netlink;
 pub mod soaked;
 pub mod soaker;
+pub mod sock_diag;
+pub mod sockets;

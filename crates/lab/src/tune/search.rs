@@ -168,8 +168,8 @@ mod tests {
     fn where_nothing_helps_nothing_is_changed() {
         for seed in 0..200 {
             let mut random = Random::of(seed, "flat");
-            let mut flat =
-                |_: &Point| Some(1e9 * (1.0 + 0.03 * ((random.below(1_000_001) as f64 / 1e6) * 2.0 - 1.0)));
+            let mut unit = || random.below(1_000_001) as f64 / 1e6;
+            let mut flat = |_: &Point, _: u64| Some(1e9 * (1.0 + 0.03 * (unit() * 2.0 - 1.0)));
             let tried = search(START, None, BOUNDS, &mut flat);
             assert!(tried.iter().all(|tried| !tried.is_taken), "seed {seed}: {tried:?}");
         }

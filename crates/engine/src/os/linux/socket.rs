@@ -8,6 +8,28 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// What the kernel tells of a connection: `TCP_INFO`, tcp(7). What an older kernel does not tell is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// The number of its state: 1 is established, 7 closed (linux/tcp_states.h).
+    pub state: u8,
+    /// Largest payload of a segment that is sent.
+    pub segment_bytes: u32,
+    /// Segments that may be under way: the congestion window.
+    pub congestion_window_segments: u32,
+    /// Where slow start ends; `None` as long as no loss has set it.
+    pub slow_start_threshold_segments: Option<u32>,
+    /// Segments that are under way.
+    pub unacknowledged_segments: u32,
+    /// Bytes that the other side has acknowledged; SYN and FIN count as one each.
+    pub acknowledged_bytes: u64,
+    /// Bytes that were sent, those sent again included.
+    pub sent_bytes: u64,
+    /// Bytes that were received in order.
+    pub received_bytes: u64,
+    /// Bytes that were handed over and not yet sent once.
+    pub unsent_bytes: u32,
+    /// What the other side offers room for.
+    pub peer_window_bytes: u32,
+    /// What this side offers room for.
+    pub window_bytes: u32,
     /// The smoothed round trip.
     pub rtt_us: u32,
     /// The shortest round trip that was seen: without the queues on the way.
@@ -26,12 +48,15 @@ pub struct TcpInfo {
     pub send_buffer_limited_ns: u64,
 }
 
+/// The kernel's word for a threshold that was never set (TCP_INFINITE_SSTHRESH).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
 /// More than any kernel tells as yet (232 bytes in 6.1).
 const INFO_BYTES: usize = 512;
 
 impl TcpInfo {
     /// Reads `struct tcp_info` of linux/tcp.h by the offsets of its fields, as far as the kernel filled it.
-    fn read(told: &[u8]) -> TcpInfo {
+    pub fn read(told: &[u8]) -> TcpInfo {
         let u32_at =
             |at: usize| told.get(at..at + 4).map_or(0, |it| u32::from_ne_bytes([it[0], it[1], it[2], it[3]]));
         let u64_at = |at: usize| {
@@ -39,7 +64,19 @@ impl TcpInfo {
             bytes.map_or(0, u64::from_ne_bytes)
         };
         let min_rtt_us = u32_at(148);
+        let threshold = u32_at(76);
         TcpInfo {
+            state: told.first().copied().unwrap_or(0),
+            segment_bytes: u32_at(16),
+            congestion_window_segments: u32_at(80),
+            slow_start_threshold_segments: (threshold < NO_THRESHOLD).then_some(threshold),
+            unacknowledged_segments: u32_at(24),
+            acknowledged_bytes: u64_at(120),
+            sent_bytes: u64_at(200),
+            received_bytes: u64_at(128),
+            unsent_bytes: u32_at(144),
+            peer_window_bytes: u32_at(228),
+            window_bytes: u32_at(232),
             rtt_us: u32_at(68),
             // The kernel's word for "not measured yet" is all ones.
             min_rtt_us: if min_rtt_us == u32::MAX { 0 } else { min_rtt_us },
@@ -108,6 +145,7 @@ mod tests {
         told[176..184].copy_from_slice(&2_u64.to_ne_bytes());
         let info = TcpInfo::read(&told);
         assert_eq!((info.busy_ns, info.receive_window_limited_ns, info.min_rtt_us), (3000, 2000, 0));
+        assert_eq!((info.sent_bytes, info.window_bytes), (0, 0), "the kernel told 232 bytes");
         // The kernel of 2006 ended behind `tcpi_total_retrans`.
         assert_eq!(TcpInfo::read(&told[..104]).busy_ns, 0);
     }

@@ -1,0 +1,267 @@
+//! The open files of a process: what they are, how far they were read or written, on which device they lie.
+//!
+//! Must not know: threads, what is made of the numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{major, minor};
+
+use super::parse;
+use super::wait::Open;
+use super::watched::{OpenFile, Role};
+use crate::probe::sockets::socket_inode;
+
+/// Open files of one process that are looked at.
+const FILES_MAX: usize = 1024;
+const STANDARD_ERROR: u32 = 2;
+
+/// What a descriptor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file.
+    File,
+    /// A block device.
+    Device,
+    /// A pipe with a name.
+    Fifo,
+    /// A pipe without.
+    Pipe,
+    /// A socket, of whatever family.
+    Socket(u32),
+    /// A folder, a terminal, …
+    Other,
+}
+
+/// A descriptor.
+#[derive(Clone, Debug)]
+pub struct Descriptor {
+    /// Its name, as the kernel has it.
+    pub link: String,
+    /// What it is.
+    pub kind: Kind,
+    /// It may be read.
+    pub reads: bool,
+    /// It may be written.
+    pub writes: bool,
+    /// Where it stands.
+    pub position: u64,
+    /// Number of its device.
+    pub device: Option<String>,
+}
+
+impl Descriptor {
+    /// For telling what a call on it waits for.
+    pub fn open(&self, tcp: &BTreeSet<u32>) -> Open {
+        match self.kind {
+            Kind::File | Kind::Device => Open::File,
+            Kind::Fifo | Kind::Pipe => Open::Pipe,
+            Kind::Socket(inode) if tcp.contains(&inode) => Open::Tcp,
+            Kind::Socket(_) => Open::Pipe,
+            Kind::Other => Open::Other,
+        }
+    }
+}
+
+/// The descriptors of a process by number.
+pub type Descriptors = BTreeMap<u32, Descriptor>;
+
+/// Looks at them.
+pub fn descriptors(pid: u32) -> io::Result<Descriptors> {
+    let mut found = Descriptors::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten().take(FILES_MAX) {
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some((number, descriptor)) = number.and_then(|number| Some((number, descriptor(pid, number)?)))
+        {
+            found.insert(number, descriptor);
+        }
+    }
+    Ok(found)
+}
+
+fn descriptor(pid: u32, number: u32) -> Option<Descriptor> {
+    let path = format!("/proc/{pid}/fd/{number}");
+    let link = fs::read_link(&path).ok()?.to_string_lossy().into_owned();
+    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
+    let (position, reads, writes) = parse::fdinfo(&info).unwrap_or((0, true, true));
+    let (kind, device) = kind_of(pid, &path, &link);
+    Some(Descriptor { link, kind, reads, writes, position, device })
+}
+
+fn kind_of(pid: u32, path: &str, link: &str) -> (Kind, Option<String>) {
+    if let Some(inode) = socket_inode(link) {
+        return (Kind::Socket(inode), None);
+    }
+    if link.starts_with("pipe:[") {
+        return (Kind::Pipe, None);
+    }
+    let Ok(meta) = fs::metadata(path) else { return (Kind::Other, None) };
+    match meta.file_type() {
+        kind if kind.is_file() && link.starts_with('/') => (Kind::File, device_of(pid, meta.dev())),
+        kind if kind.is_block_device() => (Kind::Device, Some(numbered(meta.rdev()))),
+        kind if kind.is_fifo() => (Kind::Fifo, None),
+        _ => (Kind::Other, None),
+    }
+}
+
+fn numbered(device: u64) -> String {
+    format!("{}:{}", major(device), minor(device))
+}
+
+/// File systems over several devices have numbers of their own: then the mount names one.
+fn device_of(pid: u32, device: u64) -> Option<String> {
+    if major(device) != 0 {
+        return Some(numbered(device));
+    }
+    let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).ok()?;
+    let meta = fs::metadata(Path::new(parse::mount_source(&mounts, &numbered(device))?)).ok()?;
+    meta.file_type().is_block_device().then(|| numbered(meta.rdev()))
+}
+
+/// A file that is followed: where it stood, and how far it came.
+#[derive(Clone, Debug)]
+struct Followed {
+    descriptor: Descriptor,
+    moved_bytes: u64,
+}
+
+/// All files that were seen, by process, descriptor and name.
+#[derive(Debug, Default)]
+pub struct Files {
+    followed: BTreeMap<(u32, u32, String), Followed>,
+    seen: BTreeSet<u32>,
+}
+
+impl Files {
+    /// Takes in what a process has open now.
+    pub fn note(&mut self, pid: u32, now: &Descriptors) {
+        // What a process had open when it was first looked at stood somewhere; what it opens later begins at 0.
+        let first_look = self.seen.insert(pid);
+        for (number, descriptor) in
+            now.iter().filter(|(_, it)| !matches!(it.kind, Kind::Socket(_) | Kind::Other))
+        {
+            let key = (pid, *number, descriptor.link.clone());
+            match self.followed.get_mut(&key) {
+                Some(followed) => {
+                    let before = followed.descriptor.position;
+                    followed.moved_bytes += descriptor.position.saturating_sub(before);
+                    followed.descriptor = descriptor.clone();
+                }
+                None => {
+                    let moved_bytes = if first_look { 0 } else { descriptor.position };
+                    self.followed.insert(key, Followed { descriptor: descriptor.clone(), moved_bytes });
+                }
+            }
+        }
+    }
+
+    /// Numbers of the devices that files which moved, or are open, lie on.
+    pub fn devices(&self) -> BTreeSet<String> {
+        self.followed.values().filter_map(|it| it.descriptor.device.clone()).collect()
+    }
+
+    /// The list: those that moved most first.
+    pub fn list(&self, elapsed_ns: u64) -> Vec<OpenFile> {
+        let mut list: Vec<OpenFile> =
+            self.followed.iter().map(|(key, it)| open_file(key.0, it, elapsed_ns)).collect();
+        list.sort_by_key(|file| std::cmp::Reverse(file.moved_bytes));
+        list.truncate(FILES_MAX);
+        list
+    }
+}
+
+fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> OpenFile {
+    let Descriptor { link, kind, writes, device, .. } = &followed.descriptor;
+    let kind = match kind {
+        Kind::Device => "device",
+        Kind::Fifo => "fifo",
+        Kind::Pipe => "pipe",
+        _ => "file",
+    };
+    OpenFile {
+        pid,
+        path: datapump::shown(link.as_bytes()),
+        role: if *writes { Role::Sink } else { Role::Source },
+        kind,
+        device: device.clone(),
+        moved_bytes: followed.moved_bytes,
+        bytes_per_second: followed.moved_bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
+    }
+}
+
+/// Whether a pipe, or a socket inside this host, of a process leads out of those that are watched. A socket may lead to
+/// another watched process, as those of rsync do; of a process alone it leads out.
+pub fn leads_out(pid: u32, own: &Descriptor, all: &BTreeMap<u32, Descriptors>, tcp: &BTreeSet<u32>) -> bool {
+    let others = || all.iter().filter(|(other, _)| **other != pid).flat_map(|(_, held)| held.values());
+    match own.kind {
+        Kind::Socket(inode) => all.len() == 1 && !tcp.contains(&inode),
+        Kind::Fifo | Kind::Pipe => {
+            !others().any(|it| it.link == own.link && (it.writes && own.reads || it.reads && own.writes))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a process has pipes that lead out: to be read, to be written. Standard error is none: nobody waits for it
+/// who moves data.
+pub fn outer_pipes(pid: u32, all: &BTreeMap<u32, Descriptors>, tcp: &BTreeSet<u32>) -> (bool, bool) {
+    let Some(own) = all.get(&pid) else { return (false, false) };
+    let data = || own.iter().filter(|(number, _)| **number != STANDARD_ERROR).map(|(_, it)| it);
+    let outer = |fits: fn(&Descriptor) -> bool| data().any(|it| fits(it) && leads_out(pid, it, all, tcp));
+    (outer(|it| it.reads), outer(|it| it.writes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek, Write};
+
+    #[test]
+    fn open_files_are_followed_by_their_position() {
+        let pid = std::process::id();
+        let mut file = tempfile::NamedTempFile::new().expect("room");
+        file.write_all(&[1; 5000]).expect("room");
+        file.rewind().expect("a file");
+        let name = file.path().display().to_string();
+        let mut files = Files::default();
+        let looked = |files: &mut Files| files.note(pid, &descriptors(pid).expect("our own"));
+        looked(&mut files);
+        file.read_exact(&mut [0; 3000]).expect("there are so many");
+        looked(&mut files);
+        let mut later = std::fs::File::open(file.path()).expect("it is there");
+        later.read_exact(&mut [0; 100]).expect("there are so many");
+        looked(&mut files);
+        let list = files.list(2_000_000_000);
+        let own: Vec<_> =
+            list.iter().filter(|it| it.path == name).map(|it| (it.moved_bytes, it.role)).collect();
+        assert_eq!(own, [(3000, Role::Sink), (100, Role::Source)]);
+        assert_eq!(list.iter().find(|it| it.path == name).map(|it| it.bytes_per_second), Some(1500.0));
+    }
+
+    #[test]
+    fn pipes_between_watched_processes_lead_nowhere_else() {
+        let pipe = |reads: bool| Descriptor {
+            link: "pipe:[1]".into(),
+            kind: Kind::Pipe,
+            reads,
+            writes: !reads,
+            position: 0,
+            device: None,
+        };
+        let of = |held: Vec<Descriptor>| -> Descriptors { (0..).zip(held).collect() };
+        let other = |it: Descriptor| Descriptor { link: "pipe:[2]".into(), ..it };
+        for (one, two, expected) in [
+            (vec![pipe(true)], vec![], (true, false)),
+            (vec![pipe(false)], vec![], (false, true)),
+            (vec![pipe(true)], vec![pipe(false)], (false, false)),
+            (vec![pipe(true)], vec![other(pipe(false))], (true, false)),
+            (vec![pipe(true), other(pipe(false))], vec![pipe(false)], (false, true)),
+        ] {
+            let all = BTreeMap::from([(1, of(one)), (2, of(two))]);
+            assert_eq!(outer_pipes(1, &all, &BTreeSet::new()), expected, "{all:?}");
+        }
+    }
+}

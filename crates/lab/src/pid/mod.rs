@@ -1,0 +1,285 @@
+//! Watches a running process and what it started, without touching it, and says what limits it.
+//!
+//! Everything is read: /proc, /sys, and the kernel's answers about TCP connections. Must not know: what is printed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use datapump::{Class, Problem};
+
+mod advice;
+mod connections;
+mod delays;
+mod devices;
+mod files;
+mod parse;
+mod threads;
+mod verdict;
+mod wait;
+pub mod watched;
+mod words;
+
+use connections::{Connections, Moment};
+use delays::Delays;
+use devices::{Devices, Groups};
+use files::{Descriptor, Descriptors, Files, Kind, descriptors, leads_out, outer_pipes};
+use threads::{THREADS_MAX, Threads, tasks};
+use wait::{Doing, Open};
+use watched::{Role, Watched};
+
+pub use verdict::{Verdict, verdict};
+pub use words::paragraph;
+
+use crate::probe::sockets;
+
+/// A hundred looks a second.
+const PERIOD: Duration = Duration::from_millis(10);
+/// How often processes, threads, files and connections that are new are looked for.
+const LOOK_EACH: u32 = 10;
+
+const RIGHTS: &str = "; run as the user of the process, or as root";
+
+/// Watches a process for a time, or until it ends or is told to stop.
+///
+/// Errors: no such process, one that has ended, a part of the kernel.
+pub fn watch(pid: u32, time: Duration, stop: &Arc<AtomicBool>) -> Result<Watched, Problem> {
+    let mut watcher = Watcher::new(pid)?;
+    for round in 0_u32.. {
+        let last = stop.load(Ordering::Relaxed) || watcher.start.elapsed() >= time;
+        if round.is_multiple_of(LOOK_EACH) || last {
+            watcher.look();
+        }
+        if last || !watcher.lives() {
+            break;
+        }
+        watcher.round();
+        std::thread::sleep((PERIOD * (round + 1)).saturating_sub(watcher.start.elapsed()));
+    }
+    Ok(watcher.seen())
+}
+
+struct Watcher {
+    pid: u32,
+    command: String,
+    start: Instant,
+    rounds: u32,
+    tasks: BTreeMap<u32, Vec<u32>>,
+    held: BTreeMap<u32, Descriptors>,
+    outer: BTreeMap<u32, (bool, bool)>,
+    threads: Threads,
+    files: Files,
+    devices: Devices,
+    delays: Delays,
+    connections: Option<Connections>,
+    groups: Groups,
+    throttled_before_ns: u64,
+    missing: BTreeSet<String>,
+}
+
+fn state_of(pid: u32) -> Option<parse::Stat> {
+    parse::stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn refuse(class: Class, message: String) -> Problem {
+    Problem { class, path: None, operation: "watch", offset: None, message }
+}
+
+/// What cannot be watched is told before anything else.
+fn refused(pid: u32) -> Result<parse::Stat, Problem> {
+    let nobody =
+        || refuse(Class::Missing, format!("no process has the number {pid}; `ps` lists those there are"));
+    let stat = state_of(pid).ok_or_else(nobody)?;
+    let name = datapump::shown(stat.name.as_bytes());
+    match stat.state {
+        'Z' | 'X' => {
+            let parent = stat.parent;
+            let words = "has ended, and its parent has not asked how";
+            Err(refuse(Class::Missing, format!("process {pid} ({name}) {words} (process {parent})")))
+        }
+        _ if stat.kernel_thread => {
+            let words =
+                "is a part of the kernel and moves nothing of its own; name the process that it works for";
+            Err(refuse(Class::Usage, format!("process {pid} ({name}) {words}")))
+        }
+        _ => Ok(stat),
+    }
+}
+
+impl Watcher {
+    fn new(pid: u32) -> Result<Watcher, Problem> {
+        let stat = refused(pid)?;
+        let mut missing = BTreeSet::new();
+        let connections = match sockets::diag_of(pid) {
+            Ok(diag) => Some(Connections::new(diag)),
+            Err(error) => {
+                missing.insert(format!("TCP connections: {error:#}"));
+                None
+            }
+        };
+        let groups = Groups::of(pid);
+        Ok(Watcher {
+            pid,
+            command: datapump::shown(stat.name.as_bytes()),
+            start: Instant::now(),
+            rounds: 0,
+            tasks: BTreeMap::new(),
+            held: BTreeMap::new(),
+            outer: BTreeMap::new(),
+            threads: Threads::default(),
+            files: Files::default(),
+            devices: Devices::default(),
+            delays: Delays::default(),
+            connections,
+            throttled_before_ns: groups.throttled_ns(),
+            groups,
+            missing,
+        })
+    }
+
+    fn lives(&self) -> bool {
+        state_of(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+    }
+
+    /// Takes in everything that changes slowly.
+    fn look(&mut self) {
+        let family = sockets::family(self.pid);
+        self.held.clear();
+        self.tasks.clear();
+        for &pid in &family {
+            let tasks = tasks(pid);
+            self.threads.note(pid, &tasks);
+            self.tasks.insert(pid, tasks);
+            match descriptors(pid) {
+                Ok(held) => {
+                    self.files.note(pid, &held);
+                    self.held.insert(pid, held);
+                }
+                Err(error) => self.note_denied("open files (/proc/PID/fd)", &error),
+            }
+            if let Err(error) = self.delays.note(pid) {
+                self.note_denied("bytes read and written (/proc/PID/io)", &error);
+            }
+        }
+        if let Err(error) = self.devices.note() {
+            self.note_denied("devices (/proc/diskstats)", &error);
+        }
+        self.look_at_connections();
+        let tcp = self.tcp();
+        self.outer = family.iter().map(|&pid| (pid, outer_pipes(pid, &self.held, &tcp))).collect();
+    }
+
+    fn note_denied(&mut self, what: &str, error: &std::io::Error) {
+        // A process that has just ended is no lack of rights.
+        if error.kind() == ErrorKind::PermissionDenied {
+            self.missing.insert(format!("{what}: not permitted{RIGHTS}"));
+        }
+    }
+
+    fn look_at_connections(&mut self) {
+        let inodes: BTreeSet<u32> = self.held.values().flat_map(inodes).collect();
+        let looked = self.connections.as_mut().map(|connections| connections.look(&inodes));
+        if let Some(Err(error)) = looked {
+            self.missing.insert(format!("TCP connections: {error}"));
+            self.connections = None;
+        }
+    }
+
+    fn tcp(&self) -> BTreeSet<u32> {
+        self.connections.as_ref().map(Connections::inodes).unwrap_or_default()
+    }
+
+    /// One look at every thread and connection.
+    fn round(&mut self) {
+        self.rounds += 1;
+        if let Some(Err(error)) = self.connections.as_mut().map(Connections::sample) {
+            self.missing.insert(format!("TCP connections: {error}"));
+        }
+        let tcp = self.tcp();
+        let tasks: Vec<(u32, u32)> =
+            self.tasks.iter().flat_map(|(&pid, tids)| tids.iter().map(move |&tid| (pid, tid))).collect();
+        // Whoever looks, runs: of itself it would see nothing else.
+        let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        for (pid, tid) in tasks.into_iter().filter(|(_, tid)| *tid != own) {
+            let held = self.held.get(&pid);
+            let open =
+                |number: u32| held.and_then(|held| held.get(&number)).map_or(Open::Other, |it| it.open(&tcp));
+            if let Some((doing, number)) = self.threads.doing(pid, tid, &open) {
+                let descriptor = number.and_then(|number| held?.get(&number));
+                let settled = self.settled(pid, doing, descriptor, &tcp);
+                self.threads.count(tid, settled);
+            }
+        }
+    }
+
+    /// Pipes and polls mean one thing or another, depending on who is at the other end.
+    fn settled(&self, pid: u32, doing: Doing, waits_for: Option<&Descriptor>, tcp: &BTreeSet<u32>) -> Doing {
+        let (outer_in, outer_out) = self.outer.get(&pid).copied().unwrap_or_default();
+        let leads_out = |outer: bool| waits_for.map_or(outer, |it| leads_out(pid, it, &self.held, tcp));
+        let moment = || {
+            let inodes = self.held.get(&pid).map(|held| inodes(held).collect()).unwrap_or_default();
+            self.connections.as_ref().map(|it| it.moment(&inodes)).unwrap_or_default()
+        };
+        match doing {
+            Doing::PipeIn if !leads_out(outer_in) => Doing::Within,
+            Doing::PipeOut if !leads_out(outer_out) => Doing::Within,
+            Doing::Poll => polled(moment(), outer_in, outer_out, self.tasks.len() == 1),
+            doing => doing,
+        }
+    }
+
+    fn seen(self) -> Watched {
+        let elapsed_ns = self.start.elapsed().as_nanos() as u64;
+        let files = self.files.list(elapsed_ns);
+        let threads = self.threads.list();
+        let mut missing = self.missing;
+        missing.extend(self.threads.denied.iter().map(|what| format!("{what}: not permitted; run as root")));
+        if threads.len() >= THREADS_MAX {
+            missing.insert(format!("threads beyond the first {THREADS_MAX}"));
+        }
+        let devices = self.files.devices().into_iter().map(|number| {
+            let has =
+                |role: Role| files.iter().any(|it| it.role == role && it.device.as_ref() == Some(&number));
+            let (source, sink) = (has(Role::Source), has(Role::Sink));
+            watched::Device { source, sink, ..self.devices.device(&number, &self.groups) }
+        });
+        Watched {
+            pid: self.pid,
+            command: self.command,
+            elapsed_ns,
+            ended: !state_of(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X')),
+            rounds: self.rounds,
+            processes: self.delays.list(),
+            threads,
+            devices: devices.collect(),
+            files,
+            connections: self.connections.as_ref().map(Connections::list).unwrap_or_default(),
+            throttled_ns: self.groups.throttled_ns().saturating_sub(self.throttled_before_ns),
+            could_not_read: missing.into_iter().collect(),
+        }
+    }
+}
+
+fn inodes(held: &Descriptors) -> impl Iterator<Item = u32> {
+    held.values().filter_map(|it| if let Kind::Socket(inode) = it.kind { Some(inode) } else { None })
+}
+
+/// What a process that waits for several things at once waits for.
+fn polled(moment: Moment, outer_in: bool, outer_out: bool, alone: bool) -> Doing {
+    match moment {
+        Moment { any: true, unsent: true, .. } => Doing::NetworkOut,
+        Moment { any: true, unread: true, .. } => Doing::Within,
+        Moment { any: true, .. } => Doing::Poll,
+        // Of several processes, most wait for each other.
+        Moment { any: false, .. } if !alone => Doing::Within,
+        Moment { any: false, .. } if outer_in => Doing::PipeIn,
+        Moment { any: false, .. } if outer_out => Doing::PipeOut,
+        Moment { any: false, .. } => Doing::Poll,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Files of /proc and /sys, as text, taken apart: proc(5).
+//!
+//! Must not know: which process, when it was read.
+
+/// Nanoseconds in a tick of /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still supports.
+const TICK_NS: u64 = 10_000_000;
+/// `PF_KTHREAD` of linux/sched.h.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// What stat says of a process or thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Its name.
+    pub name: String,
+    /// Its state: R, S, D, Z, …
+    pub state: char,
+    /// Who started it.
+    pub parent: u32,
+    /// It is a part of the kernel.
+    pub kernel_thread: bool,
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub system_ns: u64,
+    /// Time spent waiting for block devices.
+    pub device_delay_ns: u64,
+}
+
+/// Reads stat. The name may hold anything, brackets too: it ends at the last one.
+pub fn stat(text: &str) -> Option<Stat> {
+    let (before, rest) = text.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_string();
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // The state is field 3 of proc_pid_stat(5).
+    let number = |field: usize| fields.get(field - 3).and_then(|word| word.parse::<u64>().ok());
+    Some(Stat {
+        name,
+        state: fields.first()?.chars().next()?,
+        parent: number(4)? as u32,
+        kernel_thread: number(9)? & KERNEL_THREAD != 0,
+        user_ns: number(14)? * TICK_NS,
+        system_ns: number(15)? * TICK_NS,
+        device_delay_ns: number(42).unwrap_or(0) * TICK_NS,
+    })
+}
+
+/// Time on a CPU and in its queue, of schedstat.
+pub fn schedstat(text: &str) -> Option<(u64, u64)> {
+    let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// The number behind `name:` or `name `.
+pub fn field(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix([':', ' ']))?;
+    rest.trim().parse().ok()
+}
+
+/// Position, and whether it is read and written, of fdinfo.
+pub fn fdinfo(text: &str) -> Option<(u64, bool, bool)> {
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
+    // O_RDONLY 0, O_WRONLY 1, O_RDWR 2.
+    let (reads, writes) = (flags & 3 != 1, flags & 3 != 0);
+    Some((field(text, "pos").unwrap_or(0), reads, writes))
+}
+
+/// The counters of a device in /proc/diskstats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Its name.
+    pub name: String,
+    /// Reads that ended, their bytes, their time.
+    pub reads: [u64; 3],
+    /// Writes that ended, their bytes, their time.
+    pub writes: [u64; 3],
+    /// Time with a request in it.
+    pub busy_ns: u64,
+}
+
+const SECTOR_BYTES: u64 = 512;
+const MS: u64 = 1_000_000;
+
+/// Finds a device such as `8:1` in /proc/diskstats.
+pub fn disk(diskstats: &str, number: &str) -> Option<DiskCounters> {
+    let of_line = |line: &str| -> Option<DiskCounters> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if format!("{}:{}", words.first()?, words.get(1)?) != number {
+            return None;
+        }
+        let at = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
+        Some(DiskCounters {
+            name: (*words.get(2)?).to_string(),
+            reads: [at(3)?, at(5)? * SECTOR_BYTES, at(6)? * MS],
+            writes: [at(7)?, at(9)? * SECTOR_BYTES, at(10)? * MS],
+            busy_ns: at(12)? * MS,
+        })
+    };
+    diskstats.lines().find_map(of_line)
+}
+
+/// The source of the mount with this device number, such as `/dev/sdb1` for the `0:41` of a btrfs.
+pub fn mount_source<'a>(mountinfo: &'a str, number: &str) -> Option<&'a str> {
+    let mount = mountinfo.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
+    mount.split_once(" - ")?.1.split(' ').nth(1)
+}
+
+/// The paths of control groups: the controllers' names (empty for version 2) and the path.
+pub fn cgroups(text: &str) -> Vec<(&str, &str)> {
+    let of_line = |line: &'_ str| -> Option<(usize, usize)> {
+        let first = line.find(':')?;
+        let second = first + 1 + line.get(first + 1..)?.find(':')?;
+        Some((first, second))
+    };
+    let parts = |line| {
+        of_line(line).map(|(first, second): (usize, usize)| (&line[first + 1..second], &line[second + 1..]))
+    };
+    text.lines().filter_map(parts).collect()
+}
+
+/// The rule for a device in a file of version 1, `8:0 1048576` a line, or of version 2, `8:0 rbps=1 wbps=max`.
+pub fn rule(text: &str, number: &str, keys: &[&str]) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix(number)?.strip_prefix(' '))?;
+    let is_bound = |word: &&str| match word.split_once('=') {
+        Some((key, value)) => keys.contains(&key) && value != "max",
+        None => keys.is_empty(),
+    };
+    let bounds: Vec<&str> = line.split_whitespace().filter(is_bound).collect();
+    (!bounds.is_empty()).then(|| bounds.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn stat_is_read_with_any_name() {
+        // Fields 3 to 44, each its own number but for these.
+        let with = |flags: u64| {
+            let own = |field: u64| match field {
+                3 => "D".to_string(),
+                9 => flags.to_string(),
+                field => field.to_string(),
+            };
+            format!("12 (a) (b c) {}", (3..=44).map(own).collect::<Vec<_>>().join(" "))
+        };
+        let seen = stat(&with(4_194_304)).expect("a stat");
+        assert_eq!((seen.name.as_str(), seen.state, seen.parent), ("a) (b c", 'D', 4));
+        assert_eq!(
+            (seen.user_ns, seen.system_ns, seen.device_delay_ns),
+            (140_000_000, 150_000_000, 420_000_000)
+        );
+        assert!(!seen.kernel_thread && stat(&with(2_129_984)).is_some_and(|it| it.kernel_thread));
+        assert_eq!(stat("12 (a D 1"), None);
+    }
+
+    #[test]
+    fn counters_are_found_in_their_files() {
+        assert_eq!(schedstat("1213161 2992154 2\n"), Some((1_213_161, 2_992_154)));
+        assert_eq!(field("rchar: 7\nwchar: 8\n", "wchar"), Some(8));
+        assert_eq!(field("nr_throttled 3\nthrottled_time 9\n", "throttled_time"), Some(9));
+        assert_eq!(fdinfo("pos:\t8388608\nflags:\t0100001\n"), Some((8_388_608, false, true)));
+        assert_eq!(fdinfo("pos:\t1\nflags:\t02\n"), Some((1, true, true)));
+        let disks = "   7       0 loop0 154 2 19198 109 206 120 343968 1186 0 276 1395 2 0 524290 70 9 29\n";
+        let found = disk(disks, "7:0").expect("it is there");
+        assert_eq!((found.name.as_str(), found.busy_ns), ("loop0", 276 * MS));
+        assert_eq!(
+            (found.reads, found.writes),
+            ([154, 19_198 * 512, 109 * MS], [206, 343_968 * 512, 1186 * MS])
+        );
+        assert_eq!(disk(disks, "7:1"), None);
+    }
+
+    #[test]
+    fn mounts_and_groups_are_found() {
+        let mounts = "43 27 0:41 / /mnt rw - btrfs /dev/loop1 rw\n";
+        assert_eq!(mount_source(mounts, "0:41"), Some("/dev/loop1"));
+        assert_eq!(cgroups("7:blkio:/a\n0::/b:c\nodd\n"), [("blkio", "/a"), ("", "/b:c")]);
+        for (text, keys, expected) in [
+            ("8:0 1048576\n", &[][..], Some("1048576")),
+            ("8:1 1048576\n", &[], None),
+            ("8:0 rbps=1048576 wbps=max riops=max wiops=max\n", &["rbps", "riops"], Some("rbps=1048576")),
+            ("8:0 rbps=1048576 wbps=max riops=max wiops=max\n", &["wbps", "wiops"], None),
+        ] {
+            assert_eq!(rule(text, "8:0", keys).as_deref(), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[ -~\n]{0,200}") {
+            let _ = (stat(&text), schedstat(&text), fdinfo(&text), disk(&text, "8:0"), cgroups(&text));
+            let _ = (rule(&text, "8:0", &[]), mount_source(&text, "8:0"), field(&text, "pos"));
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Watches that can be refused or must tell something, the table of verdicts, and their words.
+
+use std::process::Command;
+
+use super::verdict::verdict;
+use super::wait::Doing;
+use super::watched::{Connection, Device, Process, Thread, Watched};
+use super::*;
+
+const S: u64 = 1_000_000_000;
+
+/// A thread that did these things for so many of 100 rounds.
+fn thread(doing: &[(Doing, u32)]) -> Thread {
+    let running = doing
+        .iter()
+        .filter(|(kind, _)| *kind == Doing::Running)
+        .map(|(_, count)| u64::from(*count))
+        .sum::<u64>();
+    Thread { doing: doing.iter().copied().collect(), cpu_ns: running * S / 100, ..Thread::default() }
+}
+
+/// Watched for a second, in 100 rounds.
+fn of(threads: Vec<Thread>) -> Watched {
+    let process = Process { called_read_bytes: 1, ..Process::default() };
+    Watched { elapsed_ns: S, rounds: 100, processes: vec![process], threads, ..Watched::default() }
+}
+
+fn alone(doing: &[(Doing, u32)]) -> Watched {
+    of(vec![thread(doing)])
+}
+
+fn with_device(doing: &[(Doing, u32)], device: Device) -> Watched {
+    Watched { devices: vec![device], ..alone(doing) }
+}
+
+fn with_connection(doing: &[(Doing, u32)], connection: Connection) -> Watched {
+    Watched { connections: vec![connection], ..alone(doing) }
+}
+
+/// A source that is busy all the time, with large requests.
+fn disk() -> Device {
+    Device {
+        source: true,
+        busy_ns: S,
+        reads: 100,
+        read_bytes: 100 << 20,
+        read_ns: 2 * S,
+        ..Device::default()
+    }
+}
+
+/// A sender that always has something to send.
+fn path() -> Connection {
+    Connection {
+        samples: 100,
+        sent_bytes: 1 << 20,
+        busy_ns: S,
+        sent_segments: 1000,
+        unsent_samples: 100,
+        rtt_us: 1100,
+        min_rtt_us: 1000,
+        ..Default::default()
+    }
+}
+
+fn check(rows: Vec<(&str, Watched, &str, &str, &str)>) {
+    for (row, watched, limited_by, stage, why) in rows {
+        let found = verdict(&watched);
+        let detail = &found.limited_detail;
+        let got = (found.limited_by.name(), detail.stage.as_str(), detail.why.as_str());
+        assert_eq!(got, (limited_by, stage, why), "{row}: {:?}", found.shares);
+        assert!(!paragraph(&watched, &found).is_empty(), "{row}");
+    }
+}
+
+#[test]
+fn ends_are_named_by_who_waits_for_them() {
+    use Doing::*;
+    let sink =
+        Device { source: false, sink: true, writes: 100, write_bytes: 100 << 20, write_ns: 9 * S, ..disk() };
+    check(vec![
+        ("a slow source", with_device(&[(Source, 90), (Sink, 5)], disk()), "source", "read", "device"),
+        ("a slow sink", with_device(&[(Sink, 90), (Source, 5)], sink.clone()), "sink", "write", "device"),
+        (
+            "both",
+            with_device(&[(Sink, 48), (Source, 50)], sink.clone()),
+            "balanced",
+            "read",
+            "two stages take equal time",
+        ),
+        ("syncs", with_device(&[(Sync, 80), (Sink, 10)], sink.clone()), "sink", "sync", "stable storage"),
+        (
+            "a rule for syncs",
+            with_device(&[(Sync, 80)], Device { write_rule: Some("8:0 1".into()), ..sink.clone() }),
+            "sink",
+            "sync",
+            "cgroup limit",
+        ),
+        (
+            "a rule",
+            with_device(&[(Source, 90)], Device { read_rule: Some("8:0 1".into()), ..disk() }),
+            "source",
+            "read",
+            "cgroup limit",
+        ),
+        (
+            "an idle device",
+            with_device(&[(Source, 90)], Device { busy_ns: S / 5, ..disk() }),
+            "source",
+            "read",
+            "round trips",
+        ),
+        (
+            "small requests one by one",
+            with_device(&[(Source, 90)], Device { reads: 25_600, read_ns: S, ..disk() }),
+            "source",
+            "read",
+            "round trips",
+        ),
+        (
+            "one device",
+            with_device(&[(Source, 90)], Device { sink: true, writes: 9, write_bytes: 90 << 20, ..disk() }),
+            "source",
+            "read",
+            "shared device",
+        ),
+        ("a file on no device", alone(&[(Source, 90)]), "source", "read", "device"),
+        ("a pipe that is fed slowly", alone(&[(PipeIn, 90), (Sink, 3)]), "source", "read", "pipe"),
+        ("a pipe that is emptied slowly", alone(&[(PipeOut, 90)]), "sink", "write", "pipe"),
+        ("names", alone(&[(Metadata, 60), (Sink, 20)]), "metadata", "metadata", "names and attributes"),
+        ("a rate limit", alone(&[(Sleep, 90), (Source, 2)]), "source", "read", "rate limit"),
+        ("queued reads", with_device(&[(Queue, 95)], disk()), "source", "read", "device"),
+        ("queued writes", with_device(&[(Queue, 95)], sink), "sink", "write", "device"),
+    ]);
+}
+
+#[test]
+fn a_chain_is_limited_by_the_one_that_does_not_wait_for_the_others() {
+    use Doing::*;
+    let ssh = || thread(&[(Poll, 98), (Running, 2)]);
+    let rows = vec![
+        (
+            "rsync from a slow disk",
+            of(vec![thread(&[(Source, 93)]), thread(&[(Within, 99)]), ssh()]),
+            "source",
+            "read",
+            "device",
+        ),
+        (
+            "ssh that computes",
+            of(vec![thread(&[(Within, 95)]), thread(&[(Running, 97), (Poll, 3)])]),
+            "cpu",
+            "compute",
+            "computing",
+        ),
+        (
+            "reads and writes at once",
+            of(vec![thread(&[(Source, 95)]), thread(&[(Sink, 93)])]),
+            "balanced",
+            "read",
+            "two stages take equal time",
+        ),
+    ];
+    check(rows);
+}
+
+#[test]
+fn networks_are_named_with_the_window_that_is_full() {
+    use Doing::*;
+    let out = [(NetworkOut, 95)];
+    check(vec![
+        ("a path", with_connection(&out, path()), "network", "send", "congestion window"),
+        (
+            "a peer that reads slowly",
+            with_connection(&out, Connection { receive_window_limited_ns: S * 9 / 10, ..path() }),
+            "network",
+            "send",
+            "receive window",
+        ),
+        (
+            "a peer that does not read",
+            with_connection(&out, Connection { no_window_samples: 90, busy_ns: 0, ..path() }),
+            "network",
+            "send",
+            "receive window",
+        ),
+        (
+            "a small buffer",
+            with_connection(&out, Connection { send_buffer_limited_ns: S * 9 / 10, ..path() }),
+            "network",
+            "send",
+            "send buffer",
+        ),
+        (
+            "loss",
+            with_connection(&out, Connection { retransmitted_segments: 20, ..path() }),
+            "network",
+            "send",
+            "loss",
+        ),
+    ]);
+    assert_eq!(verdict(&with_connection(&out, path())).limited_detail.host, "sender");
+    let full = Connection { retransmitted_segments: 20, rtt_us: 50_000, ..path() };
+    let found = verdict(&with_connection(&out, full));
+    assert_eq!(
+        found.limited_detail.why, "congestion window",
+        "what is lost in a full queue is not the cause"
+    );
+}
+
+#[test]
+fn who_waits_for_the_other_host_is_told_so() {
+    use Doing::*;
+    let received =
+        Connection { received_bytes: 1 << 20, window_bytes: 4 << 20, rtt_us: 1000, ..Connection::default() };
+    check(vec![
+        (
+            "nothing comes",
+            with_connection(&[(NetworkIn, 90)], received.clone()),
+            "network",
+            "receive",
+            "peer",
+        ),
+        (
+            "a window that is too small",
+            with_connection(&[(NetworkIn, 90)], Connection { window_bytes: 1000, ..received.clone() }),
+            "network",
+            "receive",
+            "receive window",
+        ),
+        (
+            "waiting for any, receiving",
+            with_connection(&[(Poll, 90)], received),
+            "network",
+            "receive",
+            "peer",
+        ),
+        ("waiting for any, sending", with_connection(&[(Poll, 90)], path()), "network", "send", "peer"),
+    ]);
+}
+
+#[test]
+fn a_cpu_is_computed_on_or_waited_for() {
+    use Doing::*;
+    let running = |cpu: u64, system: u64| Thread {
+        cpu_ns: cpu * S / 100,
+        system_ns: system * S / 100,
+        user_ns: (cpu - system) * S / 100,
+        ..thread(&[(Running, 95)])
+    };
+    check(vec![
+        ("computing", of(vec![running(95, 10)]), "cpu", "compute", "computing"),
+        ("copying", of(vec![running(95, 80)]), "cpu", "compute", "copying"),
+        ("others run", of(vec![running(20, 10)]), "cpu", "compute", "waiting for a cpu"),
+        (
+            "a quota",
+            Watched { throttled_ns: S * 7 / 10, ..of(vec![running(20, 10)]) },
+            "cpu",
+            "compute",
+            "cpu quota",
+        ),
+    ]);
+}
+
+#[test]
+fn what_does_not_tell_is_unknown() {
+    use Doing::*;
+    let idle = || alone(&[(Other, 100)]);
+    let nothing = || vec![Process::default()];
+    check(vec![
+        ("too short", Watched { rounds: 5, ..alone(&[(Source, 5)]) }, "unknown", "", "too short to tell"),
+        (
+            "nothing stands out",
+            alone(&[(Source, 20), (Sink, 15), (Running, 10)]),
+            "unknown",
+            "",
+            "no stage stands out",
+        ),
+        (
+            "asleep",
+            Watched { processes: nothing(), ..alone(&[(Sleep, 100)]) },
+            "unknown",
+            "",
+            "nothing was moved",
+        ),
+        ("idle", Watched { processes: nothing(), ..idle() }, "unknown", "", "nothing was moved"),
+        (
+            "not ours",
+            Watched { processes: nothing(), could_not_read: vec!["all".into()], ..idle() },
+            "unknown",
+            "",
+            "not permitted",
+        ),
+        ("waiting without a connection", alone(&[(Poll, 90)]), "unknown", "", "no stage stands out"),
+    ]);
+}
+
+#[test]
+fn several_things_at_once_are_settled_by_what_they_are() {
+    let moment = |any, unsent, unread| Moment { any, unsent, unread };
+    for (moment, outer_in, outer_out, alone, expected) in [
+        (moment(true, true, false), true, true, false, Doing::NetworkOut),
+        (moment(true, false, true), true, false, false, Doing::Within),
+        (moment(true, false, false), true, false, false, Doing::Poll),
+        (moment(false, false, false), true, false, true, Doing::PipeIn),
+        (moment(false, false, false), false, true, true, Doing::PipeOut),
+        (moment(false, false, false), true, true, false, Doing::Within),
+        (moment(false, false, false), false, false, true, Doing::Poll),
+        (moment(false, false, false), false, false, false, Doing::Within),
+    ] {
+        let got = polled(moment, outer_in, outer_out, alone);
+        assert_eq!(got, expected, "{moment:?} {outer_in} {outer_out} {alone}");
+    }
+}
+
+fn watched_for(pid: u32, ms: u64) -> Result<Watched, Problem> {
+    watch(pid, Duration::from_millis(ms), &Arc::default())
+}
+
+#[test]
+fn who_cannot_be_watched_is_refused_with_the_reason() {
+    let refused = |pid: u32| watched_for(pid, 10).expect_err("refused");
+    let nobody = refused(i32::MAX as u32);
+    assert_eq!(nobody.class, Class::Missing);
+    assert!(nobody.to_string().contains("no process has the number 2147483647"), "{nobody}");
+    let mut child = Command::new("true").spawn().expect("it is installed");
+    while state_of(child.id()).is_some_and(|stat| stat.state != 'Z') {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let zombie = refused(child.id());
+    assert!(zombie.to_string().contains("has ended, and its parent has not asked how"), "{zombie}");
+    child.wait().expect("it ended");
+    match state_of(2) {
+        Some(stat) if stat.kernel_thread => {
+            let kernel = refused(2);
+            assert!(
+                kernel.class == Class::Usage && kernel.to_string().contains("part of the kernel"),
+                "{kernel}"
+            );
+        }
+        _ => eprintln!("not tested: no thread of the kernel is seen in this container"),
+    }
+}
+
+#[test]
+fn a_process_that_ends_is_told_with_what_was_seen() {
+    let mut child = Command::new("sleep").arg("0.3").spawn().expect("it is installed");
+    let seen = watched_for(child.id(), 60_000).expect("it can be watched");
+    child.wait().expect("it ended");
+    assert!(seen.ended && seen.rounds > 0 && seen.elapsed_ns < 60 * S, "{seen:?}");
+    assert!(paragraph(&seen, &verdict(&seen)).contains("then it ended"));
+}
+
+#[test]
+fn a_process_may_watch_itself() {
+    let seen = watched_for(std::process::id(), 300).expect("it can be watched");
+    assert!(!seen.ended && !seen.threads.is_empty() && !seen.processes.is_empty(), "{seen:?}");
+    let text = paragraph(&seen, &verdict(&seen));
+    assert!(text.contains(&format!("({})", std::process::id())) && text.contains("try: "), "{text}");
+}
+
+#[test]
+fn a_process_that_computes_is_limited_by_the_cpu() {
+    let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+    let seen = watched_for(child.id(), 1000);
+    child.kill().expect("ours");
+    child.wait().expect("killed");
+    let found = verdict(&seen.expect("it can be watched"));
+    assert_eq!(found.limited_by.name(), "cpu", "{:?}", found.shares);
+}

@@ -1,0 +1,334 @@
+//! From what was seen to what limits: a pure function. A label comes with its share of the time, or not at all.
+//!
+//! A chain of processes is limited by the one that waits for something outside of it, or computes, most of the time;
+//! the others wait for each other. So a share is that of the one thread that has most of it. Must not know: how numbers
+//! were taken, how a verdict is printed.
+
+use std::collections::BTreeMap;
+
+use datapump::{LimitedBy, LimitedDetail};
+use serde::Serialize;
+
+use super::advice::advice;
+use super::wait::Doing;
+use super::watched::{Connection, Device, Role, Thread, Watched};
+
+/// A lead below this fraction of the time is no lead.
+const BALANCED_FRACTION: f64 = 0.10;
+/// Below this fraction of the time the largest share explains too little.
+const EXPLAINS_FRACTION: f64 = 0.25;
+/// A device that is busy for less than this part of the time that is waited for it could do more.
+const BUSY_FRACTION: f64 = 0.5;
+/// With fewer requests than this in a busy device on average, it gets them one by one.
+const ONE_BY_ONE: f64 = 1.2;
+/// A device that gets larger requests one by one is well used; with smaller ones the time is that of each request.
+const SMALL_REQUEST_BYTES: u64 = 64 * 1024;
+/// Above this fraction of segments sent again the path loses too many to keep its window open.
+const LOSS_FRACTION: f64 = 0.005;
+/// A round trip this much longer than the shortest one has a queue on its way: what is lost there is lost because the
+/// path is full.
+const QUEUED: u32 = 2;
+/// A window that is the cause is full for this part of the time that there is something to send.
+const WINDOW_FRACTION: f64 = 0.5;
+/// A quota that keeps threads from running for this part of the time is the cause.
+const QUOTA_FRACTION: f64 = 0.2;
+/// Fewer looks than this tell nothing.
+const ROUNDS_MIN: u32 = 20;
+
+/// What limits a process, and what to try.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The cause.
+    pub limited_by: LimitedBy,
+    /// Where and why.
+    pub limited_detail: LimitedDetail,
+    /// The largest share of the time that any one thread spent so.
+    pub shares: BTreeMap<&'static str, f64>,
+    /// The one thing to try.
+    pub advice: &'static str,
+}
+
+/// Where time goes. Names of shares in the output.
+const SHARES: [&str; 10] =
+    ["source", "sink", "sync", "metadata", "network_out", "network_in", "cpu", "sleep", "queue", "poll"];
+
+/// A part that may be the cause: its share of the time, and what it is called.
+#[derive(Clone, Debug)]
+struct Candidate {
+    share: f64,
+    limited_by: LimitedBy,
+    host: &'static str,
+    stage: &'static str,
+    why: &'static str,
+}
+
+/// Says what limits.
+pub fn verdict(watched: &Watched) -> Verdict {
+    let shares: BTreeMap<&'static str, f64> =
+        SHARES.iter().map(|&name| (name, share(watched, name))).collect();
+    let found = cause(watched, &shares);
+    let waited_ns = (found.share.min(1.0) * watched.elapsed_ns as f64) as u64;
+    let (host, stage, why) = (found.host.into(), found.stage.into(), found.why.into());
+    Verdict {
+        limited_by: found.limited_by,
+        limited_detail: LimitedDetail { host, stage, why, waited_ns, of_ns: watched.elapsed_ns },
+        shares,
+        advice: advice(found.limited_by, found.stage, found.why),
+    }
+}
+
+fn share(watched: &Watched, name: &str) -> f64 {
+    let largest = |of: &dyn Fn(&Thread) -> f64| watched.threads.iter().map(of).fold(0.0, f64::max);
+    let rounds = f64::from(watched.rounds.max(1));
+    let looks = |doing: &[Doing]| {
+        let kinds = doing.to_vec();
+        largest(&|thread| {
+            kinds.iter().map(|kind| f64::from(thread.doing.get(kind).copied().unwrap_or(0))).sum::<f64>()
+                / rounds
+        })
+    };
+    match name {
+        "source" => looks(&[Doing::Source, Doing::PipeIn]),
+        "sink" => looks(&[Doing::Sink, Doing::PipeOut, Doing::Sync]),
+        "sync" => looks(&[Doing::Sync]),
+        "metadata" => looks(&[Doing::Metadata]),
+        "network_out" => looks(&[Doing::NetworkOut]),
+        "network_in" => looks(&[Doing::NetworkIn]),
+        "sleep" => looks(&[Doing::Sleep]),
+        "queue" => looks(&[Doing::Queue]),
+        "poll" => looks(&[Doing::Poll]),
+        // Times are exact, and looks say who waits for a CPU.
+        _ => looks(&[Doing::Running]).max(largest(&|thread| cpu_fraction(watched, thread))),
+    }
+}
+
+fn cpu_fraction(watched: &Watched, thread: &Thread) -> f64 {
+    thread.cpu_ns as f64 / watched.elapsed_ns.max(1) as f64
+}
+
+fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
+    if watched.rounds < ROUNDS_MIN || watched.threads.is_empty() {
+        return unknown("too short to tell");
+    }
+    let mut candidates = candidates(watched, shares);
+    candidates.sort_by(|one, other| other.share.total_cmp(&one.share));
+    let [first, second, ..] = &candidates[..] else { return unknown("no stage stands out") };
+    let lead = first.share - second.share;
+    match () {
+        // Who waits for any of its connections, all of which have taken what there was, waits for the other host.
+        () if first.share < EXPLAINS_FRACTION.max(shares["poll"] / 2.0) => weak(watched, shares),
+        () if lead < BALANCED_FRACTION && first.limited_by != second.limited_by => Candidate {
+            limited_by: LimitedBy::Balanced,
+            host: "local",
+            why: "two stages take equal time",
+            ..first.clone()
+        },
+        () => first.clone(),
+    }
+}
+
+fn unknown(why: &'static str) -> Candidate {
+    Candidate { share: 0.0, limited_by: LimitedBy::Unknown, host: "local", stage: "", why }
+}
+
+fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Candidate> {
+    let [source, sink] = [Role::Source, Role::Sink].map(|role| end(watched, role, shares));
+    let plain = |name: &'static str, limited_by, stage, why| Candidate {
+        share: shares[name],
+        limited_by,
+        host: "local",
+        stage,
+        why,
+    };
+    let mut all = vec![
+        source,
+        sink,
+        plain("metadata", LimitedBy::Metadata, "metadata", "names and attributes"),
+        // Who sleeps and moves nothing is not held back by a rate.
+        Candidate {
+            share: if moved_bytes(watched) > 0 { shares["sleep"] } else { 0.0 },
+            ..plain("sleep", LimitedBy::Source, "read", "rate limit")
+        },
+        Candidate { share: shares["cpu"], ..cpu(watched) },
+        Candidate { share: shares["network_out"], ..sending(watched) },
+        Candidate { share: shares["network_in"], ..receiving(watched) },
+    ];
+    if let Some(queued) = queue(watched, shares["queue"]) {
+        all.push(queued);
+    }
+    all
+}
+
+/// Reading or writing files, devices and pipes.
+fn end(watched: &Watched, role: Role, shares: &BTreeMap<&'static str, f64>) -> Candidate {
+    let (limited_by, stage, name) = match role {
+        Role::Source => (LimitedBy::Source, "read", "source"),
+        Role::Sink => (LimitedBy::Sink, "write", "sink"),
+    };
+    let all = |kinds: [Doing; 2]| -> u32 {
+        watched.threads.iter().map(|it| kinds.iter().filter_map(|kind| it.doing.get(kind)).sum::<u32>()).sum()
+    };
+    let (files, pipes) = match role {
+        Role::Source => (all([Doing::Source, Doing::Source]) / 2, all([Doing::PipeIn, Doing::PipeIn]) / 2),
+        Role::Sink => (all([Doing::Sink, Doing::Sync]), all([Doing::PipeOut, Doing::PipeOut]) / 2),
+    };
+    let share = shares[name];
+    let (stage, why) = match role {
+        _ if pipes > files => (stage, "pipe"),
+        Role::Sink if shares["sync"] * 2.0 > share => ("sync", sync_reason(watched)),
+        _ => (stage, device_reason(watched, role, share)),
+    };
+    Candidate { share, limited_by, host: "local", stage, why }
+}
+
+fn sync_reason(watched: &Watched) -> &'static str {
+    let bounded = devices(watched, Role::Sink).any(|it| it.write_rule.is_some());
+    if bounded { "cgroup limit" } else { "stable storage" }
+}
+
+fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &Device> {
+    let fits = move |device: &&Device| if role == Role::Source { device.source } else { device.sink };
+    watched.devices.iter().filter(fits)
+}
+
+/// Why an end is waited for: a rule bounds its device, the device serves both ends, it could do more, or it is slow.
+fn device_reason(watched: &Watched, role: Role, share: f64) -> &'static str {
+    let Some(device) = busiest(watched, role) else { return "device" };
+    let rule = if role == Role::Source { &device.read_rule } else { &device.write_rule };
+    let moved = if role == Role::Source { device.write_bytes } else { device.read_bytes };
+    let own = if role == Role::Source { device.read_bytes } else { device.write_bytes };
+    match () {
+        () if rule.is_some() => "cgroup limit",
+        () if device.source && device.sink && moved * 4 > own && own > 0 => "shared device",
+        () if could_do_more(watched, device, role, share) => "round trips",
+        () => "device",
+    }
+}
+
+fn busiest(watched: &Watched, role: Role) -> Option<&Device> {
+    let bytes = |it: &&Device| if role == Role::Source { it.read_bytes } else { it.write_bytes };
+    let bounded =
+        |it: &&Device| if role == Role::Source { it.read_rule.is_some() } else { it.write_rule.is_some() };
+    devices(watched, role).max_by_key(|it| (bounded(it), bytes(it)))
+}
+
+/// A device that is idle while it is waited for, or that gets small requests one by one.
+fn could_do_more(watched: &Watched, device: &Device, role: Role, share: f64) -> bool {
+    let busy = device.busy_ns as f64 / watched.elapsed_ns.max(1) as f64;
+    let (requests, bytes, taken_ns) = match role {
+        Role::Source => (device.reads, device.read_bytes, device.read_ns),
+        Role::Sink => (device.writes, device.write_bytes, device.write_ns),
+    };
+    let one_by_one = (taken_ns as f64) < ONE_BY_ONE * device.busy_ns as f64;
+    let small = requests > 0 && bytes / requests <= SMALL_REQUEST_BYTES;
+    requests > 0 && (busy < BUSY_FRACTION * share || (one_by_one && small))
+}
+
+fn cpu(watched: &Watched) -> Candidate {
+    let by = |thread: &&Thread| thread.cpu_ns + thread.run_delay_ns;
+    let busiest = watched.threads.iter().max_by_key(by);
+    let of = |ns: u64| ns as f64 / watched.elapsed_ns.max(1) as f64;
+    let running = share(watched, "cpu");
+    let on_cpu = busiest.map_or(0.0, |thread| of(thread.cpu_ns));
+    let why = match busiest {
+        _ if of(watched.throttled_ns) >= QUOTA_FRACTION => "cpu quota",
+        _ if running - on_cpu > on_cpu => "waiting for a cpu",
+        Some(thread) if thread.system_ns > thread.user_ns => "copying",
+        _ => "computing",
+    };
+    Candidate { share: running, limited_by: LimitedBy::Cpu, host: "local", stage: "compute", why }
+}
+
+fn sending(watched: &Watched) -> Candidate {
+    let most = watched.connections.iter().max_by_key(|it| (it.busy_ns, it.sent_bytes));
+    let (host, why) = most.map_or(("sender", "congestion window"), window);
+    Candidate { share: 0.0, limited_by: LimitedBy::Network, host, stage: "send", why }
+}
+
+/// Whose window it is that a sender waits for.
+fn window(connection: &Connection) -> (&'static str, &'static str) {
+    let busy = connection.busy_ns.max(1) as f64;
+    let samples = f64::from(connection.unsent_samples.max(1));
+    let queued = connection.rtt_us >= QUEUED * connection.min_rtt_us.max(1);
+    let again = connection.retransmitted_segments as f64 / connection.sent_segments.max(1) as f64;
+    match () {
+        () if connection.receive_window_limited_ns as f64 / busy >= WINDOW_FRACTION => {
+            ("receiver", "receive window")
+        }
+        () if f64::from(connection.no_window_samples) / samples >= WINDOW_FRACTION => {
+            ("receiver", "receive window")
+        }
+        () if connection.send_buffer_limited_ns as f64 / busy >= WINDOW_FRACTION => ("sender", "send buffer"),
+        () if again >= LOSS_FRACTION && !queued => ("sender", "loss"),
+        () => ("sender", "congestion window"),
+    }
+}
+
+fn receiving(watched: &Watched) -> Candidate {
+    let most = watched.connections.iter().max_by_key(|it| it.received_bytes);
+    let full = |it: &Connection| {
+        let window_ns = f64::from(it.rtt_us) * 1000.0;
+        let in_a_round = it.received_bytes as f64 * window_ns / watched.elapsed_ns.max(1) as f64;
+        it.window_bytes > 0 && in_a_round >= WINDOW_FRACTION * f64::from(it.window_bytes)
+    };
+    let (host, why) = match most {
+        Some(connection) if full(connection) => ("receiver", "receive window"),
+        _ => ("sender", "peer"),
+    };
+    Candidate { share: 0.0, limited_by: LimitedBy::Network, host, stage: "receive", why }
+}
+
+/// Requests that the kernel performs while their process waits for any of them: the busier device is what it waits for.
+fn queue(watched: &Watched, share: f64) -> Option<Candidate> {
+    let busy = |role: Role| {
+        let device = busiest(watched, role);
+        let taken = |it: &Device| if role == Role::Source { it.read_ns } else { it.write_ns };
+        (device.map_or(0, taken), device.is_some_and(|it| rule(it, role)))
+    };
+    let ((read_ns, read_rule), (write_ns, write_rule)) = (busy(Role::Source), busy(Role::Sink));
+    let role = match (read_rule, write_rule) {
+        (true, false) => Role::Source,
+        (false, true) => Role::Sink,
+        _ if read_ns == 0 && write_ns == 0 => return None,
+        _ if read_ns >= write_ns => Role::Source,
+        _ => Role::Sink,
+    };
+    let (limited_by, stage) = match role {
+        Role::Source => (LimitedBy::Source, "read"),
+        Role::Sink => (LimitedBy::Sink, "write"),
+    };
+    let why = device_reason(watched, role, share);
+    Some(Candidate { share, limited_by, host: "local", stage, why })
+}
+
+fn rule(device: &Device, role: Role) -> bool {
+    if role == Role::Source { device.read_rule.is_some() } else { device.write_rule.is_some() }
+}
+
+/// When nothing is waited for here but connections that have taken all there was: the other host is.
+fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
+    let sent: u64 = watched.connections.iter().map(|it| it.sent_bytes).sum();
+    let received: u64 = watched.connections.iter().map(|it| it.received_bytes).sum();
+    let share = shares["poll"];
+    match () {
+        () if share < EXPLAINS_FRACTION || sent + received == 0 => unknown(nothing_or(watched)),
+        () if received > sent => Candidate { share, ..receiving(watched) },
+        () => {
+            Candidate { share, limited_by: LimitedBy::Network, host: "receiver", stage: "send", why: "peer" }
+        }
+    }
+}
+
+/// Bytes that calls moved, whatever they were.
+fn moved_bytes(watched: &Watched) -> u64 {
+    let called: u64 = watched.processes.iter().map(|it| it.called_read_bytes + it.called_write_bytes).sum();
+    called + watched.files.iter().map(|it| it.moved_bytes).sum::<u64>()
+}
+
+fn nothing_or(watched: &Watched) -> &'static str {
+    match moved_bytes(watched) {
+        0 if watched.could_not_read.is_empty() => "nothing was moved",
+        0 => "not permitted",
+        _ => "no stage stands out",
+    }
+}
