@@ -113,6 +113,11 @@ pub fn summary(summary: &datapump_lab::Summary) -> String {
     event("summary", &json!({ "studies": summary.studies }).to_string())
 }
 
+/// What two files of rows say of each other.
+pub fn comparison(comparison: &datapump_lab::Comparison) -> String {
+    event("comparison", &json!(comparison).to_string())
+}
+
 /// The last line.
 pub fn report(report: &Report) -> String {
     // Strings, numbers and maps with string keys always have a JSON form.

@@ -14,6 +14,8 @@ use crate::json;
 use crate::output::{Output, empty_report};
 use crate::signals::stop_flag;
 
+mod compare;
+
 /// Runs a command of the lab. Gives the exit status.
 pub fn lab(command: &LabCommand) -> i32 {
     let output = Output::of_results(command.json());
@@ -21,6 +23,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::List => list(&output),
         LabCommand::Show { name } => show(name, &output),
         LabCommand::Run(arguments) => run(arguments, &output),
+        LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
             Ok(summary) => print(&summary, Status::Done, &output),
             Err(error) => refuse(&error, Status::Failed, &output),

@@ -22,6 +22,7 @@ use anyhow::bail;
 
 mod builtin;
 mod cache;
+mod compare;
 mod finished;
 mod perform;
 mod probe;
@@ -39,6 +40,7 @@ mod table;
 mod tree;
 mod words;
 
+pub use compare::{CellComparison, Comparison, Judged, Metric, NothingInCommon, compare};
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 
 use crate::row::{Row, read_rows};

@@ -137,7 +137,7 @@ fn ratio_words(ratio: &BaselineRatio) -> String {
 }
 
 /// Columns as wide as their widest entry, figures to the right.
-struct Table(Vec<Vec<String>>);
+pub struct Table(pub Vec<Vec<String>>);
 
 impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

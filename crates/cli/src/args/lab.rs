@@ -9,6 +9,10 @@ use clap::{ArgAction, Args, Subcommand};
 
 use super::{HOW, OUTPUT, WHAT};
 
+mod compare;
+
+pub use compare::LabCompareArguments;
+
 /// Measure: run studies and look at their rows
 ///
 /// A study is a file that names what is varied. The built-in ones can be listed, printed, edited and run; each run is
@@ -32,6 +36,7 @@ pub enum LabCommand {
         name: String,
     },
     Run(LabRunArguments),
+    Compare(LabCompareArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -125,6 +130,7 @@ impl LabCommand {
         match self {
             LabCommand::List | LabCommand::Show { .. } => false,
             LabCommand::Run(run) => run.json,
+            LabCommand::Compare(compare) => compare.json,
             LabCommand::View { json, .. } => *json,
         }
     }

@@ -14,7 +14,7 @@ mod tuning;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use copy::CopyArguments;
-pub use lab::{LabArguments, LabCommand, LabRunArguments};
+pub use lab::{LabArguments, LabCommand, LabCompareArguments, LabRunArguments};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
