@@ -34,6 +34,7 @@ mod room;
 pub mod row;
 mod session;
 pub mod stats;
+mod stop;
 pub mod study;
 mod summary;
 mod table;

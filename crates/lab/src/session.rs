@@ -18,6 +18,7 @@ use crate::probe::machine::Meter;
 use crate::progress::{Progress, tell};
 use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
+use crate::stop;
 use crate::study::{COMMAND, Cell, Check, Level, Run, Study, Template, fill};
 
 /// What one run of a study needs.
@@ -26,7 +27,8 @@ pub struct Session<'study> {
     study: &'study Study,
     cells: Vec<Cell>,
     absent: Vec<String>,
-    done: BTreeSet<(BTreeMap<String, Level>, u32)>,
+    /// The rows of this study and seed that its file has.
+    done: Vec<Row>,
     rows: RowFile,
     rig: Rig,
     host: Host,
@@ -55,7 +57,7 @@ impl<'study> Session<'study> {
         }
         let (rows, before) = RowFile::open(out)?;
         let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
-        let done = own.map(|row| (row.asked, row.repeat)).collect();
+        let done = own.collect();
         let (host, meter) = (Host::of(rig.folder()), Meter::find());
         let stop = Arc::clone(&arguments.stop);
         Ok(Session { study, cells, absent, done, rows, rig, host, meter, pump, stop })
@@ -66,26 +68,62 @@ impl<'study> Session<'study> {
         let left = self.left();
         self.announce(&left);
         let Some(_alone) = (!left.is_empty()).then(|| alone(&self.stop)) else { return Ok(()) };
-        let mut progress = Progress::new(left.len());
+        let mut progress = Progress::new(left.len(), self.study.stop.is_some());
         for (index, run) in left.iter().enumerate() {
+            if self.begins_round(&left, index) && self.is_enough(run.repeat.unwrap_or(0)) {
+                break;
+            }
             self.rig.go_on()?;
             progress.begin();
             let row = self.row(run)?;
             if run.repeat.is_some() {
                 self.rows.append(&row)?;
+                self.done.push(row.clone());
             }
             let cells: Vec<usize> = left[index + 1..].iter().map(|run| run.cell).collect();
             progress.end(run, &row, &cells);
         }
+        self.tell_end();
         Ok(())
+    }
+
+    fn begins_round(&self, left: &[Run], index: usize) -> bool {
+        index == 0 || left[index - 1].repeat != left[index].repeat
+    }
+
+    /// Whether the study's own rule holds after so many rounds.
+    fn is_enough(&self, rounds: u32) -> bool {
+        let Some(rule) = &self.study.stop else { return false };
+        let cells: Vec<_> =
+            self.cells.iter().filter(|cell| !self.lacks_program(cell)).map(|cell| &cell.levels).collect();
+        stop::is_enough(rule, &cells, &self.done, rounds)
+    }
+
+    fn tell_end(&self) {
+        let Some(rule) = &self.study.stop else { return };
+        let (name, percent) = (&self.study.name, rule.narrower_than * 100.0);
+        match (rule.at_least..=rule.at_most).find(|&rounds| self.is_enough(rounds)) {
+            Some(rounds) => {
+                tell(&format!("{name}: {rounds} rounds: every interval is narrower than {percent} %"))
+            }
+            None => tell(&format!(
+                "{name}: {} rounds, the most, and not every interval is narrower than {percent} %",
+                rule.at_most
+            )),
+        }
     }
 
     /// The runs without a row, and warm-ups for the cells that have such runs.
     fn left(&self) -> Vec<Run> {
-        let has_row = |run: &Run, repeat| self.done.contains(&(self.cells[run.cell].levels.clone(), repeat));
+        let done: BTreeSet<_> = self.done.iter().map(|row| (&row.asked, row.repeat)).collect();
+        let has_row = |run: &Run, repeat| done.contains(&(&self.cells[run.cell].levels, repeat));
+        let rounds = (0..self.study.repeats).find(|&rounds| self.is_enough(rounds));
         let runs: Vec<Run> = self.study.runs(&self.cells);
-        let runs: Vec<Run> =
-            runs.into_iter().filter(|run| !self.lacks_program(&self.cells[run.cell])).collect();
+        let runs: Vec<Run> = runs
+            .into_iter()
+            .filter(|run| !self.lacks_program(&self.cells[run.cell]))
+            .filter(|run| run.repeat.zip(rounds).is_none_or(|(repeat, rounds)| repeat < rounds))
+            .collect();
         let due = |run: &Run| run.repeat.is_some_and(|repeat| !has_row(run, repeat));
         let open: BTreeSet<usize> = runs.iter().filter(|run| due(run)).map(|run| run.cell).collect();
         let needed = |run: &Run| if run.repeat.is_some() { due(run) } else { open.contains(&run.cell) };

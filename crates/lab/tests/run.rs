@@ -406,3 +406,32 @@ fn folder_in(command: &str) -> String {
     let functions = command.strip_prefix(". ").and_then(|rest| rest.split_once("/host.sh"));
     functions.expect("the line of the study").0.to_string()
 }
+
+#[test]
+fn a_study_with_a_stop_rule_decides_by_the_rows_that_are_there() {
+    let text = |most: u32| {
+        let stop = format!("stop = {{ narrower_than = \"3%\", at_most = {most} }}");
+        JOBS.replace("repeats = 2", &stop).replace("[\"4KiB\", \"64KiB\"]", "[\"64KiB\"]")
+    };
+    let bench = Bench::new(&text(5));
+    run(RunArguments { repeats: Some(5), ..bench.arguments() }).expect("the study runs");
+    let real = bench.rows();
+    let with = |elapsed_ns: fn(u64) -> u64| {
+        let rows = real.iter().map(|row| Row { elapsed_ns: elapsed_ns(row.repeat.into()), ..row.clone() });
+        let lines: Vec<String> = rows.map(|row| serde_json::to_string(&row).expect("JSON") + "\n").collect();
+        std::fs::write(bench.path("rows.jsonl"), lines.concat()).expect("room");
+    };
+    let steady = |repeat| 1_000_000_000_000 + repeat;
+    let wild = |repeat| if repeat % 2 == 0 { 1 } else { 1_000_000_000_000 };
+    for (elapsed_ns, most, rows) in [(steady as fn(u64) -> u64, 50, 5), (wild, 5, 5), (wild, 7, 7)] {
+        with(elapsed_ns);
+        std::fs::write(bench.path("study.toml"), text(most)).expect("room");
+        bench.run();
+        assert_eq!(bench.rows().len(), rows, "at most {most}");
+        bench.run();
+        assert_eq!(bench.rows().len(), rows, "at most {most}, again");
+    }
+    with(steady);
+    run(RunArguments { repeats: Some(6), ..bench.arguments() }).expect("the study runs");
+    assert_eq!(bench.rows().len(), 6, "a number of rounds replaces the rule");
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use datapump::units::parse_bytes;
 
-use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, Step, Study, StudyError, Template, fill};
+use super::{COMMAND, Cell, Check, Exception, FACTORS, Level, Step, Study, StudyError, Template, fill, stop};
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
 const RUNS_MAX: u64 = 86_400;
@@ -21,6 +21,7 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
     study.baselines.iter().try_for_each(|baseline| check_baseline(study, baseline))?;
     study.exceptions.iter().try_for_each(|exception| check_exception(study, exception))?;
     check_checks(study, &study.check)?;
+    stop::check(study)?;
     let cells = study.cells();
     check_size(study, &cells)?;
     cells.iter().try_for_each(|cell| check_cell(study, cell))
