@@ -24,6 +24,7 @@ mod builtin;
 mod cache;
 mod compare;
 mod finished;
+mod moment;
 mod perform;
 mod probe;
 mod progress;

@@ -2,16 +2,17 @@
 //!
 //! Must not know: what is computed from rows, how a run is performed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context;
 
 use crate::RunArguments;
+use crate::moment::Moment;
 use crate::perform::{CommandLine, Measured, quoted, run_job};
 use crate::probe::host::{Host, load};
 use crate::probe::machine::Meter;
@@ -196,7 +197,7 @@ impl<'study> Session<'study> {
     }
 
     /// The first check that does not hold is the run's problem.
-    fn check(&self, cell: &Cell, prepared: &Prepared, began: SystemTime, measured: &mut Measured) {
+    fn check(&self, cell: &Cell, prepared: &Prepared, began: Moment, measured: &mut Measured) {
         for check in &cell.check {
             if measured.problem.is_some() {
                 return;
@@ -204,7 +205,10 @@ impl<'study> Session<'study> {
             let held = match check {
                 Check::SameContent => self.rig.compare(prepared, false),
                 Check::SameTree => self.rig.compare(prepared, true),
-                Check::NothingWritten => self.rig.unwritten(prepared, began),
+                Check::NothingWritten => match began.earliest() {
+                    Ok(earliest) => self.rig.unwritten(prepared, earliest),
+                    Err(words) => Err(("io", words)),
+                },
             };
             measured.problem = held.err().map(|(class, words)| (class.to_string(), words));
         }
@@ -293,15 +297,12 @@ fn path_of(name: &str, prepared: &Prepared, pump: &Path) -> Option<PathBuf> {
     }
 }
 
-/// A file system takes its times from a clock that may be a tick of 10 ms behind.
-const TICK: Duration = Duration::from_millis(10);
-
-/// The earliest time that a file system can give to what the run writes, and later than that of what was prepared.
-fn began(cell: &Cell) -> SystemTime {
-    if cell.check.contains(&Check::NothingWritten) {
-        std::thread::sleep(2 * TICK);
+/// The moment from which on nothing may be written, if that is checked.
+fn began(cell: &Cell) -> Moment {
+    match cell.check.contains(&Check::NothingWritten) {
+        true => Moment::after_all_that_was_written(),
+        false => Moment::now(),
     }
-    SystemTime::now() - TICK
 }
 
 /// Whether the program stands in the line as a word of its own.

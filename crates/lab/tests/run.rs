@@ -304,6 +304,29 @@ fn failed_runs_are_rows_with_their_class_and_message() {
 }
 
 #[test]
+fn full_disks_and_missing_files_are_told() {
+    let full = JOBS.replace("target = \"null:\"", "target = \"/dev/full\"");
+    let missing = JOBS.replace("source = \"null:1MiB\"", "source = \"/no/such/file\"");
+    for (study, outcome, hint) in
+        [(full, "no_space", "No space left on device"), (missing, "missing", "No such file or directory")]
+    {
+        let bench = Bench::new(&study);
+        assert_eq!(bench.run().failed_runs(), 4, "{outcome}");
+        let rows = bench.rows();
+        let told = |row: &Row| row.message.as_deref().is_some_and(|words| words.contains(hint));
+        assert!(rows.iter().all(|row| row.outcome == outcome && told(row)), "{rows:?}");
+    }
+    let bench = Bench::new(&COPIES.replace("cp {source} {target}", "cp /no/such/file {target}"));
+    assert_eq!(bench.run().failed_runs(), 6);
+    let message = |row: Row| row.message.filter(|words| words.contains("/no/such/file"));
+    assert_eq!(bench.rows().into_iter().filter_map(message).count(), 6);
+    let bench = Bench::new(JOBS);
+    let full = RunArguments { out: Some("/dev/full".into()), ..bench.arguments() };
+    let error = format!("{:#}", run(full).expect_err("no room for rows"));
+    assert_eq!(error, "append to /dev/full: No space left on device (os error 28)");
+}
+
+#[test]
 fn levels_can_be_set_and_the_small_form_is_small() {
     let bench = Bench::new(&format!("{COPIES}\n[quick]\nrepeats = 1\nwarmup = 0\n"));
     let set = vec![("size".to_string(), vec!["2KiB".to_string()]), ("command".into(), vec!["cp".into()])];
