@@ -332,6 +332,11 @@ fn rows_are_compared_with_a_verdict_for_each_cell_and_overall() {
     ] {
         expect(&home.pump(&["lab", "compare", words[0], words[1]]), status, hints, words[1]);
     }
+    let rows = std::fs::read(&cpu).expect("rows");
+    std::fs::write(home.path("torn.jsonl"), &rows[..rows.len() - 100]).expect("room");
+    let torn = home.pump(&["lab", "compare", &cpu, "torn.jsonl"]);
+    expect(&torn, 0, &["torn.jsonl: ", "bytes of a torn last line left out"], "a torn file");
+    assert!(torn.out.contains("9 pairs"), "{torn:?}");
     let wrong = home.pump(&["lab", "compare", "--metric", "speed", &cpu, &cpu]);
     expect(&wrong, 2, &["'speed' cannot be compared; write elapsed"], "an unknown metric");
 }

@@ -103,8 +103,10 @@ pub struct Row {
     /// What went wrong.
     pub message: Option<String>,
     /// What the study compares with.
+    #[serde(default)]
     pub baselines: Vec<BTreeMap<String, Level>>,
     /// Programs that the study requires and that were not there.
+    #[serde(default)]
     pub absent: Vec<String>,
 }
 
@@ -220,6 +222,18 @@ pub(crate) mod tests {
         let mut later = serde_json::to_value(row(3)).expect("JSON");
         later["moon_phase"] = 0.5.into();
         assert_eq!(serde_json::from_value::<Row>(later).expect("readable"), row(3));
+    }
+
+    #[test]
+    fn a_row_of_the_published_fields_alone_is_a_row() {
+        const PUBLISHED: &str = "v study asked achieved repeat seed outcome bytes requests partial_returns elapsed_ns \
+            first_done_ns last_done_ns synced_ns user_ns system_ns soaked_ns cpu_us_per_request waits_ns tcp host \
+            cpu_model cpus clock_source kernel file_system cache_state load version command order time";
+        let mut fields = serde_json::to_value(row(3)).expect("JSON");
+        let published: Vec<&str> = PUBLISHED.split_whitespace().collect();
+        fields.as_object_mut().expect("an object").retain(|name, _| published.contains(&name.as_str()));
+        assert_eq!(fields.as_object().map(serde_json::Map::len), Some(published.len()));
+        assert_eq!(serde_json::from_value::<Row>(fields).expect("a row"), row(3));
     }
 
     /// The names in the first column of the page's table.

@@ -1,10 +1,10 @@
 //! An estimate of a mean with its uncertainty: what is compared when many comparisons are made at once.
 //!
 //! The bootstrap of the median ([`super::median_interval`]) needs five values for one interval of 95 %, and more than
-//! most studies have for ten that hold together: it cannot reach beyond the range of its values. Here a trimmed mean is
-//! taken with Student's t (Tukey and McLaughlin, 1963; two samples: Yuen, 1974), which serves from three values on and
-//! for any confidence. A tenth is trimmed at each end, so that one run in ten that was disturbed does not count; to trim
-//! more would leave few values with too little freedom. Must not know: rows, what the numbers measure.
+//! most studies have for ten that hold together: it cannot reach beyond the range of its values. Here a trimmed mean
+//! is taken with Student's t (Tukey and McLaughlin, 1963; two samples: Yuen, 1974), which serves from three values on
+//! and for any confidence. A tenth is trimmed at each end, so that one run in ten that was disturbed does not count;
+//! to trim more would leave few values with too little freedom. Must not know: rows, what the numbers measure.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
