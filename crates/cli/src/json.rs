@@ -182,6 +182,11 @@ fn together(one: Value, other: Value) -> String {
     }
 }
 
+/// What two files of rows say of each other.
+pub fn comparison(comparison: &datapump_lab::Comparison) -> String {
+    event("comparison", &json!(comparison).to_string())
+}
+
 /// The last line.
 pub fn report(report: &Report) -> String {
     // Strings, numbers and maps with string keys always have a JSON form.

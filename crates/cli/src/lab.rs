@@ -18,6 +18,7 @@ use crate::json;
 use crate::output::{Output, empty_report};
 use crate::signals::stop_flag;
 
+mod compare;
 mod tcp_watch;
 
 /// Runs a command of the lab. Gives the exit status.
@@ -30,6 +31,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Fit(arguments) => fit::fit(arguments, &output),
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
         LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
+        LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
             Ok(summary) => print(&summary, Status::Done, &output),
             Err(error) => refuse(&error, Status::Failed, &output),

@@ -305,6 +305,43 @@ fn studies_are_listed_shown_run_and_viewed() {
 }
 
 #[test]
+fn rows_are_compared_with_a_verdict_for_each_cell_and_overall() {
+    let home = Home::new();
+    let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench");
+    let (cpu, file) = (format!("{bench}/cpu.jsonl"), format!("{bench}/peers-local-file.jsonl"));
+    let run = home.pump(&["lab", "compare", &cpu, &cpu]);
+    expect(&run, 0, &[], "A against itself");
+    assert!(run.out.contains("above 1 B is faster") && run.out.contains("no difference shown"), "{run:?}");
+    let json = home.pump(&["lab", "compare", "--json", "--metric", "cpu", &cpu, &cpu]);
+    let event = &schema::checked(&json.out)[0];
+    assert_eq!((json.status, &event["event"], &event["metric"]), (0, &"comparison".into(), &"cpu".into()));
+    let cells = event["cells"].as_array().expect("cells");
+    for judged in cells.iter().chain([&event["overall"]]) {
+        assert_eq!(
+            (&judged["verdict"], judged["ratio"].as_f64()),
+            (&"no difference shown".into(), Some(1.0))
+        );
+        assert!(judged["ratio_low"].as_f64() <= Some(1.0) && judged["ratio_high"].as_f64() >= Some(1.0));
+    }
+    let first: String = std::fs::read_to_string(&cpu).expect("rows").lines().take(1).collect();
+    std::fs::write(home.path("one.jsonl"), format!("{first}\n")).expect("room");
+    for (words, status, hints) in [
+        (["one.jsonl", "one.jsonl"], 1, &["nothing could be judged: that takes three runs"][..]),
+        ([&cpu, &file], 2, &["no cell stands in both files", "cpu (", "peers-local-file (", "and 4 more"]),
+        ([&cpu, "nothing"], 1, &["nothing"]),
+    ] {
+        expect(&home.pump(&["lab", "compare", words[0], words[1]]), status, hints, words[1]);
+    }
+    let rows = std::fs::read(&cpu).expect("rows");
+    std::fs::write(home.path("torn.jsonl"), &rows[..rows.len() - 100]).expect("room");
+    let torn = home.pump(&["lab", "compare", &cpu, "torn.jsonl"]);
+    expect(&torn, 0, &["torn.jsonl: ", "bytes of a torn last line left out"], "a torn file");
+    assert!(torn.out.contains("9 pairs"), "{torn:?}");
+    let wrong = home.pump(&["lab", "compare", "--metric", "speed", &cpu, &cpu]);
+    expect(&wrong, 2, &["'speed' cannot be compared; write elapsed"], "an unknown metric");
+}
+
+#[test]
 fn demo_copies_a_file_and_leaves_nothing() {
     let home = Home::new();
     home.file("a", 3_000_000);

@@ -23,9 +23,11 @@ use anyhow::bail;
 mod bill;
 mod builtin;
 mod cache;
+mod compare;
 pub mod cost;
 pub mod explain;
 mod finished;
+mod moment;
 mod perform;
 pub mod pid;
 mod probe;
@@ -37,6 +39,7 @@ mod room;
 pub mod row;
 mod session;
 pub mod stats;
+mod stop;
 pub mod study;
 mod summary;
 mod table;
@@ -45,6 +48,7 @@ mod tree;
 pub mod tune;
 mod words;
 
+pub use compare::{CellComparison, Comparison, Judged, Metric, NothingInCommon, compare};
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use tune::state_folder;
 

@@ -14,6 +14,8 @@ use crate::words;
 #[derive(Debug)]
 pub struct Progress {
     total: usize,
+    /// Whether there may be fewer.
+    is_limit: bool,
     done: usize,
     started: Instant,
     /// Time spent on each cell, with preparation and checks, and the number of runs.
@@ -21,9 +23,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing of `total` runs is done.
-    pub fn new(total: usize) -> Progress {
-        Progress { total, done: 0, started: Instant::now(), spent: BTreeMap::new() }
+    /// Nothing of `total` runs is done; `is_limit`: there may be fewer.
+    pub fn new(total: usize, is_limit: bool) -> Progress {
+        Progress { total, is_limit, done: 0, started: Instant::now(), spent: BTreeMap::new() }
     }
 
     /// A run begins.
@@ -37,9 +39,10 @@ impl Progress {
         let (spent, runs) = self.spent.entry(run.cell).or_default();
         *spent += self.started.elapsed();
         *runs += 1;
-        let left = self.time_left(left).map_or("done".into(), |left| format!("about {left} left"));
+        let most = if self.is_limit { "at most " } else { "" };
+        let left = self.time_left(left).map_or("done".into(), |left| format!("{most}about {left} left"));
         let kind = if run.repeat.is_none() { "warm-up, " } else { "" };
-        tell(&format!("[{}/{}] {kind}{}; {left}", self.done, self.total, result(row)));
+        tell(&format!("[{}/{most}{}] {kind}{}; {left}", self.done, self.total, result(row)));
     }
 
     /// The mean time of each cell's own runs; for a cell without runs, of all.
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_time_left_is_that_of_the_cells_to_come() {
-        let mut progress = Progress::new(4);
+        let mut progress = Progress::new(4, false);
         progress.spent.insert(0, (Duration::from_secs(20), 2));
         progress.spent.insert(1, (Duration::from_secs(1), 1));
         for (left, words) in [

@@ -5,15 +5,20 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use crate::probe::soaked::{Calibration, Soaked};
+use crate::progress::tell;
 use crate::study::Level;
+
+mod read;
+
+use read::End;
 
 /// Version of the form. Fields may be added under the same version.
 pub const VERSION: u32 = 1;
@@ -143,24 +148,29 @@ pub struct RowFile {
 
 impl RowFile {
     /// Opens or makes the file and gives the rows that are there. A last line without its end (the program was killed
-    /// while it wrote) is cut off.
+    /// while it wrote) is cut off, or ended if it is a whole row. What is in no row is told.
     ///
-    /// Errors: what the system says, or the first line that is no row.
+    /// Errors: what the system says, or the first line that is no row; then nothing is changed.
     pub fn open(path: &Path) -> anyhow::Result<(RowFile, Vec<Row>)> {
-        let open = || -> anyhow::Result<(File, String)> {
+        let open = || -> std::io::Result<(File, Vec<u8>)> {
             let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-            let mut text = String::new();
-            file.read_to_string(&mut text)?;
-            Ok((file, text))
+            let mut bytes = Vec::new();
+            // A device has no rows, and /dev/full gives zeros without end.
+            if file.metadata()?.is_file() {
+                file.read_to_end(&mut bytes)?;
+            }
+            Ok((file, bytes))
         };
-        let (mut file, text) = open().with_context(|| format!("open {}", path.display()))?;
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        if whole < text.len() {
-            file.set_len(whole as u64).with_context(|| format!("cut {}", path.display()))?;
-            file.seek(SeekFrom::End(0))?;
-        }
-        let rows = parse_rows(path, &text[..whole])?;
-        Ok((RowFile { file, path: path.into() }, rows))
+        let (mut file, bytes) = open().with_context(|| format!("open {}", path.display()))?;
+        let found = read::rows(path, &bytes)?;
+        found.losses(path).iter().for_each(|loss| tell(loss));
+        let mended = match found.end {
+            End::OfLine => Ok(()),
+            End::OfRow => file.write_all(b"\n"),
+            End::Torn(at) => file.set_len(at as u64),
+        };
+        mended.with_context(|| format!("mend the end of {}", path.display()))?;
+        Ok((RowFile { file, path: path.into() }, found.rows))
     }
 
     /// Appends a row; *written* when it returns, in one piece.
@@ -171,36 +181,22 @@ impl RowFile {
     }
 }
 
-/// Reads a file of rows. A last line without its end is left out, as [`RowFile::open`] would cut it.
+/// Reads a file of rows: all whole ones. What is in no row is told on standard error.
+///
+/// Errors: a file that cannot be read, a line that is no row, a row of another version.
 pub fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    parse_rows(path, &text[..whole])
-}
-
-fn parse_rows(path: &Path, text: &str) -> anyhow::Result<Vec<Row>> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines.map(|(index, line)| parse_row(line).with_context(|| at(path, index))).collect()
-}
-
-fn at(path: &Path, index: usize) -> String {
-    format!("{}, line {}: this is no row; take this line out or name another file", path.display(), index + 1)
-}
-
-fn parse_row(line: &str) -> anyhow::Result<Row> {
-    let row: Row = serde_json::from_str(line)?;
-    if row.v != VERSION {
-        bail!("a row of version {}, and this program knows version {VERSION}", row.v);
-    }
-    Ok(row)
+    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    let found = read::rows(path, &bytes)?;
+    found.losses(path).iter().for_each(|loss| tell(loss));
+    Ok(found.rows)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn row(repeat: u32) -> Row {
+    pub(crate) fn row(repeat: u32) -> Row {
         let asked =
             BTreeMap::from([("depth".into(), Level::from(8)), ("engine".into(), Level::from("inline"))]);
         Row { v: VERSION, study: "tiny".into(), asked, repeat, outcome: COMPLETED.into(), ..Row::default() }
@@ -232,18 +228,15 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_rows_are_named() {
+    fn a_last_row_without_the_end_of_its_line_is_kept_and_another_file_is_not_changed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("rows.jsonl");
-        for (line, hint) in [("hello", "line 1: this is no row"), ("{\"v\":1}", "missing field `study`")] {
-            std::fs::write(&path, format!("{line}\n")).expect("writable");
-            let error = format!("{:#}", read_rows(&path).expect_err(line));
-            assert!(error.contains(hint), "{line}: {error}");
-        }
-        let newer = serde_json::to_string(&Row { v: 2, ..row(0) }).expect("JSON");
-        std::fs::write(&path, newer + "\n").expect("writable");
-        let error = format!("{:#}", read_rows(&path).expect_err("version 2"));
-        assert!(error.contains("a row of version 2"), "{error}");
+        std::fs::write(&path, serde_json::to_string(&row(0)).expect("JSON")).expect("room");
+        RowFile::open(&path).expect("a row").0.append(&row(1)).expect("written");
+        assert_eq!(read_rows(&path).expect("readable"), [row(0), row(1)]);
+        std::fs::write(&path, "my notes").expect("room");
+        assert!(RowFile::open(&path).is_err());
+        assert_eq!(std::fs::read(&path).expect("readable"), b"my notes");
     }
 
     #[test]
@@ -254,15 +247,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_other_writers_need_no_more_fields_than_the_contract_has() {
-        let mut other = serde_json::to_value(row(3)).expect("JSON");
-        let fields = other.as_object_mut().expect("an object");
-        for added in
-            ["machine_cpu_ns", "machine_cpu_by", "max_rss_bytes", "quiet", "message", "baselines", "absent"]
-        {
-            assert!(fields.remove(added).is_some(), "{added}");
-        }
-        assert_eq!(serde_json::from_value::<Row>(other).expect("readable"), row(3));
+    fn a_row_of_the_published_fields_alone_is_a_row() {
+        const PUBLISHED: &str = "v study asked achieved repeat seed outcome bytes requests partial_returns elapsed_ns \
+            first_done_ns last_done_ns synced_ns user_ns system_ns soaked_ns cpu_us_per_request waits_ns tcp host \
+            cpu_model cpus clock_source kernel file_system cache_state load version command order time";
+        let mut fields = serde_json::to_value(row(3)).expect("JSON");
+        let published: Vec<&str> = PUBLISHED.split_whitespace().collect();
+        fields.as_object_mut().expect("an object").retain(|name, _| published.contains(&name.as_str()));
+        assert_eq!(fields.as_object().map(serde_json::Map::len), Some(published.len()));
+        assert_eq!(serde_json::from_value::<Row>(fields).expect("a row"), row(3));
     }
 
     /// The names in the first column of the page's table.

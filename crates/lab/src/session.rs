@@ -2,23 +2,25 @@
 //!
 //! Must not know: what is computed from rows, how a run is performed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context;
 
 use crate::RunArguments;
 use crate::bill::{Meters, coverage};
+use crate::moment::Moment;
 use crate::perform::{CommandLine, Measured, quoted, run_job};
 use crate::probe::host::{Host, load};
 use crate::probe::soaker::Coverage;
 use crate::progress::{Progress, tell};
 use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
+use crate::stop;
 use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
 
 /// What one run of a study needs.
@@ -27,7 +29,8 @@ pub struct Session<'study> {
     study: &'study Study,
     cells: Vec<Cell>,
     absent: Vec<String>,
-    done: BTreeSet<(BTreeMap<String, Level>, u32)>,
+    /// The rows of this study and seed that its file has.
+    done: Vec<Row>,
     rows: RowFile,
     rig: Rig,
     host: Host,
@@ -56,7 +59,7 @@ impl<'study> Session<'study> {
         }
         let (rows, before) = RowFile::open(out)?;
         let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
-        let done = own.map(|row| (row.asked, row.repeat)).collect();
+        let done = own.collect();
         let (host, meters) = (Host::of(rig.folder()), Meters::find());
         let stop = Arc::clone(&arguments.stop);
         Ok(Session { study, cells, absent, done, rows, rig, host, meters, pump, stop })
@@ -67,25 +70,62 @@ impl<'study> Session<'study> {
         let left = self.left();
         self.announce(&left);
         let Some(_alone) = (!left.is_empty()).then(|| alone(&self.stop)) else { return Ok(()) };
-        let mut progress = Progress::new(left.len());
+        let mut progress = Progress::new(left.len(), self.study.stop.is_some());
         for (index, run) in left.iter().enumerate() {
+            if self.begins_round(&left, index) && self.is_enough(run.repeat.unwrap_or(0)) {
+                break;
+            }
             self.rig.go_on()?;
             progress.begin();
             let row = self.row(run)?;
             if run.repeat.is_some() {
                 self.rows.append(&row)?;
+                self.done.push(row.clone());
             }
             let cells: Vec<usize> = left[index + 1..].iter().map(|run| run.cell).collect();
             progress.end(run, &row, &cells);
         }
+        self.tell_end();
         Ok(())
+    }
+
+    fn begins_round(&self, left: &[Run], index: usize) -> bool {
+        index == 0 || left[index - 1].repeat != left[index].repeat
+    }
+
+    /// Whether the study's own rule holds after so many rounds.
+    fn is_enough(&self, rounds: u32) -> bool {
+        let Some(rule) = &self.study.stop else { return false };
+        let cells: Vec<_> =
+            self.cells.iter().filter(|cell| self.is_possible(cell)).map(|cell| &cell.levels).collect();
+        stop::is_enough(rule, &cells, &self.done, rounds)
+    }
+
+    fn tell_end(&self) {
+        let Some(rule) = &self.study.stop else { return };
+        let (name, percent) = (&self.study.name, rule.narrower_than * 100.0);
+        match (rule.at_least..=rule.at_most).find(|&rounds| self.is_enough(rounds)) {
+            Some(rounds) => {
+                tell(&format!("{name}: {rounds} rounds: every interval is narrower than {percent} %"))
+            }
+            None => tell(&format!(
+                "{name}: {} rounds, the most, and not every interval is narrower than {percent} %",
+                rule.at_most
+            )),
+        }
     }
 
     /// The runs without a row, and warm-ups for the cells that have such runs.
     fn left(&self) -> Vec<Run> {
-        let has_row = |run: &Run, repeat| self.done.contains(&(self.cells[run.cell].levels.clone(), repeat));
+        let done: BTreeSet<_> = self.done.iter().map(|row| (&row.asked, row.repeat)).collect();
+        let has_row = |run: &Run, repeat| done.contains(&(&self.cells[run.cell].levels, repeat));
+        let rounds = (0..self.study.repeats).find(|&rounds| self.is_enough(rounds));
         let runs: Vec<Run> = self.study.runs(&self.cells);
-        let runs: Vec<Run> = runs.into_iter().filter(|run| self.is_possible(&self.cells[run.cell])).collect();
+        let runs: Vec<Run> = runs
+            .into_iter()
+            .filter(|run| self.is_possible(&self.cells[run.cell]))
+            .filter(|run| run.repeat.zip(rounds).is_none_or(|(repeat, rounds)| repeat < rounds))
+            .collect();
         let due = |run: &Run| run.repeat.is_some_and(|repeat| !has_row(run, repeat));
         let open: BTreeSet<usize> = runs.iter().filter(|run| due(run)).map(|run| run.cell).collect();
         let needed = |run: &Run| if run.repeat.is_some() { due(run) } else { open.contains(&run.cell) };
@@ -170,7 +210,7 @@ impl<'study> Session<'study> {
     }
 
     /// The first check that does not hold is the run's problem.
-    fn check(&self, cell: &Cell, prepared: &Prepared, began: SystemTime, measured: &mut Measured) {
+    fn check(&self, cell: &Cell, prepared: &Prepared, began: Moment, measured: &mut Measured) {
         for check in &cell.check {
             if measured.problem.is_some() {
                 return;
@@ -178,7 +218,10 @@ impl<'study> Session<'study> {
             let held = match check {
                 Check::SameContent => self.rig.compare(prepared, false),
                 Check::SameTree => self.rig.compare(prepared, true),
-                Check::NothingWritten => self.rig.unwritten(prepared, began),
+                Check::NothingWritten => match began.earliest() {
+                    Ok(earliest) => self.rig.unwritten(prepared, earliest),
+                    Err(words) => Err(("io", words)),
+                },
             };
             measured.problem = held.err().map(|(class, words)| (class.to_string(), words));
         }
@@ -263,15 +306,12 @@ fn path_of(name: &str, prepared: &Prepared, pump: &Path) -> Option<PathBuf> {
     }
 }
 
-/// A file system takes its times from a clock that may be a tick of 10 ms behind.
-const TICK: Duration = Duration::from_millis(10);
-
-/// The earliest time that a file system can give to what the run writes, and later than that of what was prepared.
-fn began(cell: &Cell) -> SystemTime {
-    if cell.check.contains(&Check::NothingWritten) {
-        std::thread::sleep(2 * TICK);
+/// The moment from which on nothing may be written, if that is checked.
+fn began(cell: &Cell) -> Moment {
+    match cell.check.contains(&Check::NothingWritten) {
+        true => Moment::after_all_that_was_written(),
+        false => Moment::now(),
     }
-    SystemTime::now() - TICK
 }
 
 /// Whether the program stands in the line as a word of its own.

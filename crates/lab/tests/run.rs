@@ -304,6 +304,29 @@ fn failed_runs_are_rows_with_their_class_and_message() {
 }
 
 #[test]
+fn full_disks_and_missing_files_are_told() {
+    let full = JOBS.replace("target = \"null:\"", "target = \"/dev/full\"");
+    let missing = JOBS.replace("source = \"null:1MiB\"", "source = \"/no/such/file\"");
+    for (study, outcome, hint) in
+        [(full, "no_space", "No space left on device"), (missing, "missing", "No such file or directory")]
+    {
+        let bench = Bench::new(&study);
+        assert_eq!(bench.run().failed_runs(), 4, "{outcome}");
+        let rows = bench.rows();
+        let told = |row: &Row| row.message.as_deref().is_some_and(|words| words.contains(hint));
+        assert!(rows.iter().all(|row| row.outcome == outcome && told(row)), "{rows:?}");
+    }
+    let bench = Bench::new(&COPIES.replace("cp {source} {target}", "cp /no/such/file {target}"));
+    assert_eq!(bench.run().failed_runs(), 6);
+    let message = |row: Row| row.message.filter(|words| words.contains("/no/such/file"));
+    assert_eq!(bench.rows().into_iter().filter_map(message).count(), 6);
+    let bench = Bench::new(JOBS);
+    let full = RunArguments { out: Some("/dev/full".into()), ..bench.arguments() };
+    let error = format!("{:#}", run(full).expect_err("no room for rows"));
+    assert_eq!(error, "append to /dev/full: No space left on device (os error 28)");
+}
+
+#[test]
 fn levels_can_be_set_and_the_small_form_is_small() {
     let bench = Bench::new(&format!("{COPIES}\n[quick]\nrepeats = 1\nwarmup = 0\n"));
     let set = vec![("size".to_string(), vec!["2KiB".to_string()]), ("command".into(), vec!["cp".into()])];
@@ -472,4 +495,33 @@ count = "seq 100000 > /dev/null"
             assert_eq!(sum, soaker.cpu_ns, "{soaker:?}");
         }
     }
+}
+
+#[test]
+fn a_study_with_a_stop_rule_decides_by_the_rows_that_are_there() {
+    let text = |most: u32| {
+        let stop = format!("stop = {{ narrower_than = \"3%\", at_most = {most} }}");
+        JOBS.replace("repeats = 2", &stop).replace("[\"4KiB\", \"64KiB\"]", "[\"64KiB\"]")
+    };
+    let bench = Bench::new(&text(5));
+    run(RunArguments { repeats: Some(5), ..bench.arguments() }).expect("the study runs");
+    let real = bench.rows();
+    let with = |elapsed_ns: fn(u64) -> u64| {
+        let rows = real.iter().map(|row| Row { elapsed_ns: elapsed_ns(row.repeat.into()), ..row.clone() });
+        let lines: Vec<String> = rows.map(|row| serde_json::to_string(&row).expect("JSON") + "\n").collect();
+        std::fs::write(bench.path("rows.jsonl"), lines.concat()).expect("room");
+    };
+    let steady = |repeat| 1_000_000_000_000 + repeat;
+    let wild = |repeat| if repeat % 2 == 0 { 1 } else { 1_000_000_000_000 };
+    for (elapsed_ns, most, rows) in [(steady as fn(u64) -> u64, 50, 5), (wild, 5, 5), (wild, 7, 7)] {
+        with(elapsed_ns);
+        std::fs::write(bench.path("study.toml"), text(most)).expect("room");
+        bench.run();
+        assert_eq!(bench.rows().len(), rows, "at most {most}");
+        bench.run();
+        assert_eq!(bench.rows().len(), rows, "at most {most}, again");
+    }
+    with(steady);
+    run(RunArguments { repeats: Some(6), ..bench.arguments() }).expect("the study runs");
+    assert_eq!(bench.rows().len(), 6, "a number of rounds replaces the rule");
 }

@@ -17,6 +17,9 @@ pub use predict::LabPredictArguments;
 pub mod tcp_watch;
 
 use tcp_watch::TcpWatchArguments;
+mod compare;
+
+pub use compare::LabCompareArguments;
 
 /// Measure: run studies and look at their rows
 ///
@@ -44,6 +47,7 @@ pub enum LabCommand {
     Fit(LabFitArguments),
     Predict(LabPredictArguments),
     TcpWatch(TcpWatchArguments),
+    Compare(LabCompareArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -140,6 +144,7 @@ impl LabCommand {
             LabCommand::Fit(fit) => fit.json,
             LabCommand::Predict(predict) => predict.json,
             LabCommand::TcpWatch(watch) => watch.json,
+            LabCommand::Compare(compare) => compare.json,
             LabCommand::View { json, .. } => *json,
         }
     }

@@ -19,7 +19,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use copy::CopyArguments;
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
-pub use lab::{LabArguments, LabCommand, LabFitArguments, LabModel, LabPredictArguments, LabRunArguments};
+pub use lab::{
+    LabArguments, LabCommand, LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments,
+    LabRunArguments,
+};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };

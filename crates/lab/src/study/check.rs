@@ -8,7 +8,7 @@ use datapump::units::parse_bytes;
 
 use super::{
     COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Step, Study, StudyError,
-    Template, fill,
+    Template, fill, stop,
 };
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
@@ -25,6 +25,7 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
     study.exceptions.iter().try_for_each(|exception| check_exception(study, exception))?;
     check_checks(study, &study.check)?;
     check_probes(study)?;
+    stop::check(study)?;
     let cells = study.cells();
     check_size(study, &cells)?;
     cells.iter().try_for_each(|cell| check_cell(study, cell))

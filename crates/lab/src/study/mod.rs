@@ -11,12 +11,14 @@ use serde::Deserialize;
 mod cells;
 mod check;
 mod level;
+mod stop;
 mod template;
 mod tree;
 mod written;
 
 pub use cells::{Cell, Run};
 pub use level::Level;
+pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
@@ -196,8 +198,10 @@ pub struct Study {
     pub prepare: Vec<Step>,
     /// What must hold after each run.
     pub check: Vec<Check>,
-    /// Rounds whose rows are kept.
+    /// Rounds whose rows are kept; with a stop rule, the most.
     pub repeats: u32,
+    /// When there are enough of them; `None` runs all.
+    pub stop: Option<StopRule>,
     /// Rounds before them that leave no row.
     pub warmup: u32,
     /// Decides the order and the bytes of the source.

@@ -108,6 +108,39 @@ fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
             ("[job]", "[jop]", &["unknown field `jop`"]),
             ("engine = \"{engine}\"", "speed = 1", &["unknown field `speed`", "`request_size`"]),
             ("repeats = 3", "repeats = 0", &["repeats: nothing would be run"]),
+            (
+                "repeats = 3",
+                "stop = { narrower_than = \"3\" }",
+                &["'3' is no part", "write for example \"3%\""],
+            ),
+            ("repeats = 3", "stop = { narrower_than = \"0%\" }", &["'0%' is no part of a figure"]),
+            ("repeats = 3", "stop = { narrower = \"3%\" }", &["unknown field `narrower`", "`narrower_than`"]),
+            ("repeats = 3", "stop = { narrower_than = \"3%\", of = \"speed\" }", &["`elapsed` or `ratio`"]),
+            (
+                "repeats = 3",
+                "stop = { narrower_than = \"3%\", at_least = 2 }",
+                &["stop.at_least: 2 runs have no interval; write 3 or more, or fixed repeats"],
+            ),
+            (
+                "repeats = 3",
+                "stop = { narrower_than = \"3%\", at_least = 9, at_most = 8 }",
+                &["stop.at_most: 8 rounds are too few", "write 9 or more"],
+            ),
+            (
+                "repeats = 3",
+                "stop = { narrower_than = \"3%\", at_least = 3, at_most = 4 }",
+                &["stop.at_most: 4 rounds are too few", "write 5 or more"],
+            ),
+            (
+                "repeats = 3",
+                "stop = { narrower_than = \"3%\", of = \"ratio\" }",
+                &["stop.of: there is nothing to compare with; write baselines"],
+            ),
+            (
+                "repeats = 3",
+                "repeats = 3\nstop = { narrower_than = \"3%\" }",
+                &["stop: ", "either repeats or stop"],
+            ),
             ("repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
             (
                 "[factors]",
@@ -157,6 +190,11 @@ fn wrong_studies_of_commands_say_file_key_and_what_to_write() {
             ("prepare = [", "prepare = [{ step = \"cold_source\" }, ", &["prepare: there is no source yet"]),
             ("where = { size", "where = { sizes", &["exception.where: 'sizes' is no factor"]),
             ("\"same_content\"", "\"same\"", &["unknown variant `same`"]),
+            (
+                "[factors]",
+                "[stop]\nnarrower_than = \"3%\"\n[factors]",
+                &["exception.repeats: all cells are run until every interval is narrow"],
+            ),
         ],
     );
 }
@@ -269,6 +307,18 @@ fn the_command_line_replaces_levels_repeats_and_seed() {
 }
 
 #[test]
+fn a_stop_rule_stands_instead_of_repeats_and_gives_way_to_others() {
+    let text = JOB.replace("repeats = 3", "stop = { narrower_than = \"2.5%\", at_most = 20 }");
+    let study = parse(&text).expect("in order");
+    let rule = StopRule { narrower_than: 0.025, of: StopFigure::Elapsed, at_least: 5, at_most: 20 };
+    assert_eq!((study.stop, study.repeats), (Some(rule), 20));
+    let fixed = changed(&text, Changes { repeats: Some(2), ..Changes::default() });
+    assert_eq!((fixed.stop, fixed.repeats), (None, 2));
+    let quick = changed(&(text + "[quick]\nrepeats = 1\n"), Changes { quick: true, ..Changes::default() });
+    assert_eq!((quick.stop, quick.repeats), (None, 1));
+}
+
+#[test]
 fn the_page_names_every_factor_step_and_key() {
     let page = include_str!("../../STUDIES.md");
     FACTORS.iter().for_each(|name| assert!(page.contains(&format!("`{name}`")), "{name}"));
@@ -281,6 +331,9 @@ fn the_page_names_every_factor_step_and_key() {
     }
     for step in STEPS {
         assert!(page.contains(&format!("step = \"{step}\"")), "{step}");
+    }
+    for key in ["`stop`", "narrower_than = ", "of = \"ratio\"", "`at_least`", "`at_most`"] {
+        assert!(page.contains(key), "{key}");
     }
     for check in ["same_content", "same_tree", "nothing_written"] {
         assert!(page.contains(&format!("`{check}`")), "{check}");

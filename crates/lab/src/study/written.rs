@@ -8,8 +8,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, Step, Study,
-    StudyError, Template,
+    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, Step, StopRule,
+    Study, StudyError, Template,
 };
 
 /// SCIENCE, section 0: 10 repeats, one discarded warm-up.
@@ -29,6 +29,7 @@ struct Written {
     #[serde(default)]
     purpose: String,
     repeats: Option<u32>,
+    stop: Option<StopRule>,
     warmup: Option<u32>,
     seed: Option<u64>,
     #[serde(default)]
@@ -93,6 +94,9 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         }
     };
     add_soaker_factor(&mut factors, &written.probes);
+    if written.stop.is_some() && written.repeats.is_some() {
+        return Err(error("stop", "a study has either repeats or stop; keep one".into()));
+    }
     let mut study = Study {
         file: file.into(),
         name: written.name,
@@ -103,7 +107,8 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         probes: written.probes,
         prepare: written.prepare,
         check: written.check,
-        repeats: written.repeats.unwrap_or(REPEATS),
+        repeats: written.stop.map(|rule| rule.at_most).or(written.repeats).unwrap_or(REPEATS),
+        stop: written.stop,
         warmup: written.warmup.unwrap_or(WARMUP),
         seed: changes.seed.or(written.seed).unwrap_or(SEED),
         order: written.order,
@@ -171,6 +176,7 @@ fn change(study: &mut Study, changes: &Changes) -> Result<(), StudyError> {
 
 fn repeat_all(study: &mut Study, repeats: u32) {
     study.repeats = repeats;
+    study.stop = None;
     study.exceptions.iter_mut().for_each(|exception| exception.repeats = None);
 }
 

@@ -1,0 +1,124 @@
+//! What makes a comparison doubtful, what it leaves out, and why there is none.
+//!
+//! Must not know: figures.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::{Cell, Metric, Side};
+use crate::row::Row;
+
+/// A list of cells in a message ends after so many.
+const LISTED_MAX: usize = 6;
+
+/// The files have no cell in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NothingInCommon(String);
+
+impl fmt::Display for NothingInCommon {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NothingInCommon {}
+
+impl NothingInCommon {
+    pub(super) fn of(files: &[String; 2], sides: &[Side<'_>; 2]) -> NothingInCommon {
+        let has = |at: usize| match sides[at].is_empty() {
+            true => format!("{} has no rows", files[at]),
+            false => format!("{} has {}", files[at], listed(sides[at].keys().copied())),
+        };
+        NothingInCommon(format!(
+            "no cell stands in both files: {}; {}. Give two files of one study, run with the same levels",
+            has(0),
+            has(1)
+        ))
+    }
+}
+
+fn listed<'rows>(cells: impl Iterator<Item = Cell<'rows>>) -> String {
+    let words: Vec<String> = cells.map(words).collect();
+    match words.len() {
+        0..=LISTED_MAX => words.join(", "),
+        all => format!("{} and {} more", words[..LISTED_MAX].join(", "), all - LISTED_MAX),
+    }
+}
+
+/// A cell in words: `cpu (request_size=4KiB)`.
+fn words((study, asked): Cell<'_>) -> String {
+    let levels: Vec<String> = asked.iter().map(|(name, level)| format!("{name}={level}")).collect();
+    datapump::shown(format!("{study} ({})", levels.join(" ")).as_bytes())
+}
+
+/// A field of a row by which two machines differ.
+type Fact = (&'static str, fn(&Row) -> String);
+
+const MACHINE: [Fact; 6] = [
+    ("host", |row| row.host.clone()),
+    ("processor", |row| row.cpu_model.clone()),
+    ("number of processors", |row| row.cpus.to_string()),
+    ("kernel", |row| row.kernel.clone()),
+    ("clock", |row| row.clock_source.clone()),
+    ("file system", |row| row.file_system.clone()),
+];
+
+/// Facts that differ between the files and would make a difference of their own.
+pub fn warnings(sides: &[Side<'_>; 2], metric: Metric) -> Vec<String> {
+    let machine = MACHINE.iter().filter_map(|(what, fact)| {
+        let [a, b] = sides.each_ref().map(|side| distinct(side.values().flatten(), *fact));
+        (a != b || a.len() > 1).then(|| {
+            let (a, b) = (joined(&a), joined(&b));
+            format!("the {what} is not the same: {a} in A, {b} in B: the program is not all that differs")
+        })
+    });
+    let common = sides[0].iter().filter_map(|(cell, a)| Some((*cell, [a, sides[1].get(cell)?])));
+    machine.chain(common.flat_map(|(cell, rows)| of_cell(cell, rows, metric))).collect()
+}
+
+fn of_cell(cell: Cell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec<String> {
+    let facts = |fact: fn(&Row) -> String| {
+        rows.map(|rows| distinct(rows.iter().filter(|row| row.is_completed()), fact))
+    };
+    let (cache, bytes) = (facts(|row| row.cache_state.clone()), facts(|row| row.bytes.to_string()));
+    let differ =
+        |sides: &[BTreeSet<String>; 2]| sides[0] != sides[1] && sides.iter().all(|side| !side.is_empty());
+    let told = |what: &str, sides: &[BTreeSet<String>; 2], hint: &str| {
+        format!("{}: {what}: {} in A, {} in B{hint}", words(cell), joined(&sides[0]), joined(&sides[1]))
+    };
+    let mut told_all = Vec::new();
+    if differ(&cache) {
+        told_all.push(told("the source was not in the same state", &cache, ""));
+    }
+    if differ(&bytes) && metric.grows_with_bytes() {
+        told_all.push(told("not as many bytes were moved", &bytes, "; compare elapsed-per-byte"));
+    }
+    told_all
+}
+
+fn distinct<'rows>(
+    rows: impl Iterator<Item = &'rows &'rows Row>,
+    fact: fn(&Row) -> String,
+) -> BTreeSet<String> {
+    rows.map(|row| fact(row)).collect()
+}
+
+fn joined(some: &BTreeSet<String>) -> String {
+    let words: Vec<&str> = some.iter().map(|word| if word.is_empty() { "unknown" } else { word }).collect();
+    datapump::shown(words.join(" and ").as_bytes())
+}
+
+/// Cells and runs that are in no figure.
+pub fn notes(sides: &[Side<'_>; 2]) -> Vec<String> {
+    let both = [("A", &sides[0], &sides[1]), ("B", &sides[1], &sides[0])];
+    let alone = both.map(|(name, its, other)| {
+        let only: Vec<Cell<'_>> = its.keys().filter(|cell| !other.contains_key(*cell)).copied().collect();
+        (!only.is_empty()).then(|| format!("only in {name}, left out: {}", listed(only.into_iter())))
+    });
+    let failed = both.map(|(name, its, other)| {
+        let common = its.iter().filter(|(cell, _)| other.contains_key(*cell));
+        let failed = common.flat_map(|(_, rows)| rows).filter(|row| !row.is_completed()).count();
+        (failed > 0).then(|| format!("failed runs of {name}, in no figure: {failed}"))
+    });
+    alone.into_iter().chain(failed).flatten().collect()
+}
