@@ -24,7 +24,7 @@ struct Running(Child);
 impl Running {
     fn start(words: &[&str]) -> Running {
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Running(command.spawn().expect("it is installed"))
     }
 
@@ -46,7 +46,7 @@ const NOBODY: &str = "2147483647";
 fn what_cannot_be_watched_is_refused_with_what_to_do() {
     let home = Home::new();
     for (words, status, part) in [
-        (&["explain"][..], 2, "name a process by --pid"),
+        (&["explain"][..], 2, "<SRC> <DST>"),
         (&["explain", "--pid", "0"], 2, "0 is not in 1..=2147483647"),
         (&["explain", "--pid", "word"], 2, "invalid digit"),
         (

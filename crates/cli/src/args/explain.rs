@@ -25,7 +25,8 @@ use super::{HOW, WHAT};
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct ExplainArguments {
     /// What is copied, and last where to: places as `pump copy` takes them
-    #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 2.., value_names = ["SRC", "DST"], help_heading = WHAT, display_order = 0)]
+    #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 2.., value_names = ["SRC", "DST"])]
+    #[arg(help_heading = WHAT, display_order = 0)]
     pub places: Vec<OsString>,
 
     /// When the copy is put on stable storage

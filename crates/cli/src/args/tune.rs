@@ -38,7 +38,7 @@ pub struct TuneArguments {
     /// A size, for small machines. Default: 256MiB.
     ///
     /// Example: pump copy --tune --memory 16MiB big.bin host:backup/
-    #[arg(long, value_name = "SIZE", env = "PUMP_TUNE_MEMORY", help_heading = TUNING)]
+    #[arg(long, value_name = "SIZE", env = "PUMP_MEMORY", help_heading = TUNING)]
     #[arg(value_parser = parse_memory)]
     pub memory: Option<u64>,
 }

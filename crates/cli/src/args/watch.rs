@@ -15,8 +15,8 @@ pub struct WatchArguments {
     /// Say what limits a running process that moves data, instead of copying
     ///
     /// Watches cp, rsync, scp, tar or anything else by its number, and what it started, without touching it: where its
-    /// threads wait, its files, the devices they lie on, its connections and whose window is full. As root it sees most;
-    /// of a process of the same user it sees enough. Default: none.
+    /// threads wait, its files, the devices they lie on, its connections and whose window is full. As root it sees
+    /// most; of a process of the same user it sees enough. Default: none.
     ///
     /// Example: pump explain --pid 1234
     #[arg(long, value_name = "PID", env = "PUMP_PID", help_heading = WHAT)]

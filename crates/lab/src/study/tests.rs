@@ -108,6 +108,28 @@ fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
             ("[job]", "[jop]", &["unknown field `jop`"]),
             ("engine = \"{engine}\"", "speed = 1", &["unknown field `speed`", "`request_size`"]),
             ("repeats = 3", "repeats = 0", &["repeats: nothing would be run"]),
+            ("repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
+            (
+                "[factors]",
+                "[factors]\nsoaker = [\"all\"]",
+                &["factors.soaker: 'all' is none of off, on, half"],
+            ),
+            (
+                "title = \"t\"",
+                "title = \"t\"\nprobes = [\"soker\"]",
+                &["unknown variant `soker`", "`soaker`"],
+            ),
+            ("[factors]", "[factors]\ncommand = [\"x\"]", &["factors.command: a [job] has no commands"]),
+            ("repeats = 3", "check = [\"same_content\"]", &["check: ", "make_source and new_target"]),
+        ],
+    );
+}
+
+#[test]
+fn wrong_stop_rules_say_file_key_and_what_to_write() {
+    refuses(
+        JOB,
+        &[
             (
                 "repeats = 3",
                 "stop = { narrower_than = \"3\" }",
@@ -141,19 +163,6 @@ fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
                 "repeats = 3\nstop = { narrower_than = \"3%\" }",
                 &["stop: ", "either repeats or stop"],
             ),
-            ("repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
-            (
-                "[factors]",
-                "[factors]\nsoaker = [\"all\"]",
-                &["factors.soaker: 'all' is none of off, on, half"],
-            ),
-            (
-                "title = \"t\"",
-                "title = \"t\"\nprobes = [\"soker\"]",
-                &["unknown variant `soker`", "`soaker`"],
-            ),
-            ("[factors]", "[factors]\ncommand = [\"x\"]", &["factors.command: a [job] has no commands"]),
-            ("repeats = 3", "check = [\"same_content\"]", &["check: ", "make_source and new_target"]),
         ],
     );
 }
