@@ -2,8 +2,8 @@
 //!
 //! Source to nothing, nothing to sink, nothing over the network to nothing, nothing to nothing: a few seconds each.
 //! What they allow is written down before the copy runs, and both are told. A part that limits is measured again with
-//! what might help it, so that advice comes with its gain. For that at most 2 GiB and one in twenty of the free bytes are
-//! written, into files without a name. Must not know: command lines, how a host is reached, how bytes are moved.
+//! what might help it, so that advice comes with its gain. For that at most 2 GiB and one in twenty of the free bytes
+//! are written, into files without a name. Must not know: command lines, how a host is reached, how bytes are moved.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
