@@ -4,6 +4,7 @@
 
 mod fit;
 mod predict;
+mod profile;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Show { name } => show(name, &output),
         LabCommand::Run(arguments) => run(arguments, &output),
         LabCommand::Fit(arguments) => fit::fit(arguments, &output),
+        LabCommand::Profile(arguments) => profile::profile(arguments, &output),
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
         LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),

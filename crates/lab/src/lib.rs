@@ -31,6 +31,7 @@ mod moment;
 mod perform;
 pub mod pid;
 mod probe;
+pub mod profile;
 mod progress;
 mod quiet;
 pub mod random;

@@ -124,6 +124,22 @@ pub struct Row {
 }
 
 impl Row {
+    /// Bytes of a request: what was achieved, else what was asked.
+    ///
+    /// Errors: why there is none, in words.
+    pub fn request_bytes(&self) -> Result<u64, String> {
+        let achieved = self.achieved.get("request_size").and_then(Value::as_u64);
+        let bytes = match (achieved, self.asked.get("request_size")) {
+            (Some(bytes), _) => bytes,
+            (None, Some(Level::Number(bytes))) => u64::try_from(*bytes).unwrap_or(0),
+            (None, Some(Level::Word(word))) => {
+                datapump::units::parse_bytes(word).map_err(|why| format!("request_size: {why}"))?
+            }
+            (None, None) => return Err("there is no factor request_size".into()),
+        };
+        (bytes > 0).then_some(bytes).ok_or_else(|| "request_size must be above 0".into())
+    }
+
     /// Whether the run did what was asked.
     pub fn is_completed(&self) -> bool {
         self.outcome == COMPLETED

@@ -4,6 +4,7 @@
 
 mod fit;
 mod predict;
+mod profile;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use super::{HOW, OUTPUT, WHAT};
 
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
+pub use profile::LabProfileArguments;
 pub mod tcp_watch;
 
 use tcp_watch::TcpWatchArguments;
@@ -46,6 +48,7 @@ pub enum LabCommand {
     Run(LabRunArguments),
     Fit(LabFitArguments),
     Predict(LabPredictArguments),
+    Profile(LabProfileArguments),
     TcpWatch(TcpWatchArguments),
     Compare(LabCompareArguments),
     /// Print medians, intervals and ratios of rows
@@ -143,6 +146,7 @@ impl LabCommand {
             LabCommand::Run(run) => run.json,
             LabCommand::Fit(fit) => fit.json,
             LabCommand::Predict(predict) => predict.json,
+            LabCommand::Profile(profile) => profile.json,
             LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::Compare(compare) => compare.json,
             LabCommand::View { json, .. } => *json,

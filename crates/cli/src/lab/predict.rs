@@ -13,11 +13,17 @@ use crate::output::{Output, empty_report};
 
 /// Predicts and prints. Gives the exit status.
 pub fn predict(arguments: &LabPredictArguments, output: &Output) -> i32 {
+    if let Some(path) = &arguments.profile {
+        return match super::profile::predict(path, arguments, output) {
+            Ok(status) => status,
+            Err(error) => super::refuse_input(&error, "predict", output),
+        };
+    }
     let done = match (&arguments.golden, &arguments.pipeline, &arguments.parts) {
         (Some(folder), _, _) => Ok(golden(folder, output)),
         (_, Some(table), _) => pipeline(table, output),
         (_, _, Some(parts)) => chain(parts, arguments, output),
-        _ => return output.usage("name what is predicted: --parts, --pipeline or --golden"),
+        _ => return output.usage("name what is predicted: --parts, --profile, --pipeline or --golden"),
     };
     match done {
         Ok(status) => status,

@@ -38,7 +38,11 @@ impl CpuBy {
 /// kernel's count for the machine is that of the soaker, and means nothing.
 pub fn cpu_ns(row: &Row, by: CpuBy) -> Option<f64> {
     match (by, row.soaked_ns) {
-        (CpuBy::Soaker, soaked) => Some(f64::from(row.cpus) * row.elapsed_ns as f64 - soaked? as f64),
+        (CpuBy::Soaker, soaked) => match &row.soaker {
+            // What it counted, less what the machine did before.
+            Some(soaker) => soaker.cpu_ns.map(|ns| ns as f64),
+            None => Some(f64::from(row.cpus) * row.elapsed_ns as f64 - soaked? as f64),
+        },
         (CpuBy::Machine, None) => row.machine_cpu_ns.map(|ns| ns as f64),
         (CpuBy::Machine, Some(_)) => None,
         (CpuBy::Process, _) => Some((row.user_ns? + row.system_ns?) as f64),

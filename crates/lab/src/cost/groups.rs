@@ -296,17 +296,7 @@ fn request_size_bytes(row: &Row) -> Result<f64, String> {
     if row.bytes == 0 {
         return Err(format!("{run} moved no bytes"));
     }
-    let bytes =
-        match (row.achieved.get("request_size").and_then(Value::as_f64), row.asked.get("request_size")) {
-            (Some(bytes), _) => bytes,
-            (None, Some(Level::Number(bytes))) => *bytes as f64,
-            (None, Some(Level::Word(word))) => datapump::units::parse_bytes(word)
-                .map_err(|why| format!("{run}: request_size: {why}"))?
-                as f64,
-            (None, None) => return Err("there is no factor request_size".into()),
-        };
-    let right = bytes > 0.0;
-    right.then_some(bytes).ok_or_else(|| format!("{run}: request_size must be above 0, not {bytes}"))
+    row.request_bytes().map(|bytes| bytes as f64).map_err(|why| format!("{run}: {why}"))
 }
 
 fn level_off_of_rows(component: &str, asked: &Levels, rows: &[&Row]) -> Result<Fit, String> {

@@ -83,7 +83,7 @@ impl Memory {
     pub(super) fn recall(&self) -> Option<Remembered> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let found = lines.filter(|line| self.is_it(line)).last()?;
+        let found = lines.filter(|line| self.is_it(line)).next_back()?;
         Some(found.remembered)
     }
 

@@ -14,7 +14,7 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// With --parts the CPU time of a chain: the sums of its parts' costs. With --pipeline the elapsed time and the
 /// bottleneck of copies between two devices. With --golden all of it over published tables, against what they say.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("of").args(["parts", "pipeline", "golden"]).required(true))]
+#[command(group = ArgGroup::new("of").args(["parts", "profile", "pipeline", "golden"]).required(true))]
 pub struct LabPredictArguments {
     /// The table of parts
     ///
@@ -25,9 +25,36 @@ pub struct LabPredictArguments {
     #[arg(requires = "chain", requires = "request_size")]
     pub parts: Option<PathBuf>,
 
+    /// A machine's profile instead of a table of parts
+    ///
+    /// As `pump lab profile` made it; its components are pump, network, disk_source and disk_sink. Bandwidth is
+    /// predicted, too. --profile alone means the one of the state folder. Default: none.
+    ///
+    /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --request-size 1MiB
+    #[arg(long, value_name = "FILE", env = "PUMP_PROFILE", help_heading = WHAT, requires = "chain")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub profile: Option<PathBuf>,
+
+    /// Set the predictions of a profile against rows of whole copies
+    ///
+    /// Of local-copy or network-copy, that are younger than the profile. Default: none.
+    ///
+    /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --against local-copy.jsonl
+    #[arg(long, value_name = "ROWS", env = "PUMP_AGAINST", help_heading = WHAT, requires = "profile")]
+    pub against: Option<PathBuf>,
+
+    /// Take a profile of another machine
+    ///
+    /// Default: off: it is refused.
+    ///
+    /// Example: pump lab predict --other-machine --profile=theirs.json --chain pump --request-size 64KiB
+    #[arg(long, env = "PUMP_OTHER_MACHINE", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub other_machine: bool,
+
     /// The components of the chain
     ///
-    /// Names of the table of parts. Default: none.
+    /// Names of the table of parts, or of the profile. Default: none.
     ///
     /// Example: pump lab predict --parts parts.csv --chain disk_source,pump,network_sink --request-size 1MiB
     #[arg(long, value_name = "NAME,…", env = "PUMP_CHAIN", help_heading = WHAT, value_delimiter = ',')]

@@ -1,0 +1,62 @@
+//! Flags of `pump lab profile`.
+//!
+//! Must not know: how a profile is made.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args};
+
+use crate::args::{HOW, OUTPUT, WHAT};
+
+/// Measure this machine's parts, to predict copies from
+///
+/// Runs the isolated studies (cpu, network, disk-source, disk-sink) at the request sizes from 32 KiB to 4 MiB, fits what
+/// each part costs per byte and per request, and keeps that with their bandwidths. A few minutes; one that was stopped
+/// goes on. `pump lab predict --profile` uses it.
+#[derive(Debug, Args)]
+pub struct LabProfileArguments {
+    /// The folder on the disk that is measured
+    ///
+    /// Files are made there and removed. Default: the current folder.
+    ///
+    /// Example: pump lab profile --folder /mnt/disk
+    #[arg(long, value_name = "DIR", env = "PUMP_FOLDER", help_heading = WHAT)]
+    pub folder: Option<PathBuf>,
+
+    /// How often each size is run
+    ///
+    /// A count. Default: 3.
+    ///
+    /// Example: pump lab profile --repeats 10
+    #[arg(long, value_name = "COUNT", env = "PUMP_REPEATS", help_heading = HOW)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: Option<u32>,
+
+    /// Three sizes only: to see that all works
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump lab profile --quick
+    #[arg(long, env = "PUMP_QUICK", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub quick: bool,
+
+    /// The file
+    ///
+    /// Its rows stand beside it, as .rows.jsonl. Default: profile.json under $PUMP_STATE_DIR, else
+    /// $XDG_STATE_HOME/datapump.
+    ///
+    /// Example: pump lab profile --out fast-disk.json --folder /mnt/fast
+    #[arg(long, value_name = "FILE", env = "PUMP_OUT", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
+
+    /// Print the profile as JSON
+    ///
+    /// On standard output, an event `profile` and a report. Default: off.
+    ///
+    /// Example: pump lab profile --json
+    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub json: bool,
+}

@@ -1,0 +1,131 @@
+//! What a chain of a profile's components will cost and how fast it will be.
+//!
+//! Must not know: how components were measured.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{Component, Profile, Size};
+use crate::cost::serial_bytes_per_s;
+
+/// What is forecast at a request size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChainForecast {
+    /// The components.
+    pub chain: Vec<String>,
+    /// Bytes of a request.
+    pub request_size_bytes: u64,
+    /// CPU time for a byte.
+    pub ns_per_byte: f64,
+    /// Bandwidth.
+    pub bytes_per_second: f64,
+    /// What limits it: a component, `disk` where one serves both ends, or `cpu`.
+    pub bottleneck: String,
+    /// One device serves both ends, so that their times add up.
+    pub shared_device: bool,
+    /// `sizes` if this size was measured for all, else `line`.
+    pub by: &'static str,
+}
+
+/// A name that the profile does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSuchPart {
+    name: String,
+    known: String,
+}
+
+impl fmt::Display for NoSuchPart {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the profile has no component '{}'; it has {}", self.name, self.known)
+    }
+}
+
+impl std::error::Error for NoSuchPart {}
+
+/// The component that is in all others.
+const PUMP: &str = "pump";
+const NETWORK: &str = "network";
+
+impl Profile {
+    /// The forecast of a chain such as disk_source,pump,disk_sink.
+    pub fn forecast(&self, chain: &[String], request_size_bytes: u64) -> Result<ChainForecast, NoSuchPart> {
+        let parts = chain.iter().map(|name| self.known(name)).collect::<Result<Vec<_>, _>>()?;
+        let sizes: Option<Vec<Size>> = parts.iter().map(|part| part.at(request_size_bytes)).collect();
+        let by = if sizes.is_some() { "sizes" } else { "line" };
+        let pump_ns = self.component(PUMP).map_or(0.0, |pump| pump.cost(request_size_bytes));
+        let costs = parts.iter().map(|part| part.own_cost(request_size_bytes, pump_ns));
+        let ns_per_byte = costs.sum();
+        let is_in = |name: &str| chain.iter().any(|part| part == name);
+        let shared_device = is_in("disk_source") && is_in("disk_sink");
+        let (bottleneck, bytes_per_second) =
+            self.slowest(&parts, request_size_bytes, shared_device, ns_per_byte);
+        Ok(ChainForecast {
+            chain: chain.to_vec(),
+            request_size_bytes,
+            ns_per_byte,
+            bytes_per_second,
+            bottleneck,
+            shared_device,
+            by,
+        })
+    }
+
+    fn known(&self, name: &String) -> Result<&Component, NoSuchPart> {
+        let known = || self.components.iter().map(|it| it.component.as_str()).collect::<Vec<_>>().join(", ");
+        self.component(name).ok_or_else(|| NoSuchPart { name: name.clone(), known: known() })
+    }
+
+    fn slowest(&self, parts: &[&Component], size: u64, shared: bool, ns_per_byte: f64) -> (String, f64) {
+        let of = |name: &str| parts.iter().find(|part| part.component == name).map(|part| part.speed(size));
+        let is_end = |part: &&&Component| part.component.starts_with("disk_");
+        let mut speeds: Vec<(String, f64)> = parts
+            .iter()
+            .filter(|part| part.component != PUMP && !(shared && is_end(part)))
+            .map(|part| (part.component.clone(), part.speed(size)))
+            .collect();
+        if let (true, Some(read), Some(written)) = (shared, of("disk_source"), of("disk_sink")) {
+            speeds.push(("disk".into(), serial_bytes_per_s(read, written)));
+        }
+        // One thread moves the bytes; two where they cross the network.
+        let threads = if parts.iter().any(|part| part.component == NETWORK) { 2 } else { 1 };
+        let cpus = f64::from(self.machine.cpus.min(threads));
+        speeds.push(("cpu".into(), cpus * 1e9 / ns_per_byte.max(1e-9)));
+        let slowest = speeds.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
+        slowest.unwrap_or(("cpu".into(), 0.0))
+    }
+}
+
+impl Component {
+    fn at(&self, size: u64) -> Option<Size> {
+        self.sizes.iter().find(|it| it.request_size_bytes == size).copied()
+    }
+
+    /// As measured, pumps contained.
+    fn cost(&self, size: u64) -> f64 {
+        let line = || self.cb_ns_per_byte + self.cr_us_per_request * 1000.0 / size as f64;
+        self.at(size).map_or_else(line, |size| size.ns_per_byte)
+    }
+
+    /// Without the pumps that it contains: one in an end, two in the network.
+    fn own_cost(&self, size: u64, pump_ns: f64) -> f64 {
+        match self.component.as_str() {
+            PUMP => pump_ns,
+            NETWORK => self.cost(size) - 2.0 * pump_ns,
+            _ => self.cost(size) - pump_ns,
+        }
+    }
+
+    /// The bandwidth at a size; between two that were measured by their logarithms, beyond them that of the nearest.
+    fn speed(&self, size: u64) -> f64 {
+        let place = |it: &Size| ((it.request_size_bytes as f64).ln(), it.bytes_per_second);
+        let at = (size as f64).ln();
+        let below = self.sizes.iter().rev().find(|it| it.request_size_bytes <= size).map(place);
+        let above = self.sizes.iter().find(|it| it.request_size_bytes >= size).map(place);
+        match (below, above) {
+            (Some((x0, y0)), Some((x1, y1))) if x1 > x0 => y0 + (y1 - y0) * (at - x0) / (x1 - x0),
+            (Some((_, speed)), _) | (_, Some((_, speed))) => speed,
+            (None, None) => 0.0,
+        }
+    }
+}
