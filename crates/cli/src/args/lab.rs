@@ -4,6 +4,7 @@
 
 mod fit;
 mod predict;
+mod simulate;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,8 @@ use super::{HOW, OUTPUT, WHAT};
 
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
+use simulate::SimulateArguments;
+pub use simulate::{DepthsArguments, SimulateCommand};
 pub mod tcp_watch;
 
 use tcp_watch::TcpWatchArguments;
@@ -48,6 +51,7 @@ pub enum LabCommand {
     Predict(LabPredictArguments),
     TcpWatch(TcpWatchArguments),
     Compare(LabCompareArguments),
+    Simulate(SimulateArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -145,6 +149,7 @@ impl LabCommand {
             LabCommand::Predict(predict) => predict.json,
             LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::Compare(compare) => compare.json,
+            LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::View { json, .. } => *json,
         }
     }

@@ -23,6 +23,7 @@ pub use lab::{
     LabArguments, LabCommand, LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments,
     LabRunArguments,
 };
+pub use lab::{DepthsArguments, SimulateCommand};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
