@@ -19,11 +19,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use copy::CopyArguments;
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
+pub use lab::{DepthsArguments, SimulateCommand};
 pub use lab::{
     LabArguments, LabCommand, LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments,
     LabRunArguments,
 };
-pub use lab::{DepthsArguments, SimulateCommand};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };

@@ -29,7 +29,7 @@ fn compare_depths(arguments: &DepthsArguments, output: &Output) -> anyhow::Resul
 /// A line for each case, below what the columns are.
 fn table(outcomes: &[Outcome]) -> String {
     let mut text = format!(
-        "{:>5} {:>13} {:>13} {:>7} {:>6} {:>5} {:>9} {:>9} {:>6} {:>7} {:>7}  depth of the source\n",
+        "{:>5} {:>13} {:>13} {:>7} {:>6} {:>5} {:>9} {:>14} {:>9} {:>6} {:>7} {:>7}  depth of the source\n",
         "pool",
         "source us",
         "sink us",
@@ -37,6 +37,7 @@ fn table(outcomes: &[Outcome]) -> String {
         "period",
         "step",
         "fixed s",
+        "best fixed s",
         "rule s",
         "ratio",
         "swings",
@@ -49,9 +50,10 @@ fn table(outcomes: &[Outcome]) -> String {
 
 fn line(it: &Outcome) -> String {
     let device = |latency_us, transfer_us| format!("{latency_us}+{transfer_us}");
+    let best = format!("{:.3} ({}+{})", it.best_elapsed_s, it.best_source_depth, it.best_sink_depth);
     let range = format!("{}-{}", it.source_depth_min, it.source_depth_max);
     format!(
-        "{:>5} {:>13} {:>13} {:>7} {:>6} {:>5} {:>9.3} {:>9.3} {:>6.2} {:>7} {range:>7}  {}\n",
+        "{:>5} {:>13} {:>13} {:>7} {:>6} {:>5} {:>9.3} {best:>14} {:>9.3} {:>6.2} {:>7} {range:>7}  {}\n",
         it.pool_buffers,
         device(it.source_latency_us, it.source_transfer_us),
         device(it.sink_latency_us, it.sink_transfer_us),

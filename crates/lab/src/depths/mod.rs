@@ -67,6 +67,12 @@ pub struct Outcome {
     pub elapsed_s: f64,
     /// Time of the same move with both depths fixed at half of the pool.
     pub fixed_elapsed_s: f64,
+    /// Depth of the source in the best fixed split by the cycle time (M6), even or not.
+    pub best_source_depth: u32,
+    /// Depth of the sink in that split.
+    pub best_sink_depth: u32,
+    /// Time of the same move under that split.
+    pub best_elapsed_s: f64,
     /// Ratio of the two.
     pub elapsed_relative_to_fixed: f64,
     /// Decisions that were made.
@@ -103,8 +109,10 @@ fn outcomes(table: &CsvTable) -> Result<Vec<Outcome>, InputError> {
 
 /// Simulates one case, and the fixed split beside it.
 pub fn outcome(case: &Case) -> Outcome {
-    let ran = rule::run(case);
-    let fixed = rule::run(&Case { decision_period_requests: 0, ..*case });
+    let half = [case.pool_buffers / 2; 2];
+    let split = rule::best_split(case);
+    let fixed = Case { decision_period_requests: 0, ..*case };
+    let (ran, even, best) = (rule::run(case, half), rule::run(&fixed, half), rule::run(&fixed, split));
     let seconds = |us: u64| us as f64 / 1e6;
     Outcome {
         pool_buffers: case.pool_buffers,
@@ -116,8 +124,11 @@ pub fn outcome(case: &Case) -> Outcome {
         decision_period_requests: case.decision_period_requests,
         step_buffers: case.step_buffers,
         elapsed_s: seconds(ran.elapsed_us),
-        fixed_elapsed_s: seconds(fixed.elapsed_us),
-        elapsed_relative_to_fixed: ran.elapsed_us as f64 / fixed.elapsed_us.max(1) as f64,
+        fixed_elapsed_s: seconds(even.elapsed_us),
+        best_source_depth: split[0],
+        best_sink_depth: split[1],
+        best_elapsed_s: seconds(best.elapsed_us),
+        elapsed_relative_to_fixed: ran.elapsed_us as f64 / even.elapsed_us.max(1) as f64,
         decisions: ran.decisions,
         changes: ran.trace.changes,
         full_swings: ran.trace.full_swings,
@@ -164,12 +175,15 @@ pub fn conclusions(outcomes: &[Outcome]) -> Vec<String> {
 fn speaks_for(best: &Outcome) -> String {
     format!(
         "dynamic depth gains most with latencies of {} and {} us, a step of {} and a decision every {} writes: {:.2} of \
-         the time of the fixed split",
+         the time of the fixed split; {} buffers for the source and {} for the sink, fixed, need {:.2}",
         best.source_latency_us,
         best.sink_latency_us,
         best.step_buffers,
         best.decision_period_requests,
         best.elapsed_relative_to_fixed,
+        best.best_source_depth,
+        best.best_sink_depth,
+        best.best_elapsed_s / best.fixed_elapsed_s,
     )
 }
 

@@ -79,11 +79,26 @@ impl End {
     }
 }
 
-/// Moves all blocks of a case.
-pub(super) fn run(case: &Case) -> Run {
-    let half = case.pool_buffers / 2;
-    let (mut source, mut sink) = (End::new(case.source, half), End::new(case.sink, half));
-    let mut trace = Trace::new(half, case.pool_buffers);
+/// The fixed split with the shortest cycle by M6: for each end the time of its channel, or its share of latency and
+/// channel. The most even of equal ones.
+pub(super) fn best_split(case: &Case) -> [u32; 2] {
+    let cycle_us = |device: Device, depth: u32| {
+        let alone_us = (device.latency_us + device.transfer_us) as f64;
+        (alone_us / f64::from(depth)).max(device.transfer_us as f64)
+    };
+    let splits = (1..case.pool_buffers).map(|depth| [depth, case.pool_buffers - depth]);
+    let costs = splits.map(|split| {
+        let cycle_us = cycle_us(case.source, split[0]).max(cycle_us(case.sink, split[1]));
+        (cycle_us, split[0].abs_diff(split[1]), split)
+    });
+    let best = costs.min_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    best.map_or([1, 1], |(_, _, split)| split)
+}
+
+/// Moves all blocks of a case; the depths of source and sink begin like this.
+pub(super) fn run(case: &Case, depths: [u32; 2]) -> Run {
+    let (mut source, mut sink) = (End::new(case.source, depths[0]), End::new(case.sink, depths[1]));
+    let mut trace = Trace::new(depths[0], case.pool_buffers);
     let (mut now_us, mut posted, mut decisions) = (0, 0, 0);
     for written in 1..=case.requests {
         while posted < case.requests

@@ -84,6 +84,7 @@ fn the_conclusions_say_what_speaks_for_each_side() {
         "3 dynamic rules swing from one end of the range to the other: 1.81 to 3.50 times",
         "6 dynamic rules do not: 0.66 to 1.33 times",
         "latencies of 10000 and 1000 us, a step of 1 and a decision every 8 writes: 0.66 of the time",
+        "6 buffers for the source and 2 for the sink, fixed, need 0.67",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
