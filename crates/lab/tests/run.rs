@@ -368,7 +368,7 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
     let unknown = RunArguments { study: "no-such-study".into(), ..bench.arguments() };
     for (arguments, hint) in [
         (bench.arguments(), "study.toml: TOML parse error at line 1"),
-        (unknown, "study no-such-study: no built-in study (cpu, disk-source"),
+        (unknown, "study no-such-study: no built-in study (cpu, cpu-waits"),
         (
             RunArguments { study: "cpu".into(), folder: Some("/no/such".into()), ..bench.arguments() },
             "the folder /no/such",

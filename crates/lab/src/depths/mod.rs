@@ -174,8 +174,8 @@ pub fn conclusions(outcomes: &[Outcome]) -> Vec<String> {
 
 fn speaks_for(best: &Outcome) -> String {
     format!(
-        "dynamic depth gains most with latencies of {} and {} us, a step of {} and a decision every {} writes: {:.2} of \
-         the time of the fixed split; {} buffers for the source and {} for the sink, fixed, need {:.2}",
+        "dynamic depth gains most with latencies of {} and {} us, a step of {} and a decision every {} writes: {:.2} \
+         of the time of the fixed split; {} buffers for the source and {} for the sink, fixed, need {:.2}",
         best.source_latency_us,
         best.sink_latency_us,
         best.step_buffers,
