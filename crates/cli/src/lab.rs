@@ -2,9 +2,12 @@
 //!
 //! Must not know: what a study is made of, how rows are judged.
 
+mod compare;
 mod fit;
 mod predict;
 mod profile;
+mod simulate;
+mod tcp_watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,9 +22,6 @@ use crate::json;
 use crate::output::{Output, empty_report};
 use crate::signals::stop_flag;
 
-mod compare;
-mod tcp_watch;
-
 /// Runs a command of the lab. Gives the exit status.
 pub fn lab(command: &LabCommand) -> i32 {
     let output = Output::of_results(command.json());
@@ -34,6 +34,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
         LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
+        LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
             Ok(summary) => print(&summary, Status::Done, &output),
             Err(error) => refuse(&error, Status::Failed, &output),

@@ -34,6 +34,18 @@ pub enum EngineChoice {
     Inline,
 }
 
+/// How a lane waits when nothing is complete. The inline engine has nothing in flight and never waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WaitChoice {
+    /// Asleep in the kernel.
+    #[default]
+    Kernel,
+    /// Awake, looking again and again: a CPU for the time of being woken.
+    Spin,
+    /// Asleep at an eventfd(2), with poll(2).
+    Eventfd,
+}
+
 /// When data are put on stable storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sync {
@@ -97,6 +109,8 @@ pub struct Options {
     pub lanes: Option<u32>,
     /// Engine asked for.
     pub engine: EngineChoice,
+    /// How it waits.
+    pub wait: WaitChoice,
     /// Direct I/O, past the page cache.
     pub direct: Choice,
     /// Sharing of blocks where the file system can (FICLONE).

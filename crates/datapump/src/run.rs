@@ -149,6 +149,7 @@ impl Shared<'_> {
     pub(crate) fn engine(&self, slots: u32, requests: u32) -> Result<(Engine, Asked), Problem> {
         let need = EngineNeed {
             choice: self.options.engine,
+            wait: self.options.wait,
             slots,
             slot_bytes: self.shape.request_bytes,
             requests,

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
-use datapump_engine::{Arena, Engine, Kind, Refused, Sim};
+use datapump_engine::{Arena, Engine, Kind, Refused, Sim, Wait};
 
 use crate::disk::Disk;
-use crate::options::EngineChoice;
+use crate::options::{EngineChoice, WaitChoice};
 use crate::problem::{Class, Problem};
 use crate::report::Asked;
 use crate::units::bytes_words;
@@ -113,7 +113,7 @@ impl World {
         }
         let (order, mut why) = preference(need);
         for kind in order {
-            match make(kind, arena()?, need.requests, stop) {
+            match make(kind, arena()?, need, stop) {
                 Ok(engine) => return Ok((engine, asked(need.choice, kind, why))),
                 Err(refused) => {
                     why = format!("{}: {}", refused.call, crate::problem::system_words(refused.errno.0))
@@ -137,6 +137,7 @@ fn no_memory(need: &EngineNeed) -> Problem {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EngineNeed {
     pub(crate) choice: EngineChoice,
+    pub(crate) wait: WaitChoice,
     pub(crate) slots: u32,
     pub(crate) slot_bytes: u32,
     pub(crate) requests: u32,
@@ -155,10 +156,15 @@ fn preference(need: &EngineNeed) -> (Vec<Kind>, String) {
     }
 }
 
-fn make(kind: Kind, arena: Arena, requests: u32, stop: &Arc<AtomicBool>) -> Result<Engine, Refused> {
+fn make(kind: Kind, arena: Arena, need: &EngineNeed, stop: &Arc<AtomicBool>) -> Result<Engine, Refused> {
+    let wait = match need.wait {
+        WaitChoice::Kernel => Wait::Kernel,
+        WaitChoice::Spin => Wait::Spin,
+        WaitChoice::Eventfd => Wait::Eventfd,
+    };
     match kind {
-        Kind::Uring => Engine::uring(arena, requests, Arc::clone(stop)),
-        Kind::Threads => Engine::threads(arena, requests, Arc::clone(stop)),
+        Kind::Uring => Engine::uring(arena, need.requests, Arc::clone(stop), wait),
+        Kind::Threads => Engine::threads(arena, need.requests, Arc::clone(stop), wait),
         Kind::Inline | Kind::Sim => Ok(Engine::inline(arena, Arc::clone(stop))),
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use crate::Uring;
-use crate::{Arena, Completion, Errno, Inline, Op, Sim, Slot, Threads};
+use crate::{Arena, Completion, Errno, Inline, Op, Sim, Slot, Threads, Wait};
 
 /// The kinds of engine that a user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,8 +77,8 @@ impl Engine {
     /// # Errors
     /// See [`Uring::new`].
     #[cfg(target_os = "linux")]
-    pub fn uring(arena: Arena, requests: u32, stop: Arc<AtomicBool>) -> Result<Engine, Refused> {
-        Ok(Engine::over(Queue::Uring(Uring::new(requests)?), arena, stop))
+    pub fn uring(arena: Arena, requests: u32, stop: Arc<AtomicBool>, wait: Wait) -> Result<Engine, Refused> {
+        Ok(Engine::over(Queue::Uring(Uring::new(requests, wait)?), arena, stop))
     }
 
     /// The engine of threads, with room for `requests` in flight. Once `stop` is set, a stream that would have to be
@@ -86,12 +86,18 @@ impl Engine {
     ///
     /// # Errors
     /// See [`Threads::new`].
-    pub fn threads(arena: Arena, requests: u32, stop: Arc<AtomicBool>) -> Result<Engine, Refused> {
-        let threads = Threads::new(requests, Arc::clone(&stop))?;
+    pub fn threads(
+        arena: Arena,
+        requests: u32,
+        stop: Arc<AtomicBool>,
+        wait: Wait,
+    ) -> Result<Engine, Refused> {
+        let threads = Threads::new(requests, Arc::clone(&stop), wait)?;
         Ok(Engine::over(Queue::Threads(threads), arena, stop))
     }
 
-    /// The engine that performs each request where it is posted. `stop` as for [`Engine::threads`].
+    /// The engine that performs each request where it is posted. `stop` as for [`Engine::threads`]. It
+    /// never waits for a completion.
     pub fn inline(arena: Arena, stop: Arc<AtomicBool>) -> Engine {
         Engine::over(Queue::Inline, arena, stop)
     }

@@ -11,6 +11,8 @@
 //! | [`Threads`] | queued, one blocked thread for each request in flight | anywhere |
 //! | [`Inline`] | at once, one by one, in the caller's thread | anywhere |
 //! | [`Sim`] | seeded and on a virtual clock, or paced on the real one | tests and the lab |
+//!
+//! How the first two wait for a completion is their owner's choice: [`Wait`].
 
 mod arena;
 mod engine;
@@ -22,6 +24,7 @@ pub mod sim;
 mod threads;
 #[cfg(target_os = "linux")]
 mod uring;
+mod wait;
 
 pub use arena::{ALIGNMENT_BYTES, Arena, Slot};
 pub use engine::{Engine, Kind, Refused};
@@ -32,3 +35,4 @@ pub use sim::Sim;
 pub use threads::Threads;
 #[cfg(target_os = "linux")]
 pub use uring::Uring;
+pub use wait::Wait;

@@ -14,7 +14,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::inline::perform;
-use crate::{Completion, Errno, Op, Refused, os};
+use crate::wait::{Waiter, spin};
+use crate::{Completion, Errno, Op, Refused, Wait, os};
 
 /// Requests beyond this many wait for a free worker. 64: more blocked threads than any one device here gained from
 /// (LIMITS: depth 2 to 8), at 64 stacks of which only the touched pages count.
@@ -33,6 +34,7 @@ pub struct Threads {
     workers_max: u32,
     in_flight: u32,
     interrupt: Interrupt,
+    waiter: Waiter,
 }
 
 /// Ends the waiting for streams: the user's flag for all requests, and a count of cancellations for those that were
@@ -63,12 +65,13 @@ struct Bytes {
 unsafe impl Send for Bytes {}
 
 impl Threads {
-    /// Workers for up to `requests` in flight; more wait their turn. `stop` as for [`crate::Inline::new`].
+    /// Workers for up to `requests` in flight; more wait their turn. `stop` as for [`crate::Inline::new`]; `wait` says
+    /// how their owner waits for them.
     ///
     /// # Errors
-    /// [`Refused`] when the system gives no thread at all (`EAGAIN`: limit on processes). Later workers that it
-    /// refuses are done without.
-    pub fn new(requests: u32, stop: Arc<AtomicBool>) -> Result<Threads, Refused> {
+    /// [`Refused`] when the system gives no thread at all (`EAGAIN`: limit on processes), or no eventfd to wait at.
+    /// Later workers that it refuses are done without.
+    pub fn new(requests: u32, stop: Arc<AtomicBool>, wait: Wait) -> Result<Threads, Refused> {
         let (jobs, job_end) = unbounded();
         let (completion_end, completions) = unbounded();
         let interrupt = Interrupt { stop, cancellations: Arc::default() };
@@ -85,6 +88,7 @@ impl Threads {
             workers_max,
             in_flight: 0,
             interrupt,
+            waiter: Waiter::new(wait)?,
         };
         threads.start_worker().map_err(|errno| Refused { call: "pthread_create", errno })?;
         Ok(threads)
@@ -92,9 +96,9 @@ impl Threads {
 
     fn start_worker(&mut self) -> Result<(), Errno> {
         let (jobs, completions) = (self.job_end.clone(), self.completion_end.clone());
-        let interrupt = self.interrupt.clone();
+        let (interrupt, waiter) = (self.interrupt.clone(), self.waiter.clone());
         let name = format!("request-{}", self.workers.len());
-        let work = move || work(&jobs, &completions, &interrupt);
+        let work = move || work(&jobs, &completions, &interrupt, &waiter);
         let worker = std::thread::Builder::new().name(name).spawn(work).map_err(|error| Errno::of(&error))?;
         self.workers.push(worker);
         Ok(())
@@ -128,8 +132,14 @@ impl Threads {
     }
 
     pub(crate) fn wait(&mut self, limit: Duration) -> Result<(), Errno> {
-        if self.ready.is_empty() && self.in_flight > 0 {
-            self.ready.extend(self.completions.recv_timeout(limit));
+        if !self.ready.is_empty() || self.in_flight == 0 {
+            return Ok(());
+        }
+        match &self.waiter {
+            Waiter::Kernel => self.ready.extend(self.completions.recv_timeout(limit)),
+            Waiter::Spin => spin(limit, || !self.completions.is_empty()),
+            Waiter::Eventfd(bell) if self.completions.is_empty() => return bell.wait(limit),
+            Waiter::Eventfd(_) => {}
         }
         Ok(())
     }
@@ -167,7 +177,7 @@ impl Interrupt {
 }
 
 /// A worker's life: one job after the other until the engine drops.
-fn work(jobs: &Receiver<Job>, completions: &Sender<Completion>, interrupt: &Interrupt) {
+fn work(jobs: &Receiver<Job>, completions: &Sender<Completion>, interrupt: &Interrupt, waiter: &Waiter) {
     for Job { token, op, bytes, posted_at } in jobs {
         let result = if interrupt.cancelled(posted_at) {
             Err(os::ECANCELED)
@@ -182,6 +192,7 @@ fn work(jobs: &Receiver<Job>, completions: &Sender<Completion>, interrupt: &Inte
         if completions.send(Completion { token, result }).is_err() {
             return;
         }
+        waiter.ring();
     }
 }
 

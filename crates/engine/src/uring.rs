@@ -16,7 +16,8 @@ use io_uring::{Builder, IoUring, Probe, cqueue, opcode, squeue};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::inline::perform;
-use crate::{Completion, Errno, Op, Place, Refused};
+use crate::wait::{Waiter, spin};
+use crate::{Completion, Errno, Op, Place, Refused, Wait};
 
 /// The opcodes that this engine uses; a kernel (or a sandbox) must offer them all.
 const OPCODES: [u8; 4] =
@@ -37,24 +38,30 @@ pub struct Uring {
     done: VecDeque<Completion>,
     /// Bounds the wait in the same call as the submission (`IORING_FEAT_EXT_ARG`, Linux 5.11).
     has_timeout: bool,
+    waiter: Waiter,
 }
 
 impl Uring {
-    /// A ring with room for `requests` in flight; more cost additional system calls.
+    /// A ring with room for `requests` in flight; more cost additional system calls. `wait` says how its owner waits.
     ///
     /// # Errors
     /// [`Refused`]: io_uring_setup(2) `EPERM` in containers and where `kernel.io_uring_disabled` is set, `ENOMEM` at
     /// the limit of locked memory (before 5.12), `ENOSYS` in old kernels; `io_uring_probe` with `EOPNOTSUPP` when an
-    /// opcode is missing.
-    pub fn new(requests: u32) -> Result<Uring, Refused> {
-        let ring = set_up(requests.max(1)).map_err(refused("io_uring_setup"))?;
+    /// opcode is missing; eventfd(2) and io_uring_register(2) when there is no eventfd to wait at.
+    pub fn new(requests: u32, wait: Wait) -> Result<Uring, Refused> {
+        let ring = set_up(requests.max(1), wait).map_err(refused("io_uring_setup"))?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(refused("io_uring_probe"))?;
         if !OPCODES.iter().all(|&code| probe.is_supported(code)) {
             return Err(Refused { call: "io_uring_probe", errno: Errno(libc::EOPNOTSUPP) });
         }
         let has_timeout = ring.params().is_feature_ext_arg();
-        Ok(Uring { ring, done: VecDeque::new(), has_timeout })
+        let waiter = Waiter::new(wait)?;
+        if let Waiter::Eventfd(bell) = &waiter {
+            let registered = ring.submitter().register_eventfd(bell.descriptor());
+            registered.map_err(refused("io_uring_register"))?;
+        }
+        Ok(Uring { ring, done: VecDeque::new(), has_timeout, waiter })
     }
 
     #[inline]
@@ -125,10 +132,12 @@ impl Uring {
 
     /// Hands the queued entries to the kernel; retries what it has no room for now.
     pub(crate) fn submit(&mut self) -> Result<(), Errno> {
-        // The library enters the kernel even with nothing.
-        if self.ring.submission().is_empty() {
+        // The library enters the kernel even with nothing. Completions that the ring had no room for come with it.
+        let submission = self.ring.submission();
+        if submission.is_empty() && !submission.cq_overflow() {
             return Ok(());
         }
+        drop(submission);
         loop {
             match self.ring.submit().map_err(|error| Errno::of(&error)) {
                 Ok(_) => return Ok(()),
@@ -139,11 +148,34 @@ impl Uring {
         }
     }
 
-    /// One system call: hands over what is queued and waits for a completion.
+    /// Hands over what is queued and waits for a completion.
     pub(crate) fn wait(&mut self, limit: Duration) -> Result<(), Errno> {
         if !self.done.is_empty() {
             return self.submit();
         }
+        if let Waiter::Kernel = self.waiter {
+            return self.wait_inside(limit);
+        }
+        self.submit()?;
+        if !self.done.is_empty() || !self.ring.completion().is_empty() {
+            return Ok(());
+        }
+        match &self.waiter {
+            Waiter::Kernel => Ok(()),
+            Waiter::Spin => {
+                let mut completions = self.ring.completion();
+                spin(limit, || {
+                    completions.sync();
+                    !completions.is_empty()
+                });
+                Ok(())
+            }
+            Waiter::Eventfd(bell) => bell.wait(limit),
+        }
+    }
+
+    /// One system call.
+    fn wait_inside(&mut self, limit: Duration) -> Result<(), Errno> {
         let entered = if self.has_timeout { self.enter(limit) } else { self.enter_and_poll(limit) };
         match entered.map_err(|error| Errno::of(&error)) {
             Ok(()) | Err(Errno(libc::ETIME | libc::EINTR)) => Ok(()),
@@ -203,15 +235,21 @@ impl fmt::Debug for Uring {
 }
 
 /// The best ring that this kernel has: completions delivered only when this thread waits (6.1), when it next enters
-/// the kernel (5.19), or by interrupting it.
-fn set_up(requests: u32) -> io::Result<IoUring> {
+/// the kernel (5.19), or by interrupting it. Who sleeps elsewhere than in the ring can have the last two, and who does
+/// not enter the kernel only the last.
+fn set_up(requests: u32, wait: Wait) -> io::Result<IoUring> {
     let settings: [fn(&mut Builder) -> &mut Builder; 3] = [
         |ring| ring.setup_submit_all().setup_single_issuer().setup_defer_taskrun(),
         |ring| ring.setup_coop_taskrun(),
         |ring| ring,
     ];
     let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
-    for set in settings {
+    let first = match wait {
+        Wait::Kernel => 0,
+        Wait::Eventfd => 1,
+        Wait::Spin => 2,
+    };
+    for set in &settings[first..] {
         let mut ring = IoUring::builder();
         match set(ring.setup_clamp().dontfork()).build(requests) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,
@@ -248,7 +286,11 @@ mod tests {
 
     /// A ring, or the reason why there is none, printed.
     fn ring() -> Option<Uring> {
-        Uring::new(2).inspect_err(|refused| eprintln!("SKIPPED: {refused:?}")).ok()
+        ring_waiting(Wait::Kernel)
+    }
+
+    fn ring_waiting(wait: Wait) -> Option<Uring> {
+        Uring::new(2, wait).inspect_err(|refused| eprintln!("SKIPPED: {refused:?}")).ok()
     }
 
     fn nop(len: u32) -> Op {
@@ -291,5 +333,20 @@ mod tests {
         let tokens: Vec<u32> =
             std::iter::from_fn(|| uring.pop()).map(|completion| completion.token).collect();
         assert!(tokens.iter().copied().eq(0..50), "{tokens:?}");
+    }
+
+    /// More completions than the ring has room for, and nothing to hand over: whoever waits gets the rest.
+    #[test]
+    fn completions_that_overflow_the_ring_are_waited_for_too() {
+        for wait in [Wait::Kernel, Wait::Spin, Wait::Eventfd] {
+            let Some(mut uring) = ring_waiting(wait) else { return };
+            (0..50).for_each(|token| uring.push(token, &nop(token), None));
+            let mut tokens = Vec::new();
+            while tokens.len() < 50 {
+                uring.wait(Duration::MAX).expect("the ring works");
+                tokens.extend(std::iter::from_fn(|| uring.pop()).map(|completion| completion.token));
+            }
+            assert!(tokens.iter().copied().eq(0..50), "{wait:?}: {tokens:?}");
+        }
     }
 }

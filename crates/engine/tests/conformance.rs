@@ -9,14 +9,30 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use datapump_engine::sim::{Device, Faults, SimClock};
-use datapump_engine::{Arena, Engine, Sim};
+use datapump_engine::{Arena, Engine, Sim, Wait};
 
 /// Makes an engine with so many slots, of so many bytes, and room for so many requests in flight; `None`, with the
 /// reason printed, where the system has no such engine.
 pub type Maker = fn(slots: u32, slot_bytes: u32, requests: u32, stop: Arc<AtomicBool>) -> Option<Engine>;
 
-fn threads(slots: u32, slot_bytes: u32, requests: u32, stop: Arc<AtomicBool>) -> Option<Engine> {
-    Some(Engine::threads(Arena::new(slots, slot_bytes), requests, stop).expect("threads can be had anywhere"))
+/// What makes an engine of the queued ones, by the way in which it waits.
+macro_rules! waiting {
+    ($make:ident: $($(#[$attribute:meta])* $engine:ident = $wait:ident),* $(,)?) => {
+        $($(#[$attribute])* fn $engine(
+            slots: u32,
+            slot_bytes: u32,
+            requests: u32,
+            stop: Arc<AtomicBool>,
+        ) -> Option<Engine> {
+            $make(Arena::new(slots, slot_bytes), requests, stop, Wait::$wait)
+        })*
+    };
+}
+
+waiting!(make_threads: threads = Kernel, threads_spin = Spin, #[cfg(target_os = "linux")] threads_eventfd = Eventfd);
+
+fn make_threads(arena: Arena, requests: u32, stop: Arc<AtomicBool>, wait: Wait) -> Option<Engine> {
+    Some(Engine::threads(arena, requests, stop, wait).expect("threads can be had anywhere"))
 }
 
 fn inline(slots: u32, slot_bytes: u32, _: u32, stop: Arc<AtomicBool>) -> Option<Engine> {
@@ -32,8 +48,11 @@ fn sim(slots: u32, slot_bytes: u32, _: u32, _: Arc<AtomicBool>) -> Option<Engine
 }
 
 #[cfg(target_os = "linux")]
-fn uring(slots: u32, slot_bytes: u32, requests: u32, stop: Arc<AtomicBool>) -> Option<Engine> {
-    match Engine::uring(Arena::new(slots, slot_bytes), requests, stop) {
+waiting!(make_uring: uring = Kernel, uring_spin = Spin, uring_eventfd = Eventfd);
+
+#[cfg(target_os = "linux")]
+fn make_uring(arena: Arena, requests: u32, stop: Arc<AtomicBool>, wait: Wait) -> Option<Engine> {
+    match Engine::uring(arena, requests, stop, wait) {
         Ok(engine) => Some(engine),
         Err(refused) => {
             eprintln!("SKIPPED on uring: {} failed with errno {}", refused.call, refused.errno.0);
@@ -101,6 +120,6 @@ macro_rules! conformance_of {
 }
 
 #[cfg(target_os = "linux")]
-conformance_of!(uring, threads, inline, sim);
+conformance_of!(uring, uring_spin, uring_eventfd, threads, threads_spin, threads_eventfd, inline, sim);
 #[cfg(not(target_os = "linux"))]
-conformance_of!(threads, inline, sim);
+conformance_of!(threads, threads_spin, inline, sim);

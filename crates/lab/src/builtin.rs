@@ -21,6 +21,8 @@ macro_rules! built_in {
 
 built_in!(
     "cpu",
+    "cpu-waits",
+    "waits-paced",
     "disk-source",
     "disk-sink",
     "disk-sink-growth",

@@ -25,6 +25,7 @@ mod builtin;
 mod cache;
 mod compare;
 pub mod cost;
+pub mod depths;
 pub mod explain;
 mod finished;
 mod moment;

@@ -368,7 +368,7 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
     let unknown = RunArguments { study: "no-such-study".into(), ..bench.arguments() };
     for (arguments, hint) in [
         (bench.arguments(), "study.toml: TOML parse error at line 1"),
-        (unknown, "study no-such-study: no built-in study (cpu, disk-source"),
+        (unknown, "study no-such-study: no built-in study (cpu, cpu-waits"),
         (
             RunArguments { study: "cpu".into(), folder: Some("/no/such".into()), ..bench.arguments() },
             "the folder /no/such",
@@ -388,7 +388,7 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
 #[test]
 fn built_in_studies_are_listed_and_shown() {
     let names: Vec<&str> = list().iter().map(|study| study.name).collect();
-    assert_eq!(names[..2], ["cpu", "disk-source"]);
+    assert_eq!(names[..2], ["cpu", "cpu-waits"]);
     assert!(list().iter().all(|study| !study.title.is_empty()));
     assert!(
         names.iter().all(|name| show(name).is_some_and(|text| text.contains(&format!("name = \"{name}\""))))

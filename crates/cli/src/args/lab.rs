@@ -2,9 +2,12 @@
 //!
 //! Must not know: what a study is made of.
 
+mod compare;
 mod fit;
 mod predict;
 mod profile;
+mod simulate;
+pub mod tcp_watch;
 
 use std::path::PathBuf;
 
@@ -16,10 +19,10 @@ use super::{HOW, OUTPUT, WHAT};
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
-pub mod tcp_watch;
+use simulate::SimulateArguments;
+pub use simulate::{DepthsArguments, SimulateCommand};
 
 use tcp_watch::TcpWatchArguments;
-mod compare;
 
 pub use compare::LabCompareArguments;
 
@@ -51,6 +54,7 @@ pub enum LabCommand {
     Profile(LabProfileArguments),
     TcpWatch(TcpWatchArguments),
     Compare(LabCompareArguments),
+    Simulate(SimulateArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -149,6 +153,7 @@ impl LabCommand {
             LabCommand::Profile(profile) => profile.json,
             LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::Compare(compare) => compare.json,
+            LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::View { json, .. } => *json,
         }
     }

@@ -19,6 +19,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use copy::CopyArguments;
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
+pub use lab::{DepthsArguments, SimulateCommand};
 pub use lab::{
     LabArguments, LabCommand, LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments,
     LabProfileArguments, LabRunArguments,

@@ -72,7 +72,7 @@ fn the_commands_and_flags_of_the_contract_exist() {
         (
             "copy",
             "-n --dry-run -v --verbose -q --quiet --progress --json --request-size --depth --source-depth \
-             --sink-depth --lanes --engine --direct --reflink --sync --verify --bwlimit --inplace -T \
+             --sink-depth --lanes --engine --wait --direct --reflink --sync --verify --bwlimit --inplace -T \
              --no-target-directory --devices --sparse",
         ),
         ("verify", "--content-only --json"),
@@ -87,6 +87,7 @@ fn the_commands_and_flags_of_the_contract_exist() {
         ("lab predict", "--parts --chain --request-size --pipeline --golden --json"),
         ("lab tcp-watch", "--out --for --json"),
         ("explain", "--pid --for --json"),
+        ("lab simulate depths", "--table --json"),
         ("completions", ""),
         ("man", ""),
     ] {

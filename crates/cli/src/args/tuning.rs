@@ -5,7 +5,7 @@
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use datapump::units::{parse_bytes, parse_rate};
-use datapump::{Choice, EngineChoice, Options};
+use datapump::{Choice, EngineChoice, Options, WaitChoice};
 
 use super::{OUTPUT, TUNING};
 
@@ -41,6 +41,27 @@ pub enum EngineName {
     Threads,
     /// One request at a time
     Inline,
+}
+
+/// How an engine waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WaitName {
+    /// Asleep in the kernel
+    Kernel,
+    /// Awake: looks again and again, and uses up a CPU
+    Spin,
+    /// Asleep at an eventfd, for studies
+    Eventfd,
+}
+
+impl From<WaitName> for WaitChoice {
+    fn from(name: WaitName) -> WaitChoice {
+        match name {
+            WaitName::Kernel => WaitChoice::Kernel,
+            WaitName::Spin => WaitChoice::Spin,
+            WaitName::Eventfd => WaitChoice::Eventfd,
+        }
+    }
 }
 
 /// How requests are made.
@@ -101,6 +122,16 @@ pub struct TuningArguments {
     #[arg(long, value_name = "NAME", env = "PUMP_ENGINE", help_heading = TUNING)]
     #[arg(value_enum, default_value_t = EngineName::Auto)]
     pub engine: EngineName,
+
+    /// How each lane waits for the next completion
+    ///
+    /// To spin spares the time of being woken, which counts where single requests take microseconds, and costs a CPU
+    /// for each lane. The inline engine never waits. Default: kernel.
+    ///
+    /// Example: pump copy --wait spin --depth 1 in.bin out.bin
+    #[arg(long, value_name = "HOW", env = "PUMP_WAIT", help_heading = TUNING)]
+    #[arg(value_enum, default_value_t = WaitName::Kernel)]
+    pub wait: WaitName,
 
     /// Whether requests go past the page cache
     ///
@@ -176,6 +207,7 @@ impl TuningArguments {
                 EngineName::Threads => EngineChoice::Threads,
                 EngineName::Inline => EngineChoice::Inline,
             },
+            wait: WaitChoice::from(self.wait),
             direct: Choice::from(self.direct),
             bytes_per_second: self.bwlimit,
             ..Options::default()

@@ -27,6 +27,7 @@ pub use input::InputError;
 pub use level_off::{Latency, LevelOff, Readers, fit_level_off};
 pub use parts::{Part, bottleneck, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, without_pump};
 pub use pipeline::{PipelineRow, PipelineTable};
+pub(crate) use table::{CsvRow, CsvTable};
 pub use told::{chain_words, golden_words, pipeline_words};
 
 /// |observed - predicted| / min(observed, predicted) in percent, with the sign of observed - predicted: the relative

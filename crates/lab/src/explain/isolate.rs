@@ -136,6 +136,7 @@ pub(super) fn tuning(options: &Options) -> Options {
         sink_depth: options.sink_depth,
         lanes: options.lanes,
         engine: options.engine,
+        wait: options.wait,
         direct: options.direct,
         sync: options.sync,
         no_reserve: options.no_reserve,

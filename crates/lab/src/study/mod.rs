@@ -23,7 +23,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 31] = [
+pub const FACTORS: [&str; 32] = [
     "command",
     "size",
     "request_size",
@@ -53,6 +53,7 @@ pub const FACTORS: [&str; 31] = [
     "sync",
     "growth",
     "fill",
+    "wait",
     SOAKER,
     "control",
 ];

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 
 use datapump::units::{parse_bytes, parse_rate};
-use datapump::{Choice, EngineChoice, Job, Options, Place, Sync};
+use datapump::{Choice, EngineChoice, Job, Options, Place, Sync, WaitChoice};
 use serde::Deserialize;
 
 use super::Level;
@@ -61,6 +61,8 @@ pub struct JobTemplate {
     pub lanes: Option<Level>,
     /// `auto`, `uring`, `threads` or `inline`.
     pub engine: Option<Level>,
+    /// `kernel`, `spin` or `eventfd`: how the engine waits.
+    pub wait: Option<Level>,
     /// `auto`, `buffered` or `direct`.
     pub caching: Option<Level>,
     /// How a target grows: `reserved`, or `append`: each write extends it.
@@ -128,6 +130,7 @@ impl JobTemplate {
             sink_depth: fields.flag("sink_depth", "sink-depth", &self.sink_depth, parse_count)?.or(depth),
             lanes: fields.flag("lanes", "lanes", &self.lanes, parse_count)?,
             engine: fields.flag("engine", "engine", &self.engine, parse_engine)?.unwrap_or_default(),
+            wait: fields.flag("wait", "wait", &self.wait, parse_wait)?.unwrap_or_default(),
             direct: self.direct(fields)?,
             reflink: fields.flag("reflink", "reflink", &self.reflink, parse_choice)?.unwrap_or_default(),
             sync: fields.flag("sync", "sync", &self.sync, parse_sync)?.unwrap_or_default(),
@@ -225,6 +228,15 @@ fn parse_engine(word: &str) -> Result<EngineChoice, String> {
     }
 }
 
+fn parse_wait(word: &str) -> Result<WaitChoice, String> {
+    match word {
+        "kernel" => Ok(WaitChoice::Kernel),
+        "spin" => Ok(WaitChoice::Spin),
+        "eventfd" => Ok(WaitChoice::Eventfd),
+        _ => Err(format!("'{word}' is no way to wait; write kernel, spin or eventfd")),
+    }
+}
+
 fn parse_choice(word: &str) -> Result<Choice, String> {
     match word {
         "auto" => Ok(Choice::Auto),
@@ -295,6 +307,7 @@ mod tests {
         for (change, key, hint) in [
             ((|job| job.source = "null:1G".into()) as fn(&mut JobTemplate), "source", "1GiB"),
             (|job| job.engine = Some("fast".into()), "engine", "write auto, uring, threads or inline"),
+            (|job| job.wait = Some("sleep".into()), "wait", "write kernel, spin or eventfd"),
             (|job| job.depth = Some("many".into()), "depth", "write for example 8"),
             (|job| job.depth = Some(0_i64.into()), "job", "depth must be 1 to"),
             (|job| job.request_size = Some("{depth}".into()), "request_size", "{depth} is neither"),
