@@ -23,6 +23,7 @@
 
 mod account;
 mod attributes;
+mod bill;
 mod change;
 mod commit;
 mod comparison;
@@ -71,6 +72,7 @@ pub mod host {
     pub use datapump_engine::os::linux::{ChildUsage, cached_fraction, wait_with_usage, was_closed};
 }
 
+pub use bill::{Bill, BillHost, Billed, Stage};
 pub use change::{Change, ChangeKind};
 pub use job::{Job, Planned};
 pub use net::caller::RemoteCopy;

@@ -152,6 +152,8 @@ pub struct Options {
     pub changes: bool,
     /// Make no change, but tell each that would be made.
     pub dry_run: bool,
+    /// CPU time is told by stage: [`crate::Report::bill`].
+    pub bill: bool,
     /// Sockets below the connections to another host.
     pub sockets: SocketOptions,
 }
