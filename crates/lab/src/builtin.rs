@@ -44,6 +44,7 @@ built_in!(
     "remote-tls-cost",
     "start-remote",
     "resume-remote",
+    "bill-cost",
 );
 
 /// The study of this name.

@@ -21,7 +21,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 29] = [
+pub const FACTORS: [&str; 30] = [
     "command",
     "size",
     "request_size",
@@ -51,6 +51,7 @@ pub const FACTORS: [&str; 29] = [
     "sync",
     "growth",
     "fill",
+    "bill",
 ];
 
 /// The factor whose levels are command lines.
