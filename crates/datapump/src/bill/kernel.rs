@@ -9,45 +9,54 @@ use std::fs;
 
 /// A thread of the kernel: linux/sched.h.
 const PF_KTHREAD: u64 = 0x0020_0000;
-/// Fields of /proc/PID/stat behind the name, counted from 0: proc_pid_stat(5).
+/// Field of /proc/PID/stat behind the name, counted from 0: proc_pid_stat(5).
 const FLAGS: usize = 6;
-const START: usize = 19;
+/// kthreadd, which starts all others; in a container this number is anybody's.
+const FIRST: u32 = 2;
 
-/// A thread: its number, and when it started, as numbers are given again.
-type Thread = (u32, u64);
-
-/// What each has run until now, in nanoseconds.
+/// What each has run until now, in nanoseconds, by its number.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct KernelTimes(BTreeMap<Thread, u64>);
+pub(super) struct KernelTimes(BTreeMap<u32, u64>);
 
 impl KernelTimes {
     /// None where none can be seen, as in a container, or the kernel does not tell (`CONFIG_SCHED_INFO`).
     pub(super) fn now() -> Option<KernelTimes> {
-        let entries = fs::read_dir("/proc").ok()?.flatten();
-        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let times: BTreeMap<Thread, u64> = numbers.filter_map(time_of).collect();
+        let time = |number| Some((number, ran_ns(&of_process(number, "schedstat")?)?));
+        let times: BTreeMap<u32, u64> = numbers().into_iter().filter_map(time).collect();
         (!times.is_empty()).then_some(KernelTimes(times))
     }
 
     /// What was run since then. Of a thread that ended meanwhile nothing is known any more.
     pub(super) fn since_ns(&self, before: &KernelTimes) -> u64 {
-        let ran =
-            |(thread, ns): (&Thread, &u64)| ns.saturating_sub(before.0.get(thread).copied().unwrap_or(0));
+        let ran = |(number, ns): (&u32, &u64)| match before.0.get(number) {
+            Some(before_ns) if before_ns <= ns => ns - before_ns,
+            // It is new, maybe with the number of one that has ended.
+            _ => *ns,
+        };
         self.0.iter().map(ran).sum()
     }
 }
 
-fn time_of(number: u32) -> Option<(Thread, u64)> {
-    let start = start_of(&fs::read_to_string(format!("/proc/{number}/stat")).ok()?)?;
-    let ran_ns = ran_ns(&fs::read_to_string(format!("/proc/{number}/schedstat")).ok()?)?;
-    Some(((number, start), ran_ns))
+fn of_process(number: u32, file: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/{number}/{file}")).ok()
 }
 
-/// When a thread of the kernel started; none for anything else. The name may hold anything, also `)`.
-fn start_of(stat: &str) -> Option<u64> {
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let flags: u64 = fields.get(FLAGS)?.parse().ok()?;
-    (flags & PF_KTHREAD != 0).then(|| fields.get(START)?.parse().ok())?
+/// All threads of the kernel. One list, where there is one, instead of a look at each process.
+fn numbers() -> Vec<u32> {
+    let is_kernel = |number: &u32| of_process(*number, "stat").is_some_and(|stat| is_of_kernel(&stat));
+    let of_kthreadd = || of_process(FIRST, &format!("task/{FIRST}/children"));
+    if let Some(children) = Some(FIRST).filter(is_kernel).and_then(|_| of_kthreadd()) {
+        return children.split_whitespace().filter_map(|word| word.parse().ok()).chain([FIRST]).collect();
+    }
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_kernel).collect()
+}
+
+/// The name may hold anything, also `)`.
+fn is_of_kernel(stat: &str) -> bool {
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let flags = fields.split_whitespace().nth(FLAGS).and_then(|word| word.parse().ok());
+    flags.is_some_and(|flags: u64| flags & PF_KTHREAD != 0)
 }
 
 /// The first of three numbers: Documentation/scheduler/sched-stats.rst.
@@ -61,19 +70,15 @@ mod tests {
 
     #[test]
     fn only_threads_of_the_kernel_are_looked_at() {
-        let stat = |name: &str, flags: u64| {
-            format!(
-                "57 ({name}) I 2 0 0 0 -1 {flags} 0 0 0 0 0 3 0 0 20 0 1 0 4242 0 0 18446744073709551615 0"
-            )
-        };
+        let stat = |name: &str, flags: u64| format!("57 ({name}) I 2 0 0 0 -1 {flags} 0 0 0 0 0 3 0 0 20 0");
         for (what, text, expected) in [
-            ("a worker", stat("kworker/0:1-events", 69_238_880), Some(4242)),
-            ("a name with brackets", stat("a) b", 69_238_880), Some(4242)),
-            ("a process", stat("pump", 4_194_304), None),
-            ("cut off", "57 (kthreadd) S 0 0".into(), None),
-            ("nothing", String::new(), None),
+            ("a worker", stat("kworker/0:1-events", 69_238_880), true),
+            ("a name with brackets", stat("a) b", 69_238_880), true),
+            ("a process", stat("pump", 4_194_304), false),
+            ("cut off", "57 (kthreadd) S 0 0".into(), false),
+            ("nothing", String::new(), false),
         ] {
-            assert_eq!(start_of(&text), expected, "{what}");
+            assert_eq!(is_of_kernel(&text), expected, "{what}");
         }
         assert_eq!(ran_ns("15862856 6133954 163\n"), Some(15_862_856));
         assert_eq!(ran_ns(""), None);
@@ -81,13 +86,14 @@ mod tests {
 
     #[test]
     fn what_they_ran_since_then_adds_up() {
-        let times = |all: &[(Thread, u64)]| KernelTimes(all.iter().copied().collect());
-        let before = times(&[((2, 0), 100), ((7, 10), 50), ((9, 10), 1000)]);
+        let times = |all: &[(u32, u64)]| KernelTimes(all.iter().copied().collect());
+        let before = times(&[(2, 100), (7, 50), (9, 1000)]);
         for (what, after, expected_ns) in [
-            ("nothing", &[((2, 0), 100), ((7, 10), 50), ((9, 10), 1000)][..], 0),
-            ("two ran", &[((2, 0), 130), ((7, 10), 50), ((9, 10), 1005)], 35),
-            ("one is new", &[((2, 0), 100), ((8, 99), 40)], 40),
-            ("a number was given again", &[((7, 99), 60)], 60),
+            ("nothing", &[(2, 100), (7, 50), (9, 1000)][..], 0),
+            ("two ran", &[(2, 130), (7, 50), (9, 1005)], 35),
+            ("one is new", &[(2, 100), (8, 40)], 40),
+            ("a number was given again", &[(2, 100), (9, 60)], 60),
+            ("one has ended", &[(2, 101)], 1),
         ] {
             assert_eq!(times(after).since_ns(&before), expected_ns, "{what}");
         }
