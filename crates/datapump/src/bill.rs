@@ -20,6 +20,9 @@ pub(crate) use meter::{Here, Meters, Within, add_workers, within};
 /// The most words of another host that are kept: how it measured.
 const WORDS_MAX: usize = 200;
 
+/// Less than this is rounding: seconds.
+const UNTOLD_MIN_S: f64 = 1e-6;
+
 /// What CPU time is spent on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -254,6 +257,23 @@ impl Bill {
         Some(Bill { measured_by, ..sum })
     }
 
+    /// With all CPU time that a host's process took: sessions that were lost did not tell theirs.
+    pub(crate) fn of_all_sessions(self, host: BillHost, process_ns: u64, moved: Moved) -> Bill {
+        let is_own = |it: &&Billed| it.host == host && it.stage != Stage::KernelThreads;
+        let told: f64 = self.stages.iter().filter(is_own).map(|it| it.cpu_seconds).sum();
+        let rest = process_ns as f64 / 1e9 - told;
+        if rest <= UNTOLD_MIN_S {
+            return self;
+        }
+        let rest = Billed { host, stage: Stage::OtherThreads, cpu_seconds: rest, ..Billed::default() };
+        let sum = self.plus(&Bill { stages: vec![rest], ..Bill::default() }, moved);
+        let measured_by = format!(
+            "{}; other threads with what was not told between and by lost sessions",
+            self.measured_by
+        );
+        Bill { measured_by, ..sum }
+    }
+
     /// With its sum, and its figures for all that was moved.
     fn divided(mut self, moved: Moved) -> Bill {
         let each = |seconds: f64, parts: f64| (parts > 0.0).then(|| seconds / parts);
@@ -372,6 +392,23 @@ mod tests {
         assert_eq!(told(&both), expected.map(|(stage, ms)| (format!("local {stage}"), ms)));
         assert_eq!(both.stages[1].seconds_per_gib.map(|seconds| (seconds * 1e4).round()), Some(45.0));
         assert_eq!((both.cpu_seconds_total * 1e3).round(), 16.0);
+    }
+
+    #[test]
+    fn what_lost_sessions_did_not_tell_is_not_left_out() {
+        let moved = Moved { bytes: 1 << 30, requests: 1 };
+        let stages = measured(&[(Stage::Hash, 5)], 7, KernelThreads::Ns(100 * MS));
+        for (what, process_ms, others, total_ms, is_said) in [
+            ("all was told", 7, 2.0, 107.0, false),
+            ("not all", 10, 5.0, 110.0, true),
+            ("less", 6, 2.0, 107.0, false),
+        ] {
+            let bill = Bill::of(BillHost::Sender, &stages, moved);
+            let all = bill.of_all_sessions(BillHost::Sender, process_ms * MS, moved);
+            assert_eq!(told(&all)[1], ("sender other threads".into(), others), "{what}");
+            assert_eq!((all.cpu_seconds_total * 1e3).round(), total_ms, "{what}");
+            assert_eq!(all.measured_by.contains("lost sessions"), is_said, "{what}: {}", all.measured_by);
+        }
     }
 
     #[test]

@@ -67,12 +67,12 @@ impl Lane<'_> {
 
     /// Hands posted requests to the system: before this thread does something else for a while.
     pub(super) fn submit(&mut self) {
-        let _stage = self.handing_over();
+        let _stage = self.posted.take().map(within);
         // What is wrong with the engine is told by its next wait.
         let _ = self.engine.submit();
     }
 
-    /// For a call that hands over what was posted.
+    /// For a call that hands over what was posted, and waits.
     pub(super) fn handing_over(&mut self) -> Option<Within> {
         self.is_metered.then(|| within(self.posted.take().unwrap_or(Stage::Waiting)))
     }

@@ -13,7 +13,7 @@ use super::control::Next;
 use super::far::Far;
 use super::fault::NetFault;
 use super::giver;
-use super::merged::merged;
+use super::merged::{billed, merged};
 use super::reach::WayIn;
 use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
@@ -256,7 +256,8 @@ impl RemoteCopy {
             // All was done here, whatever the other side heard of it.
             Err(fault) if report.exit_status != 0 && !report.problems.contains_key(Class::Lost.name()) => {
                 events(Event::Problem(fault.problem(&remote.to_string())));
-                Ok(Report { exit_status: Status::Lost as i32, ..report })
+                let bill = billed(&report, &gave);
+                Ok(Report { exit_status: Status::Lost as i32, bill, ..report })
             }
             _ => Ok(Report { cpu_far: far_cpu(&gave), ..merged(report, &gave) }),
         }

@@ -243,7 +243,9 @@ impl Channel {
 
     /// Fills `bytes`.
     pub(crate) fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
-        let _stage = self.is_sealed().then(|| within(Stage::Decrypt));
+        // What is opened already takes less time than to look at a clock.
+        let opens = self.is_sealed() && self.plain.len() - self.taken < bytes.len();
+        let _stage = opens.then(|| within(Stage::Decrypt));
         let (start, before_ns) = (Instant::now(), self.pipe.receiving_ns);
         let received = self.receive_whole(bytes);
         let waited_ns = self.pipe.receiving_ns - before_ns;

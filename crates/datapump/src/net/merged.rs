@@ -33,7 +33,7 @@ pub(crate) fn merged(mut report: Report, given: &Given) -> Report {
 }
 
 /// The bill of both hosts, of those that told theirs.
-fn billed(report: &Report, given: &Given) -> Option<Bill> {
+pub(super) fn billed(report: &Report, given: &Given) -> Option<Bill> {
     let moved = report.moved();
     let sender = given.spent_ns.map(|spent_ns| {
         let ns = |ns: Option<u64>| ns.unwrap_or(0);
