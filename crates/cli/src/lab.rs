@@ -9,11 +9,13 @@ mod profile;
 mod simulate;
 mod tcp_watch;
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::{Class, Problem, Report, Status};
-use datapump_lab::cost::InputError;
+use datapump_lab::cost::{self, InputError};
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
 
@@ -81,10 +83,27 @@ fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
     match datapump_lab::run(asked) {
         // Failed runs are rows; that there are some is not done what was asked.
         Ok(summary) if summary.failed_runs() > 0 => print(&summary, Status::Partial, output),
-        Ok(summary) => print(&summary, Status::Done, output),
+        Ok(summary) => {
+            let status = print(&summary, Status::Done, output);
+            print_fit(&summary, arguments, output);
+            status
+        }
         Err(error) if stop.load(Ordering::Relaxed) => refuse(&error, Status::Interrupted, output),
         Err(error) if error.is::<StudyError>() => refuse(&error, Status::Usage, output),
         Err(error) => refuse(&error, Status::Failed, output),
+    }
+}
+
+/// What a byte and a request cost, where request sizes were varied: the table of the experiments of SCIENCE, E9 to E14.
+fn print_fit(summary: &Summary, arguments: &LabRunArguments, output: &Output) {
+    const SIZES_MIN: usize = 3;
+    let Some(study) = summary.studies.first().filter(|_| !output.json) else { return };
+    let sizes: BTreeSet<_> = study.cells.iter().filter_map(|cell| cell.asked.get("request_size")).collect();
+    let rows = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.jsonl", study.study)));
+    if sizes.len() >= SIZES_MIN
+        && let Ok(fits) = cost::fit_file(&rows, cost::Model::Cost)
+    {
+        output.bytes(shown_lines(&format!("\n{fits}")).as_bytes());
     }
 }
 

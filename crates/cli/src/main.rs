@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bill;
 mod copy;
 mod demo;
 mod doctor;

@@ -11,6 +11,7 @@ use datapump::{Change, ChangeKind, Class, Event, Problem, Report, Status, shown}
 use indicatif::ProgressBar;
 
 use crate::args::OutputArguments;
+use crate::bill;
 use crate::json;
 
 /// The system's number for a descriptor that is not open: errno(3).
@@ -158,6 +159,7 @@ impl Output {
             }
             self.line(&report.line());
             self.line(&report.sentence());
+            report.bill.iter().flat_map(bill::lines).for_each(|line| self.line(&line));
         }
     }
 

@@ -4,6 +4,7 @@
 
 use datapump_core::Counts;
 
+use crate::bill::{Bill, BillHost, KernelThreads, Measured, Meters};
 use crate::lane::{LaneResult, latency};
 use crate::net::carried::Carried;
 use crate::problem::{Class, Problem};
@@ -72,14 +73,29 @@ impl Account<'_> {
         }
     }
 
+    /// What a bill is made of, if one was asked for. Two sides that run on one host have one kernel: the side that
+    /// reads tells of it.
+    fn measured(&self) -> Option<Measured> {
+        let of = |meters: &Meters| Measured {
+            spent: meters.spent(),
+            process_ns: self.cpu.user_ns + self.cpu.system_ns,
+            kernel: match &self.shared.far {
+                Some(far) if far.is_here => KernelThreads::OfTheOtherSide,
+                _ => meters.kernel(),
+            },
+        };
+        self.shared.meters.map(of)
+    }
+
     /// The report, all but the exit status.
     pub(crate) fn into_report(self) -> Report {
         let (limited_by, limited_detail) = verdict(&self.evidence());
+        let measured = self.measured();
         let elapsed_ns = self.elapsed_ns();
         let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
         let shape = self.shared.shape;
         let problems = &self.tally.problems;
-        Report {
+        let report = Report {
             version: version(),
             exit_status: 0,
             bytes: self.tally.bytes,
@@ -109,10 +125,13 @@ impl Account<'_> {
             cpu: self.cpu,
             cpu_far: None,
             network: self.network(),
+            bill: None,
             direct: self.tally.direct,
             reflink: self.tally.reflink,
             blake3: self.tally.blake3,
-        }
+        };
+        let bill = measured.map(|measured| Bill::of(BillHost::Local, &measured, report.moved()));
+        Report { bill, ..report }
     }
 }
 

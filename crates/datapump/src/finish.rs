@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datapump_engine::{Errno, Handle};
 
 use crate::attributes::{self, New, copy_of_handle};
+use crate::bill::{Stage, within};
 use crate::commit::Staged;
 use crate::disk::{Bearer, FileCalls};
 use crate::end::Sink;
@@ -26,6 +27,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
     if task.has_failed() {
         return;
     }
+    let _stage = within(Stage::Metadata);
     let finished = match &task.finish {
         Finish::Checked => tree::finish::checked(shared, &task).map(|()| false),
         Finish::Nothing => {
@@ -127,6 +129,7 @@ pub(crate) fn complete(
     let goes_on = staged.goes_on && shared.options.sync != Sync::None;
     // Reading back needs the sync too: what only the cache holds cannot come from the device.
     if shared.syncs_data(task, staged) || goes_on || task.verify {
+        let _stage = within(Stage::Sync);
         let start_ns = clock.now_ns();
         staged.sync()?;
         waits.sync += clock.now_ns() - start_ns;
@@ -186,6 +189,7 @@ pub(crate) fn publish(
     let named_ns = shared.world.clock.now_ns();
     waits.metadata += named_ns - start_ns;
     if shared.syncs_names(task) {
+        let _stage = within(Stage::Sync);
         staged.sync_name()?;
         waits.sync += shared.world.clock.now_ns() - named_ns;
     }
@@ -197,6 +201,7 @@ fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Han
     if shared.options.sync == Sync::None {
         return Ok(());
     }
+    let _stage = within(Stage::Sync);
     let start_ns = shared.world.clock.now_ns();
     let synced = handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0));
     waits.sync += shared.world.clock.now_ns() - start_ns;

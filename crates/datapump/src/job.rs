@@ -12,6 +12,7 @@ use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 
 use crate::account::{Account, cpu_now, cpu_since, sorted, unexplained, version};
+use crate::bill::{KernelThreads, Meters, Stage};
 use crate::comparison;
 use crate::disk::FileKind;
 use crate::finish::abandon;
@@ -150,10 +151,21 @@ impl Job {
         let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
         let mut shared = self.shared(Vec::new(), shape, trees, &|_| {});
         shared.null_fill = shelf.null_fill();
+        let meters = self.meters();
+        shared.meters = meters.as_ref();
         let cpu = cpu_now();
         let given = giver::give(&shared, shelf, channels);
         let cpu = cpu_since(cpu);
-        Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..given }
+        let kernel_ns = meters.as_ref().and_then(|meters| match meters.kernel() {
+            KernelThreads::Ns(ns) => Some(ns),
+            KernelThreads::Unseen | KernelThreads::OfTheOtherSide => None,
+        });
+        let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
+        Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), spent_ns, kernel_ns, ..given }
+    }
+
+    fn meters(&self) -> Option<Meters> {
+        self.options.bill.then(Meters::begin)
     }
 
     /// Live counters.
@@ -260,7 +272,9 @@ impl Job {
     /// Never panics for anything that a file, a device or the system may do.
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let start_ns = self.world.clock.now_ns();
+        let meters = self.meters();
         let cpu = cpu_now();
+        let here = meters.as_ref().map(|meters| meters.here(Stage::Metadata));
         let ((items, problems), trees) =
             match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
                 Ok(ready) => ready,
@@ -268,7 +282,8 @@ impl Job {
             };
         let shape = shape::of(&items, &self.options, self.far.is_some(), self.hashes());
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
-        let shared = self.shared(items, shape, trees, events);
+        let mut shared = self.shared(items, shape, trees, events);
+        shared.meters = meters.as_ref();
         problems.into_iter().for_each(|problem| shared.report(problem));
         let lanes = self.lanes(&shared);
         let results = lane::run_all(&shared, lanes);
@@ -277,6 +292,7 @@ impl Job {
             tree::finish::finish_trees(&shared, &mut last, shared.plan.is_exhausted());
         }
         shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
+        drop(here);
         self.report(&shared, results, last, start_ns, cpu)
     }
 
@@ -341,6 +357,7 @@ impl Job {
             has_trees,
             writes: self.work == Kind::Copy && !self.options.dry_run,
             has_twins: self.work == Kind::Compare || self.options.checksum,
+            meters: None,
             failed_whole: AtomicBool::new(false),
             trees,
             plan: Plan::new(items.into_iter().map(Box::new).map(Work::Item), shape.request_bytes),

@@ -23,6 +23,7 @@
 
 mod account;
 mod attributes;
+mod bill;
 mod change;
 mod commit;
 mod comparison;
@@ -74,6 +75,7 @@ pub mod host {
     };
 }
 
+pub use bill::{Bill, BillHost, Billed, Stage};
 pub use change::{Change, ChangeKind};
 pub use job::{Job, Planned};
 pub use net::caller::RemoteCopy;

@@ -168,6 +168,8 @@ pub struct Options {
     pub dry_run: bool,
     /// Keep histograms of how long requests took: the clock is read twice more for each.
     pub latencies: bool,
+    /// CPU time is told by stage: [`crate::Report::bill`].
+    pub bill: bool,
     /// Sockets below the connections to another host.
     pub sockets: SocketOptions,
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bill::{Bill, Moved};
 use crate::units::{bytes_words, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.
@@ -285,6 +286,9 @@ pub struct Report {
     /// What the connections to the other host did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// CPU time by stage and host, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bill: Option<Bill>,
     /// Root of the BLAKE3 tree of the last file, in hex, when it was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blake3: Option<String>,
@@ -294,6 +298,11 @@ impl Report {
     /// Bytes per second over the whole job.
     pub fn bytes_per_second(&self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.bytes as f64 * 1e9 / self.elapsed_ns as f64 }
+    }
+
+    /// What a bill is divided by.
+    pub(crate) fn moved(&self) -> Moved {
+        Moved { bytes: self.bytes_moved, requests: self.requests }
     }
 
     /// Wall time per block, in nanoseconds.
@@ -307,7 +316,7 @@ impl Report {
     pub fn following(self, before: &Report) -> Report {
         let later = |ns: u64| ns + before.elapsed_ns;
         let far = [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(|one, other| one.plus(&other));
-        Report {
+        let sum = Report {
             bytes: self.bytes + before.bytes,
             bytes_moved: self.bytes_moved + before.bytes_moved,
             bytes_moved_twice: self.bytes_moved_twice + before.bytes_moved_twice,
@@ -325,7 +334,14 @@ impl Report {
             cpu: self.cpu.plus(&before.cpu),
             cpu_far: far,
             ..self
-        }
+        };
+        let bill = match (&sum.bill, &before.bill) {
+            (Some(bill), Some(before)) => Some(bill.plus(before, sum.moved())),
+            (one, other) => {
+                one.as_ref().or(other.as_ref()).map(|bill| bill.plus(&Bill::default(), sum.moved()))
+            }
+        };
+        Report { bill, ..sum }
     }
 
     /// One line of numbers: `1,073,741,824 bytes, 16,384 requests, 23 ns/request, limited by cpu`.

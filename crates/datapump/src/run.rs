@@ -11,6 +11,7 @@ use datapump_core::{Shape, Way};
 use datapump_engine::sim::Random;
 use datapump_engine::{Engine, Slot};
 
+use crate::bill::{Here, Meters, Stage};
 use crate::change::Change;
 use crate::commit::{Staged, room_words};
 use crate::disk::FileCalls;
@@ -141,6 +142,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) tally: Mutex<Tally>,
     pub(crate) live: Mutex<BTreeMap<u32, Arc<Task>>>,
     pub(crate) numbers: AtomicU32,
+    /// CPU time is metered by stage.
+    pub(crate) meters: Option<&'run Meters>,
     /// The job failed as a whole, whatever was done of it.
     pub(crate) failed_whole: AtomicBool,
 }
@@ -156,6 +159,11 @@ impl Shared<'_> {
             nothing_overlaps: self.nothing_overlaps,
         };
         self.world.engine(&need, &self.stop)
+    }
+
+    /// This thread's CPU time is metered while that is kept, if a bill was asked for.
+    pub(crate) fn metered(&self, stage: Stage) -> Option<Here<'_>> {
+        self.meters.map(|meters| meters.here(stage))
     }
 
     /// Fills slots once with seeded noise for null sources: requests then cost nothing.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use datapump::simulation::Random;
-use datapump::{Event, Options, Place, RemoteCopy, Report, ServeOptions};
+use datapump::{BillHost, Event, Options, Place, RemoteCopy, Report, ServeOptions, Stage};
 use datapump_core::resume::{Journal, Life};
 use net_parts::{Served, noise};
 
@@ -265,7 +265,7 @@ impl Ground {
             false => (there(name), here(target)),
         };
         let copy = RemoteCopy {
-            options: Options { target_is_name: true, ..Options::default() },
+            options: Options { target_is_name: true, bill: true, ..Options::default() },
             retry_for: Some(Duration::from_secs(30)),
             ..self.served.remote(vec![source], target)
         };
@@ -302,8 +302,26 @@ fn a_report_is_of_all_sessions() {
             // What another side moved that cannot tell any more is known by its progress, its requests are not.
             assert!(push || (report.bytes_moved >= whole && report.requests >= TREE_FILES as u64), "{row}");
             assert!(report.cpu.user_ns > 0 && report.cpu_far.is_some_and(|far| far.user_ns > 0), "{row}");
+            is_billed(&report, &row);
         }
     }
+}
+
+/// Both hosts are billed, for all that the report says they took.
+fn is_billed(report: &Report, row: &str) {
+    let bill = report.bill.as_ref().expect("it was asked for");
+    let hosts = [BillHost::Sender, BillHost::Receiver];
+    assert!(hosts.iter().all(|host| bill.stages.iter().any(|it| it.host == *host)), "{row}");
+    assert!(bill.stages.iter().all(|it| it.host != BillHost::Local), "{row}");
+    let kernel = bill.stages.iter().filter(|it| it.stage == Stage::KernelThreads);
+    let processes_s = bill.cpu_seconds_total - kernel.map(|it| it.cpu_seconds).sum::<f64>();
+    let far = report.cpu_far.unwrap_or_default();
+    let told_ns = [report.cpu, far].map(|cpu| cpu.user_ns + cpu.system_ns).iter().sum::<u64>();
+    let apart_s = processes_s - told_ns as f64 / 1e9;
+    assert!(
+        apart_s.abs() < 20e-6 || (apart_s > 0.0 && bill.measured_by.contains("lags")),
+        "{apart_s}: {row}"
+    );
 }
 
 /// What a pipe took stays there: a second session would put the same bytes behind them.

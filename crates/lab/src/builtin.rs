@@ -47,6 +47,7 @@ built_in!(
     "start-remote",
     "resume-remote",
     "soaker-perturbation",
+    "bill-cost",
 );
 
 /// The study of this name.

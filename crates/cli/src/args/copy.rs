@@ -12,7 +12,7 @@ use super::net::HostArguments;
 use super::tree::TreeArguments;
 use super::tune::TuneArguments;
 use super::tuning::{OutputArguments, TuningArguments, When};
-use super::{HOW, WHAT};
+use super::{HOW, OUTPUT, WHAT};
 
 /// Copy files and folders
 ///
@@ -139,6 +139,19 @@ pub struct CopyArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub no_resume: bool,
 
+    /// Say where CPU time went: by stage and host, per GiB and per request
+    ///
+    /// Stages are those of the threads that move blocks, by their own clocks; `workers` are io_uring's, which serve
+    /// what would have blocked, such as writes through the cache; `other threads` is the rest of the process; `kernel
+    /// threads` are the system's own, whatever else they did meanwhile. Between two hosts each tells its own; what ssh
+    /// takes itself is in none. Requests of the two ends are handed to the system one after the other instead of
+    /// together, so that they can be told apart. With --json it is the report's `bill`. Default: off.
+    ///
+    /// Example: pump copy --bill big.bin /mnt/disk/
+    #[arg(long, env = "PUMP_BILL", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub bill: bool,
+
     #[command(flatten)]
     pub tree: TreeArguments,
 
@@ -214,6 +227,7 @@ impl CopyArguments {
             ignore_holes: self.sparse == Sparse::Never,
             notes: self.output.verbose,
             dry_run: self.dry_run,
+            bill: self.bill,
             sockets: self.host.sockets.options(),
             ..self.tuning.options()
         };

@@ -99,7 +99,16 @@ pub struct Given {
     /// What its kernel tells of the connections for blocks.
     #[n(15)]
     pub path: Option<Path>,
+    /// Nanoseconds of CPU by stage, in their order, where a bill was asked for. The last places are free.
+    #[n(16)]
+    pub spent_ns: Option<[u64; STAGES_MAX]>,
+    /// Nanoseconds of CPU of its system's own threads meanwhile.
+    #[n(17)]
+    pub kernel_ns: Option<u64>,
 }
+
+/// Room for the stages of a bill: a list that is always as long needs no other limit.
+pub const STAGES_MAX: usize = 16;
 
 /// What a kernel that sends tells of its connections (`TCP_INFO`), summed over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -266,7 +275,7 @@ pub enum Message {
     Report(#[n(0)] String),
     /// Of the reading side, after the report: what it gave.
     #[n(7)]
-    Agreed(#[n(0)] Given),
+    Agreed(#[n(0)] Box<Given>),
     /// Of either side, when nothing else is said for a while: it is alive.
     #[n(8)]
     Alive,

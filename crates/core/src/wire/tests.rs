@@ -65,7 +65,8 @@ fn talk(way: Way) -> (Vec<Message>, Vec<Message>) {
         Message::Progress(Progress { bytes: 7, ..Progress::default() }),
         Message::Report("{}".into()),
     ];
-    let agreed = Message::Agreed(Given { blocks: 1, bytes: 7, ..Given::default() });
+    let spent_ns = Some([u64::MAX; 16]);
+    let agreed = Message::Agreed(Box::new(Given { blocks: 1, bytes: 7, spent_ns, ..Given::default() }));
     match way {
         Way::Push => {
             (vec![begin(way), agreed], [vec![Message::Begun { receives: Some(true) }], job].concat())
@@ -133,7 +134,7 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 
 #[test]
 fn what_is_out_of_turn_is_refused() {
-    let agreed = || Message::Agreed(Given::default());
+    let agreed = || Message::Agreed(Box::default());
     for (says, unexpected) in [
         (vec![Message::Begun { receives: Some(true) }], "that a session has begun"),
         (vec![Message::Report("{}".into())], "a report"),

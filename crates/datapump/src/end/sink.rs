@@ -8,6 +8,7 @@ use datapump_core::{Block, Settled};
 use datapump_engine::{Engine, Errno, Handle, Op, Place, Slot, Span};
 
 use super::{FileEnd, rest, settled};
+use crate::bill::{Stage, within};
 
 /// A sink.
 #[derive(Clone, Debug)]
@@ -67,6 +68,7 @@ impl Sink {
 }
 
 fn compared(engine: &Engine, (slot, twin): (u32, u32), done: u32, bytes: u32) -> Settled {
+    let _stage = within(Stage::Hash);
     let range = done as usize..(done + bytes) as usize;
     let (one, other) = (&engine.bytes(Slot(slot))[range.clone()], &engine.bytes(Slot(twin))[range]);
     if one == other {

@@ -14,6 +14,7 @@ use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
 use datapump_engine::{Engine, Slot};
 
+use crate::bill::{Stage, within};
 use crate::end::Source;
 use crate::hash::BlockHash;
 use crate::net::carried::Carried;
@@ -173,6 +174,7 @@ impl Asking {
         let (mut digest, bytes) = ([0; 32], &mut engine.bytes_mut(Slot(request.slot))[..block.len as usize]);
         self.channel.receive(&mut digest)?;
         self.channel.receive(bytes)?;
+        let _stage = within(Stage::Hash);
         Ok((self.is_hashed.then(|| BlockHash::of(block, bytes)), digest))
     }
 

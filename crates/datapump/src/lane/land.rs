@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Event, Fault, FaultKind, Settled};
-use datapump_engine::Slot;
+use datapump_engine::{Errno, Slot};
 
 use super::Lane;
+use crate::bill::{Stage, within};
 use crate::end::Source;
 use crate::place::Fill;
 use crate::problem::Problem;
+use crate::resume::Journal;
 use crate::task::{Finish, Task};
 use crate::watch::Watch;
 use crate::{fault, finish, tree};
@@ -45,10 +47,14 @@ impl Lane<'_> {
         if self.hashed_for_link(slot, block) {
             return;
         }
-        let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-        let Some(hash) = &task.hash else { return };
+        if self.tasks[slot as usize].as_ref().expect("a slot in use has a task").hash.is_none() {
+            return;
+        }
         // The devices work on while this computes.
-        let _ = self.engine.submit();
+        self.submit();
+        let task = self.tasks[slot as usize].as_ref();
+        let Some(hash) = task.and_then(|task| task.hash.as_ref()) else { return };
+        let _stage = within(Stage::Hash);
         let start_ns = self.shared.world.clock.now_ns();
         hash.add(block, self.engine.bytes(Slot(slot)));
         self.waits.hashing += self.shared.world.clock.now_ns() - start_ns;
@@ -82,7 +88,7 @@ impl Lane<'_> {
         if self.keeps_journals
             && let Some(task) = &self.landed_of
             && let Some(journal) = task.journal()
-            && let Err(errno) = journal.landed(block)
+            && let Err(errno) = told(journal, block)
         {
             // Nothing that comes now would mend it: the rest is not waited for.
             finish::fail(self.shared, task, Problem::system("sync", &task.target_name, errno.0));
@@ -142,7 +148,8 @@ impl Lane<'_> {
 
     /// Sleeps until the rate limits admit so many bytes.
     pub(super) fn obey_rate(&mut self, bytes: u64) {
-        let _ = self.engine.submit();
+        self.submit();
+        let _stage = within(Stage::Waiting);
         let start_ns = self.now_ns();
         let shared = self.shared;
         // A session that is lost is not slept for.
@@ -150,4 +157,10 @@ impl Lane<'_> {
         shared.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
         self.waits.rate_limit += self.now_ns() - start_ns;
     }
+}
+
+/// Tells a journal of a block.
+fn told(journal: &Journal, block: Block) -> Result<(), Errno> {
+    let _stage = within(Stage::Metadata);
+    journal.landed(block)
 }

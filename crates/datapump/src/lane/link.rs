@@ -9,6 +9,7 @@ use datapump_engine::Slot;
 
 use super::asking::Came;
 use super::{Lane, Link};
+use crate::bill::{Stage, within};
 use crate::end::{Sink, Source};
 use crate::net::carried::Carried;
 use crate::net::fault::NetFault;
@@ -69,7 +70,7 @@ impl Lane<'_> {
         if !self.gives() {
             return false;
         }
-        let _ = self.engine.submit();
+        self.submit();
         if let Some(completion) = self.engine.take() {
             let request = self.flights[completion.token as usize];
             self.complete(completion.result, request);
@@ -94,7 +95,7 @@ impl Lane<'_> {
     /// Waits for the next block, while the sink's device works on. The time is the source's, which is the network and
     /// what lies behind it.
     pub(super) fn receive(&mut self) {
-        let _ = self.engine.submit();
+        self.submit();
         let start_ns = self.now_ns();
         let Link::Asking(asking) = &mut self.link else { unreachable!("somebody asked") };
         let tasks = &self.tasks;
@@ -136,7 +137,8 @@ impl Lane<'_> {
             Link::Giving(_) if self.shared.options.unhashed => return true,
             Link::Giving(_) => {}
         }
-        let _ = self.engine.submit();
+        self.submit();
+        let _stage = within(Stage::Hash);
         let start_ns = self.now_ns();
         let hash = crate::hash::BlockHash::of(block, self.engine.bytes(Slot(slot)));
         self.hashes[slot as usize] = Some(hash);

@@ -21,6 +21,7 @@ use datapump_engine::{Engine, Kind};
 use giving::Giving;
 use latency::LaneLatencies;
 
+use crate::bill::{Stage, add_workers, within};
 use crate::hash::BlockHash;
 use crate::net::carried::Carried;
 use crate::net::channel::Channel;
@@ -83,6 +84,9 @@ pub(crate) struct Lane<'run> {
     hand: Option<Hand>,
     /// Pieces of large files come before names.
     moves_pieces: bool,
+    /// With a bill: what the requests are that were posted and not handed to the system.
+    posted: Option<Stage>,
+    is_metered: bool,
     /// Its connection to another host.
     link: Link,
     /// How long requests take, if that was asked for: without, no clock is read.
@@ -152,6 +156,8 @@ impl<'run> Lane<'run> {
             landed_of: None,
             landed_file: u32::MAX,
             counter: shared.watch.counter(index),
+            posted: None,
+            is_metered: shared.meters.is_some(),
             limited: !shared.rates.is_empty(),
             draining: false,
             hand: None,
@@ -178,6 +184,7 @@ impl<'run> Lane<'run> {
             }
         }
         let done_ns = self.shared.world.clock.now_ns();
+        add_workers();
         Ok(LaneResult {
             carried: self.carried(),
             latencies: self.latencies,
@@ -227,6 +234,7 @@ impl<'run> Lane<'run> {
     /// Time between blocks goes to metadata, but for what was charged otherwise inside: files that need no block are
     /// finished in there.
     fn timed(&mut self, act: impl FnOnce(&mut Self) -> Option<Claimed>) -> Option<Claimed> {
+        let _stage = within(Stage::Metadata);
         let (start_ns, before) = (self.now_ns(), self.waits);
         let claimed = act(self);
         let charged = self.waits.metadata + self.waits.sync - before.metadata - before.sync;
@@ -282,6 +290,7 @@ impl<'run> Lane<'run> {
 
     /// Nothing is in flight here; another lane may open or finish something.
     fn starve(&mut self) {
+        let stage = within(Stage::Waiting);
         match &mut self.link {
             Link::Giving(giving) => {
                 let waited = giving.wait(PATIENCE);
@@ -289,6 +298,7 @@ impl<'run> Lane<'run> {
             }
             _ => self.shared.plan.wait(self.asker()),
         }
+        drop(stage);
         self.heed_stop();
         if !self.stopping {
             self.pump.handle_more();
@@ -323,7 +333,9 @@ impl<'run> Lane<'run> {
             return Ok(());
         }
         let start_ns = self.now_ns();
+        let stage = self.handing_over();
         let waited = self.engine.wait(PATIENCE);
+        drop(stage);
         self.charge(side, self.now_ns() - start_ns);
         self.heed_stop();
         waited.map_err(|errno| {
@@ -361,6 +373,7 @@ pub(crate) fn way(in_kernel: bool) -> Way {
 /// lanes, and the report counts them.
 pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
     let run = |index: u32| {
+        let _meter = shared.metered(Stage::Loop);
         let result = Lane::new(shared, index as usize).and_then(Lane::run);
         // What it had claimed will never land: the others must not wait for it.
         result.inspect_err(|_| shared.plan.lose_lane())

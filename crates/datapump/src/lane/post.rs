@@ -8,6 +8,7 @@ use datapump_core::{Block, Request, Settled, Side, Transfer};
 use datapump_engine::{Completion, Errno, Op, Slot};
 
 use super::Lane;
+use crate::bill::{Stage, Within, within};
 use crate::end::{EAGAIN, Sink, Source, settled};
 use crate::task::Task;
 
@@ -32,7 +33,7 @@ impl Lane<'_> {
         let at_once = match () {
             () if self.shared.has_trees && self.is_small(slot) => self.post_small(slot, op, transfer),
             () if self.blocking || transfer == Transfer::Copy => self.post_timed(slot, op, transfer),
-            () => self.engine.post(slot, op),
+            () => self.post_queued(slot, op, transfer),
         };
         if let Some(completion) = at_once {
             self.complete(completion.result, request);
@@ -45,11 +46,38 @@ impl Lane<'_> {
 
     /// A small file of a tree: one request at a time costs less than a queue (LIMITS §5).
     fn post_small(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
+        let _stage = within(stage_of(transfer));
         let start_ns = self.now_ns();
         let completion = self.engine.post_inline(slot, op);
         let side = if transfer == Transfer::Read { Side::Source } else { Side::Sink };
         self.charge(side, self.now_ns() - start_ns);
         Some(completion)
+    }
+
+    /// It is handed to the system with others. A bill cannot tell apart what one call does for both ends, so that with
+    /// a bill each end's requests are handed over for themselves.
+    #[inline]
+    fn post_queued(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
+        if self.is_metered {
+            let stage = stage_of(transfer);
+            if self.posted.is_some_and(|posted| posted != stage) {
+                self.submit();
+            }
+            self.posted = Some(stage);
+        }
+        self.engine.post(slot, op)
+    }
+
+    /// Hands posted requests to the system: before this thread does something else for a while.
+    pub(super) fn submit(&mut self) {
+        let _stage = self.posted.take().map(within);
+        // What is wrong with the engine is told by its next wait.
+        let _ = self.engine.submit();
+    }
+
+    /// For a call that hands over what was posted, and waits.
+    pub(super) fn handing_over(&mut self) -> Option<Within> {
+        self.is_metered.then(|| within(self.posted.take().unwrap_or(Stage::Waiting)))
     }
 
     /// Null ends complete where they stand, unless the engine itself is what is studied.
@@ -97,6 +125,7 @@ impl Lane<'_> {
 
     /// A request that may block: the time inside is charged to its end.
     fn post_timed(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
+        let _stage = within(stage_of(transfer));
         let start_ns = self.now_ns();
         let completion = self.engine.post(slot, op);
         let side = if transfer == Transfer::Read { Side::Source } else { Side::Sink };
@@ -127,6 +156,7 @@ impl Lane<'_> {
     /// A stream that somebody opened with O_NONBLOCK has nothing now: it is waited for here instead of asked in a loop.
     #[cold]
     pub(super) fn wait_inline(&mut self, request: Request) -> Result<u32, Errno> {
+        let _stage = within(stage_of(request.transfer));
         let start_ns = self.now_ns();
         let result = loop {
             let op = self.op(request);
@@ -138,6 +168,14 @@ impl Lane<'_> {
         let side = if request.transfer == Transfer::Read { Side::Source } else { Side::Sink };
         self.charge(side, self.now_ns() - start_ns);
         result
+    }
+}
+
+fn stage_of(transfer: Transfer) -> Stage {
+    match transfer {
+        Transfer::Read => Stage::Read,
+        Transfer::Write => Stage::Write,
+        Transfer::Copy => Stage::Copy,
     }
 }
 

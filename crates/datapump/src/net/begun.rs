@@ -169,6 +169,7 @@ impl RemoteCopy {
                 request_bytes: self.options.request_bytes,
                 source_depth: self.options.source_depth,
                 unhashed: self.options.unhashed,
+                bill: self.options.bill,
                 sockets: self.options.sockets.clone(),
                 ..Options::default()
             })

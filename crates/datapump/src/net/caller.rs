@@ -13,7 +13,7 @@ use super::control::Next;
 use super::far::Far;
 use super::fault::NetFault;
 use super::giver;
-use super::merged::merged;
+use super::merged::{billed, merged};
 use super::reach::WayIn;
 use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
@@ -206,8 +206,11 @@ impl RemoteCopy {
             talked
         });
         talked.map_err(|fault| fault.problem(&remote.to_string()))?;
+        let cpu = cpu_since(cpu);
+        // Also what was spent before anything was asked for.
+        let gave = Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
         let report = report.map(|report| merged(report, &gave));
-        let report = report.map(|report| Report { cpu_far: Some(report.cpu), cpu: cpu_since(cpu), ..report });
+        let report = report.map(|report| Report { cpu_far: Some(report.cpu), cpu, ..report });
         let was_stopped = |report: &Report| report.exit_status == Status::Interrupted as i32;
         if report.as_ref().is_some_and(was_stopped) && !self.stop.load(Ordering::Relaxed) {
             return Err(NetFault::Lost("the other side was stopped".into()).problem(&remote.to_string()));
@@ -241,7 +244,7 @@ impl RemoteCopy {
             });
             let mut answer = |message| {
                 if let Message::Agreed(given) = message {
-                    gave = given;
+                    gave = *given;
                 }
                 Next::Go
             };
@@ -253,7 +256,8 @@ impl RemoteCopy {
             // All was done here, whatever the other side heard of it.
             Err(fault) if report.exit_status != 0 && !report.problems.contains_key(Class::Lost.name()) => {
                 events(Event::Problem(fault.problem(&remote.to_string())));
-                Ok(Report { exit_status: Status::Lost as i32, ..report })
+                let bill = billed(&report, &gave);
+                Ok(Report { exit_status: Status::Lost as i32, bill, ..report })
             }
             _ => Ok(Report { cpu_far: far_cpu(&gave), ..merged(report, &gave) }),
         }

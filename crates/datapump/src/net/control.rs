@@ -148,7 +148,7 @@ impl Control {
             let Some(message) = self.next(LOOK_UP)? else { continue };
             match answer(message) {
                 Next::Go => {}
-                Next::Agree => self.say(Message::Agreed(given()))?,
+                Next::Agree => self.say(Message::Agreed(Box::new(given())))?,
             }
         }
         self.channel.close();

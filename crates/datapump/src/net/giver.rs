@@ -14,6 +14,7 @@ use datapump_core::wire::{decode, encode};
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
 use super::shelf::Shelf;
+use crate::bill::Stage;
 use crate::lane::{Lane, LaneResult};
 use crate::run::Shared;
 
@@ -31,7 +32,10 @@ pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(
             // Where the system gives no more threads the connection is closed, and the other side goes on without it.
             let spawned = std::thread::Builder::new().spawn_scoped(scope, move || match purpose {
                 Purpose::Blocks => give_blocks(shared, index, channel, shelf, given),
-                Purpose::Control | Purpose::Names => drop(answer_names(channel, &shelf)),
+                Purpose::Control | Purpose::Names => {
+                    let _meter = shared.metered(Stage::Metadata);
+                    drop(answer_names(channel, &shelf));
+                }
             });
             drop(spawned);
         }
@@ -52,6 +56,7 @@ pub(crate) fn gave(given: ScopedJoinHandle<'_, Given>, line: &Line) -> Option<Gi
 }
 
 fn give_blocks(shared: &Shared<'_>, index: usize, channel: Channel, shelf: Arc<Shelf>, given: &Mutex<Given>) {
+    let _meter = shared.metered(Stage::Loop);
     let lane = Lane::giving(shared, index, channel, shelf).and_then(Lane::run);
     if let Ok(result) = lane {
         add(&mut given.lock().unwrap_or_else(PoisonError::into_inner), &result);

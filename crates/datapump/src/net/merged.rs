@@ -8,6 +8,7 @@
 
 use datapump_core::wire::session::{Given, Path};
 
+use crate::bill::{Bill, BillHost, KernelThreads, Measured, Spent};
 use crate::report::{LimitedBy, LimitedDetail, Network, Report};
 use crate::verdict::CPU_FRACTION;
 
@@ -27,7 +28,21 @@ pub(crate) fn merged(mut report: Report, given: &Given) -> Report {
     if let Some(network) = &mut report.network {
         add(network, given);
     }
+    report.bill = billed(&report, given);
     report
+}
+
+/// The bill of both hosts, of those that told theirs.
+pub(super) fn billed(report: &Report, given: &Given) -> Option<Bill> {
+    let moved = report.moved();
+    let sender = given.spent_ns.map(|spent_ns| {
+        let ns = |ns: Option<u64>| ns.unwrap_or(0);
+        let process_ns = ns(given.user_ns).saturating_add(ns(given.system_ns));
+        let kernel = given.kernel_ns.map_or(KernelThreads::Unseen, KernelThreads::Ns);
+        Bill::of(BillHost::Sender, &Measured { spent: Spent(spent_ns), process_ns, kernel }, moved)
+    });
+    let receiver = report.bill.as_ref().map(|bill| bill.at(BillHost::Receiver, moved));
+    Bill::of_both(sender.as_ref(), receiver.as_ref(), moved)
 }
 
 /// What the sender knows of the connections.

@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use crate::bill::{Stage, within};
+
 /// How long a wait goes on before it looks up: signals are answered within a second.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(100);
 
@@ -36,20 +38,20 @@ impl Timed {
     }
 
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let start = Instant::now();
+        let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = self.pipe.read(bytes);
         self.received(start, result)
     }
 
     pub(super) fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let start = Instant::now();
+        let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = self.pipe.read_whole(bytes);
         self.received(start, result)
     }
 
     /// What is there, without waiting.
     pub(super) fn read_now(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let start = Instant::now();
+        let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = rustix::net::recv(self.fd(), bytes, rustix::net::RecvFlags::DONTWAIT);
         self.received(start, result.map(|(_, len)| len).map_err(Into::into))
     }
@@ -63,7 +65,7 @@ impl Timed {
     }
 
     pub(super) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
-        let start = Instant::now();
+        let (start, _stage) = (Instant::now(), within(Stage::Send));
         let result = self.pipe.write(parts);
         self.sending_ns += start.elapsed().as_nanos() as u64;
         result

@@ -7,6 +7,7 @@ use std::time::Instant;
 use datapump_core::wire::session::Way;
 
 use crate::account::{cpu_now, cpu_since};
+use crate::bill::BillHost;
 use crate::report::{Cpu, Report};
 
 /// The sessions until now.
@@ -40,13 +41,24 @@ impl Sessions {
         let own = (report.files, report.bytes);
         let sum = match self.sum.take() {
             None => report,
-            Some(before) => Report { cpu: cpu_since(self.cpu), ..self.both(report, before) },
+            Some(before) => self.paid_for(self.both(report, before)),
         };
         self.files += own.0;
         self.bytes += own.1;
         self.sum = Some(sum.clone());
         self.has_begun = has_begun;
         sum
+    }
+
+    /// With all that this side has paid.
+    fn paid_for(&self, report: Report) -> Report {
+        let (cpu, moved) = (cpu_since(self.cpu), report.moved());
+        let host = match self.way {
+            Way::Push => BillHost::Sender,
+            Way::Pull => BillHost::Receiver,
+        };
+        let bill = report.bill.map(|bill| bill.of_all_sessions(host, cpu.user_ns + cpu.system_ns, moved));
+        Report { cpu, bill, ..report }
     }
 
     /// With what the sessions before did. What they did not tell is not known: where the other side writes, that is

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use datapump_engine::Errno;
 
 use crate::attributes::{self, New};
+use crate::bill::{Stage, within};
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Name, Outcome, names};
 use crate::options::Sync;
 use crate::problem::{Class, Problem};
@@ -119,6 +120,7 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         closed.map_err(|errno| Problem::system("set the mode of", &target.path, errno.0))?;
     }
     if shared.options.sync == Sync::Each {
+        let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {
             Problem::system("sync the folder", &target.path, error.raw_os_error().unwrap_or(5))
         })?;
@@ -187,6 +189,7 @@ fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
 
 fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
     for (path, folder) in shared.trees.devices().values() {
+        let _stage = within(Stage::Sync);
         if let Err(errno) = names::sync_all(folder) {
             grown.iter().for_each(|branch| branch.root.fail());
             shared.report(Problem::system("sync the file system of", path, errno.0));
@@ -204,6 +207,7 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let folder = target.file()?.0;
     if shared.options.sync != Sync::None {
         for synced in [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten() {
+            let _stage = within(Stage::Sync);
             synced.sync_all().map_err(|error| wrong(Errno::of(&error)))?;
         }
     }

@@ -21,7 +21,8 @@ mod socket;
 mod standard;
 pub use host::{
     ChildUsage, block_device_bytes, cached_fraction, direct_alignment, logical_block_bytes,
-    memlock_limit_bytes, open_files_limit, process_cpu_ns, thread_cpu_ns, timer_slack, wait_with_usage,
+    memlock_limit_bytes, open_files_limit, process_cpu_ns, thread_cpu_ns, thread_ns, timer_slack,
+    wait_with_usage,
 };
 pub use idle::{Lowest, allowed_cpus, lowest_priority, pin_to};
 pub use socket::{TcpInfo, set_busy_poll, tcp_info};

@@ -1,7 +1,7 @@
 //! A machine's profile: what each component costs and allows here, from the isolated studies.
 //!
-//! Made in minutes, kept as a file, and used to predict copies before they are made. Must not know: command lines, how a
-//! study is run or a cost fitted.
+//! Made in minutes, kept as a file, and used to predict copies before they are made. Must not know: command lines, how
+//! a study is run or a cost fitted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

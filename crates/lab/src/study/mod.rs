@@ -23,7 +23,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 32] = [
+pub const FACTORS: [&str; 33] = [
     "command",
     "size",
     "request_size",
@@ -56,6 +56,7 @@ pub const FACTORS: [&str; 32] = [
     "wait",
     SOAKER,
     "control",
+    "bill",
 ];
 
 /// The factor whose levels are command lines.

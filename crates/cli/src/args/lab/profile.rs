@@ -11,9 +11,9 @@ use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Measure this machine's parts, to predict copies from
 ///
-/// Runs the isolated studies (cpu, network, disk-source, disk-sink) at the request sizes from 32 KiB to 4 MiB, fits what
-/// each part costs per byte and per request, and keeps that with their bandwidths. A few minutes; one that was stopped
-/// goes on. `pump lab predict --profile` uses it.
+/// Runs the isolated studies (cpu, network, disk-source, disk-sink) at the request sizes from 32 KiB to 4 MiB, fits
+/// what each part costs per byte and per request, and keeps that with their bandwidths. A few minutes; one that was
+/// stopped goes on. `pump lab predict --profile` uses it.
 #[derive(Debug, Args)]
 pub struct LabProfileArguments {
     /// The folder on the disk that is measured

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::frame::Head;
 
 use super::{Channel, Digest, closed, may_go_on};
+use crate::bill::{Stage, within};
 use crate::net::fault::NetFault;
 use crate::net::line::Line;
 use crate::net::outgoing::Outgoing;
@@ -77,6 +78,7 @@ impl Channel {
     }
 
     fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
+        let _stage = self.is_sealed().then(|| within(Stage::Encrypt));
         let Channel { seal, outgoing, pipe, line, sealing_ns, .. } = self;
         let (start, before_ns) = (Instant::now(), pipe.sending_ns);
         let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed));

@@ -1,0 +1,442 @@
+//! The bill: CPU time of a copy by stage and host, per GiB and per request.
+//!
+//! What threads of the copy spend is metered by their own clocks ([`meter`]). What is left of the process is its other
+//! threads'; the system's own threads, which write back and serve interrupts, are
+//! in no process, and are looked at before and after.
+//!
+//! Must not know: how blocks are moved, how a bill is printed.
+
+use std::fmt;
+
+use datapump_core::wire::session::STAGES_MAX;
+use serde::{Deserialize, Serialize};
+
+mod kernel;
+mod meter;
+mod workers;
+
+pub(crate) use meter::{Here, Meters, Within, add_workers, within};
+
+/// The most words of another host that are kept: how it measured.
+const WORDS_MAX: usize = 200;
+
+/// Less than this is rounding: seconds.
+const UNTOLD_MIN_S: f64 = 1e-6;
+
+/// What CPU time is spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Handing reads to the system, and what it does for them in that call.
+    Read,
+    /// The same of writes.
+    Write,
+    /// Copying inside the kernel.
+    Copy,
+    /// Hashing and comparing.
+    Hash,
+    /// Sealing what is sent.
+    Encrypt,
+    /// Opening what was received, and putting it where it belongs.
+    Decrypt,
+    /// Calls that send.
+    Send,
+    /// Calls that receive.
+    Receive,
+    /// Names, attributes, opening, closing.
+    Metadata,
+    /// Calls that put on stable storage.
+    Sync,
+    /// Calls that wait while nothing new is handed over: the completions of either end.
+    Waiting,
+    /// The rest of the copy loop, and setting it up.
+    Loop,
+    /// Threads with which io_uring serves requests that would have blocked, such as writes through the cache.
+    Workers,
+    /// Threads of the process that are no copy loops: control, progress, those of `--engine=threads`.
+    #[serde(rename = "other threads")]
+    OtherThreads,
+    /// The system's own threads, whatever else they did meanwhile.
+    #[serde(rename = "kernel threads")]
+    KernelThreads,
+    /// One that only a later version knows.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+/// Those that a thread's meter tells apart, in the order in which they are told to another host.
+const METERED: [Stage; 13] = [
+    Stage::Read,
+    Stage::Write,
+    Stage::Copy,
+    Stage::Hash,
+    Stage::Encrypt,
+    Stage::Decrypt,
+    Stage::Send,
+    Stage::Receive,
+    Stage::Metadata,
+    Stage::Sync,
+    Stage::Waiting,
+    Stage::Loop,
+    Stage::Workers,
+];
+
+impl Stage {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Read => "read",
+            Stage::Write => "write",
+            Stage::Copy => "copy",
+            Stage::Hash => "hash",
+            Stage::Encrypt => "encrypt",
+            Stage::Decrypt => "decrypt",
+            Stage::Send => "send",
+            Stage::Receive => "receive",
+            Stage::Metadata => "metadata",
+            Stage::Sync => "sync",
+            Stage::Waiting => "waiting",
+            Stage::Loop => "loop",
+            Stage::Workers => "workers",
+            Stage::OtherThreads => "other threads",
+            Stage::KernelThreads => "kernel threads",
+            Stage::Unknown => "unknown",
+        }
+    }
+}
+
+/// Which host spent it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BillHost {
+    /// The side that reads.
+    Sender,
+    /// The side that writes.
+    Receiver,
+    /// The only one.
+    #[default]
+    #[serde(other)]
+    Local,
+}
+
+impl fmt::Display for BillHost {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            BillHost::Local => "local",
+            BillHost::Sender => "sender",
+            BillHost::Receiver => "receiver",
+        })
+    }
+}
+
+/// CPU time by stage, in nanoseconds, in the order of [`METERED`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent(pub(crate) [u64; STAGES_MAX]);
+
+impl Spent {
+    fn add(&mut self, stage: Stage, ns: u64) {
+        self.0[stage as usize] += ns;
+    }
+
+    fn plus(&self, other: &Spent) -> Spent {
+        Spent(std::array::from_fn(|at| self.0[at].saturating_add(other.0[at])))
+    }
+
+    fn total_ns(&self) -> u64 {
+        self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+}
+
+/// What a bill is divided by: all that the copy moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) bytes: u64,
+    pub(crate) requests: u64,
+}
+
+/// One line of a bill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Billed {
+    /// Who spent it.
+    pub host: BillHost,
+    /// On what.
+    pub stage: Stage,
+    /// How much.
+    pub cpu_seconds: f64,
+    /// For each GiB that was moved; none if nothing was.
+    pub seconds_per_gib: Option<f64>,
+    /// For each request at the sink, in microseconds; none if there was none.
+    pub us_per_request: Option<f64>,
+}
+
+/// CPU time of a copy, by stage and host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bill {
+    /// One for each stage that took any.
+    pub stages: Vec<Billed>,
+    /// Their sum.
+    pub cpu_seconds_total: f64,
+    /// How it was measured, and what was not to be had.
+    pub measured_by: String,
+}
+
+/// What one host measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(crate) spent: Spent,
+    /// CPU time of the process.
+    pub(crate) process_ns: u64,
+    /// CPU time of the system's own threads.
+    pub(crate) kernel: KernelThreads,
+}
+
+/// CPU time of the system's own threads, or why it is not here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KernelThreads {
+    Ns(u64),
+    /// They cannot be seen, as in a container.
+    Unseen,
+    /// Both sides of a session run on one host, and the other one counts them.
+    OfTheOtherSide,
+}
+
+impl Bill {
+    /// Of one host.
+    pub(crate) fn of(host: BillHost, measured: &Measured, moved: Moved) -> Bill {
+        let Measured { spent, process_ns, kernel } = measured;
+        let metered = METERED.iter().map(|&stage| (stage, spent.0[stage as usize]));
+        let rest_ns = process_ns.saturating_sub(spent.total_ns());
+        let taken = metered.chain([(Stage::OtherThreads, rest_ns)]).filter(|(_, ns)| *ns > 0);
+        let kernel_ns = match kernel {
+            KernelThreads::Ns(ns) => Some((Stage::KernelThreads, *ns)),
+            KernelThreads::Unseen | KernelThreads::OfTheOtherSide => None,
+        };
+        let line = |(stage, ns)| Billed { host, stage, cpu_seconds: ns as f64 / 1e9, ..Billed::default() };
+        let stages = taken.chain(kernel_ns).map(line).collect();
+        Bill { stages, cpu_seconds_total: 0.0, measured_by: words(measured) }.divided(moved)
+    }
+
+    /// Both together: of two sessions, or of two hosts.
+    pub(crate) fn plus(&self, other: &Bill, moved: Moved) -> Bill {
+        let mut stages = self.stages.clone();
+        for billed in &other.stages {
+            let is_it = |it: &&mut Billed| (it.host, it.stage) == (billed.host, billed.stage);
+            match stages.iter_mut().find(is_it) {
+                Some(it) => it.cpu_seconds += billed.cpu_seconds,
+                None => stages.push(*billed),
+            }
+        }
+        stages.sort_by_key(|billed| (billed.host, billed.stage));
+        Bill { stages, ..self.clone() }.divided(moved)
+    }
+
+    /// All of it this host's. It may come from another host, which may say anything.
+    pub(crate) fn at(&self, host: BillHost, moved: Moved) -> Bill {
+        let nothing = Bill::default();
+        let sane = |seconds: f64| if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
+        let all = self.stages.iter().fold(nothing, |sum, billed| {
+            let one = Billed { host, cpu_seconds: sane(billed.cpu_seconds), ..*billed };
+            sum.plus(&Bill { stages: vec![one], ..Bill::default() }, moved)
+        });
+        let words = self.measured_by.chars().take(WORDS_MAX).filter(|letter| !letter.is_control());
+        Bill { measured_by: words.collect(), ..all }
+    }
+
+    /// The bill of both hosts, of which one may not have told its own.
+    pub(crate) fn of_both(sender: Option<&Bill>, receiver: Option<&Bill>, moved: Moved) -> Option<Bill> {
+        let words =
+            |bill: Option<&Bill>| bill.map_or("not told", |bill| bill.measured_by.as_str()).to_owned();
+        let measured_by = format!("sender: {}; receiver: {}", words(sender), words(receiver));
+        let sum = match (sender, receiver) {
+            (Some(sender), Some(receiver)) => sender.plus(receiver, moved),
+            (one, other) => one.or(other)?.clone(),
+        };
+        Some(Bill { measured_by, ..sum })
+    }
+
+    /// With all CPU time that a host's process took: sessions that were lost did not tell theirs.
+    pub(crate) fn of_all_sessions(self, host: BillHost, process_ns: u64, moved: Moved) -> Bill {
+        let is_own = |it: &&Billed| it.host == host && it.stage != Stage::KernelThreads;
+        let told: f64 = self.stages.iter().filter(is_own).map(|it| it.cpu_seconds).sum();
+        let rest = process_ns as f64 / 1e9 - told;
+        if rest <= UNTOLD_MIN_S {
+            return self;
+        }
+        let rest = Billed { host, stage: Stage::OtherThreads, cpu_seconds: rest, ..Billed::default() };
+        let sum = self.plus(&Bill { stages: vec![rest], ..Bill::default() }, moved);
+        let measured_by = format!(
+            "{}; other threads with what was not told between and by lost sessions",
+            self.measured_by
+        );
+        Bill { measured_by, ..sum }
+    }
+
+    /// With its sum, and its figures for all that was moved.
+    fn divided(mut self, moved: Moved) -> Bill {
+        let each = |seconds: f64, parts: f64| (parts > 0.0).then(|| seconds / parts);
+        let gib = moved.bytes as f64 / (1_u64 << 30) as f64;
+        for billed in &mut self.stages {
+            billed.seconds_per_gib = each(billed.cpu_seconds, gib);
+            billed.us_per_request = each(billed.cpu_seconds * 1e6, moved.requests as f64);
+        }
+        self.cpu_seconds_total = self.stages.iter().map(|billed| billed.cpu_seconds).sum();
+        self
+    }
+}
+
+fn words(measured: &Measured) -> String {
+    let Measured { spent, process_ns, kernel } = measured;
+    let kernel = match kernel {
+        KernelThreads::Ns(_) => "kernel threads",
+        KernelThreads::Unseen => "no kernel threads (they cannot be seen here)",
+        KernelThreads::OfTheOtherSide => "kernel threads with the other side's, on the same host",
+    };
+    // Rounded to microseconds, and up to a tick late with a thread that is just ending.
+    let over_us = spent.total_ns().saturating_sub(*process_ns).div_ceil(1000);
+    let over = match over_us {
+        0 => String::new(),
+        us => format!(" (which lags {us} us behind its threads' clocks)"),
+    };
+    format!("thread clocks, process{over}, {kernel}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn measured(spent: &[(Stage, u64)], process_ms: u64, kernel: KernelThreads) -> Measured {
+        let mut sum = Spent::default();
+        spent.iter().for_each(|&(stage, ms)| sum.add(stage, ms * MS));
+        Measured { spent: sum, process_ns: process_ms * MS, kernel }
+    }
+
+    fn told(bill: &Bill) -> Vec<(String, f64)> {
+        let line = |it: &Billed| (format!("{} {}", it.host, it.stage.name()), (it.cpu_seconds * 1e3).round());
+        bill.stages.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_stage_is_told_by_its_number() {
+        for (at, stage) in METERED.iter().enumerate() {
+            assert_eq!(*stage as usize, at, "{stage:?}");
+        }
+        assert!(METERED.len() <= STAGES_MAX);
+    }
+
+    #[test]
+    fn a_stage_is_named_alike_in_words_and_in_json() {
+        for stage in METERED.iter().chain(&[Stage::OtherThreads, Stage::KernelThreads, Stage::Unknown]) {
+            assert_eq!(serde_json::to_value(stage).expect("a name"), stage.name());
+        }
+        assert_eq!(serde_json::from_str::<Stage>("\"of later\"").expect("a stage"), Stage::Unknown);
+    }
+
+    #[test]
+    fn what_is_left_of_the_process_is_its_other_threads() {
+        use KernelThreads::{Ns, OfTheOtherSide, Unseen};
+        let stages = [(Stage::Read, 30), (Stage::Hash, 50)];
+        for (what, process_ms, kernel, others, total_ms, words) in [
+            ("all there is", 100, Ns(7 * MS), Some(20.0), 107.0, "thread clocks, process, kernel threads"),
+            ("nothing left", 80, Ns(0), None, 80.0, "thread clocks, process, kernel threads"),
+            (
+                "less than that",
+                79,
+                Unseen,
+                None,
+                80.0,
+                "process (which lags 1000 us behind its threads' clocks)",
+            ),
+            ("a container", 100, Unseen, Some(20.0), 100.0, "no kernel threads (they cannot be seen"),
+            ("one host", 100, OfTheOtherSide, Some(20.0), 100.0, "with the other side's"),
+        ] {
+            let bill = Bill::of(BillHost::Local, &measured(&stages, process_ms, kernel), Moved::default());
+            let told = told(&bill);
+            let found = told.iter().find(|(name, _)| name == "local other threads").map(|(_, ms)| *ms);
+            assert_eq!(found, others, "{what}");
+            assert_eq!((bill.cpu_seconds_total * 1e3).round(), total_ms, "{what}");
+            assert!(bill.measured_by.contains(words), "{what}: {}", bill.measured_by);
+            let has_kernel = told.iter().any(|(name, _)| name == "local kernel threads");
+            assert_eq!(has_kernel, matches!(kernel, Ns(_)), "{what}");
+        }
+    }
+
+    #[test]
+    fn figures_are_of_all_that_was_moved() {
+        let stages = measured(&[(Stage::Read, 500)], 500, KernelThreads::Unseen);
+        for (gib, requests, per_gib, per_request) in
+            [(2.0, 1000, Some(0.25), Some(500.0)), (0.5, 0, Some(1.0), None), (0.0, 0, None, None)]
+        {
+            let moved = Moved { bytes: (gib * 1_073_741_824.0) as u64, requests };
+            let line = Bill::of(BillHost::Local, &stages, moved).stages[0];
+            assert_eq!((line.seconds_per_gib, line.us_per_request), (per_gib, per_request), "{gib} GiB");
+        }
+    }
+
+    #[test]
+    fn bills_add_up_by_host_and_stage() {
+        let one = |stages: &[(Stage, u64)], process_ms| {
+            Bill::of(
+                BillHost::Local,
+                &measured(stages, process_ms, KernelThreads::Ns(MS)),
+                Moved { bytes: 1 << 30, requests: 10 },
+            )
+        };
+        let (first, second) = (one(&[(Stage::Hash, 5)], 8), one(&[(Stage::Read, 2), (Stage::Hash, 4)], 6));
+        let both = first.plus(&second, Moved { bytes: 2 << 30, requests: 20 });
+        let expected = [("read", 2.0), ("hash", 9.0), ("other threads", 3.0), ("kernel threads", 2.0)];
+        assert_eq!(told(&both), expected.map(|(stage, ms)| (format!("local {stage}"), ms)));
+        assert_eq!(both.stages[1].seconds_per_gib.map(|seconds| (seconds * 1e4).round()), Some(45.0));
+        assert_eq!((both.cpu_seconds_total * 1e3).round(), 16.0);
+    }
+
+    #[test]
+    fn what_lost_sessions_did_not_tell_is_not_left_out() {
+        let moved = Moved { bytes: 1 << 30, requests: 1 };
+        let stages = measured(&[(Stage::Hash, 5)], 7, KernelThreads::Ns(100 * MS));
+        for (what, process_ms, others, total_ms, is_said) in [
+            ("all was told", 7, 2.0, 107.0, false),
+            ("not all", 10, 5.0, 110.0, true),
+            ("less", 6, 2.0, 107.0, false),
+        ] {
+            let bill = Bill::of(BillHost::Sender, &stages, moved);
+            let all = bill.of_all_sessions(BillHost::Sender, process_ms * MS, moved);
+            assert_eq!(told(&all)[1], ("sender other threads".into(), others), "{what}");
+            assert_eq!((all.cpu_seconds_total * 1e3).round(), total_ms, "{what}");
+            assert_eq!(all.measured_by.contains("lost sessions"), is_said, "{what}: {}", all.measured_by);
+        }
+    }
+
+    #[test]
+    fn two_hosts_keep_theirs_apart() {
+        let moved = Moved { bytes: 1 << 30, requests: 1 };
+        let bill = |host| {
+            let stages = [(Stage::Hash, 5)];
+            Bill::of(host, &measured(&stages, 5, KernelThreads::Unseen), moved)
+        };
+        let (sender, receiver) =
+            (bill(BillHost::Sender), bill(BillHost::Local).at(BillHost::Receiver, moved));
+        let both = Bill::of_both(Some(&sender), Some(&receiver), moved).expect("two bills");
+        assert_eq!(told(&both), [("sender hash".into(), 5.0), ("receiver hash".into(), 5.0)]);
+        assert!(both.measured_by.starts_with("sender: thread clocks, process"), "{}", both.measured_by);
+        let alone = Bill::of_both(None, Some(&receiver), moved).expect("one bill");
+        assert!(alone.measured_by.starts_with("sender: not told; receiver: thread"), "{}", alone.measured_by);
+        assert_eq!(Bill::of_both(None, None, moved), None);
+    }
+
+    #[test]
+    fn what_another_host_says_is_kept_in_bounds() {
+        let line = |cpu_seconds| Billed { stage: Stage::Read, cpu_seconds, ..Billed::default() };
+        let stages = [-5.0, f64::NAN, f64::INFINITY, 1.0].map(line).repeat(100);
+        let measured_by = "\u{1b}[2Jx".repeat(1000);
+        let moved = Moved { bytes: 1, requests: 1 };
+        let bill = Bill { stages, cpu_seconds_total: -1.0, measured_by }.at(BillHost::Receiver, moved);
+        assert_eq!(told(&bill), [("receiver read".into(), 100_000.0)]);
+        assert_eq!(bill.cpu_seconds_total, 100.0);
+        assert!(bill.measured_by.len() <= WORDS_MAX && !bill.measured_by.contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,224 @@
+//! A meter of each thread that works for a copy: its CPU time, charged to the stage that it is in.
+//!
+//! A thread's clock is its own, and so is its meter: it stands in thread-local memory, so that whatever the thread
+//! calls can say what it is about. Where no bill was asked for there is no meter, no clock is read, and a change of the
+//! stage is one look at that memory.
+//!
+//! Must not know: what the stages are good for, what becomes of the sums.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+
+use datapump_engine::os::linux::thread_ns;
+
+use super::kernel::KernelTimes;
+use super::workers::workers_ns;
+use super::{KernelThreads, Spent, Stage};
+
+thread_local! {
+    static METER: RefCell<Option<Meter>> = const { RefCell::new(None) };
+}
+
+/// One thread's.
+#[derive(Debug)]
+struct Meter {
+    stage: Stage,
+    since_ns: u64,
+    spent: Spent,
+}
+
+impl Meter {
+    fn new(stage: Stage, now_ns: u64) -> Meter {
+        Meter { stage, since_ns: now_ns, spent: Spent::default() }
+    }
+
+    /// Charges what passed to the stage until now, which it gives.
+    fn enter(&mut self, stage: Stage, now_ns: u64) -> Stage {
+        self.spent.add(self.stage, now_ns.saturating_sub(self.since_ns));
+        self.since_ns = now_ns;
+        std::mem::replace(&mut self.stage, stage)
+    }
+}
+
+/// This thread is in another stage until this is dropped.
+#[must_use = "the stage ends with this"]
+pub(crate) struct Within {
+    /// None: there is no meter, or it was that stage already.
+    before: Option<Stage>,
+    /// It stays in its thread.
+    _thread: PhantomData<*const ()>,
+}
+
+/// What this thread does now belongs to this stage, if it has a meter.
+#[inline]
+pub(crate) fn within(stage: Stage) -> Within {
+    let before = METER.with_borrow_mut(|meter| match meter {
+        Some(meter) if meter.stage != stage => Some(meter.enter(stage, thread_ns())),
+        _ => None,
+    });
+    Within { before, _thread: PhantomData }
+}
+
+impl Drop for Within {
+    #[inline]
+    fn drop(&mut self) {
+        let Some(before) = self.before else { return };
+        METER.with_borrow_mut(|meter| {
+            if let Some(meter) = meter {
+                meter.enter(before, thread_ns());
+            }
+        });
+    }
+}
+
+/// Adds what the system's workers of this thread's ring have run, if it has a meter. They end with the ring.
+pub(crate) fn add_workers() {
+    METER.with_borrow_mut(|meter| {
+        if let Some(meter) = meter {
+            meter.spent.add(Stage::Workers, workers_ns());
+        }
+    });
+}
+
+/// The meters of all threads of a copy on this host.
+#[derive(Debug)]
+pub(crate) struct Meters {
+    spent: Mutex<Spent>,
+    kernel: Option<KernelTimes>,
+}
+
+impl Meters {
+    /// Begins to measure.
+    pub(crate) fn begin() -> Meters {
+        Meters { spent: Mutex::default(), kernel: KernelTimes::now() }
+    }
+
+    /// This thread has a meter until this is dropped, and is in this stage.
+    pub(crate) fn here(&self, stage: Stage) -> Here<'_> {
+        let is_first = METER.with_borrow(Option::is_none);
+        if is_first {
+            METER.set(Some(Meter::new(stage, thread_ns())));
+        }
+        Here { meters: self, is_first, within: Some(within(stage)) }
+    }
+
+    /// What threads spent whose meters have ended.
+    pub(crate) fn spent(&self) -> Spent {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the system's own threads spent until now.
+    pub(crate) fn kernel(&self) -> KernelThreads {
+        let spent_ns = self.kernel.as_ref().and_then(|before| Some(KernelTimes::now()?.since_ns(before)));
+        spent_ns.map_or(KernelThreads::Unseen, KernelThreads::Ns)
+    }
+}
+
+/// A meter of this thread.
+#[must_use = "the meter ends with this"]
+pub(crate) struct Here<'meters> {
+    meters: &'meters Meters,
+    /// Another of the same thread has the meter otherwise.
+    is_first: bool,
+    within: Option<Within>,
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        self.within.take();
+        if !self.is_first {
+            return;
+        }
+        if let Some(mut meter) = METER.take() {
+            meter.enter(Stage::Loop, thread_ns());
+            let mut sum = self.meters.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            *sum = sum.plus(&meter.spent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spent(parts: &[(Stage, u64)]) -> Spent {
+        let mut sum = Spent::default();
+        parts.iter().for_each(|&(stage, ns)| sum.add(stage, ns));
+        sum
+    }
+
+    #[test]
+    fn what_passed_is_charged_to_the_stage_until_then() {
+        use Stage::{Hash, Loop, Read, Write};
+        for (what, changes, expected) in [
+            ("one change", &[(Read, 10), (Loop, 25)][..], &[(Loop, 10), (Read, 15)][..]),
+            (
+                "one within another",
+                &[(Read, 5), (Hash, 7), (Read, 20), (Loop, 21)],
+                &[(Loop, 5), (Read, 3), (Hash, 13)],
+            ),
+            ("nothing passed", &[(Write, 0), (Loop, 0)], &[]),
+            ("a clock that steps back", &[(Read, 10), (Loop, 8), (Write, 9)], &[(Loop, 11)]),
+        ] {
+            let mut meter = Meter::new(Loop, 0);
+            changes.iter().for_each(|&(stage, now_ns)| {
+                meter.enter(stage, now_ns);
+            });
+            assert_eq!(meter.spent, spent(expected), "{what}");
+        }
+    }
+
+    /// Computes until the thread's clock has moved on.
+    fn compute() {
+        let start_ns = thread_ns();
+        while thread_ns() == start_ns {}
+    }
+
+    #[test]
+    fn a_thread_without_a_meter_is_in_no_stage() {
+        let stage = within(Stage::Hash);
+        compute();
+        drop(stage);
+        assert!(METER.with_borrow(Option::is_none));
+    }
+
+    #[test]
+    fn stages_end_where_they_began_and_all_time_is_charged_once() {
+        let meters = Meters::begin();
+        let start_ns = thread_ns();
+        {
+            let _here = meters.here(Stage::Metadata);
+            let _hash = within(Stage::Hash);
+            compute();
+            {
+                let _again = within(Stage::Hash);
+                let _inner = meters.here(Stage::Read);
+                compute();
+            }
+            compute();
+        }
+        let (spent, passed_ns) = (meters.spent(), thread_ns() - start_ns);
+        for stage in [Stage::Hash, Stage::Read] {
+            assert!(spent.0[stage as usize] > 0, "{stage:?}: {spent:?}");
+        }
+        assert!(spent.total_ns() <= passed_ns, "{spent:?} of {passed_ns}");
+        assert!(METER.with_borrow(Option::is_none));
+    }
+
+    #[test]
+    fn threads_add_up() {
+        let meters = Meters::begin();
+        std::thread::scope(|scope| {
+            for stage in [Stage::Send, Stage::Receive] {
+                let meters = &meters;
+                scope.spawn(move || {
+                    let _here = meters.here(stage);
+                    compute();
+                });
+            }
+        });
+        let spent = meters.spent();
+        assert!(spent.0[Stage::Send as usize] > 0 && spent.0[Stage::Receive as usize] > 0, "{spent:?}");
+    }
+}
