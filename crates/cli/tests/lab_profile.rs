@@ -4,7 +4,7 @@
 mod schema;
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Home, expect};
 
 const CHAIN: &str = "disk_source,pump,disk_sink";
@@ -18,16 +18,16 @@ fn event(home: &Home, words: &[&str]) -> Value {
 
 /// A profile as the program writes it, without the minutes that it takes to make one.
 fn made(home: &Home) -> Value {
-    let size = |request: u64| serde_json::json!({ "request_size_bytes": request, "n": 3, "ns_per_byte": 0.1, "bytes_per_second": 2e9 });
+    let size = |bytes: u64| json!({ "request_size_bytes": bytes, "n": 3, "ns_per_byte": 0.1, "bytes_per_second": 2e9 });
     let component = |name: &str| {
-        serde_json::json!({ "component": name, "cb_ns_per_byte": 0.1, "cb_ns_per_byte_low": 0.09,
-            "cb_ns_per_byte_high": 0.11, "cr_us_per_request": 1.0, "cr_us_per_request_low": 0.9,
-            "cr_us_per_request_high": 1.1, "warning": null, "sizes": [size(65_536), size(1 << 20)] })
+        json!({ "component": name, "cb_ns_per_byte": 0.1, "cb_ns_per_byte_low": 0.09, "cb_ns_per_byte_high": 0.11,
+            "cr_us_per_request": 1.0, "cr_us_per_request_low": 0.9, "cr_us_per_request_high": 1.1, "warning": null,
+            "sizes": [size(65_536), size(1 << 20)] })
     };
-    let machine = serde_json::json!({ "host": "elsewhere", "cpu_model": "x", "cpus": 1, "kernel": "1",
+    let machine = json!({ "host": "elsewhere", "cpu_model": "x", "cpus": 1, "kernel": "1",
         "file_system": "ext4", "disk": null });
     let names = ["pump", "network", "disk_source", "disk_sink"];
-    let profile = serde_json::json!({ "v": 1, "time": "2026-01-01T00:00:00Z", "version": "0.1.0",
+    let profile = json!({ "v": 1, "time": "2026-01-01T00:00:00Z", "version": "0.1.0",
         "machine": machine, "components": names.map(component) });
     std::fs::write(home.path("theirs.json"), profile.to_string()).expect("room");
     profile

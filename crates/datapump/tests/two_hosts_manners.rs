@@ -118,13 +118,23 @@ fn run(copy: RemoteCopy, heard: &(dyn Fn() + Sync)) -> (i32, Vec<String>) {
     (report.exit_status, said.into_inner().expect("no panic"))
 }
 
+/// Stops a copy when it goes.
+struct Ends(Arc<AtomicBool>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn who_is_busy_is_asked_again_and_told_of_once() {
     let home = Home::new();
     let sessions = ServeOptions { sessions_max: 1, ..home.options() };
     let memory = ServeOptions { memory_bytes: 16 << 20, ..home.options() };
     for (served, words) in [(Served::new(sessions), "--max-sessions"), (Served::new(memory), "memory free")] {
-        let slow = Options { bytes_per_second: Some(1000), ..Options::default() };
+        // With one lane the short file comes first; another could use the rate up for a quarter of an hour.
+        let slow = Options { bytes_per_second: Some(1000), lanes: Some(1), ..Options::default() };
         let (stop, sources) = (Arc::new(AtomicBool::new(false)), vec![home.place("one"), home.place("file")]);
         let first = served.remote(sources, served.place(""));
         let first = RemoteCopy { stop: Arc::clone(&stop), options: slow, ..first };
@@ -132,6 +142,8 @@ fn who_is_busy_is_asked_again_and_told_of_once() {
         std::thread::scope(|scope| {
             let tell = move || begun.send(()).unwrap_or_default();
             let first = scope.spawn(move || run(first, &tell));
+            // What fails below must not wait for hours for the slow one.
+            let _ends = Ends(Arc::clone(&stop));
             begins.recv().expect("its first file is there soon");
             let other = || served.remote(vec![home.place("file")], served.place("b"));
             let (status, said) = run(other(), &|| {});
