@@ -24,6 +24,7 @@ mod run;
 mod serve;
 mod signals;
 mod ticket;
+mod trace;
 mod tune;
 mod verify;
 mod watch;

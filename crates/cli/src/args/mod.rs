@@ -9,6 +9,7 @@ mod lab;
 mod look;
 mod net;
 mod read;
+mod trace;
 mod tree;
 mod tune;
 mod tuning;
@@ -28,6 +29,7 @@ pub use look::{
 };
 pub use net::{HostArguments, Insecure, ServeArguments};
 pub use read::read;
+pub use trace::TraceArguments;
 pub use tune::TuneArguments;
 pub use tuning::{OutputArguments, When};
 pub use watch::WatchArguments;
