@@ -34,6 +34,7 @@ mod probe;
 mod progress;
 mod quiet;
 pub mod random;
+mod report;
 mod rig;
 mod room;
 pub mod row;
@@ -49,6 +50,7 @@ pub mod tune;
 mod words;
 
 pub use compare::{CellComparison, Comparison, Judged, Metric, NothingInCommon, compare};
+pub use report::{Page, report};
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use tune::state_folder;
 

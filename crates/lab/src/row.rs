@@ -191,6 +191,15 @@ pub fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
     Ok(found.rows)
 }
 
+/// The whole rows of a file, the number of its torn lines, and what was lost, in words.
+///
+/// Errors: as [`read_rows`].
+pub(crate) fn with_losses(path: &Path, bytes: &[u8]) -> anyhow::Result<(Vec<Row>, usize, Vec<String>)> {
+    let found = read::rows(path, bytes)?;
+    let losses = found.losses(path);
+    Ok((found.rows, found.torn.len(), losses))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 
 mod fit;
 mod predict;
+mod report;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use super::{HOW, OUTPUT, WHAT};
 
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
+pub use report::LabReportArguments;
 pub mod tcp_watch;
 
 use tcp_watch::TcpWatchArguments;
@@ -48,6 +50,7 @@ pub enum LabCommand {
     Predict(LabPredictArguments),
     TcpWatch(TcpWatchArguments),
     Compare(LabCompareArguments),
+    Report(LabReportArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -139,7 +142,7 @@ impl LabCommand {
     /// Whether standard output carries JSON.
     pub fn json(&self) -> bool {
         match self {
-            LabCommand::List | LabCommand::Show { .. } => false,
+            LabCommand::List | LabCommand::Show { .. } | LabCommand::Report(_) => false,
             LabCommand::Run(run) => run.json,
             LabCommand::Fit(fit) => fit.json,
             LabCommand::Predict(predict) => predict.json,

@@ -1,0 +1,49 @@
+//! `pump lab report` by the real binary: what it needs, what it refuses, what it never writes over.
+
+mod support;
+
+use support::{Home, expect};
+
+const STUDY: &str = r#"
+name = "tiny"
+title = "null to null"
+repeats = 2
+warmup = 0
+[factors]
+request_size = ["4KiB", "64KiB"]
+[job]
+source = "null:1MiB"
+target = "null:"
+request_size = "{request_size}"
+engine = "inline"
+depth = 2
+"#;
+
+#[test]
+fn rows_become_a_page_and_stay_as_they_are() {
+    let home = Home::new();
+    std::fs::write(home.path("tiny.toml"), STUDY).expect("room");
+    let run = home.pump(&["lab", "run", "tiny.toml", "--out", "rows.jsonl"]);
+    expect(&run, 0, &["tiny: 4 runs"], "the study");
+    let rows = std::fs::read(home.path("rows.jsonl")).expect("rows");
+    let row = "a page";
+    let run = home.pump(&["lab", "report", "rows.jsonl", "-o", "page.html"]);
+    expect(&run, 0, &["'page.html': 1 studies, 4 runs (0 failed), 3 charts"], row);
+    let page = std::fs::read_to_string(home.path("page.html")).expect("a page");
+    assert!(page.contains("<h2>tiny</h2>") && page.ends_with("</html>\n"), "{row}");
+    std::os::unix::fs::symlink("rows.jsonl", home.path("same")).expect("a link");
+    std::fs::write(home.path("notes"), "mine\n").expect("room");
+    for (words, status, part) in [
+        (&["rows.jsonl"][..], 2, "--out"),
+        (&["-o", "page.html"], 2, "<ROWS>"),
+        (&["rows.jsonl", "-o", "rows.jsonl"], 2, "written over the rows"),
+        (&["rows.jsonl", "-o", "same"], 2, "written over the rows"),
+        (&["none", "-o", "new.html"], 1, "read none: No such file"),
+        (&["notes", "-o", "new.html"], 1, "line 1: this is no row"),
+        (&["rows.jsonl", "-o", "no/such/page.html"], 1, "No such file"),
+    ] {
+        expect(&home.pump(&[&["lab", "report"], words].concat()), status, &[part], &format!("{words:?}"));
+        assert!(!home.path("new.html").exists(), "{words:?}");
+    }
+    assert_eq!(std::fs::read(home.path("rows.jsonl")).expect("rows"), rows);
+}
