@@ -5,7 +5,9 @@
 mod fit;
 mod predict;
 mod report;
+mod rerun;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,6 +31,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::List => list(&output),
         LabCommand::Show { name } => show(name, &output),
         LabCommand::Run(arguments) => run(arguments, &output),
+        LabCommand::Rerun(arguments) => rerun::rerun(arguments, &output),
         LabCommand::Fit(arguments) => fit::fit(arguments, &output),
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
         LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
@@ -77,7 +80,12 @@ fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
         stop: Arc::clone(&stop),
         ..RunArguments::default()
     };
-    match datapump_lab::run(asked) {
+    ran(datapump_lab::run(asked), &stop, output)
+}
+
+/// Tells how a study went.
+fn ran(outcome: anyhow::Result<Summary>, stop: &AtomicBool, output: &Output) -> i32 {
+    match outcome {
         // Failed runs are rows; that there are some is not done what was asked.
         Ok(summary) if summary.failed_runs() > 0 => print(&summary, Status::Partial, output),
         Ok(summary) => print(&summary, Status::Done, output),
@@ -112,6 +120,12 @@ fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output)
 /// Lines for people: names from files must not reach the terminal as they are.
 fn shown_lines(text: &str) -> String {
     text.lines().map(|line| datapump::shown(line.as_bytes()) + "\n").collect()
+}
+
+/// Whether two names are of one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let names = one.canonicalize().ok().zip(other.canonicalize().ok());
+    names.is_some_and(|(one, other)| one == other)
 }
 
 /// Tells why there are no figures.

@@ -1,4 +1,4 @@
-//! `pump lab report` by the real binary: what it needs, what it refuses, what it never writes over.
+//! `pump lab report` and `pump lab rerun` by the real binary: what they need, refuse, and never write over.
 
 mod support;
 
@@ -46,4 +46,31 @@ fn rows_become_a_page_and_stay_as_they_are() {
         assert!(!home.path("new.html").exists(), "{words:?}");
     }
     assert_eq!(std::fs::read(home.path("rows.jsonl")).expect("rows"), rows);
+}
+
+#[test]
+fn rows_are_run_again_from_their_file_alone_and_compared() {
+    let home = Home::new();
+    std::fs::write(home.path("tiny.toml"), STUDY).expect("room");
+    let words = ["lab", "run", "tiny.toml", "--out", "old.jsonl", "--repeats", "4", "--seed", "9"];
+    expect(&home.pump(&words), 0, &["tiny: 8 runs"], "the study");
+    std::fs::remove_file(home.path("tiny.toml")).expect("it was there");
+    expect(&home.pump(&["lab", "rerun", "old.jsonl"]), 0, &["tiny: 8 runs"], "again");
+    let run = home.pump(&["lab", "compare", "old.jsonl", "old-again.jsonl"]);
+    expect(&run, 0, &["overall"], "compared");
+    let json = home.pump(&["lab", "rerun", "old.jsonl", "--json"]);
+    let last = json.out.lines().last().expect("a report");
+    assert!(json.status == 0 && last.contains("\"event\":\"report\""), "{json:?}");
+    let text = std::fs::read_to_string(home.path("old.jsonl")).expect("rows");
+    let (_, rest) = text.split_once('\n').expect("rows");
+    std::fs::write(home.path("older.jsonl"), rest).expect("room");
+    for (words, status, part) in [
+        (&["older.jsonl"][..], 2, "no row holds the study 'tiny' of seed 9"),
+        (&["old.jsonl", "--out", "old.jsonl"], 2, "would go into the old file"),
+        (&["none"], 1, "read none: No such file"),
+    ] {
+        expect(&home.pump(&[&["lab", "rerun"], words].concat()), status, &[part], &format!("{words:?}"));
+    }
+    assert!(!home.path("older-again.jsonl").exists());
+    assert_eq!(std::fs::read_to_string(home.path("old.jsonl")).expect("rows"), text);
 }

@@ -47,7 +47,8 @@ fn row(command: &str, size: &str, repeat: u32) -> String {
 fn sample(at: u64) -> String {
     serde_json::json!({
         "time_ns": at * 5_000_000, "connection": "127.0.0.1:1 > 127.0.0.1:2", "socket": at % 3,
-        "cwnd_segments": 10 + at % 50, "rtt_us": 100 + at % 7, "retransmitted_segments": 0, "bytes_acked": at, "bytes_received": 0,
+        "cwnd_segments": 10 + at % 50, "rtt_us": 100 + at % 7, "retransmitted_segments": 0,
+        "bytes_acked": at, "bytes_received": 0,
         "delivered_bytes_per_second": at * 1000,
     })
     .to_string()

@@ -35,6 +35,7 @@ mod progress;
 mod quiet;
 pub mod random;
 mod report;
+mod rerun;
 mod rig;
 mod room;
 pub mod row;
@@ -51,6 +52,7 @@ mod words;
 
 pub use compare::{CellComparison, Comparison, Judged, Metric, NothingInCommon, compare};
 pub use report::{Page, report};
+pub use rerun::{RerunArguments, rerun};
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use tune::state_folder;
 

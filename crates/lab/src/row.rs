@@ -121,6 +121,9 @@ pub struct Row {
     /// Programs that the study requires and that were not there.
     #[serde(default)]
     pub absent: Vec<String>,
+    /// The study with all changes, as a file: in its first row, and where it has changed.
+    #[serde(default)]
+    pub study_text: Option<String>,
 }
 
 impl Row {

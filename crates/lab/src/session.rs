@@ -31,6 +31,8 @@ pub struct Session<'study> {
     absent: Vec<String>,
     /// The rows of this study and seed that its file has.
     done: Vec<Row>,
+    /// The study, until a row of its file holds it.
+    text: Option<String>,
     rows: RowFile,
     rig: Rig,
     host: Host,
@@ -59,10 +61,13 @@ impl<'study> Session<'study> {
         }
         let (rows, before) = RowFile::open(out)?;
         let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
-        let done = own.collect();
+        let done: Vec<Row> = own.collect();
+        let text = study.to_text()?;
+        let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
+        let text = Some(text).filter(|text| last != Some(text));
         let (host, meters) = (Host::of(rig.folder()), Meters::find());
         let stop = Arc::clone(&arguments.stop);
-        Ok(Session { study, cells, absent, done, rows, rig, host, meters, pump, stop })
+        Ok(Session { study, cells, absent, done, text, rows, rig, host, meters, pump, stop })
     }
 
     /// Performs all runs that have no row yet.
@@ -77,8 +82,9 @@ impl<'study> Session<'study> {
             }
             self.rig.go_on()?;
             progress.begin();
-            let row = self.row(run)?;
+            let mut row = self.row(run)?;
             if run.repeat.is_some() {
+                row.study_text = self.text.take();
                 self.rows.append(&row)?;
                 self.done.push(row.clone());
             }

@@ -5,6 +5,7 @@
 mod fit;
 mod predict;
 mod report;
+mod rerun;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ use super::{HOW, OUTPUT, WHAT};
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
 pub use report::LabReportArguments;
+pub use rerun::LabRerunArguments;
 pub mod tcp_watch;
 
 use tcp_watch::TcpWatchArguments;
@@ -46,6 +48,7 @@ pub enum LabCommand {
         name: String,
     },
     Run(LabRunArguments),
+    Rerun(LabRerunArguments),
     Fit(LabFitArguments),
     Predict(LabPredictArguments),
     TcpWatch(TcpWatchArguments),
@@ -144,6 +147,7 @@ impl LabCommand {
         match self {
             LabCommand::List | LabCommand::Show { .. } | LabCommand::Report(_) => false,
             LabCommand::Run(run) => run.json,
+            LabCommand::Rerun(rerun) => rerun.json,
             LabCommand::Fit(fit) => fit.json,
             LabCommand::Predict(predict) => predict.json,
             LabCommand::TcpWatch(watch) => watch.json,

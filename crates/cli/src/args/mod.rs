@@ -22,7 +22,7 @@ pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{
     LabArguments, LabCommand, LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments,
-    LabReportArguments, LabRunArguments,
+    LabReportArguments, LabRerunArguments, LabRunArguments,
 };
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,

@@ -7,7 +7,7 @@ use std::path::Path;
 use datapump::{Class, Problem, Status};
 use datapump_lab::Page;
 
-use super::refuse;
+use super::{is_same, refuse};
 use crate::args::LabReportArguments;
 use crate::output::Output;
 
@@ -28,11 +28,6 @@ pub fn report(arguments: &LabReportArguments, output: &Output) -> i32 {
         }
         Err(error) => output.refusal(&Problem::new(Class::Io, "write", out, error.to_string())),
     }
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    let names = one.canonicalize().ok().zip(other.canonicalize().ok());
-    names.is_some_and(|(one, other)| one == other)
 }
 
 fn words(page: &Page, out: &Path) -> String {

@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 mod cells;
 mod check;
 mod level;
 mod stop;
 mod template;
+mod text;
 mod tree;
 mod written;
 
@@ -84,7 +85,7 @@ pub enum Template {
 }
 
 /// What is done before a run. None of it is timed.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
     /// Makes `{source}`: a file of this size, of seeded random bytes; once for all runs that name the size.
@@ -131,7 +132,7 @@ impl Step {
 }
 
 /// What must hold after a run besides exit status 0. None of it is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// The target has the source's content; of a tree, names, kinds, sizes and links, and the content of a sample.
@@ -143,7 +144,7 @@ pub enum Check {
 }
 
 /// What is measured besides, and would change what is measured without it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
     /// Each cell is run without the soaker, for its time, and with it, for its CPU time: the factor `soaker`.
@@ -153,7 +154,7 @@ pub enum Probe {
 }
 
 /// The order of the runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Every round visits all cells once, in an order shuffled by the seed.
@@ -162,7 +163,7 @@ pub enum Order {
 }
 
 /// What differs for some cells.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exception {
     /// The cells whose factors have one of these levels.
