@@ -2,6 +2,7 @@
 
 mod support;
 
+use serde_json::Value;
 use support::{Home, expect};
 
 const STUDY: &str = r#"
@@ -73,4 +74,42 @@ fn rows_are_run_again_from_their_file_alone_and_compared() {
     }
     assert!(!home.path("older-again.jsonl").exists());
     assert_eq!(std::fs::read_to_string(home.path("old.jsonl")).expect("rows"), text);
+}
+
+const NETWORK: &str = r#"
+name = "net"
+title = "a slow copy over loopback"
+repeats = 2
+warmup = 0
+probes = ["tcp"]
+prepare = [{ step = "new_host" }]
+[command.levels]
+bare = """
+. {host}/host.sh; start {pump} serve --insecure=bare --listen 127.0.0.1:{port} null: &&
+{pump} copy --insecure=bare --json --bwlimit 8MiB null:4MiB pump://127.0.0.1:{port}/x
+"""
+none = "true"
+"#;
+
+#[test]
+fn the_probe_tcp_leaves_a_series_of_each_run_that_a_page_can_show() {
+    let home = Home::new();
+    std::fs::write(home.path("net.toml"), NETWORK).expect("room");
+    expect(&home.pump(&["lab", "run", "net.toml"]), 0, &["net: 4 runs"], "the study");
+    let text = std::fs::read_to_string(home.path("net.jsonl")).expect("rows");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+    let (with, without): (Vec<&Value>, Vec<&Value>) =
+        rows.iter().partition(|row| row["asked"]["command"] == "bare");
+    assert!(without.iter().all(|row| row["tcp"].is_null()), "{without:?}");
+    for row in &with {
+        let tcp = &row["tcp"];
+        assert!(tcp["bytes_acked"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{tcp}");
+        let file = format!("net.tcp/net-1-{:06}.jsonl", row["order"].as_u64().expect("a place"));
+        assert_eq!(tcp["file"], file, "{tcp}");
+        let samples = std::fs::read_to_string(home.path(&file)).expect("a series").lines().count();
+        assert_eq!(tcp["samples"], samples, "{tcp}");
+        let run = home.pump(&["lab", "report", "net.jsonl", &file, "-o", "page.html"]);
+        expect(&run, 0, &["1 studies, 4 runs (0 failed), 3 charts", "samples of TCP"], "a page");
+    }
+    assert_eq!((with.len(), std::fs::read_dir(home.path("net.tcp")).expect("a folder").count()), (2, 2));
 }

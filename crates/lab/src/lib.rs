@@ -45,6 +45,7 @@ mod stop;
 pub mod study;
 mod summary;
 mod table;
+mod tcp_series;
 pub mod tcp_trace;
 mod tree;
 pub mod tune;

@@ -22,6 +22,7 @@ use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
 use crate::stop;
 use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
+use crate::tcp_series::{Sampling, TcpSeries};
 
 /// What one run of a study needs.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ pub struct Session<'study> {
     rig: Rig,
     host: Host,
     meters: Meters,
+    tcp: Option<TcpSeries>,
     pump: PathBuf,
     stop: Arc<AtomicBool>,
 }
@@ -66,8 +68,10 @@ impl<'study> Session<'study> {
         let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
         let text = Some(text).filter(|text| last != Some(text));
         let (host, meters) = (Host::of(rig.folder()), Meters::find());
+        let wants_tcp = study.probes.contains(&Probe::Tcp);
+        let tcp = wants_tcp.then(|| TcpSeries::beside(out)).transpose()?;
         let stop = Arc::clone(&arguments.stop);
-        Ok(Session { study, cells, absent, done, text, rows, rig, host, meters, pump, stop })
+        Ok(Session { study, cells, absent, done, text, rows, rig, host, meters, tcp, pump, stop })
     }
 
     /// Performs all runs that have no row yet.
@@ -171,16 +175,21 @@ impl<'study> Session<'study> {
         let cell = self.cells[run.cell].clone();
         let prepared = self.prepare(&cell)?;
         let load = load(); // before the soaker adds to it
+        let sampling = match &self.tcp {
+            Some(series) => series.start(self.study, run)?,
+            None => None,
+        };
         let running = self.meters.begin(coverage(&cell.levels))?;
         let (time, began) = (jiff::Timestamp::now(), began(&cell));
         let mut measured = self.perform(&cell, &prepared)?;
         let bill = running.end();
+        let tcp = sampling.map(Sampling::finish).transpose()?.flatten();
         self.rig.go_on()?;
         self.check(&cell, &prepared, began, &mut measured);
         self.rig.delete_target();
         self.rig.go_on()?;
         let time = format!("{time:.3}");
-        let row = Row { time, load, ..self.row_of(run, &cell, prepared, measured) };
+        let row = Row { time, load, tcp, ..self.row_of(run, &cell, prepared, measured) };
         let in_process = matches!(self.study.template, Template::Job(_));
         Ok(bill.put_into(row, in_process).with_cpu_per_request())
     }

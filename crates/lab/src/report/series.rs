@@ -43,7 +43,9 @@ pub struct Series {
 }
 
 /// What is drawn, its unit, and how it is found in a sample.
-const MEASURES: [(&str, &str, fn(&Sample) -> f64); 3] = [
+type Measure = (&'static str, &'static str, fn(&Sample) -> f64);
+
+const MEASURES: [Measure; 3] = [
     ("congestion window", "segments", |sample| f64::from(sample.cwnd_segments)),
     ("round trip", "µs", |sample| f64::from(sample.rtt_us)),
     ("delivery rate", "MB/s", |sample| sample.delivered_bytes_per_second as f64 / 1e6),
@@ -90,7 +92,7 @@ fn row(samples: &[Sample]) -> Vec<String> {
     std::iter::once(last.connection.clone()).chain(counts.map(|it| it.to_string())).collect()
 }
 
-fn chart(found: &[Vec<Sample>], (title, unit, value): (&str, &str, fn(&Sample) -> f64)) -> Option<Chart> {
+fn chart(found: &[Vec<Sample>], (title, unit, value): Measure) -> Option<Chart> {
     let drawn = &found[..found.len().min(CONNECTIONS_MAX)];
     let points = |samples: &Vec<Sample>| -> Vec<(u64, f64)> {
         samples.iter().map(|sample| (sample.time_ns, value(sample))).collect()

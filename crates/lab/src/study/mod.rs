@@ -151,6 +151,8 @@ pub enum Probe {
     Soaker,
     /// How long each request takes, as a histogram: of jobs.
     Latency,
+    /// What TCP says of the connections of a command, as a time series beside the rows.
+    Tcp,
 }
 
 /// The order of the runs.
