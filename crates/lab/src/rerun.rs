@@ -83,8 +83,8 @@ fn is_held(path: &Path, index: usize, row: &Row, studies: &[(&Study, Vec<Cell>)]
         studies.iter().filter(|(study, _)| study.name == row.study && study.seed == seed).peekable();
     if own.peek().is_none() {
         return wrong(format!(
-            "no row holds the study '{name}' of seed {seed}, as older versions wrote them, or the row with it was lost; `pump lab run {name} \
-             --seed {seed} --out NEW.jsonl` runs the study there is now"
+            "no row holds the study '{name}' of seed {seed}: an older version wrote them, or that row was lost; \
+             `pump lab run {name} --seed {seed} --out NEW.jsonl` runs the study there is now"
         ));
     }
     let has_run = |(_, cells): &(&Study, Vec<Cell>)| {
