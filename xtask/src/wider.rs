@@ -30,6 +30,7 @@ const PACKAGES: &[&str] = &[
     "iproute2",
     "tshark",
     "netcat-openbsd",
+    "chromium",
 ];
 
 /// Systems for which `core` and `engine` are checked, not run.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how a copy is made.
 
-use datapump::{Job, Options, Place};
+use datapump::{Job, Place};
 
 use crate::args::CopyArguments;
 use crate::json;
@@ -10,6 +10,7 @@ use crate::output::Output;
 use crate::progress::shown;
 use crate::remote::{self, Wish};
 use crate::run::{Runner, places};
+use crate::trace::Trace;
 use crate::tune::tuned;
 
 /// Copies, or says what would be copied. Gives the exit status.
@@ -49,13 +50,18 @@ fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
+    let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
+        Ok(trace) => trace,
+        Err(problem) => return output.refusal(&problem),
+    };
     let runner = Runner::new(output, shown(&arguments.output));
     let options = match tuned(&arguments.tune, &arguments.host, (&sources, &target), options, &runner) {
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
     if remote::is_meant(sources.iter().chain([&target])) {
-        return remote(arguments, sources, target, options, &runner);
+        let wish = Wish { sources, target, options, compares: false, tells_files: tells_files(output) };
+        return remote(arguments, wish, trace, &runner);
     }
     let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
     if arguments.dry_run && !job.has_folders() {
@@ -71,17 +77,12 @@ fn tells_files(output: &Output) -> bool {
 }
 
 /// One side is on another host.
-fn remote(
-    arguments: &CopyArguments,
-    sources: Vec<Place>,
-    target: Place,
-    options: Options,
-    runner: &Runner<'_>,
-) -> i32 {
+fn remote(arguments: &CopyArguments, wish: Wish, trace: Trace, runner: &Runner<'_>) -> i32 {
     let output = runner.output;
-    let wish = Wish { sources, target, options, compares: false, tells_files: tells_files(output) };
-    match remote::perform(&arguments.host, wish, runner, &|event| output.event(event)) {
-        Ok(report) => {
+    let run = || remote::perform(&arguments.host, wish, runner, &|event| output.event(event));
+    match trace.beside(run) {
+        Ok(mut report) => {
+            trace.settle(&mut report, output);
             output.report(&report);
             report.exit_status
         }

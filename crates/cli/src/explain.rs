@@ -14,12 +14,18 @@ use crate::output::Output;
 use crate::progress::shown;
 use crate::remote::{self, Caller};
 use crate::run::{Runner, places};
+use crate::trace::Trace;
 use crate::watch::explain_process;
 
 /// Explains a copy. Gives the exit status of the copy.
 pub fn explain(arguments: &ExplainArguments) -> i32 {
     let output = Output::new(&arguments.output);
     if let Some(pid) = arguments.watch.pid {
+        if arguments.trace.tcp_trace.is_some() {
+            let hint =
+                format!("--tcp-trace is for a copy; for a process: pump lab tcp-watch pid:{pid} --out FILE");
+            return output.usage(hint);
+        }
         let status = explain_process(pid, &arguments.watch, &output);
         return output.status(status);
     }
@@ -43,6 +49,10 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     if output.json {
         output.result(&json::start("explain", &sources, Some(&target)));
     }
+    let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
+        Ok(trace) => trace,
+        Err(problem) => return output.refusal(&problem),
+    };
     let far = remote::is_meant(sources.iter().chain([&target]));
     let caller = match far.then(|| Caller::new(&arguments.host, sources.iter().chain([&target]))).transpose()
     {
@@ -51,13 +61,17 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     };
     let runner = Runner::new(output, shown(&arguments.output));
     let case = Case { sources, target, options: arguments.options(), stop: runner.stop() };
-    let mover = |wanted: Move| moved(wanted, caller.as_ref(), &runner);
+    let mover = |wanted: Move| match wanted.is_real {
+        true => trace.beside(|| moved(wanted, caller.as_ref(), &runner)),
+        false => moved(wanted, caller.as_ref(), &runner),
+    };
     let tell = |line: &str| {
         if !arguments.output.quiet {
             output.line(&format!("pump: {line}"));
         }
     };
-    let explained = explained(&case, &mover, &tell);
+    let mut explained = explained(&case, &mover, &tell);
+    trace.settle(&mut explained.report, output);
     report(&explained, output);
     match case.stop.load(Ordering::Relaxed) {
         true => Status::Interrupted as i32,

@@ -6,11 +6,13 @@ mod compare;
 mod fit;
 mod predict;
 mod profile;
+mod report;
+mod rerun;
 mod simulate;
 mod tcp_watch;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,12 +33,14 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::List => list(&output),
         LabCommand::Show { name } => show(name, &output),
         LabCommand::Run(arguments) => run(arguments, &output),
+        LabCommand::Rerun(arguments) => rerun::rerun(arguments, &output),
         LabCommand::Fit(arguments) => fit::fit(arguments, &output),
         LabCommand::Profile(arguments) => profile::profile(arguments, &output),
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
         LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
+        LabCommand::Report(arguments) => report::report(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
             Ok(summary) => print(&summary, Status::Done, &output),
             Err(error) => refuse(&error, Status::Failed, &output),
@@ -80,12 +84,17 @@ fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
         stop: Arc::clone(&stop),
         ..RunArguments::default()
     };
-    match datapump_lab::run(asked) {
+    ran(datapump_lab::run(asked), arguments.out.as_deref(), &stop, output)
+}
+
+/// Tells how a study went; `out` is the file of its rows, if it was named.
+fn ran(outcome: anyhow::Result<Summary>, out: Option<&Path>, stop: &AtomicBool, output: &Output) -> i32 {
+    match outcome {
         // Failed runs are rows; that there are some is not done what was asked.
         Ok(summary) if summary.failed_runs() > 0 => print(&summary, Status::Partial, output),
         Ok(summary) => {
             let status = print(&summary, Status::Done, output);
-            print_fit(&summary, arguments, output);
+            print_fit(&summary, out, output);
             status
         }
         Err(error) if stop.load(Ordering::Relaxed) => refuse(&error, Status::Interrupted, output),
@@ -95,11 +104,11 @@ fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
 }
 
 /// What a byte and a request cost, where request sizes were varied: the table of the experiments of SCIENCE, E9 to E14.
-fn print_fit(summary: &Summary, arguments: &LabRunArguments, output: &Output) {
+fn print_fit(summary: &Summary, out: Option<&Path>, output: &Output) {
     const SIZES_MIN: usize = 3;
     let Some(study) = summary.studies.first().filter(|_| !output.json) else { return };
     let sizes: BTreeSet<_> = study.cells.iter().filter_map(|cell| cell.asked.get("request_size")).collect();
-    let rows = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.jsonl", study.study)));
+    let rows = out.map_or_else(|| PathBuf::from(format!("{}.jsonl", study.study)), Path::to_path_buf);
     if sizes.len() >= SIZES_MIN
         && let Ok(fits) = cost::fit_file(&rows, cost::Model::Cost)
     {
@@ -132,6 +141,12 @@ fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output)
 /// Lines for people: names from files must not reach the terminal as they are.
 fn shown_lines(text: &str) -> String {
     text.lines().map(|line| datapump::shown(line.as_bytes()) + "\n").collect()
+}
+
+/// Whether two names are of one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let names = one.canonicalize().ok().zip(other.canonicalize().ok());
+    names.is_some_and(|(one, other)| one == other)
 }
 
 /// Tells why there are no figures.

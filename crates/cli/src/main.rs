@@ -25,6 +25,7 @@ mod run;
 mod serve;
 mod signals;
 mod ticket;
+mod trace;
 mod tune;
 mod verify;
 mod watch;

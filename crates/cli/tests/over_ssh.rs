@@ -281,3 +281,17 @@ fn unlocked(home: &Home) -> bool {
         words.starts_with(program) && environment.windows(home.len()).any(|window| window == home)
     })
 }
+
+#[test]
+fn what_goes_through_ssh_alone_has_no_connection_to_sample_and_that_is_said() {
+    let home = home();
+    noise_file(&home, "large", 8 << 20, 1);
+    for (connection, part) in
+        [(DIRECT, "TCP connections in"), (CARRIED, "only the channel of an ssh that another program holds")]
+    {
+        let words = ["--tcp-trace", "tcp.jsonl", "--bwlimit", "16MiB", "large", "host:copy"];
+        expect(&copy(&home, connection, &words), 0, &["'tcp.jsonl'", part], part);
+        let lines = std::fs::read_to_string(home.path("tcp.jsonl")).expect("it was made").lines().count();
+        assert_eq!(lines > 0, connection.is_some(), "{part}: {lines} samples");
+    }
+}

@@ -36,6 +36,8 @@ pub mod profile;
 mod progress;
 mod quiet;
 pub mod random;
+mod report;
+mod rerun;
 mod rig;
 mod room;
 pub mod row;
@@ -45,12 +47,15 @@ mod stop;
 pub mod study;
 mod summary;
 mod table;
+mod tcp_series;
 pub mod tcp_trace;
 mod tree;
 pub mod tune;
 mod words;
 
 pub use compare::{CellComparison, Comparison, Judged, Metric, NothingInCommon, compare};
+pub use report::{Page, report};
+pub use rerun::{RerunArguments, rerun};
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use tune::state_folder;
 

@@ -121,6 +121,9 @@ pub struct Row {
     /// Programs that the study requires and that were not there.
     #[serde(default)]
     pub absent: Vec<String>,
+    /// The study with all changes, as a file: in its first row, and where it has changed.
+    #[serde(default)]
+    pub study_text: Option<String>,
 }
 
 impl Row {
@@ -205,6 +208,15 @@ pub fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
     let found = read::rows(path, &bytes)?;
     found.losses(path).iter().for_each(|loss| tell(loss));
     Ok(found.rows)
+}
+
+/// The whole rows of a file, the number of its torn lines, and what was lost, in words.
+///
+/// Errors: as [`read_rows`].
+pub(crate) fn with_losses(path: &Path, bytes: &[u8]) -> anyhow::Result<(Vec<Row>, usize, Vec<String>)> {
+    let found = read::rows(path, bytes)?;
+    let losses = found.losses(path);
+    Ok((found.rows, found.torn.len(), losses))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::rig::{Prepared, Rig};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
 use crate::stop;
 use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
+use crate::tcp_series::{Sampling, TcpSeries};
 
 /// What one run of a study needs.
 #[derive(Debug)]
@@ -31,10 +32,13 @@ pub struct Session<'study> {
     absent: Vec<String>,
     /// The rows of this study and seed that its file has.
     done: Vec<Row>,
+    /// The study, until a row of its file holds it.
+    text: Option<String>,
     rows: RowFile,
     rig: Rig,
     host: Host,
     meters: Meters,
+    tcp: Option<TcpSeries>,
     pump: PathBuf,
     stop: Arc<AtomicBool>,
 }
@@ -59,10 +63,15 @@ impl<'study> Session<'study> {
         }
         let (rows, before) = RowFile::open(out)?;
         let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
-        let done = own.collect();
+        let done: Vec<Row> = own.collect();
+        let text = study.to_text()?;
+        let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
+        let text = Some(text).filter(|text| last != Some(text));
         let (host, meters) = (Host::of(rig.folder()), Meters::find());
+        let wants_tcp = study.probes.contains(&Probe::Tcp);
+        let tcp = wants_tcp.then(|| TcpSeries::beside(out)).transpose()?;
         let stop = Arc::clone(&arguments.stop);
-        Ok(Session { study, cells, absent, done, rows, rig, host, meters, pump, stop })
+        Ok(Session { study, cells, absent, done, text, rows, rig, host, meters, tcp, pump, stop })
     }
 
     /// Performs all runs that have no row yet.
@@ -77,8 +86,9 @@ impl<'study> Session<'study> {
             }
             self.rig.go_on()?;
             progress.begin();
-            let row = self.row(run)?;
+            let mut row = self.row(run)?;
             if run.repeat.is_some() {
+                row.study_text = self.text.take();
                 self.rows.append(&row)?;
                 self.done.push(row.clone());
             }
@@ -165,16 +175,21 @@ impl<'study> Session<'study> {
         let cell = self.cells[run.cell].clone();
         let prepared = self.prepare(&cell)?;
         let load = load(); // before the soaker adds to it
+        let sampling = match &self.tcp {
+            Some(series) => series.start(self.study, run)?,
+            None => None,
+        };
         let running = self.meters.begin(coverage(&cell.levels))?;
         let (time, began) = (jiff::Timestamp::now(), began(&cell));
         let mut measured = self.perform(&cell, &prepared)?;
         let bill = running.end();
+        let tcp = sampling.map(Sampling::finish).transpose()?.flatten();
         self.rig.go_on()?;
         self.check(&cell, &prepared, began, &mut measured);
         self.rig.delete_target();
         self.rig.go_on()?;
         let time = format!("{time:.3}");
-        let row = Row { time, load, ..self.row_of(run, &cell, prepared, measured) };
+        let row = Row { time, load, tcp, ..self.row_of(run, &cell, prepared, measured) };
         let in_process = matches!(self.study.template, Template::Job(_));
         Ok(bill.put_into(row, in_process).with_cpu_per_request())
     }

@@ -48,20 +48,20 @@ impl StudySummary {
     }
 
     /// Factors with one level: said once.
-    fn fixed(&self) -> Vec<(&String, String)> {
+    pub(crate) fn fixed(&self) -> Vec<(&String, String)> {
         let levels =
             |name: &str| -> BTreeSet<String> { self.cells.iter().map(|cell| level(cell, name)).collect() };
         let fixed = |name: &'_ String| levels(name).pop_first().filter(|_| levels(name).len() == 1);
         self.factors().into_iter().filter_map(|name| Some((name, fixed(name)?))).collect()
     }
 
-    fn varied(&self) -> Vec<&String> {
+    pub(crate) fn varied(&self) -> Vec<&String> {
         let fixed = self.fixed();
         self.factors().into_iter().filter(|name| !fixed.iter().any(|(other, _)| other == name)).collect()
     }
 
     /// The table, head first; columns without any figure are left out.
-    fn rows(&self) -> Vec<Vec<String>> {
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
         let figures = [
             "n",
             "time",
@@ -87,7 +87,7 @@ impl StudySummary {
     }
 
     /// Ratios between baselines are left to the JSON form: here they would hide those that were asked for.
-    fn is_baseline(&self, cell: &CellSummary) -> bool {
+    pub(crate) fn is_baseline(&self, cell: &CellSummary) -> bool {
         let mut baselines = self.cells.iter().flat_map(|cell| &cell.ratios).map(|ratio| &ratio.baseline);
         baselines.any(|baseline| baseline.iter().all(|(name, level)| cell.asked.get(name) == Some(level)))
     }
@@ -103,7 +103,7 @@ impl StudySummary {
         pairs.map(|(cell, ratio)| with(cell, ratio)).collect()
     }
 
-    fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let failures = self.cells.iter().filter(|cell| !cell.failed.is_empty()).map(|cell| {
             let levels: Vec<String> = cell.asked.values().map(ToString::to_string).collect();
             let counts: Vec<String> =

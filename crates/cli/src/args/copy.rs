@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use datapump::{Choice, Options, Sync};
 
 use super::net::HostArguments;
+use super::trace::TraceArguments;
 use super::tree::TreeArguments;
 use super::tune::TuneArguments;
 use super::tuning::{OutputArguments, TuningArguments, When};
@@ -163,6 +164,9 @@ pub struct CopyArguments {
 
     #[command(flatten)]
     pub tune: TuneArguments,
+
+    #[command(flatten)]
+    pub trace: TraceArguments,
 
     #[command(flatten)]
     pub output: OutputArguments,

@@ -9,6 +9,7 @@ use datapump::{Options, Sync};
 
 use super::copy::SyncWhen;
 use super::net::HostArguments;
+use super::trace::TraceArguments;
 use super::tuning::{OutputArguments, TuningArguments};
 use super::watch::WatchArguments;
 use super::{HOW, WHAT};
@@ -46,6 +47,9 @@ pub struct ExplainArguments {
 
     #[command(flatten)]
     pub tuning: TuningArguments,
+
+    #[command(flatten)]
+    pub trace: TraceArguments,
 
     #[command(flatten)]
     pub output: OutputArguments,

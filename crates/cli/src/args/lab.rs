@@ -6,6 +6,8 @@ mod compare;
 mod fit;
 mod predict;
 mod profile;
+mod report;
+mod rerun;
 mod simulate;
 pub mod tcp_watch;
 
@@ -19,6 +21,8 @@ use super::{HOW, OUTPUT, WHAT};
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
+pub use report::LabReportArguments;
+pub use rerun::LabRerunArguments;
 use simulate::SimulateArguments;
 pub use simulate::{DepthsArguments, SimulateCommand};
 
@@ -49,12 +53,14 @@ pub enum LabCommand {
         name: String,
     },
     Run(LabRunArguments),
+    Rerun(LabRerunArguments),
     Fit(LabFitArguments),
     Predict(LabPredictArguments),
     Profile(LabProfileArguments),
     TcpWatch(TcpWatchArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
+    Report(LabReportArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -146,8 +152,9 @@ impl LabCommand {
     /// Whether standard output carries JSON.
     pub fn json(&self) -> bool {
         match self {
-            LabCommand::List | LabCommand::Show { .. } => false,
+            LabCommand::List | LabCommand::Show { .. } | LabCommand::Report(_) => false,
             LabCommand::Run(run) => run.json,
+            LabCommand::Rerun(rerun) => rerun.json,
             LabCommand::Fit(fit) => fit.json,
             LabCommand::Predict(predict) => predict.json,
             LabCommand::Profile(profile) => profile.json,

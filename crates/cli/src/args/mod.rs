@@ -9,6 +9,7 @@ mod lab;
 mod look;
 mod net;
 mod read;
+mod trace;
 mod tree;
 mod tune;
 mod tuning;
@@ -22,13 +23,14 @@ pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{DepthsArguments, SimulateCommand};
 pub use lab::{
     LabArguments, LabCommand, LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments,
-    LabProfileArguments, LabRunArguments,
+    LabProfileArguments, LabReportArguments, LabRerunArguments, LabRunArguments,
 };
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
 pub use net::{HostArguments, Insecure, ServeArguments};
 pub use read::read;
+pub use trace::TraceArguments;
 pub use tune::TuneArguments;
 pub use tuning::{OutputArguments, When};
 pub use watch::WatchArguments;

@@ -84,7 +84,7 @@ pub fn fit_file(path: &Path, model: Model) -> anyhow::Result<Fits> {
     let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let fits = match first {
-        Some(b'{') => of_rows(&read_rows(path)?, model, bytes.last() != Some(&b'\n')),
+        Some(b'{') => fit_rows(&read_rows(path)?, model, bytes.last() != Some(&b'\n')),
         _ => of_table(&CsvTable::parse(path, &bytes)?, model)?,
     };
     match fits.fits.is_empty() {
@@ -234,7 +234,8 @@ fn latency(row: &CsvRow<'_>) -> Result<Latency, InputError> {
     })
 }
 
-fn of_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
+/// Fits a model to rows; `torn` if some were lost.
+pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
     let factor = if model == Model::Cost { "request_size" } else { "readers" };
     let mut groups: BTreeMap<(String, Levels), Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_completed()) {

@@ -22,6 +22,7 @@ pub use chain::{ChainPrediction, PartsFile};
 pub use cpu::{CpuBy, cpu_ns};
 pub use fit::{CostFit, Figure, Point, SizeResult, TooFew, fit_cost};
 pub use golden::{Statement, check_golden};
+pub(crate) use groups::fit_rows;
 pub use groups::{Fit, Fits, GroupFit, Model, Refused, fit_file};
 pub use input::InputError;
 pub use level_off::{Latency, LevelOff, Readers, fit_level_off};

@@ -129,6 +129,9 @@ fn check_probes(study: &Study) -> Result<(), StudyError> {
         Template::Command(_) if study.probes.contains(&Probe::Latency) => {
             Err(study.error("probes", "'latency' is of a [job]: a command cannot be asked; take it out"))
         }
+        Template::Job(_) if study.probes.contains(&Probe::Tcp) => {
+            Err(study.error("probes", "'tcp' is of a [command]: a job has no connections; take it out"))
+        }
         _ => Ok(()),
     }
 }

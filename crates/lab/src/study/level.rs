@@ -29,7 +29,13 @@ impl Level {
         }
     }
 
-    fn value(&self) -> Option<f64> {
+    /// Whether it is a size with its unit.
+    pub(crate) fn is_size(&self) -> bool {
+        matches!(self, Level::Word(word) if datapump::units::parse_bytes(word).is_ok())
+    }
+
+    /// The number, or the size in bytes.
+    pub(crate) fn value(&self) -> Option<f64> {
         match self {
             Level::Number(number) => Some(*number as f64),
             Level::Word(word) => match datapump::units::parse_bytes(word) {

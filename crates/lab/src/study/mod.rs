@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 mod cells;
 mod check;
 mod level;
 mod stop;
 mod template;
+mod text;
 mod tree;
 mod written;
 
@@ -86,7 +87,7 @@ pub enum Template {
 }
 
 /// What is done before a run. None of it is timed.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
     /// Makes `{source}`: a file of this size, of seeded random bytes; once for all runs that name the size.
@@ -133,7 +134,7 @@ impl Step {
 }
 
 /// What must hold after a run besides exit status 0. None of it is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// The target has the source's content; of a tree, names, kinds, sizes and links, and the content of a sample.
@@ -145,17 +146,19 @@ pub enum Check {
 }
 
 /// What is measured besides, and would change what is measured without it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
     /// Each cell is run without the soaker, for its time, and with it, for its CPU time: the factor `soaker`.
     Soaker,
     /// How long each request takes, as a histogram: of jobs.
     Latency,
+    /// What TCP says of the connections of a command, as a time series beside the rows.
+    Tcp,
 }
 
 /// The order of the runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Every round visits all cells once, in an order shuffled by the seed.
@@ -164,7 +167,7 @@ pub enum Order {
 }
 
 /// What differs for some cells.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exception {
     /// The cells whose factors have one of these levels.

@@ -2,8 +2,8 @@
 //!
 //! Must not know: rows, how an interval is made.
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Study, StudyError};
 use crate::stats::VALUES_MIN;
@@ -14,11 +14,11 @@ const AT_LEAST: u32 = 5;
 const AT_MOST: u32 = 50;
 
 /// When a study has enough rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StopRule {
     /// The width of every interval, as a part of its figure, must be below this.
-    #[serde(deserialize_with = "part")]
+    #[serde(deserialize_with = "part", serialize_with = "percent")]
     pub narrower_than: f64,
     /// The figure.
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct StopRule {
 }
 
 /// The figure whose interval must be narrow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopFigure {
     /// The median time of every cell.
@@ -58,6 +58,14 @@ fn part<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         Some(percent) => Ok(percent / 100.0),
         None => Err(D::Error::custom(format!("'{word}' is no part of a figure; write for example \"3%\""))),
     }
+}
+
+/// Writes `3%`, so that it is read as the same number.
+fn percent<S: Serializer>(part: &f64, to: S) -> Result<S::Ok, S::Error> {
+    let near = part * 100.0;
+    let rounded = (0..16).map(|places| format!("{near:.places$}"));
+    let same = |word: &String| word.parse::<f64>().is_ok_and(|percent| percent / 100.0 == *part);
+    to.serialize_str(&format!("{}%", rounded.into_iter().find(same).unwrap_or(near.to_string())))
 }
 
 /// Checks the rule against the study.

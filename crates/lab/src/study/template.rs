@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 
 use datapump::units::{parse_bytes, parse_rate};
 use datapump::{Choice, EngineChoice, Job, Options, Place, Sync, WaitChoice};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Level;
 
@@ -42,7 +42,7 @@ fn name_in_braces(text: &str) -> Option<&str> {
 }
 
 /// The table `[job]`: fields of a job, each a value or a factor in braces.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobTemplate {
     /// Where the bytes come from: a place, or `{source}`.

@@ -119,6 +119,7 @@ fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
                 "title = \"t\"\nprobes = [\"soker\"]",
                 &["unknown variant `soker`", "`soaker`"],
             ),
+            ("title = \"t\"", "title = \"t\"\nprobes = [\"tcp\"]", &["probes: 'tcp' is of a [command]"]),
             ("[factors]", "[factors]\ncommand = [\"x\"]", &["factors.command: a [job] has no commands"]),
             ("repeats = 3", "check = [\"same_content\"]", &["check: ", "make_source and new_target"]),
         ],

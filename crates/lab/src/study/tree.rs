@@ -3,7 +3,7 @@
 //! Must not know: how a tree is made, where it stands.
 
 use datapump::units::parse_bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Level, fill};
 
@@ -11,7 +11,7 @@ use super::{Level, fill};
 const FILES_MAX: u64 = 10_000_000;
 
 /// The fields of a step `make_tree`: each a value or a factor in braces.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TreeTemplate {
     /// Number of files, besides the large ones.

@@ -47,7 +47,7 @@ fn is_near(got: (f64, f64), expected: (f64, f64)) -> bool {
 
 #[test]
 fn rows_that_differ_in_the_request_size_alone_are_one_fit() {
-    let fits = of_rows(&rows(|row| row), Model::Cost, false);
+    let fits = fit_rows(&rows(|row| row), Model::Cost, false);
     let names: Vec<String> = fits.fits.iter().map(GroupFit::name).collect();
     assert_eq!(names, ["tiny, depth 1", "tiny, depth 4"]);
     assert!(fits.fits.iter().all(|group| is_near(cost(group), (2.0, 50.0))), "{fits:?}");
@@ -70,7 +70,7 @@ fn the_best_measure_of_cpu_time_is_taken_and_none_is_mixed() {
         ("soaker at one size", rows(soaked_small), CpuBy::Process, 12, (1.0, 25.0)),
         ("process", rows(process), CpuBy::Process, 12, (1.0, 25.0)),
     ] {
-        let fits = of_rows(&rows, Model::Cost, false);
+        let fits = fit_rows(&rows, Model::Cost, false);
         let group = &fits.fits[0];
         assert_eq!(group.cpu_by, Some(by), "{case}");
         assert_eq!(group.json()["points"], points, "{case}");
@@ -93,7 +93,7 @@ fn rows_without_a_fit_are_named() {
         (rows(|row| Row { bytes: 0, ..row }), "moved no bytes"),
         (rows(|row| row)[..2].to_vec(), "2 points are too few for an interval"),
     ] {
-        let fits = of_rows(&rows, Model::Cost, false);
+        let fits = fit_rows(&rows, Model::Cost, false);
         assert!(fits.fits.is_empty() && fits.refused[0].why.contains(why), "{why}: {fits:?}");
     }
 }
@@ -107,7 +107,7 @@ fn what_was_asked_counts_where_nothing_was_achieved() {
         row.asked.insert("request_size".into(), format!("about {asked}").as_str().into());
         row
     };
-    let fits = of_rows(&rows(achieved), Model::Cost, false);
+    let fits = fit_rows(&rows(achieved), Model::Cost, false);
     assert!(is_near(cost(&fits.fits[0]), (2.0, 50.0)), "{fits:?}");
 }
 
@@ -134,12 +134,12 @@ fn many_readers_are_fitted_from_rows() {
         bytes: 10_000_000 * readers as u64,
         ..row("legion", 1, "1MiB", 0)
     };
-    let fits = of_rows(&[1, 2, 5, 10].map(of), Model::LevelOff, false);
+    let fits = fit_rows(&[1, 2, 5, 10].map(of), Model::LevelOff, false);
     let fit = fits.fits[0].json();
     assert_eq!(fit["stage"], "plain");
     assert_eq!((&fit["r1_s"], &fit["d_s"]), (&3.0.into(), &1.0.into()), "{fit}");
     assert_eq!(fit["plateau_bytes_per_s"], 1e7);
-    let refused = of_rows(&[row("tiny", 1, "1MiB", 0)], Model::LevelOff, false).refused;
+    let refused = fit_rows(&[row("tiny", 1, "1MiB", 0)], Model::LevelOff, false).refused;
     assert!(refused[0].why.contains("factor readers"), "{refused:?}");
 }
 

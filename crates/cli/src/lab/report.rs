@@ -1,0 +1,39 @@
+//! `pump lab report`: a page of HTML from rows.
+//!
+//! Must not know: what a page says.
+
+use std::path::Path;
+
+use datapump::{Class, Problem, Status};
+use datapump_lab::Page;
+
+use super::{is_same, refuse};
+use crate::args::LabReportArguments;
+use crate::output::Output;
+
+/// Gives the exit status.
+pub fn report(arguments: &LabReportArguments, output: &Output) -> i32 {
+    let out = &arguments.out;
+    if arguments.rows.iter().any(|rows| is_same(rows, out)) {
+        return output.usage("the page would be written over the rows; name another file with --out");
+    }
+    let page = match datapump_lab::report(&arguments.rows) {
+        Ok(page) => page,
+        Err(error) => return refuse(&error, Status::Failed, output),
+    };
+    match std::fs::write(out, &page.html) {
+        Ok(()) => {
+            output.line(&format!("pump: {}", words(&page, out)));
+            Status::Done as i32
+        }
+        Err(error) => output.refusal(&Problem::new(Class::Io, "write", out, error.to_string())),
+    }
+}
+
+fn words(page: &Page, out: &Path) -> String {
+    let out = datapump::shown(out.as_os_str().as_encoded_bytes());
+    let Page { studies, runs, failed_runs, samples, charts, torn_lines, .. } = page;
+    let series = if *samples > 0 { format!(", {samples} samples of TCP") } else { String::new() };
+    let torn = if *torn_lines > 0 { format!(", {torn_lines} torn lines") } else { String::new() };
+    format!("'{out}': {studies} studies, {runs} runs ({failed_runs} failed), {charts} charts{series}{torn}")
+}

@@ -1,0 +1,209 @@
+//! Time series of TCP connections as charts: window, round trip and rate over time, thinned where they are long.
+//!
+//! TCP.md beside this crate says what the fields mean. Must not know: how they were sampled, how a chart is drawn.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use super::chart::{Chart, Line};
+
+/// A chart of more points takes seconds to draw.
+const POINTS_MAX: usize = 200_000;
+/// Of more connections those that moved most are drawn.
+const CONNECTIONS_MAX: usize = 12;
+
+/// A line of the file, as far as it is drawn.
+#[derive(Clone, Debug, Deserialize)]
+struct Sample {
+    time_ns: u64,
+    connection: String,
+    socket: u64,
+    cwnd_segments: u32,
+    rtt_us: u32,
+    retransmitted_segments: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    delivered_bytes_per_second: u64,
+}
+
+/// A file of samples.
+#[derive(Debug)]
+pub struct Series {
+    /// For each connection its ends, samples, bytes acknowledged and received, and segments sent again.
+    pub connections: Vec<Vec<String>>,
+    /// The charts.
+    pub charts: Vec<Chart>,
+    /// Samples.
+    pub samples: usize,
+    /// 1 if the last line is cut off.
+    pub torn_lines: usize,
+}
+
+/// What is drawn, its unit, and how it is found in a sample.
+type Measure = (&'static str, &'static str, fn(&Sample) -> f64);
+
+const MEASURES: [Measure; 3] = [
+    ("congestion window", "segments", |sample| f64::from(sample.cwnd_segments)),
+    ("round trip", "µs", |sample| f64::from(sample.rtt_us)),
+    ("delivery rate", "MB/s", |sample| sample.delivered_bytes_per_second as f64 / 1e6),
+];
+
+/// Whether a file is a time series, by its first line.
+pub fn is_series(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().starts_with(br#"{"v":1,"event":"tcp","#)
+}
+
+/// Reads a file.
+///
+/// Errors: a line that is no sample. A last line without its end is left out.
+pub fn read(path: &Path, bytes: &[u8]) -> anyhow::Result<Series> {
+    let mut sockets: BTreeMap<u64, Vec<Sample>> = BTreeMap::new();
+    let mut torn_lines = 0;
+    for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        match serde_json::from_slice::<Sample>(line) {
+            Ok(sample) => sockets.entry(sample.socket).or_default().push(sample),
+            Err(_) if !line.ends_with(b"\n") => torn_lines += 1,
+            Err(error) => {
+                let path = datapump::shown(path.as_os_str().as_encoded_bytes());
+                return Err(error)
+                    .with_context(|| format!("{path}, line {}: this is no sample of TCP", index + 1));
+            }
+        }
+    }
+    let mut found: Vec<Vec<Sample>> = sockets.into_values().collect();
+    found.iter_mut().for_each(|samples| samples.sort_by_key(|sample| sample.time_ns));
+    found.sort_by_key(|samples| std::cmp::Reverse(moved(samples)));
+    let samples = found.iter().map(Vec::len).sum();
+    let connections = found.iter().map(|samples| row(samples)).collect();
+    let charts = MEASURES.iter().filter_map(|measure| chart(&found, *measure)).collect();
+    Ok(Series { connections, charts, samples, torn_lines })
+}
+
+fn moved(samples: &[Sample]) -> u64 {
+    samples.last().map_or(0, |last| last.bytes_acked.max(last.bytes_received))
+}
+
+fn row(samples: &[Sample]) -> Vec<String> {
+    let last = &samples[samples.len() - 1];
+    let counts = [samples.len() as u64, last.bytes_acked, last.bytes_received, last.retransmitted_segments];
+    std::iter::once(last.connection.clone()).chain(counts.map(|it| it.to_string())).collect()
+}
+
+fn chart(found: &[Vec<Sample>], (title, unit, value): Measure) -> Option<Chart> {
+    let drawn = &found[..found.len().min(CONNECTIONS_MAX)];
+    let points = |samples: &Vec<Sample>| -> Vec<(u64, f64)> {
+        samples.iter().map(|sample| (sample.time_ns, value(sample))).collect()
+    };
+    let lines: Vec<Vec<(u64, f64)>> = drawn.iter().map(points).collect();
+    let (times, values) = joined(&lines, POINTS_MAX);
+    let label = |samples: &[Sample]| datapump::shown(samples[0].connection.as_bytes());
+    let lines = drawn.iter().zip(values);
+    Some(Chart {
+        title: format!("{title} over time"),
+        x_label: "s".into(),
+        x_kind: "seconds",
+        is_log: false,
+        y_label: unit.into(),
+        xs: times.into_iter().map(|ns| ns as f64 / 1e9).collect(),
+        lines: lines.map(|(of, values)| Line { label: label(of), values, ..Line::default() }).collect(),
+        left_out: found.len() - drawn.len(),
+    })
+    .filter(|chart| chart.xs.len() > 1)
+}
+
+/// The lines over one ascending axis. Where that would be more values than `most`, the time is parted, and of each
+/// part the least and the largest value of each line are kept.
+fn joined(lines: &[Vec<(u64, f64)>], most: usize) -> (Vec<u64>, Vec<Vec<Option<f64>>>) {
+    let mut times: Vec<u64> = lines.iter().flatten().map(|(time, _)| *time).collect();
+    times.sort_unstable();
+    times.dedup();
+    let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return Default::default() };
+    if times.len() * lines.len() <= most {
+        let whole = lines.iter().map(|line| {
+            let line: BTreeMap<u64, f64> = line.iter().copied().collect();
+            times.iter().map(|time| line.get(time).copied()).collect()
+        });
+        let whole = whole.collect();
+        return (times, whole);
+    }
+    let parts = (most / lines.len() / 2).max(1) as u64;
+    let width = ((last - first) / parts + 1).max(2);
+    let parts = (last - first) / width + 1;
+    let places = (0..parts * 2).map(|half| first + half * width / 2).collect();
+    (places, lines.iter().map(|line| thinned(line, first, width, parts as usize)).collect())
+}
+
+/// Two values for each part: the least and the largest, the one that comes first in front.
+fn thinned(line: &[(u64, f64)], first: u64, width: u64, parts: usize) -> Vec<Option<f64>> {
+    let mut ends: Vec<Option<[(u64, f64); 2]>> = vec![None; parts];
+    for &point in line {
+        let part = &mut ends[((point.0 - first) / width) as usize];
+        let [least, largest] = part.get_or_insert([point, point]);
+        if point.1 < least.1 {
+            *least = point;
+        }
+        if point.1 > largest.1 {
+            *largest = point;
+        }
+    }
+    let two = |part: Option<[(u64, f64); 2]>| match part {
+        Some([least, largest]) if least.0 <= largest.0 => [Some(least.1), Some(largest.1)],
+        Some([least, largest]) => [Some(largest.1), Some(least.1)],
+        None => [None, None],
+    };
+    ends.into_iter().flat_map(two).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_lines_are_joined_with_gaps() {
+        let (times, values) = joined(&[vec![(1, 10.0), (5, 11.0)], vec![(3, 7.0)]], 100);
+        assert_eq!(times, [1, 3, 5]);
+        assert_eq!(values, [[Some(10.0), None, Some(11.0)], [None, Some(7.0), None]]);
+        assert_eq!(joined(&[], 10), (vec![], vec![]));
+    }
+
+    #[test]
+    fn long_lines_keep_their_ends_and_are_no_longer_than_the_limit() {
+        for (count, lines, most) in [(10_000_u64, 1, 1000), (5000, 7, 900), (300, 2, 10), (2000, 3, 1)] {
+            let line: Vec<(u64, f64)> = (0..count).map(|at| (at * 17, (at % 97) as f64)).collect();
+            let spike = [(count * 5 + 1, 1e6), (count * 5 + 2, -1e6)];
+            let mut line = [&line[..], &spike].concat();
+            line.sort_by_key(|point| point.0);
+            let (times, values) = joined(&vec![line; lines], most);
+            assert!(times.is_sorted_by(|one, other| one < other), "{count}: ascending");
+            assert!(times.len() * lines <= most.max(2 * lines), "{count}: {}", times.len());
+            for values in values {
+                assert_eq!(values.len(), times.len());
+                let seen: Vec<f64> = values.into_iter().flatten().collect();
+                assert!(seen.contains(&1e6) && seen.contains(&-1e6), "{count}: the spike is lost");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_sample_is_told_with_its_line() {
+        let path = Path::new("tcp.jsonl");
+        let whole = br#"{"v":1,"event":"tcp","time_ns":1,"connection":"a > b","socket":7,"cwnd_segments":10,
+            "rtt_us":20,"retransmitted_segments":0,"bytes_acked":5,"bytes_received":6,"delivered_bytes_per_second":9}"#;
+        let whole: Vec<u8> = whole.iter().copied().filter(|&byte| byte != b'\n').collect();
+        assert!(is_series(&whole) && !is_series(br#"{"v":1,"study":"cpu""#) && !is_series(b""));
+        let torn = [&whole[..], b"\n", &whole[..30]].concat();
+        let series = read(path, &torn).expect("samples");
+        assert_eq!(
+            (series.samples, series.torn_lines, series.charts.len()),
+            (1, 1, 0),
+            "one point is no line"
+        );
+        assert_eq!(series.connections, [["a > b", "1", "5", "6", "0"]]);
+        let wrong = [&whole[..], b"\n{}\n"].concat();
+        let error = format!("{:#}", read(path, &wrong).expect_err("no sample"));
+        assert!(error.contains("tcp.jsonl, line 2: this is no sample of TCP"), "{error}");
+    }
+}
