@@ -2,7 +2,7 @@
 //!
 //! Must not know: how a profile is made, how anything is predicted.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,8 +43,8 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
 }
 
 /// Predicts from a profile, and sets that against rows, if there are some.
-pub fn predict(path: &PathBuf, arguments: &LabPredictArguments, output: &Output) -> anyhow::Result<i32> {
-    let named = Some(path.clone()).filter(|path| !path.as_os_str().is_empty());
+pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) -> anyhow::Result<i32> {
+    let named = Some(path.to_path_buf()).filter(|path| !path.as_os_str().is_empty());
     let Some(path) = named.or_else(Profile::default_path) else { return Ok(output.usage(NO_FOLDER)) };
     let profile = Profile::read(&path, arguments.other_machine)?;
     if let Some(rows) = &arguments.against {

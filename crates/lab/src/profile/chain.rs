@@ -71,9 +71,9 @@ impl Profile {
         })
     }
 
-    fn known(&self, name: &String) -> Result<&Component, NoSuchPart> {
+    fn known(&self, name: &str) -> Result<&Component, NoSuchPart> {
         let known = || self.components.iter().map(|it| it.component.as_str()).collect::<Vec<_>>().join(", ");
-        self.component(name).ok_or_else(|| NoSuchPart { name: name.clone(), known: known() })
+        self.component(name).ok_or_else(|| NoSuchPart { name: name.into(), known: known() })
     }
 
     fn slowest(&self, parts: &[&Component], size: u64, shared: bool, ns_per_byte: f64) -> (String, f64) {

@@ -35,12 +35,18 @@ const SIZES: &str = "32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB";
 const QUICK_SIZES: &str = "64KiB,256KiB,1MiB";
 const REPEATS: u32 = 3;
 
-/// The isolated studies, the component that each measures, and the factors that are held.
-const STUDIES: [(&str, &str, &[(&str, &str)]); 4] = [
-    ("cpu", "pump", &[("engine", "inline")]),
-    ("network", "network", &[("fill", "noise")]),
-    ("disk-source", "disk_source", &[("depth", "2")]),
-    ("disk-sink", "disk_sink", &[("depth", "2")]),
+/// An isolated study, the component that it measures, and the factor that is held.
+struct Isolated {
+    study: &'static str,
+    component: &'static str,
+    held: (&'static str, &'static str),
+}
+
+const STUDIES: [Isolated; 4] = [
+    Isolated { study: "cpu", component: "pump", held: ("engine", "inline") },
+    Isolated { study: "network", component: "network", held: ("fill", "noise") },
+    Isolated { study: "disk-source", component: "disk_source", held: ("depth", "2") },
+    Isolated { study: "disk-sink", component: "disk_sink", held: ("depth", "2") },
 ];
 
 /// A profile.
@@ -147,8 +153,8 @@ pub fn make(arguments: &ProfileArguments) -> anyhow::Result<Profile> {
         std::fs::remove_file(&arguments.out)
             .with_context(|| format!("remove {}", arguments.out.display()))?;
     }
-    for (study, _, held) in STUDIES {
-        run(study_arguments(arguments, study, held, &rows))?;
+    for isolated in &STUDIES {
+        run(study_arguments(arguments, isolated, &rows))?;
     }
     let profile = of_rows(&read_rows(&rows)?, arguments.folder.as_deref().unwrap_or(Path::new(".")))?;
     let text = serde_json::to_string_pretty(&profile)? + "\n";
@@ -156,18 +162,12 @@ pub fn make(arguments: &ProfileArguments) -> anyhow::Result<Profile> {
     Ok(profile)
 }
 
-fn study_arguments(
-    arguments: &ProfileArguments,
-    study: &str,
-    held: &[(&str, &str)],
-    rows: &Path,
-) -> RunArguments {
+fn study_arguments(arguments: &ProfileArguments, isolated: &Isolated, rows: &Path) -> RunArguments {
     let sizes = if arguments.quick { QUICK_SIZES } else { SIZES };
-    let sizes = ("request_size".to_string(), sizes.split(',').map(String::from).collect());
-    let held = held.iter().map(|(name, level)| (name.to_string(), vec![level.to_string()]));
+    let set = |name: &str, levels: &str| (name.to_string(), levels.split(',').map(String::from).collect());
     RunArguments {
-        study: study.into(),
-        set: held.chain([sizes]).collect(),
+        study: isolated.study.into(),
+        set: vec![set(isolated.held.0, isolated.held.1), set("request_size", sizes)],
         repeats: Some(arguments.repeats.unwrap_or(REPEATS)),
         folder: arguments.folder.clone(),
         out: Some(rows.into()),
@@ -178,7 +178,7 @@ fn study_arguments(
 }
 
 fn of_rows(rows: &[Row], folder: &Path) -> anyhow::Result<Profile> {
-    let components = STUDIES.iter().map(|(study, component, _)| {
+    let components = STUDIES.iter().map(|Isolated { study, component, .. }| {
         let own: Vec<&Row> = rows.iter().filter(|row| row.study == *study).collect();
         if let Some(failed) = own.iter().find(|row| !row.is_completed()) {
             let why = failed.message.as_deref().unwrap_or(&failed.outcome);
