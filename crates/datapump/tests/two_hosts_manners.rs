@@ -130,12 +130,12 @@ impl Drop for Ends {
 #[test]
 fn who_is_busy_is_asked_again_and_told_of_once() {
     let home = Home::new();
-    std::fs::write(home.0.path().join("large"), vec![7; 64 << 20]).expect("room");
+    std::fs::write(home.0.path().join("large"), vec![7; 160 << 20]).expect("room");
     let sessions = ServeOptions { sessions_max: 1, ..home.options() };
     let memory = ServeOptions { memory_bytes: 16 << 20, ..home.options() };
     for (served, words) in [(Served::new(sessions), "--max-sessions"), (Served::new(memory), "memory free")] {
-        // Whichever block lands first uses the rate up for some seconds; the whole takes minutes.
-        let slow = Options { bytes_per_second: Some(RATE / 10), ..Options::default() };
+        // Whichever blocks land before the short file, it is there in seconds; the whole takes most of a minute.
+        let slow = Options { bytes_per_second: Some(RATE), ..Options::default() };
         let (stop, sources) =
             (Arc::new(AtomicBool::new(false)), vec![home.place("one"), home.place("large")]);
         let first = served.remote(sources, served.place(""));
