@@ -77,6 +77,18 @@ fn what_cannot_be_measured_alone_is_left_out() {
 }
 
 #[test]
+fn a_folder_is_copied_and_what_is_not_known_of_it_is_said() {
+    let home = Home::new();
+    make_folder(&home, "folder");
+    let content = noise_file(&home, "folder/file", 200_000, 1);
+    let report = explained(&home, &["folder", "new"], 0);
+    has_content(&home.path("new/file"), &content, "the copy");
+    let unmeasured = report["unmeasured"].as_array().expect("a list");
+    assert_eq!((parts(&report), unmeasured.len()), (vec!["pump"], 2), "{report}");
+    assert!(report["predicted_bytes_per_second"].is_null(), "{report}");
+}
+
+#[test]
 fn both_ways_between_two_hosts_are_explained() {
     let home = Home::new();
     make_folder(&home, "served");

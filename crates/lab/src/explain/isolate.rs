@@ -216,8 +216,11 @@ impl Bench<'_> {
 
     /// Reads for a while.
     pub(super) fn source(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
-        if !matches!(self.ends.source, End::File(1..) | End::Far) {
-            return Ok(None);
+        match self.ends.source {
+            End::Null => return Ok(None),
+            End::Folder => return Err(alone(PartName::Source, "it is a folder, or several")),
+            End::Once => return Err(alone(PartName::Source, "what is taken out of it does not come back")),
+            End::File(_) | End::Far => {}
         }
         let source = self.case.sources[0].clone();
         let moved = self.run((source, nowhere()), options.clone(), Limit { time, bytes: u64::MAX });
@@ -241,9 +244,11 @@ impl Bench<'_> {
 
     /// Writes into files without a name, which go again.
     pub(super) fn sink(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
-        if !matches!(self.ends.sink, End::File(_) | End::Folder | End::Far) || self.ends.source == End::Folder
-        {
-            return Ok(None);
+        match (self.ends.sink, self.ends.source) {
+            (End::Null, _) => return Ok(None),
+            (_, End::Folder) => return Err(alone(PartName::Sink, "a folder goes into it")),
+            (End::Once, _) => return Err(alone(PartName::Sink, "what is put into it stays there")),
+            (End::File(_) | End::Folder | End::Far, _) => {}
         }
         let most = self.may_write() / SHARES * SINK_SHARE;
         self.sink_up_to(options, time, most).map(Some)
@@ -328,9 +333,13 @@ fn measured(name: PartName, moved: &Moved) -> Result<Part, String> {
         true => Ok(part),
         false => {
             let why = moved.problem.as_deref().unwrap_or("nothing was moved");
-            Err(format!("{} could not be measured alone: {why}", name.words()))
+            Err(alone(name, why))
         }
     }
+}
+
+fn alone(name: PartName, why: &str) -> String {
+    format!("{} could not be measured alone: {why}", name.words())
 }
 
 fn null(bytes: u64) -> Place {
