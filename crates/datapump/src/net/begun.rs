@@ -170,6 +170,7 @@ impl RemoteCopy {
                 source_depth: self.options.source_depth,
                 unhashed: self.options.unhashed,
                 sockets: self.options.sockets.clone(),
+                far_null_bytes: self.options.far_null_bytes,
                 ..Options::default()
             })
             .unwrap_or_default(),
