@@ -42,6 +42,7 @@ mod options;
 mod place;
 mod plan;
 mod problem;
+mod quota;
 mod rate;
 mod report;
 mod reserve;
