@@ -82,8 +82,8 @@ impl Memory {
     /// The last that was found; a line that cannot be read is no reason to fail.
     pub(super) fn recall(&self) -> Option<Remembered> {
         let text = std::fs::read_to_string(&self.path).ok()?;
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let found = lines.filter(|line| self.is_it(line)).last()?;
+        let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        let found = lines.rfind(|line| self.is_it(line))?;
         Some(found.remembered)
     }
 
