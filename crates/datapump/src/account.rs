@@ -12,6 +12,9 @@ use crate::report::{Cpu, Network, Report, Waits};
 use crate::run::{Shared, Tally};
 use crate::verdict::{Evidence, verdict};
 
+/// A lane without bytes that was waited for in one part of so many had names or attributes to do.
+const BUSY_PART: u64 = 10;
+
 /// What is left when the lanes have ended.
 pub(crate) struct Account<'run> {
     pub(crate) shared: &'run Shared<'run>,
@@ -20,6 +23,8 @@ pub(crate) struct Account<'run> {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) cpu: Cpu,
+    /// How long a quota of CPU time kept the process from running.
+    pub(crate) held_ns: u64,
     /// The job puts data on stable storage.
     pub(crate) syncs: bool,
 }
@@ -61,10 +66,11 @@ impl Account<'_> {
         let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
         let far = self.shared.far.as_ref();
         Evidence {
-            lanes_ns: self.elapsed_ns() * self.lanes.len() as u64,
+            lanes_ns: self.elapsed_ns() * busy(&self.lanes).count() as u64,
             waits: self.waits(),
             cpu: self.cpu,
             lanes_cpu_ns: far.map(|_| self.lanes.iter().map(|lane| lane.cpu_ns).sum()),
+            held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
             sealing_ns: self.carried().opening_ns,
             shared_device: far.is_none_or(|far| far.is_here)
                 && source_devices.intersection(target_devices).next().is_some(),
@@ -135,6 +141,15 @@ impl Account<'_> {
     }
 }
 
+/// Lanes that had something to do; all of them, if none had. One file keeps one lane busy: what the others do meanwhile
+/// is not the copy's time.
+pub(crate) fn busy(lanes: &[LaneResult]) -> impl Iterator<Item = &LaneResult> {
+    let is_busy =
+        |lane: &LaneResult| lane.counts.bytes > 0 || lane.waits.total() * BUSY_PART >= lane.elapsed_ns;
+    let is_any = lanes.iter().any(is_busy);
+    lanes.iter().filter(move |lane| !is_any || is_busy(lane))
+}
+
 /// Not everything was done, and nobody said why.
 pub(crate) fn unexplained() -> Problem {
     let words =
@@ -169,4 +184,39 @@ pub(crate) fn cpu_now() -> Cpu {
 pub(crate) fn cpu_since(start: Cpu) -> Cpu {
     let now = cpu_now();
     Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(bytes: u64, waits: Waits) -> LaneResult {
+        LaneResult {
+            counts: Counts { bytes, ..Counts::default() },
+            waits,
+            engine: Default::default(),
+            done_ns: 0,
+            elapsed_ns: 3_000,
+            cpu_ns: 0,
+            carried: Carried::default(),
+            latencies: None,
+        }
+    }
+
+    /// A file of 24 MiB over two connections, from a disk of 8 MiB/s: its lane waited for 2889 of 2950 ms, and the idle
+    /// one made that 2889 of 5903, of which nothing else was the half.
+    #[test]
+    fn a_lane_without_work_is_not_counted() {
+        let disk = Waits { source: 2_889, ..Waits::default() };
+        let names = Waits { metadata: 900, ..Waits::default() };
+        let idle = Waits { metadata: 20, ..Waits::default() };
+        for (what, lanes, count) in [
+            ("one file, two lanes", vec![lane(24 << 20, disk), lane(0, idle)], 1),
+            ("two files", vec![lane(1, disk), lane(1, disk)], 2),
+            ("empty files", vec![lane(0, names), lane(0, names), lane(0, idle)], 2),
+            ("nothing", vec![lane(0, idle), lane(0, idle)], 2),
+        ] {
+            assert_eq!(busy(&lanes).count(), count, "{what}");
+        }
+    }
 }

@@ -26,6 +26,7 @@ use crate::options::{Choice, EngineChoice, Options};
 use crate::place::{Fill, Place};
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, Status};
+use crate::quota::Quota;
 use crate::rate::Rate;
 use crate::report::{Asked, Cpu, Report, Waits};
 use crate::run::{Event, QueuedNulls, Shared, Tally, Work};
@@ -74,6 +75,13 @@ pub struct Planned {
     pub bytes: Option<u64>,
     /// Which way, and why.
     pub how: String,
+}
+
+/// What was counted when a run began.
+struct Began {
+    ns: u64,
+    cpu: Cpu,
+    quota: Quota,
 }
 
 impl Job {
@@ -271,9 +279,8 @@ impl Job {
     /// `events` is called as things happen, from several threads when there are several lanes.
     /// Never panics for anything that a file, a device or the system may do.
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
-        let start_ns = self.world.clock.now_ns();
         let meters = self.meters();
-        let cpu = cpu_now();
+        let began = Began { ns: self.world.clock.now_ns(), cpu: cpu_now(), quota: Quota::now() };
         let here = meters.as_ref().map(|meters| meters.here(Stage::Metadata));
         let ((items, problems), trees) =
             match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
@@ -293,7 +300,7 @@ impl Job {
         }
         shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
         drop(here);
-        self.report(&shared, results, last, start_ns, cpu)
+        self.report(&shared, results, last, began)
     }
 
     fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
@@ -409,8 +416,7 @@ impl Job {
         shared: &Shared<'_>,
         results: Vec<Result<LaneResult, Problem>>,
         last: Waits,
-        start_ns: u64,
-        cpu: Cpu,
+        began: Began,
     ) -> Report {
         let (mut lanes, mut lost) = sorted(results);
         if let Some(lane) = lanes.first_mut() {
@@ -425,8 +431,9 @@ impl Job {
         let tally = std::mem::take(&mut *shared.tally());
         let exit_status = self.status(&tally, shared) as i32;
         let syncs = self.options.sync != crate::Sync::None && self.work == Kind::Copy;
-        let (end_ns, cpu) = (self.world.clock.now_ns(), cpu_since(cpu));
-        let account = Account { shared, lanes, tally, start_ns, end_ns, cpu, syncs };
+        let (end_ns, held_ns) = (self.world.clock.now_ns(), began.quota.held_ns());
+        let (start_ns, cpu) = (began.ns, cpu_since(began.cpu));
+        let account = Account { shared, lanes, tally, start_ns, end_ns, cpu, held_ns, syncs };
         Report { exit_status, ..account.into_report() }
     }
 

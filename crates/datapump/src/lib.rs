@@ -43,6 +43,7 @@ mod options;
 mod place;
 mod plan;
 mod problem;
+mod quota;
 mod rate;
 mod report;
 mod reserve;

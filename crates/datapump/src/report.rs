@@ -135,6 +135,12 @@ pub struct Waits {
 }
 
 impl Waits {
+    /// All stages together; hashing is computing, and not waited for.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.source + self.sink + self.metadata + self.sync + self.rate_limit + self.verify
+    }
+
     /// The sum, stage by stage.
     #[must_use]
     pub fn plus(&self, other: &Waits) -> Waits {

@@ -12,6 +12,10 @@ const EXPLAINS_FRACTION: f64 = 0.25;
 /// copies bytes inside the calls that are charged to an end.
 pub(crate) const CPU_FRACTION: f64 = 0.85;
 
+/// A quota that keeps the process from running for this part of the time is the cause, whoever it seems to wait for: it
+/// stands still wherever it is.
+const HELD_FRACTION: f64 = 0.5;
+
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
@@ -22,6 +26,8 @@ pub(crate) struct Evidence {
     /// CPU time of the lanes' own threads, where another host is at their other end: the process may hold other
     /// sessions.
     pub(crate) lanes_cpu_ns: Option<u64>,
+    /// The part of the time in which a quota of CPU time kept the process from running.
+    pub(crate) held_fraction: f64,
     /// Time in which what came over a network was opened, or sealed what went.
     pub(crate) sealing_ns: u64,
     /// One device serves both ends.
@@ -39,11 +45,14 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         return answer(LimitedBy::Unknown, "", "nothing was moved", 0, 0);
     }
     let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
-    let waited = waits.source + waits.sink + waits.metadata + waits.sync + waits.rate_limit + waits.verify;
-    let computing = lanes_ns.saturating_sub(waited).min(evidence.lanes_cpu_ns.unwrap_or(u64::MAX));
+    let computing = lanes_ns.saturating_sub(waits.total()).min(evidence.lanes_cpu_ns.unwrap_or(u64::MAX));
     let cpu_ns = evidence.lanes_cpu_ns.unwrap_or(cpu.user_ns + cpu.system_ns);
     if fraction(cpu_ns) >= CPU_FRACTION {
         return answer(LimitedBy::Cpu, "compute", cpu_reason(evidence), cpu_ns, lanes_ns);
+    }
+    if evidence.held_fraction >= HELD_FRACTION {
+        let held_ns = (evidence.held_fraction.min(1.0) * lanes_ns as f64) as u64;
+        return answer(LimitedBy::Cpu, "compute", "cpu quota", held_ns, lanes_ns);
     }
     let device = if evidence.shared_device { "shared device" } else { "device" };
     let mut stages = [
@@ -117,6 +126,7 @@ mod tests {
                 waits: Waits { hashing: lanes_cpu_ns / 4, ..waits(100, 50) },
                 cpu,
                 lanes_cpu_ns: Some(lanes_cpu_ns),
+                held_fraction: 0.0,
                 sealing_ns,
                 shared_device: false,
                 in_kernel: false,
@@ -124,6 +134,29 @@ mod tests {
             };
             let (got, detail) = verdict(&evidence);
             assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{evidence:?}");
+        }
+    }
+
+    /// Held back for 860 of 1000 ms wherever it stood, as under a quota of 5 % of a CPU.
+    #[test]
+    fn a_quota_comes_before_what_seems_to_be_waited_for() {
+        for (held_fraction, limit, why) in
+            [(0.86, "cpu", "cpu quota"), (1.7, "cpu", "cpu quota"), (0.2, "sync", "stable storage")]
+        {
+            let evidence = Evidence {
+                lanes_ns: 1000,
+                waits: Waits { sync: 600, ..waits(100, 100) },
+                cpu: Cpu { user_ns: 10, system_ns: 40 },
+                lanes_cpu_ns: None,
+                held_fraction,
+                sealing_ns: 0,
+                shared_device: false,
+                in_kernel: false,
+                did_something: true,
+            };
+            let (got, detail) = verdict(&evidence);
+            assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{held_fraction}");
+            assert!(detail.waited_ns <= detail.of_ns);
         }
     }
 
@@ -146,6 +179,7 @@ mod tests {
                 waits,
                 cpu,
                 lanes_cpu_ns: None,
+                held_fraction: 0.0,
                 sealing_ns: 0,
                 shared_device,
                 in_kernel: false,

@@ -15,6 +15,7 @@ pub mod run;
 pub mod sshd;
 pub mod throttle;
 pub mod tree;
+pub mod truth;
 pub mod zoo;
 
 pub use mounts::{Kind, Loop, Mount};

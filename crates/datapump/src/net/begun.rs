@@ -171,6 +171,7 @@ impl RemoteCopy {
                 unhashed: self.options.unhashed,
                 bill: self.options.bill,
                 sockets: self.options.sockets.clone(),
+                far_null_bytes: self.options.far_null_bytes,
                 ..Options::default()
             })
             .unwrap_or_default(),

@@ -14,6 +14,7 @@ use datapump_core::wire::{decode, encode};
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
 use super::shelf::Shelf;
+use crate::account::busy;
 use crate::bill::Stage;
 use crate::lane::{Lane, LaneResult};
 use crate::run::Shared;
@@ -23,7 +24,7 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(500);
 
 /// Serves every connection that comes, until no more can come and all have ended. Gives what was given.
 pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
-    let given = Mutex::new(Given::default());
+    let given = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let mut lanes = 0..;
         for (purpose, channel) in channels {
@@ -40,7 +41,7 @@ pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(
             drop(spawned);
         }
     });
-    given.into_inner().unwrap_or_else(PoisonError::into_inner)
+    sum(&given.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// What was given, once the other side has hung up; it is hung up on if it does not.
@@ -55,12 +56,25 @@ pub(crate) fn gave(given: ScopedJoinHandle<'_, Given>, line: &Line) -> Option<Gi
     given.join().ok()
 }
 
-fn give_blocks(shared: &Shared<'_>, index: usize, channel: Channel, shelf: Arc<Shelf>, given: &Mutex<Given>) {
+fn give_blocks(
+    shared: &Shared<'_>,
+    index: usize,
+    channel: Channel,
+    shelf: Arc<Shelf>,
+    given: &Mutex<Vec<LaneResult>>,
+) {
     let _meter = shared.metered(Stage::Loop);
     let lane = Lane::giving(shared, index, channel, shelf).and_then(Lane::run);
     if let Ok(result) = lane {
-        add(&mut given.lock().unwrap_or_else(PoisonError::into_inner), &result);
+        given.lock().unwrap_or_else(PoisonError::into_inner).push(result);
     }
+}
+
+fn sum(lanes: &[LaneResult]) -> Given {
+    let mut given = Given::default();
+    // A connection that was asked for nothing did not wait for anything either.
+    busy(lanes).for_each(|lane| add(&mut given, lane));
+    given
 }
 
 fn add(given: &mut Given, lane: &LaneResult) {

@@ -16,6 +16,8 @@ use crate::verdict::CPU_FRACTION;
 const BUSY_FRACTION: f64 = 0.5;
 /// Segments sent again, of all: below this no stack lets go of much of its window.
 const LOSS_FRACTION: f64 = 0.001;
+/// Round trips that take less than this part of the time are not what is slow.
+const WAY_FRACTION: f64 = 0.1;
 /// A path that holds this part of what is asked for at a time would take more.
 const ASKED_FRACTION: f64 = 0.8;
 
@@ -100,7 +102,13 @@ fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
         ns if ns == computing => sender(LimitedBy::Cpu, "compute", computes, ns),
         ns => {
             let why = path_reason(report, given.path.as_ref(), of_ns, ns == sending);
-            let host = if why == "receive window" { "receiver" } else { "sender" }.into();
+            let host = match why {
+                "receive window" => "receiver",
+                // Each waits for the other: which of them stands still cannot be told.
+                "peer" => "",
+                _ => "sender",
+            };
+            let host = host.into();
             let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
             let detail = LimitedDetail { host, stage: "network".into(), why: why.into(), waited_ns, of_ns };
             (LimitedBy::Network, detail)
@@ -116,7 +124,13 @@ fn path_reason(report: &Report, path: Option<&Path>, lanes_ns: u64, is_sending: 
     let is_most = |ns: u64| ns as f64 >= BUSY_FRACTION * busy_ns && ns > 0;
     match () {
         // The sender waits to be asked, and nothing is under way.
-        () if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 => "round trips",
+        () if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 => {
+            if takes_round_trips(report, path) {
+                "round trips"
+            } else {
+                "peer"
+            }
+        }
         () if is_most(path.receive_window_limited_ns) => "receive window",
         () if is_most(path.send_buffer_limited_ns) => "send buffer",
         () if path.retransmitted_segments as f64 > LOSS_FRACTION * path.sent_segments as f64 => "loss",
@@ -125,12 +139,25 @@ fn path_reason(report: &Report, path: Option<&Path>, lanes_ns: u64, is_sending: 
     }
 }
 
+/// Whether the way there and back, once for all that is asked for at a time, takes a notable part of the time; if not,
+/// one of the two stands still while the other waits: it is stopped, or gets no CPU.
+fn takes_round_trips(report: &Report, path: &Path) -> bool {
+    let rounds = report.bytes_moved as f64 / asked_bytes(report).max(1.0);
+    let way_ns = rounds * path.rtt_us.max(path.min_rtt_us) as f64 * 1e3;
+    way_ns >= WAY_FRACTION * report.elapsed_ns as f64
+}
+
+/// What is asked for at a time by the lanes that have something to do.
+fn asked_bytes(report: &Report) -> f64 {
+    let lanes = report.limited_detail.of_ns as f64 / report.elapsed_ns.max(1) as f64;
+    lanes * f64::from(report.source_depth) * f64::from(report.request_bytes)
+}
+
 /// Whether the path holds as much as is asked for at a time: rate x round trip, that without queues on the way.
 fn is_short_of_asking(report: &Report, path: &Path) -> bool {
     let bytes_per_second = report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
     let under_way = bytes_per_second * path.min_rtt_us as f64 / 1e6;
-    let asked = f64::from(report.lanes) * f64::from(report.source_depth) * f64::from(report.request_bytes);
-    under_way >= ASKED_FRACTION * asked
+    under_way >= ASKED_FRACTION * asked_bytes(report)
 }
 
 #[cfg(test)]
@@ -192,6 +219,8 @@ mod tests {
     #[test]
     fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
         let lossy = path(950, 0, 0).map(|path| Path { retransmitted_segments: 100, ..path });
+        let idle = path(50, 0, 0);
+        let idle_far_away = idle.map(|path| Path { min_rtt_us: 20_000, ..path });
         let far_away = path(950, 0, 0).map(|path| Path { min_rtt_us: 20_000, ..path });
         for (times, path, limit, host, stage, why) in [
             ([900, 20, 20, 20, 0, 60], path(100, 0, 0), "source", "sender", "read", "device"),
@@ -210,7 +239,9 @@ mod tests {
                 "congestion window",
             ),
             ([20, 900, 20, 20, 0, 60], lossy, "network", "sender", "network", "loss"),
-            ([20, 10, 20, 20, 0, 60], path(50, 0, 0), "network", "sender", "network", "round trips"),
+            ([20, 10, 20, 20, 0, 60], idle_far_away, "network", "sender", "network", "round trips"),
+            // Who asks was stopped for 3 of 3.5 s on a path of 0.1 ms: no round trips are that long.
+            ([20, 10, 20, 20, 0, 60], idle, "network", "", "network", "peer"),
             ([20, 10, 20, 20, 0, 60], far_away, "network", "sender", "network", "round trips"),
             ([20, 10, 20, 20, 0, 60], path(950, 0, 0), "network", "sender", "network", "congestion window"),
             ([20, 900, 20, 20, 0, 60], None, "network", "sender", "network", ""),

@@ -36,12 +36,16 @@ pub enum Cause {
     Loss,
     /// Too little is under way for this round trip.
     RoundTrips,
+    /// One of the hosts stands still.
+    Peer,
     /// Encrypting.
     Encryption,
     /// Hashing.
     Hashing,
     /// The kernel copies bytes.
     Copying,
+    /// A quota of CPU time.
+    CpuQuota,
     /// Requests themselves.
     PostingRequests,
     /// Names and attributes.
@@ -79,7 +83,9 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
         (LimitedBy::Network, "send buffer") => Cause::SendBuffer,
         (LimitedBy::Network, "loss") => Cause::Loss,
         (LimitedBy::Network, "round trips") => Cause::RoundTrips,
+        (LimitedBy::Network, "peer") => Cause::Peer,
         (LimitedBy::Network, _) => Cause::Path,
+        (LimitedBy::Cpu, "cpu quota") => Cause::CpuQuota,
         (LimitedBy::Cpu, "encryption") => Cause::Encryption,
         (LimitedBy::Cpu, "hashing") => Cause::Hashing,
         (LimitedBy::Cpu, "copying") => Cause::Copying,
@@ -133,11 +139,18 @@ fn by_table(cause: Cause) -> (&'static str, Option<&'static str>) {
         Cause::Path => ("the path takes no more; a path with more bandwidth would help", None),
         Cause::Loss => ("look for what loses segments on the path (ip -s link, ethtool -S)", None),
         Cause::RoundTrips => ("have more under way: --source-depth 32", Some("--source-depth 32")),
+        Cause::Peer => {
+            ("see what keeps pump from running on one of the hosts: it is stopped, or gets no CPU", None)
+        }
         Cause::Encryption => {
             ("use a CPU with faster AES, or another core: --connections 2", Some("--connections 2"))
         }
         Cause::Hashing => ("use another core: --lanes 2", Some("--lanes 2")),
         Cause::Copying => ("leave the kernel's copies out: --direct=always", Some("--direct=always")),
+        Cause::CpuQuota => (
+            "raise the quota of its control group (cpu.max, cpu.cfs_quota_us, a container's CPU limit)",
+            None,
+        ),
         Cause::PostingRequests => {
             ("make fewer, larger requests: --request-size 4MiB", Some("--request-size 4MiB"))
         }

@@ -93,7 +93,7 @@ impl Ends {
     pub(super) fn wait_quiet(&self, stop: &AtomicBool) {
         if let Some(disk) = &self.disk {
             let limit = Limit { time: QUIET_WITHIN, bytes: u64::MAX };
-            limited(limit, stop, |flag, _| disk.wait_quiet(&flag));
+            let _ = limited(limit, stop, |flag, _| disk.wait_quiet(&flag));
         }
     }
 }

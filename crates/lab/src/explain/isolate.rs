@@ -12,7 +12,7 @@ use datapump::{Class, Fill, LimitedBy, Options, Place, Report, Status};
 use serde::Serialize;
 
 use super::ends::{End, Ends};
-use super::timer::{Limit, limited};
+use super::timer::{Limit, Pace, limited};
 use super::{Case, Move, Moved, Mover};
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
@@ -21,6 +21,8 @@ const TIME: Duration = Duration::from_millis(2500);
 const PUMP_TIME: Duration = Duration::from_millis(300);
 /// The first of two sizes: what the two differ by is free of what it takes to begin and to end.
 const FIRST_BYTES: u64 = 16 << 20;
+/// The first of a part that is slow, or of a target with little room.
+const LITTLE_BYTES: u64 = 1 << 20;
 /// Of what may be written in all: the sink alone, both ends together; the rest is for trials.
 const SINK_SHARE: u64 = 3;
 const TOGETHER_SHARE: u64 = 3;
@@ -201,7 +203,11 @@ pub(super) fn all(
 }
 
 impl Bench<'_> {
-    fn run(&self, (source, target): (Place, Place), options: Options, limit: Limit) -> Moved {
+    fn run(&self, ends: (Place, Place), options: Options, limit: Limit) -> Moved {
+        self.paced(ends, options, limit).0
+    }
+
+    fn paced(&self, (source, target): (Place, Place), options: Options, limit: Limit) -> (Moved, Pace) {
         limited(limit, &self.case.stop, |stop, watch| {
             let sources = vec![source];
             (self.mover)(Move { sources, target, options, stop, watch, is_real: false })
@@ -223,8 +229,11 @@ impl Bench<'_> {
             End::File(_) | End::Far => {}
         }
         let source = self.case.sources[0].clone();
-        let moved = self.run((source, nowhere()), options.clone(), Limit { time, bytes: u64::MAX });
-        measured(PartName::Source, &moved).map(Some)
+        let limit = Limit { time, bytes: u64::MAX };
+        let (moved, pace) = self.paced((source, nowhere()), options.clone(), limit);
+        let part = measured(PartName::Source, &moved)?;
+        let bytes_per_second = pace.bytes_per_second().unwrap_or(part.bytes_per_second);
+        Ok(Some(Part { bytes_per_second, ..part }))
     }
 
     /// Null at both ends of the network.
@@ -308,9 +317,16 @@ impl Bench<'_> {
             let (ends, options) = part(bytes);
             self.run(ends, options, limit)
         };
-        let short_bytes = FIRST_BYTES.min(most).max(1);
-        let short = run(short_bytes);
-        let first = measured(name, &short)?;
+        let little_bytes = LITTLE_BYTES.min(most).max(1);
+        let little = run(little_bytes);
+        let (mut first, mut short, mut short_bytes) = (measured(name, &little)?, little, little_bytes);
+        let is_slow = first.bytes_per_second * time.as_secs_f64() < 2.0 * FIRST_BYTES as f64;
+        if !is_slow && most > FIRST_BYTES {
+            let longer = run(FIRST_BYTES);
+            if let Ok(part) = measured(name, &longer) {
+                (first, short, short_bytes) = (part, longer, FIRST_BYTES);
+            }
+        }
         let mut bytes = most.min((first.bytes_per_second * time.as_secs_f64()) as u64);
         while bytes >= 2 * short_bytes {
             let long = run(bytes);

@@ -6,7 +6,7 @@
 use datapump::{LimitedBy, LimitedDetail, Report};
 use serde::Serialize;
 
-use super::ends::Ends;
+use super::ends::{End, Ends};
 use super::isolate::{Part, PartName};
 
 /// A lead below this part of the slower is no lead.
@@ -35,11 +35,15 @@ pub struct Prediction {
 pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
     let shared_device = parts.iter().any(|part| part.name == PartName::Together);
     let ns_per_byte = costs(parts, ends);
+    let hidden = far_end(parts, ends);
     let mut speeds: Vec<(PartName, f64)> = parts
         .iter()
         .filter(|part| !(shared_device && matches!(part.name, PartName::Source | PartName::Sink)))
-        .filter(|part| part.name != PartName::Pump)
-        .map(|part| (part.name, part.bytes_per_second))
+        .filter(|part| part.name != PartName::Pump && hidden.is_none_or(|hidden| part.name != hidden.name))
+        .map(|part| match (part.name, hidden) {
+            (PartName::Network, Some(end)) => (part.name, part.bytes_per_second.min(end.bytes_per_second)),
+            _ => (part.name, part.bytes_per_second),
+        })
         .collect();
     // What the pump does in one thread; a copy between hosts has one at each.
     let threads: f64 = if ends.is_far() { 2.0 } else { 1.0 };
@@ -56,6 +60,23 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
         next: speeds.get(1).copied(),
         shared_device,
     })
+}
+
+/// The end on another host, if it is no slower than the network: it was measured over that, so that it is at least as
+/// fast and nothing more is known.
+fn far_end<'parts>(parts: &'parts [Part], ends: &Ends) -> Option<&'parts Part> {
+    let known = |name| parts.iter().find(|part| part.name == name);
+    let end = known(if ends.is_push() { PartName::Sink } else { PartName::Source })?;
+    let network = known(PartName::Network).filter(|_| ends.is_far())?;
+    (end.bytes_per_second * LEAD_MIN >= network.bytes_per_second).then_some(end)
+}
+
+/// Whether an end could not be measured: a pipe, a folder, one that has no room. Then the copy may be slower than its
+/// parts allow.
+pub(super) fn is_partial(parts: &[Part], ends: &Ends) -> bool {
+    let has = |name| parts.iter().any(|part| part.name == name || part.name == PartName::Together);
+    let is_known = |end, name| end == End::Null || has(name);
+    !(is_known(ends.source, PartName::Source) && is_known(ends.sink, PartName::Sink))
 }
 
 /// Each part but the bare pump contains one pump; between two hosts there are two.
@@ -100,9 +121,10 @@ impl Seen {
 }
 
 /// The cause: where the copy's own account and the parts agree, that; else whichever has the better evidence; and that
-/// it cannot be told, where neither has.
+/// it cannot be told, where neither has. Parts that lack an end are no evidence against a copy that is slower.
 pub(super) fn decide(
     prediction: Option<&Prediction>,
+    is_partial: bool,
     report: &Report,
     seen: &Seen,
 ) -> (LimitedBy, LimitedDetail) {
@@ -117,6 +139,7 @@ pub(super) fn decide(
     match () {
         () if report.exit_status != 0 || detail.why == "rate limit" => told,
         () if by_parts == told.0 || is_clear => told,
+        () if is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second => told,
         () if is_true && leads => (by_parts, by_law(prediction, detail)),
         () if is_true => {
             (LimitedBy::Balanced, LimitedDetail { why: "two stages take equal time".into(), ..told.1 })
@@ -147,7 +170,6 @@ fn by_law(prediction: &Prediction, detail: &LimitedDetail) -> LimitedDetail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explain::ends::End;
 
     fn part(name: PartName, mb_per_s: f64, ns_per_byte: f64) -> Part {
         Part { bytes_per_second: mb_per_s * 1e6, cpu_ns_per_byte: ns_per_byte, ..Part::new(name) }
@@ -179,7 +201,7 @@ mod tests {
         for (what, parts, far, slowest, mb_per_s, ns_per_byte) in [
             ("two disks", &local[..], End::File(0), Sink, 1500.0, 0.28),
             ("one disk", &shared, End::File(0), Together, 900.0, 0.28),
-            ("two hosts", &push, End::Far, Sink, 990.0, 0.68),
+            ("two hosts", &push, End::Far, Network, 990.0, 0.68),
             ("one CPU", &costly, End::File(0), Pump, 1e3 / 1.08, 1.08),
         ] {
             let ends = Ends { source: End::Once, sink: far, ..Ends::for_tests() };
@@ -189,6 +211,28 @@ mod tests {
             assert!((got.predicted_ns_per_byte - ns_per_byte).abs() < 1e-9, "{what}: {got:?}");
         }
         assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &Ends::for_tests()), None);
+    }
+
+    /// What is measured over the network is no slower part than the network, unless it is.
+    #[test]
+    fn a_far_end_hides_behind_the_network() {
+        use PartName::{Network, Pump, Sink, Source};
+        for (what, ends, source, network, sink, slowest) in [
+            ("a slow path, pull", (End::Far, End::File(0)), 4.5, 4.7, 1800.0, Network),
+            ("a slow path, push", (End::Once, End::Far), 1400.0, 4.7, 4.5, Network),
+            ("a slow disk there, pull", (End::Far, End::File(0)), 8.3, 600.0, 1800.0, Source),
+            ("a slow disk there, push", (End::Once, End::Far), 1400.0, 600.0, 8.3, Sink),
+            ("a slow disk here, pull", (End::Far, End::File(0)), 590.0, 600.0, 8.3, Sink),
+        ] {
+            let parts = [(Pump, 1e5), (Source, source), (Network, network), (Sink, sink)];
+            let parts = parts.map(|(name, speed)| part(name, speed, 0.1));
+            let ends = Ends { source: ends.0, sink: ends.1, ..Ends::for_tests() };
+            let got = predict(&parts, &ends).expect("there are parts");
+            assert_eq!(got.slowest, slowest, "{what}: {got:?}");
+            assert!(got.next.is_some_and(|(_, next)| next > 400e6), "{what}: {got:?}");
+            assert!(!is_partial(&parts, &ends), "{what}");
+            assert!(is_partial(&parts[..2], &ends), "{what}");
+        }
     }
 
     #[test]
@@ -211,8 +255,14 @@ mod tests {
         ] {
             let prediction = prediction(next);
             let seen = Seen::of(&report, Some(&prediction));
-            let (limited_by, detail) = decide(Some(&prediction), &report, &seen);
+            let (limited_by, detail) = decide(Some(&prediction), false, &report, &seen);
             assert_eq!(limited_by, expected, "{what}: {detail:?}");
+        }
+        // The sink's share of the room was too small for it to be measured: 7.64 MB/s where 307 were "predicted".
+        let report = report(Source, 8, 45);
+        let seen = Seen::of(&report, Some(&prediction(2000e6)));
+        for (is_partial, expected) in [(true, Source), (false, Unknown)] {
+            assert_eq!(decide(Some(&prediction(2000e6)), is_partial, &report, &seen).0, expected);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use datapump::{LimitedBy, LimitedDetail, Options, Place, Report, Status, Watch};
 use serde::Serialize;
@@ -23,6 +24,9 @@ pub use advice::Advice;
 use ends::Ends;
 pub use isolate::{Part, PartName};
 pub use law::Prediction;
+
+/// Nothing more is tried after this much time besides the copy: what was begun by then ends within half a minute.
+const ADDED_MAX: Duration = Duration::from_secs(20);
 
 /// What is to be copied and explained.
 #[derive(Clone, Debug)]
@@ -98,7 +102,7 @@ pub struct Explained {
 
 /// Measures the parts, predicts, copies, compares. `tell` gets a line as each is known.
 pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let ends = Ends::of(case);
     let (parts, unmeasured) = isolate::all(case, &ends, mover, tell);
     let prediction = law::predict(&parts, &ends);
@@ -108,12 +112,15 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     ends.wait_quiet(&case.stop);
     let before_ns = start.elapsed().as_nanos() as u64;
     let report = copy(case, mover);
-    let after = std::time::Instant::now();
+    let after = Instant::now();
     let seen = law::Seen::of(&report, prediction.as_ref());
-    let (limited_by, limited_detail) = law::decide(prediction.as_ref(), &report, &seen);
+    let (limited_by, limited_detail) =
+        law::decide(prediction.as_ref(), law::is_partial(&parts, &ends), &report, &seen);
+    let bench = isolate::Bench { case, ends: &ends, mover };
+    let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
     let is_over = case.stop.load(Ordering::Relaxed) || report.exit_status != Status::Done as i32;
     let cause = advice::cause(limited_by, &limited_detail, &report);
-    let gains = if is_over { Vec::new() } else { trial::gains(case, &ends, mover, cause, &report, tell) };
+    let gains = if is_over { Vec::new() } else { trial::gains(&bench, &parts, cause, &report, over, tell) };
     let advice = advice::advise(cause, prediction.as_ref(), &gains);
     let mut explained = Explained {
         parts,
