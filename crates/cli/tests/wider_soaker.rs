@@ -1,7 +1,7 @@
 //! The soaker against loads that are known (SCIENCE S20, S21), against the kernel's own account, and what it does
-//! where it may do little. Loads are in shuffled rounds, medians of quiet runs are judged, and there are more rounds if
-//! few are quiet. On a machine that is never quiet enough a load cannot be judged, which is printed with the reason; what
-//! the soaker and the kernel say of the whole machine must agree there, too.
+//! where it may do little. Loads are in shuffled rounds, medians of quiet runs are judged, and there are more rounds
+//! if few are quiet. On a machine that is never quiet enough a load cannot be judged, which is printed with the
+//! reason; what the soaker and the kernel say of the whole machine must agree there, too.
 #![cfg(feature = "wider")]
 
 mod support;
