@@ -13,7 +13,7 @@ use super::control::Next;
 use super::far::Far;
 use super::fault::NetFault;
 use super::giver;
-use super::merged::{billed, merged};
+use super::merged::{billed, merged, with_peer};
 use super::reach::WayIn;
 use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
@@ -209,7 +209,7 @@ impl RemoteCopy {
         let cpu = cpu_since(cpu);
         // Also what was spent before anything was asked for.
         let gave = Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
-        let report = report.map(|report| merged(report, &gave));
+        let report = report.map(|report| with_peer(merged(report, &gave), "receiver"));
         let report = report.map(|report| Report { cpu_far: Some(report.cpu), cpu, ..report });
         let was_stopped = |report: &Report| report.exit_status == Status::Interrupted as i32;
         if report.as_ref().is_some_and(was_stopped) && !self.stop.load(Ordering::Relaxed) {
@@ -259,7 +259,7 @@ impl RemoteCopy {
                 let bill = billed(&report, &gave);
                 Ok(Report { exit_status: Status::Lost as i32, bill, ..report })
             }
-            _ => Ok(Report { cpu_far: far_cpu(&gave), ..merged(report, &gave) }),
+            _ => Ok(Report { cpu_far: far_cpu(&gave), ..with_peer(merged(report, &gave), "sender") }),
         }
     }
 }

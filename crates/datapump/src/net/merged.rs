@@ -104,7 +104,7 @@ fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
             let why = path_reason(report, given.path.as_ref(), of_ns, ns == sending);
             let host = match why {
                 "receive window" => "receiver",
-                // Each waits for the other: which of them stands still cannot be told.
+                // Each waits for the other; who called says of whom it is the peer.
                 "peer" => "",
                 _ => "sender",
             };
@@ -136,6 +136,17 @@ fn path_reason(report: &Report, path: Option<&Path>, lanes_ns: u64, is_sending: 
         () if path.retransmitted_segments as f64 > LOSS_FRACTION * path.sent_segments as f64 => "loss",
         () if is_short_of_asking(report, path) => "round trips",
         () => "congestion window",
+    }
+}
+
+/// Of two sides that wait for each other, the one that stands still is the other one, for whoever can still say so.
+pub(crate) fn with_peer(report: Report, host: &str) -> Report {
+    match report.limited_detail.why.as_str() {
+        "peer" => {
+            let limited_detail = LimitedDetail { host: host.into(), ..report.limited_detail };
+            Report { limited_detail, ..report }
+        }
+        _ => report,
     }
 }
 
