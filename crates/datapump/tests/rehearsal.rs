@@ -1,8 +1,11 @@
 //! A rehearsal writes as a copy does, and leaves nothing.
 
+mod net_parts;
+
 use std::path::Path;
 
-use datapump::{Fill, Job, Options, Place, Report};
+use datapump::{Fill, Job, Options, Place, Report, ServeOptions};
+use net_parts::Served;
 
 fn rehearse(bytes: u64, target: &Path, options: Options) -> Report {
     let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
@@ -44,6 +47,23 @@ fn the_first_bytes_of_a_source_are_rehearsed() {
         assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes}: {report:?}");
         assert_eq!(names(folder.path()), ["source"], "{bytes}");
     }
+}
+
+/// The network alone, whichever side reads: neither the served folder nor the place named in it is touched.
+#[test]
+fn the_other_end_may_be_null() {
+    let home = tempfile::tempdir().expect("room");
+    let served = Served::new(ServeOptions::of(Place::Path(home.path().into())));
+    let bytes = 3 << 20;
+    let null = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
+    let options = Options { far_null_bytes: Some(bytes), ..Options::default() };
+    for (what, source, target) in
+        [("push", null.clone(), served.place("not/there")), ("pull", served.place("not/there"), null)]
+    {
+        let (report, said) = served.copy(vec![source], target, options.clone());
+        assert_eq!((report.exit_status, report.bytes_moved), (0, bytes), "{what}: {said:?}");
+    }
+    assert_eq!(names(home.path()).len(), 0);
 }
 
 #[test]
