@@ -8,9 +8,7 @@ mod wider_parts;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
@@ -19,6 +17,7 @@ use support::running::Running;
 use support::serving::Serving;
 use support::{Home, Outcome, make_fifo, make_folder, outcome};
 use wider_parts::network::{INTERFACE, Network, Side};
+use wider_parts::peer::Peer;
 use wider_parts::throttle::{Quota, SlowDisk, device_of};
 use wider_parts::truth::{Table, is_meant, order};
 use wider_parts::{Kind, Mount, program, with_content};
@@ -188,27 +187,6 @@ const SLOW: [&str; 6] = ["rate", "40mbit", "burst", "64kb", "latency", "50ms"];
 const FAST: [&str; 6] = ["rate", "400mbit", "burst", "512kb", "latency", "50ms"];
 /// What acknowledges waits for milliseconds: a long way, as far as a small window is concerned.
 const LATE: [&str; 6] = ["rate", "1mbit", "burst", "1600", "latency", "2s"];
-
-/// A thread of the test that ends when this is dropped.
-struct Peer {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Peer {
-    fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Peer {
-        let stop = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&stop);
-        Peer { stop, thread: Some(std::thread::spawn(move || work(&until))) }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
 
 fn slow_fifo(bench: &Bench) -> Told {
     let path = bench.home.path("fifo");

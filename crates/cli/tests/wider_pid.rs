@@ -10,14 +10,13 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use support::{Home, make_fifo};
 use wider_parts::network::{INTERFACE, Network, Side};
+use wider_parts::peer::Peer;
 use wider_parts::random::Random;
 use wider_parts::sshd::Sshd;
 use wider_parts::throttle::{Busy, Quota, SlowDisk, device_of};
@@ -198,27 +197,6 @@ fn of_slow_path(bench: &Bench, side: Side, words: &[&str]) -> Named {
 fn program_in(network: &Network, side: Side, bench: &Bench, words: &[&str]) {
     let done = network.command(side, &bench.home, words).output().expect("ip is installed");
     assert!(done.status.success(), "{words:?}: {done:?}");
-}
-
-/// A thread of the test that ends when this is dropped.
-struct Peer {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Peer {
-    fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Peer {
-        let stop = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&stop);
-        Peer { stop, thread: Some(std::thread::spawn(move || work(&until))) }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
 }
 
 /// cat sends to somebody who reads so many bytes fifty times a second, or none.

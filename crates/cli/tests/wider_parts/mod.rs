@@ -10,6 +10,7 @@ pub mod judge;
 pub mod long_path;
 pub mod mounts;
 pub mod network;
+pub mod peer;
 pub mod random;
 pub mod run;
 pub mod sshd;
