@@ -15,7 +15,8 @@ use anyhow::{Result, bail};
 
 const USAGE: &str = "\
 cargo xtask wider [--full]    the suites that need root, loop mounts, Debian packages, other targets or minutes;
-                              --full: a million simulated copies, 200 kills, 300 s a fuzz target, kept in bench/soak
+                              --full: a million simulated copies, 200 kills, 20 rounds of the truth tests, 600 s a
+                              fuzz target, kept in bench/soak
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
 cargo xtask mutants --check   only looks whether every planted bug still has its place";
 

@@ -48,6 +48,7 @@ built_in!(
     "resume-remote",
     "soaker-perturbation",
     "bill-cost",
+    "explain-prediction",
 );
 
 /// The study of this name.

@@ -16,8 +16,10 @@ pub use crate::probe::soaked::{Calibration, Soaked};
 use crate::progress::tell;
 use crate::study::Level;
 
+mod explained;
 mod read;
 
+pub use explained::{Explained, words as explained_words};
 use read::End;
 
 /// Version of the form. Fields may be added under the same version.
@@ -72,6 +74,9 @@ pub struct Row {
     pub latency_ns: Option<Value>,
     /// What TCP says of the connection.
     pub tcp: Option<Value>,
+    /// What was predicted of the copy, if the run was an explanation.
+    #[serde(default)]
+    pub explained: Option<Explained>,
     /// Name of the host.
     pub host: String,
     /// Model of its processors.

@@ -274,6 +274,7 @@ impl<'study> Session<'study> {
             system_ns: measured.system_ns,
             waits_ns: report.map(|report| report.waits_ns.clone()),
             latency_ns: report.and_then(|report| report.latency_ns.clone()),
+            explained: report.and_then(|report| report.explained.clone()),
             host: host.name,
             cpu_model: host.cpu_model,
             cpus: host.cpus,

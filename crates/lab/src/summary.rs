@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::row::Row;
+use crate::row::{Row, explained_words};
 use crate::stats::{self, Interval, Ratio};
 use crate::study::{COMMAND, Level};
 
@@ -267,7 +267,8 @@ fn notes(rows: &[Found<'_>]) -> Vec<String> {
         format!("rows of several {what} are mixed: {}", some.join(", "))
     });
     let marked = [(loaded, load), (restless, rest)].into_iter().filter(|(count, _)| *count > 0);
-    marked.map(|(_, words)| words).chain(mixed).chain(soaker_notes(rows)).collect()
+    let explained = explained_words(rows.iter().filter_map(|(_, row)| row.explained.as_ref()));
+    marked.map(|(_, words)| words).chain(mixed).chain(soaker_notes(rows)).chain(explained).collect()
 }
 
 /// What is to be doubted of the CPU time by the soaker, and what it fell back to.

@@ -189,6 +189,18 @@ mod tests {
     }
 
     #[test]
+    fn what_an_explanation_predicted_is_read() {
+        let line = r#"{"event":"report","bytes":10,"requests":3,"partial_returns":1,"first_done_ns":5,"last_done_ns":6,
+            "waits_ns":{},"predicted_bytes_per_second":null,"observed_bytes_per_second":4.5,
+            "predicted_ns_per_byte":null,"observed_ns_per_byte":2,"error_percent":null,"added_ns":7}"#;
+        let line = line.replace('\n', "");
+        let explained = run(&format!("echo '{line}'")).report.and_then(|report| report.explained);
+        let explained = explained.expect("an explanation");
+        assert_eq!((explained.observed_bytes_per_second, explained.added_ns), (4.5, 7));
+        assert_eq!(explained.predicted_bytes_per_second, None);
+    }
+
+    #[test]
     fn the_class_of_a_failed_copy_is_that_of_its_report() {
         let line = r#"{"event":"report","bytes":0,"requests":0,"partial_returns":0,"first_done_ns":0,
             "last_done_ns":0,"waits_ns":{},"problems":{"no_space":1}}"#

@@ -13,6 +13,8 @@ mod job;
 pub use command::{CommandLine, quoted};
 pub use job::run_job;
 
+use crate::row::Explained;
+
 /// What one run did and cost. The fields are those of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
@@ -52,6 +54,9 @@ pub struct Reported {
     /// How long requests took.
     #[serde(default)]
     pub latency_ns: Option<Value>,
+    /// What an explanation predicted.
+    #[serde(flatten)]
+    pub explained: Option<Explained>,
     /// Problems by class.
     #[serde(default)]
     problems: BTreeMap<String, u64>,
