@@ -49,6 +49,7 @@ built_in!(
     "soaker-perturbation",
     "bill-cost",
     "explain-prediction",
+    "tune",
 );
 
 /// The study of this name.

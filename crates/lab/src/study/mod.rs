@@ -24,7 +24,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 33] = [
+pub const FACTORS: [&str; 34] = [
     "command",
     "size",
     "request_size",
@@ -58,6 +58,7 @@ pub const FACTORS: [&str; 33] = [
     SOAKER,
     "control",
     "bill",
+    "point",
 ];
 
 /// The factor whose levels are command lines.
