@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::ends::{End, Ends};
 use super::timer::{Limit, Pace, limited};
-use super::{Case, Move, Moved, Mover};
+use super::{Case, Move, Moved, Mover, moved_bytes_per_s};
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
 const TIME: Duration = Duration::from_millis(2500);
@@ -103,7 +103,7 @@ impl Part {
         Part {
             bytes,
             elapsed_ns,
-            bytes_per_second: bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
+            bytes_per_second: moved_bytes_per_s(report),
             cpu_ns_per_byte: cpu_ns(report) as f64 / bytes.max(1) as f64,
             ..Part::new(name)
         }
@@ -125,7 +125,8 @@ impl Part {
     }
 }
 
-fn cpu_ns(report: &Report) -> u64 {
+/// CPU time of both hosts.
+pub(super) fn cpu_ns(report: &Report) -> u64 {
     let far = report.cpu_far.unwrap_or_default();
     report.cpu.user_ns + report.cpu.system_ns + far.user_ns + far.system_ns
 }

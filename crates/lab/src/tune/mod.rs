@@ -18,7 +18,7 @@ pub use memory::state_folder;
 pub use point::{Bounds, Point};
 pub use search::Tried;
 
-use crate::explain::{Case, Move, Mover};
+use crate::explain::{Case, Move, Mover, moved_bytes_per_s};
 use memory::{Memory, Remembered};
 use search::{depth_needed, search};
 
@@ -165,9 +165,9 @@ impl<'case> Bench<'case> {
 
     /// How many bytes take about the time of a rehearsal.
     fn size(&mut self, first: &Report) {
-        let speed = first.bytes_moved as f64 * 1e9 / first.elapsed_ns.max(1) as f64;
         let most = Options::REHEARSAL_BYTES_MAX / PARTS;
-        self.bytes = ((speed * REHEARSAL.as_secs_f64()) as u64).clamp(FIRST_BYTES, most);
+        let bytes = moved_bytes_per_s(first) * REHEARSAL.as_secs_f64();
+        self.bytes = (bytes as u64).clamp(FIRST_BYTES, most);
     }
 
     fn speed(&mut self, point: &Point, least_bytes: u64) -> Option<f64> {
@@ -176,7 +176,7 @@ impl<'case> Bench<'case> {
         }
         let bytes = self.bytes.max(least_bytes).min(Options::REHEARSAL_BYTES_MAX / PARTS);
         let report = self.rehearse(&point.options(&self.case.options), bytes).ok()?;
-        Some(report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64)
+        Some(moved_bytes_per_s(&report))
     }
 
     /// The depth that the closed form gives, from the source's bandwidth at depth 1 and at twice the start's.
