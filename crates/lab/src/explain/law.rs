@@ -27,6 +27,8 @@ pub struct Prediction {
     pub predicted_ns_per_byte: f64,
     /// The slowest part.
     pub slowest: PartName,
+    /// Its bandwidth, without what it takes to begin and to end.
+    pub slowest_bytes_per_second: f64,
     /// The next one, and its bandwidth.
     pub next: (PartName, f64),
     /// One device serves both ends.
@@ -59,6 +61,7 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
         predicted_bytes_per_second: predicted,
         predicted_ns_per_byte: ns_per_byte,
         slowest,
+        slowest_bytes_per_second: speed,
         next,
         shared_device,
     })
@@ -133,7 +136,7 @@ pub(super) fn decide(
     let is_clear = fraction >= CLEAR_FRACTION && !matches!(told.0, LimitedBy::Balanced | LimitedBy::Unknown);
     let Some(prediction) = prediction else { return told };
     let is_true = seen.error_percent.is_some_and(|error| error <= ERROR_MAX_PERCENT);
-    let leads = prediction.next.1 >= LEAD_MIN * prediction.predicted_bytes_per_second;
+    let leads = prediction.next.1 >= LEAD_MIN * prediction.slowest_bytes_per_second;
     let by_parts = prediction.slowest.limit(told.0);
     match () {
         () if report.exit_status != 0 || detail.why == "rate limit" => told,
@@ -237,6 +240,7 @@ mod tests {
             predicted_bytes_per_second: 1000e6,
             predicted_ns_per_byte: 0.1,
             slowest: PartName::Sink,
+            slowest_bytes_per_second: 1000e6,
             next: (PartName::Source, next),
             shared_device: false,
         };
@@ -253,6 +257,11 @@ mod tests {
             let (limited_by, detail) = decide(Some(&prediction), false, &report, &seen);
             assert_eq!(limited_by, expected, "{what}: {detail:?}");
         }
+        // A small file: half of the time it takes to begin, and that is no lead of the sink.
+        let small = Prediction { predicted_bytes_per_second: 500e6, ..prediction(1050e6) };
+        let copy = report(Cpu, 500, 30);
+        let seen = Seen::of(&copy, Some(&small));
+        assert_eq!(decide(Some(&small), false, &copy, &seen).0, Balanced);
         // The sink's share of the room was too small for it to be measured: 7.64 MB/s where 307 were "predicted".
         let report = report(Source, 8, 45);
         let seen = Seen::of(&report, Some(&prediction(2000e6)));
