@@ -161,18 +161,19 @@ fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Ca
 
 /// Reading or writing files, devices and pipes.
 fn end(watched: &Watched, role: Role, shares: &BTreeMap<&'static str, f64>) -> Candidate {
-    let (limited_by, stage, name) = match role {
-        Role::Source => (LimitedBy::Source, "read", "source"),
-        Role::Sink => (LimitedBy::Sink, "write", "sink"),
-    };
-    let all = |kinds: [Doing; 2]| -> u32 {
+    let looks = |kinds: &[Doing]| -> u32 {
         watched.threads.iter().map(|it| kinds.iter().filter_map(|kind| it.doing.get(kind)).sum::<u32>()).sum()
     };
-    let (files, pipes) = match role {
-        Role::Source => (all([Doing::Source, Doing::Source]) / 2, all([Doing::PipeIn, Doing::PipeIn]) / 2),
-        Role::Sink => (all([Doing::Sink, Doing::Sync]), all([Doing::PipeOut, Doing::PipeOut]) / 2),
+    let (limited_by, stage, share, files, pipes) = match role {
+        Role::Source => {
+            let (files, pipes) = (looks(&[Doing::Source]), looks(&[Doing::PipeIn]));
+            (LimitedBy::Source, "read", shares["source"], files, pipes)
+        }
+        Role::Sink => {
+            let (files, pipes) = (looks(&[Doing::Sink, Doing::Sync]), looks(&[Doing::PipeOut]));
+            (LimitedBy::Sink, "write", shares["sink"], files, pipes)
+        }
     };
-    let share = shares[name];
     let (stage, why) = match role {
         _ if pipes > files => (stage, "pipe"),
         Role::Sink if shares["sync"] * 2.0 > share => ("sync", sync_reason(watched)),
