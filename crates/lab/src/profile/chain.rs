@@ -2,13 +2,11 @@
 //!
 //! Must not know: how components were measured.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use super::{Component, Profile, Size};
 use crate::cost::{
-    Part, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum_without_pumps,
+    InputError, Part, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum_without_pumps,
 };
 
 /// What is forecast at a request size.
@@ -30,28 +28,13 @@ pub struct ChainForecast {
     pub by: &'static str,
 }
 
-/// A name that the profile does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoSuchPart {
-    name: String,
-    known: String,
-}
-
-impl fmt::Display for NoSuchPart {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "the profile has no component '{}'; it has {}", self.name, self.known)
-    }
-}
-
-impl std::error::Error for NoSuchPart {}
-
 /// The component that is in all others.
 const PUMP: &str = "pump";
 const NETWORK: &str = "network";
 
 impl Profile {
     /// The forecast of a chain such as disk_source,pump,disk_sink.
-    pub fn forecast(&self, chain: &[String], request_size_bytes: u64) -> Result<ChainForecast, NoSuchPart> {
+    pub fn forecast(&self, chain: &[String], request_size_bytes: u64) -> Result<ChainForecast, InputError> {
         let parts = chain.iter().map(|name| self.known(name)).collect::<Result<Vec<_>, _>>()?;
         let sizes: Option<Vec<Size>> = parts.iter().map(|part| part.at(request_size_bytes)).collect();
         let by = if sizes.is_some() { "sizes" } else { "line" };
@@ -74,9 +57,11 @@ impl Profile {
         })
     }
 
-    fn known(&self, name: &str) -> Result<&Component, NoSuchPart> {
-        let known = || self.components.iter().map(|it| it.component.as_str()).collect::<Vec<_>>().join(", ");
-        self.component(name).ok_or_else(|| NoSuchPart { name: name.into(), known: known() })
+    fn known(&self, name: &str) -> Result<&Component, InputError> {
+        self.component(name).ok_or_else(|| {
+            let known: Vec<&str> = self.components.iter().map(|it| it.component.as_str()).collect();
+            InputError::asked(format!("the profile has no component '{name}'; it has {}", known.join(", ")))
+        })
     }
 
     fn slowest(&self, parts: &[&Component], size: u64, shared: bool, ns_per_byte: f64) -> (String, f64) {
