@@ -19,11 +19,7 @@ impl Devices {
     /// Takes in the counters of all devices; cheap, and which will matter is not known before.
     pub fn note(&mut self) -> std::io::Result<()> {
         let text = fs::read_to_string("/proc/diskstats")?;
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            let (Some(major), Some(minor)) = (words.next(), words.next()) else { continue };
-            let number = format!("{major}:{minor}");
-            let Some(now) = parse::disk(line, &number) else { continue };
+        for (number, now) in text.lines().filter_map(parse::disk) {
             self.seen
                 .entry(number)
                 .and_modify(|(_, last)| last.clone_from(&now))

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where control groups are mounted.
-const GROUPS: &str = "/sys/fs/cgroup";
+pub const GROUPS: &str = "/sys/fs/cgroup";
 const CONTROLLERS_V1: [&str; 2] = ["cpu", "cpu,cpuacct"];
-/// Nanoseconds in a tick of /proc/stat.
-const TICK_NS: u64 = 10_000_000;
+/// Nanoseconds in a tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still
+/// supports.
+pub const TICK_NS: u64 = 10_000_000;
 
 /// The path of this process's control group for a controller, of version 1; of version 2 for "". `None` without one.
 pub fn own_group(controller: &str) -> Option<String> {
