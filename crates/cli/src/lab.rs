@@ -80,12 +80,12 @@ fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
         repeats: arguments.repeats,
         quick: arguments.quick,
         seed: arguments.seed,
-        folder: arguments.folder.clone(),
-        out: arguments.out.clone(),
+        folder: arguments.files.folder.clone(),
+        out: arguments.files.out.clone(),
         stop: Arc::clone(&stop),
         ..RunArguments::default()
     };
-    ran(datapump_lab::run(asked), arguments.out.as_deref(), &stop, output)
+    ran(datapump_lab::run(asked), arguments.files.out.as_deref(), &stop, output)
 }
 
 /// Tells how a study went; `out` is the file of its rows, if it was named.
