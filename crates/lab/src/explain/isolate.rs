@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::ends::{End, Ends};
 use super::timer::{Limit, Pace, limited};
 use super::{Case, Move, Moved, Mover, moved_bytes_per_s};
+use crate::quiet::nearest_there;
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
 const TIME: Duration = Duration::from_millis(2500);
@@ -369,8 +370,7 @@ fn nowhere() -> Place {
 
 /// Of the file system that a path is to be on.
 fn free_bytes(path: &Path) -> u64 {
-    let found = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    let room = found.into_iter().find_map(|path| rustix::fs::statvfs(path).ok());
+    let room = rustix::fs::statvfs(nearest_there(path));
     room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize))
 }
 

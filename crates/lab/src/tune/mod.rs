@@ -19,6 +19,7 @@ pub use point::{Bounds, Point};
 pub use search::Tried;
 
 use crate::explain::{Case, Move, Mover, moved_bytes_per_s};
+use crate::probe::host;
 use memory::{Memory, Remembered};
 use search::{depth_needed, search};
 
@@ -73,7 +74,7 @@ pub fn tune(case: &Case, wish: &Wish, mover: Mover<'_>, tell: &dyn Fn(&str)) -> 
     }
     let mut bench = Bench::new(case, mover);
     let first = bench.rehearse(&case.options, FIRST_BYTES)?;
-    let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * cpus()) };
+    let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * host::cpus()) };
     let bounds = Bounds { memory_bytes, lanes };
     let start = Point::of(&first).within(bounds);
     bench.size(&first);
@@ -110,10 +111,6 @@ fn summary(tuned: &Tuned) -> String {
         false => format!("{:.2} times as fast", tuned.gain),
     };
     format!("chosen in {seconds:.1} s: {} ({gain}): {}", tuned.chosen.words(), tuned.chosen.flags())
-}
-
-fn cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
 /// Rehearses a copy.
