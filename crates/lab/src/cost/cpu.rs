@@ -45,7 +45,7 @@ pub fn cpu_ns(row: &Row, by: CpuBy) -> Option<f64> {
         },
         (CpuBy::Machine, None) => row.machine_cpu_ns.map(|ns| ns as f64),
         (CpuBy::Machine, Some(_)) => None,
-        (CpuBy::Process, _) => Some((row.user_ns? + row.system_ns?) as f64),
+        (CpuBy::Process, _) => Some(row.user_ns? as f64 + row.system_ns? as f64),
     }
 }
 
