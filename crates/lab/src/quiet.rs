@@ -80,8 +80,8 @@ pub fn nearest_there(path: &Path) -> &Path {
     path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."))
 }
 
-/// A partition's counters leave out what its neighbours do.
-fn whole_disk(device: PathBuf) -> PathBuf {
+/// The disk that a device in /sys is, or is a part of: a partition's counters leave out what its neighbours do.
+pub fn whole_disk(device: PathBuf) -> PathBuf {
     match device.parent() {
         Some(disk) if device.join("partition").exists() => disk.into(),
         _ => device,

@@ -100,19 +100,6 @@ pub fn mount_source<'a>(mountinfo: &'a str, number: &str) -> Option<&'a str> {
     mount.split_once(" - ")?.1.split(' ').nth(1)
 }
 
-/// The paths of control groups: the controllers' names (empty for version 2) and the path.
-pub fn cgroups(text: &str) -> Vec<(&str, &str)> {
-    let of_line = |line: &'_ str| -> Option<(usize, usize)> {
-        let first = line.find(':')?;
-        let second = first + 1 + line.get(first + 1..)?.find(':')?;
-        Some((first, second))
-    };
-    let parts = |line| {
-        of_line(line).map(|(first, second): (usize, usize)| (&line[first + 1..second], &line[second + 1..]))
-    };
-    text.lines().filter_map(parts).collect()
-}
-
 /// The rule for a device in a file of version 1, `8:0 1048576` a line, or of version 2, `8:0 rbps=1 wbps=max`.
 pub fn rule(text: &str, number: &str, keys: &[&str]) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix(number)?.strip_prefix(' '))?;
@@ -168,10 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn mounts_and_groups_are_found() {
+    fn mounts_and_rules_are_found() {
         let mounts = "43 27 0:41 / /mnt rw - btrfs /dev/loop1 rw\n";
         assert_eq!(mount_source(mounts, "0:41"), Some("/dev/loop1"));
-        assert_eq!(cgroups("7:blkio:/a\n0::/b:c\nodd\n"), [("blkio", "/a"), ("", "/b:c")]);
         for (text, keys, expected) in [
             ("8:0 1048576\n", &[][..], Some("1048576")),
             ("8:1 1048576\n", &[], None),
@@ -185,7 +171,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[ -~\n]{0,200}") {
-            let _ = (stat(&text), schedstat(&text), fdinfo(&text), disk(&text), cgroups(&text));
+            let _ = (stat(&text), schedstat(&text), fdinfo(&text), disk(&text));
             let _ = (rule(&text, "8:0", &[]), mount_source(&text, "8:0"), field(&text, "pos"));
         }
     }
