@@ -48,14 +48,6 @@ fn worst_percent(errors: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
-    use statrs::distribution::{ContinuousCDF, Normal};
-
-    /// A normal deviate around 0.
-    pub fn normal(random: &mut Random) -> f64 {
-        let unit = ((random.number() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        Normal::standard().inverse_cdf(unit)
-    }
 
     /// The published tables.
     pub fn golden(name: &str) -> std::path::PathBuf {

@@ -203,8 +203,8 @@ fn factor(line: &Line, x: f64, which: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::tests::normal;
     use crate::random::Random;
+    use crate::stats::tests::deviate;
 
     /// In how many of 1000 seeded draws the test finds that values bend by this much in the middle, with 5 % noise.
     fn found_to_bend(bend: f64, proportional: bool) -> usize {
@@ -213,7 +213,7 @@ mod tests {
             let group = |x: f64| {
                 let true_value = 2.0 + x + bend * (1.0 - (x - 1.0).powi(2));
                 let noise = if proportional { 0.05 * true_value } else { 0.15 };
-                let values = (0..5).map(|_| true_value + noise * normal(&mut random)).collect();
+                let values = (0..5).map(|_| true_value + noise * deviate(&mut random)).collect();
                 Group { x, values }
             };
             let groups: Vec<Group> = [2.0, 1.0, 0.5, 0.25, 0.125].map(group).into();
