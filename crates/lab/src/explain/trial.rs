@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_millis(600);
 const TURNS: usize = 2;
 /// A run that was over before this part of the time is no evidence.
 const TIME_FRACTION: f64 = 0.25;
-/// The shares of what may be written that are left for this, for each run.
+/// A run gets this part of what may be written: two things to try, two turns, two runs each are a quarter of it.
 const WRITES: u64 = 32;
 
 /// What something gained.
