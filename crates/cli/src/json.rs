@@ -123,7 +123,7 @@ pub fn tuned(tuned: &Tuned) -> String {
 /// The last line of an explanation: the copy's report, with what its parts say of it.
 pub fn explained(explained: &Explained) -> String {
     let (advice, prediction) = (&explained.advice, explained.prediction.as_ref());
-    let next = prediction.and_then(|it| it.next);
+    let next = prediction.map(|it| it.next);
     let fields = json!({
         "predicted_bytes_per_second": prediction.map(|it| it.predicted_bytes_per_second),
         "predicted_ns_per_byte": prediction.map(|it| it.predicted_ns_per_byte),

@@ -20,6 +20,7 @@ use datapump::{Class, Problem, Report, Status};
 use datapump_lab::cost::{self, InputError};
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
+use serde_json::Value;
 
 use crate::args::{LabCommand, LabRunArguments};
 use crate::json;
@@ -79,12 +80,12 @@ fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
         repeats: arguments.repeats,
         quick: arguments.quick,
         seed: arguments.seed,
-        folder: arguments.folder.clone(),
-        out: arguments.out.clone(),
+        folder: arguments.files.folder.clone(),
+        out: arguments.files.out.clone(),
         stop: Arc::clone(&stop),
         ..RunArguments::default()
     };
-    ran(datapump_lab::run(asked), arguments.out.as_deref(), &stop, output)
+    ran(datapump_lab::run(asked), arguments.files.out.as_deref(), &stop, output)
 }
 
 /// Tells how a study went; `out` is the file of its rows, if it was named.
@@ -126,16 +127,22 @@ fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
     status as i32
 }
 
-/// Tells what is wrong with a file or with what was asked of it.
-fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output) -> i32 {
-    let usage = error.is::<InputError>();
-    let (status, class) = if usage { (Status::Usage, Class::Usage) } else { (Status::Failed, Class::Io) };
-    let message = datapump::shown(format!("{error:#}").as_bytes());
-    output.problem(&Problem { class, path: None, operation, offset: None, message });
+/// An event for each figure and the report, or the words.
+fn print_figures(event: &str, figures: &[Value], words: &str, status: Status, output: &Output) -> i32 {
     if output.json {
-        output.result(&json::report(&empty_report(status as i32, Some(class))));
+        figures.iter().for_each(|figures| output.result(&json::figures(event, figures)));
+        output.result(&json::report(&empty_report(status as i32, None)));
+    } else {
+        output.bytes(shown_lines(words).as_bytes());
     }
     status as i32
+}
+
+/// Tells what is wrong with a file or with what was asked of it.
+fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output) -> i32 {
+    let class = if error.is::<InputError>() { Class::Usage } else { Class::Io };
+    let message = datapump::shown(format!("{error:#}").as_bytes());
+    output.refusal(&Problem { class, path: None, operation, offset: None, message })
 }
 
 /// Lines for people: names from files must not reach the terminal as they are.

@@ -77,7 +77,7 @@ impl Running<'_> {
         // The soaker's own time was nobody's.
         let own = soaked.as_ref().map_or(0, |(_, soaked)| soaked.clock_ns);
         let between = |before: Option<u64>, after: Option<u64>| {
-            before.zip(after).map(|(before, after)| (after - before).saturating_sub(own))
+            before.zip(after).map(|(before, after)| after.saturating_sub(before).saturating_sub(own))
         };
         Bill {
             machine_cpu_ns: between(self.machine_ns, machine_ns),

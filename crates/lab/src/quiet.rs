@@ -74,8 +74,14 @@ impl Disk {
     }
 }
 
-/// A partition's counters leave out what its neighbours do.
-fn whole_disk(device: PathBuf) -> PathBuf {
+/// The path, or the nearest folder above it that is there.
+pub fn nearest_there(path: &Path) -> &Path {
+    // What stands above the first name of a relative path has no name, and is not found.
+    path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."))
+}
+
+/// The disk that a device in /sys is, or is a part of: a partition's counters leave out what its neighbours do.
+pub fn whole_disk(device: PathBuf) -> PathBuf {
     match device.parent() {
         Some(disk) if device.join("partition").exists() => disk.into(),
         _ => device,
@@ -108,6 +114,15 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(parse_activity(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_folder_is_found_for_what_is_not_there_yet() {
+        for (path, nearest) in
+            [("/proc/self/none/at/all", "/proc/self"), ("/", "/"), ("no-such/file", "."), ("", ".")]
+        {
+            assert_eq!(nearest_there(Path::new(path)), Path::new(nearest), "{path}");
         }
     }
 

@@ -348,25 +348,22 @@ impl Rig {
             std::io::ErrorKind::NotFound => ("missing", format!("there is no target: {error}")),
             _ => ("io", format!("compare source and target: {error}")),
         };
-        let mut files = [File::open(source).map_err(trouble)?, File::open(target).map_err(trouble)?];
-        let mut chunks = [vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]];
+        let (one, other) = (File::open(source).map_err(trouble)?, File::open(target).map_err(trouble)?);
         let mut at = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            let [one, other] = &mut files;
-            let ours = read_full(one, &mut chunks[0]).map_err(trouble)?;
-            let theirs = read_full(other, &mut chunks[1]).map_err(trouble)?;
-            if chunks[0][..ours] != chunks[1][..theirs] {
-                let same =
-                    chunks[0][..ours].iter().zip(&chunks[1][..theirs]).take_while(|(a, b)| a == b).count();
+            let ours = chunk(&one).map_err(trouble)?;
+            let theirs = chunk(&other).map_err(trouble)?;
+            if ours != theirs {
+                let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
                 return Err((
                     "mismatch",
                     format!("the target differs from the source at byte {}", at + same as u64),
                 ));
             }
-            if ours == 0 {
+            if ours.is_empty() {
                 return Ok(());
             }
-            at += ours as u64;
+            at += ours.len() as u64;
         }
         Ok(())
     }
@@ -407,16 +404,11 @@ fn word_in(level: &Level, cell: &Cell) -> anyhow::Result<String> {
     fill(&level.to_string(), &value).map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))
 }
 
-/// Reads until the slot is full or the file ends.
-fn read_full(file: &mut File, bytes: &mut [u8]) -> std::io::Result<usize> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read(&mut bytes[filled..])? {
-            0 => break,
-            len => filled += len,
-        }
-    }
-    Ok(filled)
+/// The next bytes of a file; none at its end.
+fn chunk(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(CHUNK_BYTES);
+    file.take(CHUNK_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

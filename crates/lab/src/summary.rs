@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::cost::{CpuBy, cpu_ns};
 use crate::row::{Row, explained_words};
 use crate::stats::{self, Interval, Ratio};
 use crate::study::{COMMAND, Level};
@@ -165,8 +166,7 @@ impl CellSummary {
         failures.clone().for_each(|row| *failed.entry(row.outcome.clone()).or_default() += 1);
         let elapsed_ns = sample(&completed, |row| Some(row.elapsed_ns as f64));
         let bytes = completed.first().map_or(0, |row| row.bytes);
-        let per_gib =
-            |row: &Row, ns: u64| (row.bytes > 0).then(|| ns as f64 / 1e9 / (row.bytes as f64 / GIB));
+        let per_gib = |row: &Row, ns: f64| (row.bytes > 0).then(|| ns / 1e9 / (row.bytes as f64 / GIB));
         CellSummary {
             asked: asked.clone(),
             completed: completed.len(),
@@ -178,8 +178,8 @@ impl CellSummary {
             ns_per_request: sample(&completed, |row| {
                 row.requests.filter(|&count| count > 0).map(|count| row.elapsed_ns as f64 / count as f64)
             }),
-            cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.user_ns? + row.system_ns?)),
-            machine_cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.machine_cpu_ns?)),
+            cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, cpu_ns(row, CpuBy::Process)?)),
+            machine_cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.machine_cpu_ns? as f64)),
             soaker_cpu_ns_per_byte: sample(&completed, |row| soaker_ns_per(row, Some(row.bytes))),
             soaker_cpu_us_per_request: sample(&completed, |row| {
                 soaker_ns_per(row, row.requests).map(|ns| ns / 1e3)

@@ -6,9 +6,10 @@ use std::ffi::OsString;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
-use datapump::{Choice, Options, Sync};
+use datapump::{Choice, Options};
 
 use super::net::HostArguments;
+use super::sync::SyncArguments;
 use super::trace::TraceArguments;
 use super::tree::TreeArguments;
 use super::tune::TuneArguments;
@@ -78,14 +79,8 @@ pub struct CopyArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub verify: bool,
 
-    /// When the copy is put on stable storage
-    ///
-    /// With `none` a power failure after status 0 can lose the copy, as it can with cp. Default: end.
-    ///
-    /// Example: pump copy --sync=none in.bin out.bin
-    #[arg(long, value_name = "WHEN", env = "PUMP_SYNC", help_heading = HOW)]
-    #[arg(value_enum, default_value_t = SyncWhen::End)]
-    pub sync: SyncWhen,
+    #[command(flatten)]
+    pub sync: SyncArguments,
 
     /// Whether the copy shares the source's blocks where the file system can
     ///
@@ -186,27 +181,6 @@ Examples:
 Exit status: 0 done, 1 failed, 2 usage, 5 refused, 10 connection lost, 20 interrupted, 23 some files failed,
 24 a source changed, 26 mismatch.";
 
-/// When data are put on stable storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SyncWhen {
-    /// Before the command ends
-    End,
-    /// Before each name appears
-    Each,
-    /// Never asked for
-    None,
-}
-
-impl From<SyncWhen> for Sync {
-    fn from(when: SyncWhen) -> Sync {
-        match when {
-            SyncWhen::End => Sync::End,
-            SyncWhen::Each => Sync::Each,
-            SyncWhen::None => Sync::None,
-        }
-    }
-}
-
 /// What becomes of holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sparse {
@@ -221,7 +195,7 @@ impl CopyArguments {
     pub fn options(&self) -> Result<Options, String> {
         let options = Options {
             reflink: Choice::from(self.reflink),
-            sync: Sync::from(self.sync),
+            sync: self.sync.choice(),
             verify: self.verify,
             inplace: self.inplace,
             no_resume: self.no_resume,

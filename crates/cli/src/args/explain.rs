@@ -5,14 +5,14 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use datapump::{Options, Sync};
+use datapump::Options;
 
-use super::copy::SyncWhen;
+use super::WHAT;
 use super::net::HostArguments;
+use super::sync::SyncArguments;
 use super::trace::TraceArguments;
 use super::tuning::{OutputArguments, TuningArguments};
 use super::watch::WatchArguments;
-use super::{HOW, WHAT};
 
 /// Copy, and say why it is as fast as it is and what would help
 ///
@@ -30,14 +30,8 @@ pub struct ExplainArguments {
     #[arg(help_heading = WHAT, display_order = 0)]
     pub places: Vec<OsString>,
 
-    /// When the copy is put on stable storage
-    ///
-    /// As with `pump copy`. Default: end.
-    ///
-    /// Example: pump explain --sync=none in.bin out.bin
-    #[arg(long, value_name = "WHEN", env = "PUMP_SYNC", help_heading = HOW)]
-    #[arg(value_enum, default_value_t = SyncWhen::End)]
-    pub sync: SyncWhen,
+    #[command(flatten)]
+    pub sync: SyncArguments,
 
     #[command(flatten)]
     pub watch: WatchArguments,
@@ -66,7 +60,7 @@ impl ExplainArguments {
     /// What the library is asked for.
     pub fn options(&self) -> Options {
         Options {
-            sync: Sync::from(self.sync),
+            sync: self.sync.choice(),
             sockets: self.host.sockets.options(),
             notes: self.output.verbose,
             ..self.tuning.options()

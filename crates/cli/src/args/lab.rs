@@ -3,6 +3,7 @@
 //! Must not know: what a study is made of.
 
 mod compare;
+mod files;
 mod fit;
 mod predict;
 mod profile;
@@ -18,6 +19,7 @@ use clap::{ArgAction, Args, Subcommand};
 
 use super::{HOW, OUTPUT, WHAT};
 
+use files::FilesArguments;
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
@@ -122,30 +124,8 @@ pub struct LabRunArguments {
     #[arg(long, value_name = "NUMBER", env = "PUMP_SEED", help_heading = HOW)]
     pub seed: Option<u64>,
 
-    /// The folder for the files that are copied
-    ///
-    /// It must lie on the device that is to be measured and is cleaned up. Default: the current folder.
-    ///
-    /// Example: pump lab run peers-local-file --folder /mnt/disk
-    #[arg(long, value_name = "DIR", env = "PUMP_FOLDER", help_heading = HOW)]
-    pub folder: Option<PathBuf>,
-
-    /// The file that rows are appended to
-    ///
-    /// Default: STUDY.jsonl in the current folder.
-    ///
-    /// Example: pump lab run cpu --out bench/cpu.jsonl
-    #[arg(long, value_name = "FILE", env = "PUMP_OUT", help_heading = OUTPUT)]
-    pub out: Option<PathBuf>,
-
-    /// Print the figures at the end as JSON
-    ///
-    /// On standard output, an event `summary` and a report. Default: off.
-    ///
-    /// Example: pump lab run cpu --json
-    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
-    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
-    pub json: bool,
+    #[command(flatten)]
+    pub files: FilesArguments,
 }
 
 impl LabCommand {
@@ -153,8 +133,8 @@ impl LabCommand {
     pub fn json(&self) -> bool {
         match self {
             LabCommand::List | LabCommand::Show { .. } | LabCommand::Report(_) => false,
-            LabCommand::Run(run) => run.json,
-            LabCommand::Rerun(rerun) => rerun.json,
+            LabCommand::Run(run) => run.files.json,
+            LabCommand::Rerun(rerun) => rerun.files.json,
             LabCommand::Fit(fit) => fit.json,
             LabCommand::Predict(predict) => predict.json,
             LabCommand::Profile(profile) => profile.json,

@@ -9,6 +9,7 @@ mod lab;
 mod look;
 mod net;
 mod read;
+mod sync;
 mod trace;
 mod tree;
 mod tune;

@@ -11,8 +11,9 @@ use datapump_lab::profile::{self, Against, ChainForecast, Profile, ProfileArgume
 use datapump_lab::study::StudyError;
 use serde_json::json;
 
+use super::print_figures;
 use crate::args::{LabPredictArguments, LabProfileArguments};
-use crate::output::{Output, empty_report};
+use crate::output::Output;
 use crate::signals::stop_flag;
 
 const NO_FOLDER: &str = "there is no folder for it: set PUMP_STATE_DIR or HOME, or name a file";
@@ -34,7 +35,7 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
     match profile::make(&asked) {
         Ok(made) => {
             let words = format!("{}\nkept in {}\n", profile::words(&made), out.display());
-            print("profile", &[json!(made)], &words, output)
+            print_figures("profile", &[json!(made)], &words, Status::Done, output)
         }
         Err(error) if stop.load(Ordering::Relaxed) => super::refuse(&error, Status::Interrupted, output),
         Err(error) if error.is::<StudyError>() => super::refuse(&error, Status::Usage, output),
@@ -49,27 +50,14 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
     let profile = Profile::read(&path, arguments.other_machine)?;
     if let Some(rows) = &arguments.against {
         let against = profile.against(&arguments.chain, &datapump_lab::row::read_rows(rows)?)?;
-        return Ok(print("against", &[json!(against)], &Against::words(&against), output));
+        let words = Against::words(&against);
+        return Ok(print_figures("against", &[json!(against)], &words, Status::Done, output));
     }
     if arguments.request_size.is_empty() {
         return Ok(output.usage("name a request size, or several: --request-size 64KiB,1MiB"));
     }
     let forecasts = arguments.request_size.iter().map(|&size| profile.forecast(&arguments.chain, size));
-    match forecasts.collect::<Result<Vec<ChainForecast>, _>>() {
-        Ok(forecasts) => {
-            let events: Vec<_> = forecasts.iter().map(|forecast| json!(forecast)).collect();
-            Ok(print("prediction", &events, &ChainForecast::words(&forecasts), output))
-        }
-        Err(error) => Ok(output.usage(error.to_string())),
-    }
-}
-
-fn print(event: &str, figures: &[serde_json::Value], words: &str, output: &Output) -> i32 {
-    if output.json {
-        figures.iter().for_each(|figures| output.result(&crate::json::figures(event, figures)));
-        output.result(&crate::json::report(&empty_report(Status::Done as i32, None)));
-    } else {
-        output.bytes(super::shown_lines(words).as_bytes());
-    }
-    Status::Done as i32
+    let forecasts = forecasts.collect::<Result<Vec<ChainForecast>, _>>()?;
+    let events: Vec<_> = forecasts.iter().map(|forecast| json!(forecast)).collect();
+    Ok(print_figures("prediction", &events, &ChainForecast::words(&forecasts), Status::Done, output))
 }

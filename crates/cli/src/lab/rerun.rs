@@ -17,11 +17,11 @@ use crate::signals::stop_flag;
 pub fn rerun(arguments: &LabRerunArguments, output: &Output) -> i32 {
     let stop: Arc<AtomicBool> = stop_flag().unwrap_or_default();
     let rows = arguments.rows.clone();
-    let out = arguments.out.clone().unwrap_or_else(|| again(&rows));
+    let out = arguments.files.out.clone().unwrap_or_else(|| again(&rows));
     if is_same(&rows, &out) {
         return output.usage("the new rows would go into the old file; name another one with --out");
     }
-    let folder = arguments.folder.clone();
+    let folder = arguments.files.folder.clone();
     let new = out.clone();
     let asked = RerunArguments { rows, out, folder, stop: Arc::clone(&stop), ..RerunArguments::default() };
     ran(datapump_lab::rerun(&asked), Some(&new), &stop, output)

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::cost::{CpuBy, cpu_ns};
 use crate::row::Row;
 use crate::words;
 
@@ -45,7 +46,7 @@ const NAMES: [(Metric, &str); 7] = [
 impl Metric {
     /// The value of a row; `None` if it was not measured. What is 0 was too small to be measured.
     pub fn of(self, row: &Row) -> Option<f64> {
-        let cpu = || Some(row.user_ns? as f64 + row.system_ns? as f64);
+        let cpu = || cpu_ns(row, CpuBy::Process);
         let value = match self {
             Metric::Elapsed => row.elapsed_ns as f64,
             Metric::ElapsedPerByte => row.elapsed_ns as f64 / row.bytes as f64,

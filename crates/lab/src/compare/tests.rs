@@ -33,6 +33,18 @@ fn compared(a: &[Row], b: &[Row]) -> Comparison {
     Comparison::of(["a".into(), "b".into()], [a, b], Metric::Elapsed).expect("cells in common")
 }
 
+/// A level without a word and no such factor look alike, and are two cells.
+#[test]
+fn cells_that_differ_by_nothing_that_is_shown_are_told_all_the_same() {
+    let plain = |asked: &[(&str, &str)]| Row {
+        asked: asked.iter().map(|(name, word)| (name.to_string(), Level::from(*word))).collect(),
+        ..row(0, 0, 1e9)
+    };
+    let rows = [plain(&[]), plain(&[("depth", "")])];
+    let text = compared(&rows, &rows).to_string();
+    assert!(text.contains("verdict") && text.contains("too few runs"), "{text}");
+}
+
 fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
     comparison.cells.iter().map(|cell| cell.judged.verdict).collect()
 }

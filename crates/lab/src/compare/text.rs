@@ -47,8 +47,9 @@ impl Comparison {
         });
         let mut rows: Vec<Vec<String>> = std::iter::once(head).chain(cells).collect();
         if self.cells.len() > 1 {
+            // Cells may differ by no word that is shown: by a factor without a level, and one that is not there.
             let mut levels = vec![String::new(); factors.len()];
-            levels[0] = "overall".into();
+            levels.iter_mut().take(1).for_each(|first| *first = "overall".into());
             let empty = ["", "", ""].map(String::from);
             rows.push(levels.into_iter().chain(empty).chain(judged_words(&self.overall)).collect());
         }
@@ -58,7 +59,7 @@ impl Comparison {
 
 const STUDY: &str = "study";
 
-/// The factors by which the cells differ, the study too; of several cells there is one.
+/// The factors by whose levels the cells differ, the study too.
 fn varied(cells: &[CellComparison]) -> Vec<String> {
     let mut levels: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let names: BTreeSet<&str> = cells.iter().flat_map(|cell| cell.asked.keys().map(String::as_str)).collect();

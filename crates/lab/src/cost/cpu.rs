@@ -35,7 +35,7 @@ impl CpuBy {
 }
 
 /// CPU time of a run in nanoseconds by this measure; `None` if the row does not have it. While the soaker runs the
-/// kernel's count for the machine is that of the soaker, and means nothing.
+/// machine's count is left out: rows without `soaker` have the soaker's own time in it.
 pub fn cpu_ns(row: &Row, by: CpuBy) -> Option<f64> {
     match (by, row.soaked_ns) {
         (CpuBy::Soaker, soaked) => match &row.soaker {
@@ -45,7 +45,7 @@ pub fn cpu_ns(row: &Row, by: CpuBy) -> Option<f64> {
         },
         (CpuBy::Machine, None) => row.machine_cpu_ns.map(|ns| ns as f64),
         (CpuBy::Machine, Some(_)) => None,
-        (CpuBy::Process, _) => Some((row.user_ns? + row.system_ns?) as f64),
+        (CpuBy::Process, _) => Some(row.user_ns? as f64 + row.system_ns? as f64),
     }
 }
 

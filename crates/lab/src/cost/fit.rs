@@ -11,6 +11,7 @@ use super::line::Line;
 use super::noise::{self, Group, Spread};
 use super::parts::Part;
 use super::{relative_error_percent, worst_percent};
+use crate::stats::{Estimate, Interval};
 
 /// Fewer points have no interval: two lie on a line whatever the noise is.
 const POINTS_MIN: usize = 3;
@@ -178,8 +179,8 @@ fn size_results(line: &Line, sizes_bytes: &[f64], groups: &[Group]) -> Vec<SizeR
             residual_ns_per_byte: observed - predicted,
             relative_error_percent: relative_error_percent(observed, predicted),
             change_ns_per_byte: before.map(|before| observed - before.mean()),
-            change_ns_per_byte_low: interval.map(|(low, _)| low),
-            change_ns_per_byte_high: interval.map(|(_, high)| high),
+            change_ns_per_byte_low: interval.map(|it| it.low),
+            change_ns_per_byte_high: interval.map(|it| it.high),
             change: interval.map(direction),
         }
     };
@@ -187,21 +188,17 @@ fn size_results(line: &Line, sizes_bytes: &[f64], groups: &[Group]) -> Vec<SizeR
 }
 
 /// The 95 % interval of the difference of two means (Welch). `None` without repeats.
-fn change_interval(before: &Group, after: &Group) -> Option<(f64, f64)> {
-    let count = |group: &Group| group.values.len() as f64;
-    if before.values.len() < 2 || after.values.len() < 2 {
-        return None;
-    }
-    let shares = [before, after].map(|group| group.variance() / count(group));
-    let variance = shares[0] + shares[1];
-    let parts = shares[0].powi(2) / (count(before) - 1.0) + shares[1].powi(2) / (count(after) - 1.0);
-    let freedom = if parts > 0.0 { variance.powi(2) / parts } else { 1.0 };
-    let (change, half) = (after.mean() - before.mean(), noise::student(freedom) * variance.sqrt());
-    Some((change - half, change + half))
+fn change_interval(before: &Group, after: &Group) -> Option<Interval> {
+    let mean = |group: &Group| {
+        let count = group.values.len() as f64;
+        let (center, variance) = (group.mean(), group.variance() / count);
+        (count >= 2.0).then_some(Estimate { center, variance, freedom: count - 1.0 })
+    };
+    Some(mean(after)?.minus(mean(before)?).interval(0.05))
 }
 
-fn direction((low, high): (f64, f64)) -> &'static str {
-    match (low > 0.0, high < 0.0) {
+fn direction(change: Interval) -> &'static str {
+    match (change.low > 0.0, change.high < 0.0) {
         (true, _) => "rises",
         (_, true) => "falls",
         _ => "level",

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::chain::PartsFile;
 use super::fit::{CostFit, Point, fit_cost};
 use super::level_off::{Latency, LevelOff, fit_level_off};
-use super::parts::{Part, bottleneck, predict, sum, without_pump};
+use super::parts::{Part, bottlenecks, predict, sum, without_pump};
 use super::pipeline::PipelineTable;
 use super::relative_error_percent;
 use super::table::{CsvRow, CsvTable};
@@ -307,7 +307,7 @@ fn scenarios(folder: &Path) -> Found {
         let rates = columns.iter().map(|&column| Ok((column, row.optional(column)?)));
         let rates: Vec<(&str, Option<f64>)> = rates.collect::<anyhow::Result<_>>()?;
         let rates: Vec<(&str, f64)> = rates.iter().filter_map(|&(name, rate)| Some((name, rate?))).collect();
-        let slowest = bottleneck(&rates).context("a scenario without any bandwidth")?.1;
+        let &(_, slowest) = bottlenecks(rates).first().context("a scenario without any bandwidth")?;
         if let Some(predicted) = row.optional("predicted_bandwidth_mb_per_s")? {
             (worst, checked) = (worst.max(apart(slowest, predicted)), checked + 1);
         }

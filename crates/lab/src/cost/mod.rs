@@ -26,7 +26,9 @@ pub(crate) use groups::fit_rows;
 pub use groups::{Fit, Fits, GroupFit, Model, Refused, fit_file};
 pub use input::InputError;
 pub use level_off::{Latency, LevelOff, Readers, fit_level_off};
-pub use parts::{Part, bottleneck, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, without_pump};
+pub use parts::{
+    Part, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, sum_without_pumps, without_pump,
+};
 pub use pipeline::{PipelineRow, PipelineTable};
 pub(crate) use table::{CsvRow, CsvTable};
 pub use told::{chain_words, golden_words, pipeline_words};
@@ -46,14 +48,6 @@ fn worst_percent(errors: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
-    use statrs::distribution::{ContinuousCDF, Normal};
-
-    /// A normal deviate around 0.
-    pub fn normal(random: &mut Random) -> f64 {
-        let unit = ((random.number() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        Normal::standard().inverse_cdf(unit)
-    }
 
     /// The published tables.
     pub fn golden(name: &str) -> std::path::PathBuf {

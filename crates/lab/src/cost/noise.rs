@@ -12,9 +12,10 @@
 //!
 //! Must not know: what x and y measure.
 
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::line::Line;
+use crate::stats::student_quantile;
 
 /// From so many repeats on they alone say what the noise is.
 pub const REPEATS_MIN: usize = 5;
@@ -111,16 +112,11 @@ fn pair_squares(line: &Line, groups: &[Group]) -> f64 {
     (0..groups.len()).map(|one| (0..groups.len()).map(|other| part(one, other)).sum::<f64>()).sum()
 }
 
-/// The 97.5 % quantile of Student's t.
-pub fn student(freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom.max(1e-3)).map_or(f64::INFINITY, |it| it.inverse_cdf(0.975))
-}
-
 impl Spread {
     fn of(variances: [f64; 2], freedoms: [f64; 2]) -> Spread {
         let standard_errors = variances.map(f64::sqrt);
         let half = |which: usize| match standard_errors[which] > 0.0 {
-            true => student(freedoms[which]) * standard_errors[which],
+            true => student_quantile(freedoms[which], 0.975) * standard_errors[which],
             false => 0.0,
         };
         let halves = [half(0), half(1)];
@@ -207,15 +203,8 @@ fn factor(line: &Line, x: f64, which: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::tests::normal;
     use crate::random::Random;
-
-    #[test]
-    fn quantiles_are_those_of_the_tables() {
-        for (freedom, expected) in [(1.0, 12.706), (2.0, 4.303), (4.0, 2.776), (29.0, 2.045), (1e6, 1.960)] {
-            assert!((student(freedom) - expected).abs() < 0.001, "{freedom}: {}", student(freedom));
-        }
-    }
+    use crate::stats::tests::deviate;
 
     /// In how many of 1000 seeded draws the test finds that values bend by this much in the middle, with 5 % noise.
     fn found_to_bend(bend: f64, proportional: bool) -> usize {
@@ -224,7 +213,7 @@ mod tests {
             let group = |x: f64| {
                 let true_value = 2.0 + x + bend * (1.0 - (x - 1.0).powi(2));
                 let noise = if proportional { 0.05 * true_value } else { 0.15 };
-                let values = (0..5).map(|_| true_value + noise * normal(&mut random)).collect();
+                let values = (0..5).map(|_| true_value + noise * deviate(&mut random)).collect();
                 Group { x, values }
             };
             let groups: Vec<Group> = [2.0, 1.0, 0.5, 0.25, 0.125].map(group).into();

@@ -117,7 +117,7 @@ pub(super) fn advise(cause: Cause, prediction: Option<&Prediction>, gains: &[Gai
         true => String::new(),
         false => format!(" ({} tried: no gain)", tried.join(" and ")),
     };
-    let next = prediction.and_then(|prediction| prediction.next).map_or(String::new(), |(part, speed)| {
+    let next = prediction.map(|prediction| prediction.next).map_or(String::new(), |(part, speed)| {
         format!("; the next limit would be {}, at {}", part.words(), rate_words(speed))
     });
     Advice { cause, words: format!("{words}{tried}{next}"), flag: flag.map(str::to_string), gain: None }

@@ -2,8 +2,7 @@
 //!
 //! Must not know: how a part is measured.
 
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -11,7 +10,8 @@ use datapump::Place;
 
 use super::Case;
 use super::timer::{Limit, limited};
-use crate::quiet::Disk;
+use crate::probe::host;
+use crate::quiet::{Disk, nearest_there};
 
 /// Longer than the discards of what is written here take (LIMITS, trap 1: 0.7 GB/s).
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
@@ -50,19 +50,13 @@ impl Ends {
             _ => End::Folder,
         };
         let sink = sink_of(&case.target);
-        let here = |place: Option<&Place>| match place {
-            Some(Place::Path(path)) => Some(existing(path)),
+        let disk = |end, place: Option<&Place>| match (end, place) {
+            (End::File(_) | End::Folder, Some(Place::Path(path))) => Disk::of(nearest_there(path)).ok(),
             _ => None,
         };
-        let (from, to) = (here(case.sources.first()), here(Some(&case.target)));
-        let from = from
-            .filter(|_| matches!(source, End::File(_) | End::Folder))
-            .and_then(|path| Disk::of(&path).ok());
-        let to =
-            to.filter(|_| matches!(sink, End::File(_) | End::Folder)).and_then(|path| Disk::of(&path).ok());
+        let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
         let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
-        let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        Ends { source, sink, is_shared, disk: to.or(from), cpus }
+        Ends { source, sink, is_shared, disk: to.or(from), cpus: host::cpus() }
     }
 
     #[cfg(test)]
@@ -130,16 +124,10 @@ fn is_special(meta: &std::fs::Metadata) -> bool {
     kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
 }
 
-/// The path, or the folder above that is there.
-fn existing(path: &Path) -> PathBuf {
-    let is_there = |path: &&Path| std::fs::metadata(path).is_ok_and(|meta| meta.ino() > 0);
-    let found = path.ancestors().find(is_there).filter(|path| !path.as_os_str().is_empty());
-    found.unwrap_or(Path::new(".")).to_path_buf()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
     use std::sync::Arc;
 
     #[test]

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use super::ends::{End, Ends};
 use super::timer::{Limit, Pace, limited};
-use super::{Case, Move, Moved, Mover};
+use super::{Case, Move, Moved, Mover, moved_bytes_per_s};
+use crate::quiet::nearest_there;
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
 const TIME: Duration = Duration::from_millis(2500);
@@ -103,7 +104,7 @@ impl Part {
         Part {
             bytes,
             elapsed_ns,
-            bytes_per_second: bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
+            bytes_per_second: moved_bytes_per_s(report),
             cpu_ns_per_byte: cpu_ns(report) as f64 / bytes.max(1) as f64,
             ..Part::new(name)
         }
@@ -125,7 +126,8 @@ impl Part {
     }
 }
 
-fn cpu_ns(report: &Report) -> u64 {
+/// CPU time of both hosts.
+pub(super) fn cpu_ns(report: &Report) -> u64 {
     let far = report.cpu_far.unwrap_or_default();
     report.cpu.user_ns + report.cpu.system_ns + far.user_ns + far.system_ns
 }
@@ -147,6 +149,21 @@ pub(super) fn tuning(options: &Options) -> Options {
         sockets: options.sockets.clone(),
         no_resume: true,
         ..Options::default()
+    }
+}
+
+/// How much a part may move.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// At once.
+    most: u64,
+    /// In all runs that are still to come.
+    left: u64,
+}
+
+impl Room {
+    fn now(&self) -> u64 {
+        self.most.min(self.left)
     }
 }
 
@@ -243,7 +260,8 @@ impl Bench<'_> {
             (_, End::Far) => self.case.target.clone(),
             _ => return Ok(None),
         };
-        self.sized(PartName::Network, time, NULL_BYTES, &|bytes| {
+        let room = Room { most: NULL_BYTES, left: u64::MAX };
+        self.sized(PartName::Network, time, room, &|bytes| {
             let ends =
                 if self.ends.is_push() { (null(bytes), far.clone()) } else { (far.clone(), nowhere()) };
             (ends, Options { far_null_bytes: Some(bytes), ..options.clone() })
@@ -259,13 +277,14 @@ impl Bench<'_> {
             (End::Once, _) => return Err(alone(PartName::Sink, "what is put into it stays there")),
             (End::File(_) | End::Folder | End::Far, _) => {}
         }
-        let most = self.may_write() / SHARES * SINK_SHARE;
-        self.sink_up_to(options, time, most).map(Some)
+        let share = self.may_write() / SHARES * SINK_SHARE;
+        self.sink_up_to(options, time, share).map(Some)
     }
 
-    pub(super) fn sink_up_to(&self, options: &Options, time: Duration, most: u64) -> Result<Part, String> {
-        let most = most.min(self.ends.bytes().unwrap_or(u64::MAX));
-        self.sized(PartName::Sink, time, most, &|bytes| {
+    /// Writes no more than the share in all, and no more than the copy at once.
+    pub(super) fn sink_up_to(&self, options: &Options, time: Duration, share: u64) -> Result<Part, String> {
+        let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
+        self.sized(PartName::Sink, time, Room { most, left: share }, &|bytes| {
             let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
             ((null(bytes), self.case.target.clone()), options)
         })
@@ -309,29 +328,32 @@ impl Bench<'_> {
         &self,
         name: PartName,
         time: Duration,
-        most: u64,
+        mut room: Room,
         part: &dyn Fn(u64) -> ((Place, Place), Options),
     ) -> Result<Part, String> {
         let limit = Limit { time: 4 * time, bytes: u64::MAX };
-        let run = |bytes: u64| {
+        let run = |bytes: u64, room: &mut Room| {
             let (ends, options) = part(bytes);
-            self.run(ends, options, limit)
+            let moved = self.run(ends, options, limit);
+            room.left = room.left.saturating_sub(moved.report.bytes_moved);
+            moved
         };
-        let little_bytes = LITTLE_BYTES.min(most).max(1);
-        let little = run(little_bytes);
+        let little_bytes = LITTLE_BYTES.min(room.now()).max(1);
+        let little = run(little_bytes, &mut room);
         let (mut first, mut short, mut short_bytes) = (measured(name, &little)?, little, little_bytes);
         let is_slow = first.bytes_per_second * time.as_secs_f64() < 2.0 * FIRST_BYTES as f64;
-        if !is_slow && most > FIRST_BYTES {
-            let longer = run(FIRST_BYTES);
+        // Without room for a second one that is twice as long it would tell nothing.
+        if !is_slow && room.most > FIRST_BYTES && room.left >= 3 * FIRST_BYTES {
+            let longer = run(FIRST_BYTES, &mut room);
             if let Ok(part) = measured(name, &longer) {
                 (first, short, short_bytes) = (part, longer, FIRST_BYTES);
             }
         }
-        let mut bytes = most.min((first.bytes_per_second * time.as_secs_f64()) as u64);
+        let mut bytes = room.now().min((first.bytes_per_second * time.as_secs_f64()) as u64);
         while bytes >= 2 * short_bytes {
-            let long = run(bytes);
+            let long = run(bytes, &mut room);
             if long.report.problems.contains_key(Class::NoSpace.name()) {
-                bytes /= 2;
+                bytes = room.now().min(bytes / 2);
                 continue;
             }
             measured(name, &long)?;
@@ -368,8 +390,7 @@ fn nowhere() -> Place {
 
 /// Of the file system that a path is to be on.
 fn free_bytes(path: &Path) -> u64 {
-    let found = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    let room = found.into_iter().find_map(|path| rustix::fs::statvfs(path).ok());
+    let room = rustix::fs::statvfs(nearest_there(path));
     room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize))
 }
 
@@ -379,6 +400,35 @@ mod tests {
 
     fn report(bytes_moved: u64, elapsed_ns: u64) -> Report {
         Report { bytes_moved, elapsed_ns, ..Report::default() }
+    }
+
+    /// However fast the target is, and however often it is full: all runs together stay within their share.
+    #[test]
+    fn a_sink_is_measured_within_its_share() {
+        use std::sync::atomic::AtomicU64;
+        let null = || Place::Null { bytes: None, fill: Fill::Zero };
+        let case = Case {
+            sources: vec![null()],
+            target: null(),
+            options: Options::default(),
+            stop: Default::default(),
+        };
+        for (share, full_from) in [(64_u64 << 20, u64::MAX), (768 << 20, u64::MAX), (768 << 20, 100 << 20)] {
+            let written = AtomicU64::new(0);
+            let mover = |wanted: Move| {
+                let asked = wanted.options.rehearsal_bytes.unwrap_or(0);
+                let bytes = asked.min(full_from);
+                written.fetch_add(bytes, Ordering::Relaxed);
+                let full = (bytes < asked).then(|| (Class::NoSpace.name().to_string(), 1));
+                let problems = full.into_iter().collect();
+                Moved { report: Report { problems, ..report(bytes, bytes / 10) }, problem: None }
+            };
+            let ends = Ends::for_tests();
+            let bench = Bench { case: &case, ends: &ends, mover: &mover };
+            bench.sink_up_to(&case.options, TIME, share).expect("it can be written");
+            let written = written.load(Ordering::Relaxed);
+            assert!(written <= share && written > share / 2, "{written} of {share}");
+        }
     }
 
     #[test]

@@ -7,7 +7,9 @@ use datapump::{LimitedBy, LimitedDetail, Report};
 use serde::Serialize;
 
 use super::ends::{End, Ends};
-use super::isolate::{Part, PartName};
+use super::isolate::{Part, PartName, cpu_ns};
+use super::moved_bytes_per_s;
+use crate::cost::{bottlenecks, cpu_bytes_per_s, relative_error_percent, sum_without_pumps};
 
 /// A lead below this part of the slower is no lead.
 const LEAD_MIN: f64 = 1.10;
@@ -25,8 +27,10 @@ pub struct Prediction {
     pub predicted_ns_per_byte: f64,
     /// The slowest part.
     pub slowest: PartName,
+    /// Its bandwidth, without what it takes to begin and to end.
+    pub slowest_bytes_per_second: f64,
     /// The next one, and its bandwidth.
-    pub next: Option<(PartName, f64)>,
+    pub next: (PartName, f64),
     /// One device serves both ends.
     pub shared_device: bool,
 }
@@ -46,10 +50,10 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
         })
         .collect();
     // What the pump does in one thread; a copy between hosts has one at each.
-    let threads: f64 = if ends.is_far() { 2.0 } else { 1.0 };
-    speeds.push((PartName::Pump, threads.min(ends.cpus.into()) * 1e9 / ns_per_byte.max(1e-6)));
-    speeds.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let &(slowest, speed) = speeds.first().filter(|_| speeds.len() > 1)?;
+    let threads = if ends.is_far() { 2 } else { 1 };
+    speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
+    let speeds = bottlenecks(speeds);
+    let [(slowest, speed), next, ..] = speeds[..] else { return None };
     let fixed_ns = parts.iter().map(|part| part.fixed_ns).fold(0.0, f64::max);
     let predicted =
         ends.bytes().map_or(speed, |bytes| bytes as f64 / (bytes as f64 / speed + fixed_ns / 1e9));
@@ -57,7 +61,8 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
         predicted_bytes_per_second: predicted,
         predicted_ns_per_byte: ns_per_byte,
         slowest,
-        next: speeds.get(1).copied(),
+        slowest_bytes_per_second: speed,
+        next,
         shared_device,
     })
 }
@@ -91,8 +96,8 @@ fn costs(parts: &[Part], ends: &Ends) -> f64 {
         (_, false) => vec![PartName::Source, PartName::Sink],
     };
     let known: Vec<f64> = names.into_iter().filter_map(cost).collect();
-    let pumps = known.len().saturating_sub(1) as f64;
-    (known.iter().sum::<f64>() - pumps * pump).max(0.0)
+    let pumps_more = known.len().saturating_sub(1);
+    sum_without_pumps(known, pumps_more, pump).max(0.0)
 }
 
 /// What the copy did.
@@ -105,17 +110,14 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn of(report: &Report, prediction: Option<&Prediction>) -> Seen {
-        let bytes = report.bytes_moved.max(1) as f64;
-        let far = report.cpu_far.map_or(0, |far| far.user_ns + far.system_ns);
-        let bytes_per_second = report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
+        let bytes_per_second = moved_bytes_per_s(report);
         let error = |prediction: &Prediction| {
-            let predicted = prediction.predicted_bytes_per_second;
-            100.0 * (bytes_per_second - predicted).abs() / bytes_per_second.min(predicted).max(1e-9)
+            relative_error_percent(bytes_per_second, prediction.predicted_bytes_per_second)
         };
         Seen {
             bytes_per_second,
-            ns_per_byte: (report.cpu.user_ns + report.cpu.system_ns + far) as f64 / bytes,
-            error_percent: prediction.filter(|_| report.bytes_moved > 0).map(error),
+            ns_per_byte: cpu_ns(report) as f64 / report.bytes_moved.max(1) as f64,
+            error_percent: prediction.and_then(error).map(f64::abs),
         }
     }
 }
@@ -134,7 +136,7 @@ pub(super) fn decide(
     let is_clear = fraction >= CLEAR_FRACTION && !matches!(told.0, LimitedBy::Balanced | LimitedBy::Unknown);
     let Some(prediction) = prediction else { return told };
     let is_true = seen.error_percent.is_some_and(|error| error <= ERROR_MAX_PERCENT);
-    let leads = prediction.next.is_none_or(|(_, next)| next >= LEAD_MIN * slowest_speed(prediction));
+    let leads = prediction.next.1 >= LEAD_MIN * prediction.slowest_bytes_per_second;
     let by_parts = prediction.slowest.limit(told.0);
     match () {
         () if report.exit_status != 0 || detail.why == "rate limit" => told,
@@ -149,10 +151,6 @@ pub(super) fn decide(
             (LimitedBy::Unknown, LimitedDetail { stage: String::new(), why, ..told.1 })
         }
     }
-}
-
-fn slowest_speed(prediction: &Prediction) -> f64 {
-    prediction.predicted_bytes_per_second
 }
 
 fn by_law(prediction: &Prediction, detail: &LimitedDetail) -> LimitedDetail {
@@ -229,7 +227,7 @@ mod tests {
             let ends = Ends { source: ends.0, sink: ends.1, ..Ends::for_tests() };
             let got = predict(&parts, &ends).expect("there are parts");
             assert_eq!(got.slowest, slowest, "{what}: {got:?}");
-            assert!(got.next.is_some_and(|(_, next)| next > 400e6), "{what}: {got:?}");
+            assert!(got.next.1 > 400e6, "{what}: {got:?}");
             assert!(!is_partial(&parts, &ends), "{what}");
             assert!(is_partial(&parts[..2], &ends), "{what}");
         }
@@ -242,7 +240,8 @@ mod tests {
             predicted_bytes_per_second: 1000e6,
             predicted_ns_per_byte: 0.1,
             slowest: PartName::Sink,
-            next: Some((PartName::Source, next)),
+            slowest_bytes_per_second: 1000e6,
+            next: (PartName::Source, next),
             shared_device: false,
         };
         for (what, next, report, expected) in [
@@ -258,6 +257,11 @@ mod tests {
             let (limited_by, detail) = decide(Some(&prediction), false, &report, &seen);
             assert_eq!(limited_by, expected, "{what}: {detail:?}");
         }
+        // A small file: half of the time it takes to begin, and that is no lead of the sink.
+        let small = Prediction { predicted_bytes_per_second: 500e6, ..prediction(1050e6) };
+        let copy = report(Cpu, 500, 30);
+        let seen = Seen::of(&copy, Some(&small));
+        assert_eq!(decide(Some(&small), false, &copy, &seen).0, Balanced);
         // The sink's share of the room was too small for it to be measured: 7.64 MB/s where 307 were "predicted".
         let report = report(Source, 8, 45);
         let seen = Seen::of(&report, Some(&prediction(2000e6)));

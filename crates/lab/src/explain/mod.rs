@@ -140,6 +140,11 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     explained
 }
 
+/// What was moved, over the time of all of it.
+pub(crate) fn moved_bytes_per_s(report: &Report) -> f64 {
+    report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64
+}
+
 fn copy(case: &Case, mover: Mover<'_>) -> Report {
     mover(Move {
         sources: case.sources.clone(),

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::parse::{self, DiskCounters};
 use super::watched::Device;
+use crate::probe::limits::{group_in, groups_up};
+use crate::quiet::whole_disk;
 
 /// First and last counters of each device.
 #[derive(Debug, Default)]
@@ -19,11 +21,7 @@ impl Devices {
     /// Takes in the counters of all devices; cheap, and which will matter is not known before.
     pub fn note(&mut self) -> std::io::Result<()> {
         let text = fs::read_to_string("/proc/diskstats")?;
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            let (Some(major), Some(minor)) = (words.next(), words.next()) else { continue };
-            let number = format!("{major}:{minor}");
-            let Some(now) = parse::disk(line, &number) else { continue };
+        for (number, now) in text.lines().filter_map(parse::disk) {
             self.seen
                 .entry(number)
                 .and_modify(|(_, last)| last.clone_from(&now))
@@ -58,12 +56,9 @@ impl Devices {
 
 /// Rules are made for whole devices: the one that a partition is of.
 fn whole_device(number: &str) -> String {
-    let folder = PathBuf::from(format!("/sys/dev/block/{number}"));
-    let parent = folder.canonicalize().ok().and_then(|it| it.parent().map(|it| it.join("dev")));
-    match (folder.join("partition").exists(), parent.and_then(|it| fs::read_to_string(it).ok())) {
-        (true, Some(parent)) => parent.trim().to_string(),
-        _ => number.to_string(),
-    }
+    let device = fs::canonicalize(format!("/sys/dev/block/{number}"));
+    let whole = device.and_then(|device| fs::read_to_string(whole_disk(device).join("dev")));
+    whole.map_or(number.to_string(), |whole| whole.trim().to_string())
 }
 
 /// The control groups of a process, of either version, and those above them.
@@ -78,20 +73,12 @@ impl Groups {
     /// Those that this process is in.
     pub fn of(pid: u32) -> Groups {
         let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        let mut groups = Groups::default();
-        for (controllers, path) in parse::cgroups(&text) {
-            let has = |name: &str| controllers.split(',').any(|it| it == name);
-            if controllers.is_empty() {
-                groups.unified = up(&["/sys/fs/cgroup/unified", "/sys/fs/cgroup"], path);
-            }
-            if has("blkio") {
-                groups.disk = up(&["/sys/fs/cgroup/blkio"], path);
-            }
-            if has("cpu") {
-                groups.cpu = up(&["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"], path);
-            }
+        let of = |controller, mounts: &[&str]| up(mounts, group_in(&text, controller));
+        Groups {
+            disk: of("blkio", &["/sys/fs/cgroup/blkio"]),
+            cpu: of("cpu", &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]),
+            unified: of("", &["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]),
         }
-        groups
     }
 
     /// The rule that bounds reads or writes of a device, with the file that it stands in.
@@ -119,11 +106,10 @@ impl Groups {
     }
 }
 
-/// The group's folder and those above it, below the first root that is there.
-fn up(roots: &[&str], path: &str) -> Vec<PathBuf> {
-    let Some(root) = roots.iter().map(Path::new).find(|root| root.is_dir()) else { return Vec::new() };
-    let folder = root.join(path.trim_start_matches('/'));
-    folder.ancestors().take_while(|it| it.starts_with(root)).map(Path::to_path_buf).collect()
+/// The group's folder and those above it, below the first of these that is there.
+fn up(mounts: &[&str], group: Option<String>) -> Vec<PathBuf> {
+    let mount = mounts.iter().map(Path::new).find(|mount| mount.is_dir());
+    mount.map_or(Vec::new(), |mount| groups_up(mount, group))
 }
 
 #[cfg(test)]
@@ -134,14 +120,15 @@ mod tests {
     fn groups_above_count_too() {
         let folder = tempfile::tempdir().expect("room");
         let root = folder.path().to_str().expect("text");
-        assert_eq!(up(&["/nowhere/at/all", root], "/a/b").len(), 3);
-        assert_eq!(up(&["/nowhere/at/all"], "/a"), Vec::<PathBuf>::new());
+        let group = || Some("/a/b".to_string());
+        assert_eq!(up(&["/nowhere/at/all", root], group()).len(), 3);
+        assert_eq!(up(&["/nowhere/at/all"], group()), Vec::<PathBuf>::new());
         fs::create_dir_all(folder.path().join("a/b")).expect("room");
         let old = folder.path().join("blkio.throttle.read_bps_device");
         fs::write(old, "8:0 1048576\n").expect("room");
         fs::write(folder.path().join("a/cpu.stat"), "nr_throttled 1\nthrottled_usec 5\n").expect("room");
         fs::write(folder.path().join("a/io.max"), "8:0 rbps=max wbps=7 riops=max wiops=max\n").expect("room");
-        let all = up(&[root], "/a/b");
+        let all = up(&[root], group());
         let groups = Groups { disk: all.clone(), cpu: all.clone(), unified: all };
         assert!(groups.rule("8:0", "read").is_some_and(|it| it.starts_with("8:0 1048576 in ")));
         assert!(groups.rule("8:0", "write").is_some_and(|it| it.starts_with("8:0 wbps=7 in ")));

@@ -2,8 +2,8 @@
 //!
 //! Must not know: which process, when it was read.
 
-/// Nanoseconds in a tick of /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still supports.
-const TICK_NS: u64 = 10_000_000;
+use crate::probe::limits::TICK_NS;
+
 /// `PF_KTHREAD` of linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -81,41 +81,23 @@ pub struct DiskCounters {
 const SECTOR_BYTES: u64 = 512;
 const MS: u64 = 1_000_000;
 
-/// Finds a device such as `8:1` in /proc/diskstats.
-pub fn disk(diskstats: &str, number: &str) -> Option<DiskCounters> {
-    let of_line = |line: &str| -> Option<DiskCounters> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if format!("{}:{}", words.first()?, words.get(1)?) != number {
-            return None;
-        }
-        let at = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
-        Some(DiskCounters {
-            name: (*words.get(2)?).to_string(),
-            reads: [at(3)?, at(5)? * SECTOR_BYTES, at(6)? * MS],
-            writes: [at(7)?, at(9)? * SECTOR_BYTES, at(10)? * MS],
-            busy_ns: at(12)? * MS,
-        })
+/// The number of a device, such as `8:1`, and its counters, of a line of /proc/diskstats.
+pub fn disk(line: &str) -> Option<(String, DiskCounters)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
+    let counters = DiskCounters {
+        name: (*words.get(2)?).to_string(),
+        reads: [at(3)?, at(5)? * SECTOR_BYTES, at(6)? * MS],
+        writes: [at(7)?, at(9)? * SECTOR_BYTES, at(10)? * MS],
+        busy_ns: at(12)? * MS,
     };
-    diskstats.lines().find_map(of_line)
+    Some((format!("{}:{}", at(0)?, at(1)?), counters))
 }
 
 /// The source of the mount with this device number, such as `/dev/sdb1` for the `0:41` of a btrfs.
 pub fn mount_source<'a>(mountinfo: &'a str, number: &str) -> Option<&'a str> {
     let mount = mountinfo.lines().find(|line| line.split(' ').nth(2) == Some(number))?;
     mount.split_once(" - ")?.1.split(' ').nth(1)
-}
-
-/// The paths of control groups: the controllers' names (empty for version 2) and the path.
-pub fn cgroups(text: &str) -> Vec<(&str, &str)> {
-    let of_line = |line: &'_ str| -> Option<(usize, usize)> {
-        let first = line.find(':')?;
-        let second = first + 1 + line.get(first + 1..)?.find(':')?;
-        Some((first, second))
-    };
-    let parts = |line| {
-        of_line(line).map(|(first, second): (usize, usize)| (&line[first + 1..second], &line[second + 1..]))
-    };
-    text.lines().filter_map(parts).collect()
 }
 
 /// The rule for a device in a file of version 1, `8:0 1048576` a line, or of version 2, `8:0 rbps=1 wbps=max`.
@@ -162,21 +144,20 @@ mod tests {
         assert_eq!(field("nr_throttled 3\nthrottled_time 9\n", "throttled_time"), Some(9));
         assert_eq!(fdinfo("pos:\t8388608\nflags:\t0100001\n"), Some((8_388_608, false, true)));
         assert_eq!(fdinfo("pos:\t1\nflags:\t02\n"), Some((1, true, true)));
-        let disks = "   7       0 loop0 154 2 19198 109 206 120 343968 1186 0 276 1395 2 0 524290 70 9 29\n";
-        let found = disk(disks, "7:0").expect("it is there");
-        assert_eq!((found.name.as_str(), found.busy_ns), ("loop0", 276 * MS));
+        let line = "   7       0 loop0 154 2 19198 109 206 120 343968 1186 0 276 1395 2 0 524290 70 9 29\n";
+        let (number, found) = disk(line).expect("it is whole");
+        assert_eq!((number.as_str(), found.name.as_str(), found.busy_ns), ("7:0", "loop0", 276 * MS));
         assert_eq!(
             (found.reads, found.writes),
             ([154, 19_198 * 512, 109 * MS], [206, 343_968 * 512, 1186 * MS])
         );
-        assert_eq!(disk(disks, "7:1"), None);
+        assert_eq!(disk("7 0 loop0 154"), None);
     }
 
     #[test]
-    fn mounts_and_groups_are_found() {
+    fn mounts_and_rules_are_found() {
         let mounts = "43 27 0:41 / /mnt rw - btrfs /dev/loop1 rw\n";
         assert_eq!(mount_source(mounts, "0:41"), Some("/dev/loop1"));
-        assert_eq!(cgroups("7:blkio:/a\n0::/b:c\nodd\n"), [("blkio", "/a"), ("", "/b:c")]);
         for (text, keys, expected) in [
             ("8:0 1048576\n", &[][..], Some("1048576")),
             ("8:1 1048576\n", &[], None),
@@ -190,7 +171,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[ -~\n]{0,200}") {
-            let _ = (stat(&text), schedstat(&text), fdinfo(&text), disk(&text, "8:0"), cgroups(&text));
+            let _ = (stat(&text), schedstat(&text), fdinfo(&text), disk(&text));
             let _ = (rule(&text, "8:0", &[]), mount_source(&text, "8:0"), field(&text, "pos"));
         }
     }

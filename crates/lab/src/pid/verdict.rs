@@ -161,24 +161,27 @@ fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Ca
 
 /// Reading or writing files, devices and pipes.
 fn end(watched: &Watched, role: Role, shares: &BTreeMap<&'static str, f64>) -> Candidate {
-    let (limited_by, stage, name) = match role {
-        Role::Source => (LimitedBy::Source, "read", "source"),
-        Role::Sink => (LimitedBy::Sink, "write", "sink"),
-    };
-    let all = |kinds: [Doing; 2]| -> u32 {
+    let looks = |kinds: &[Doing]| -> u32 {
         watched.threads.iter().map(|it| kinds.iter().filter_map(|kind| it.doing.get(kind)).sum::<u32>()).sum()
     };
-    let (files, pipes) = match role {
-        Role::Source => (all([Doing::Source, Doing::Source]) / 2, all([Doing::PipeIn, Doing::PipeIn]) / 2),
-        Role::Sink => (all([Doing::Sink, Doing::Sync]), all([Doing::PipeOut, Doing::PipeOut]) / 2),
+    let (share, files, pipes) = match role {
+        Role::Source => (shares["source"], looks(&[Doing::Source]), looks(&[Doing::PipeIn])),
+        Role::Sink => (shares["sink"], looks(&[Doing::Sink, Doing::Sync]), looks(&[Doing::PipeOut])),
     };
-    let share = shares[name];
+    let (limited_by, stage) = limit_of(role);
     let (stage, why) = match role {
         _ if pipes > files => (stage, "pipe"),
         Role::Sink if shares["sync"] * 2.0 > share => ("sync", sync_reason(watched)),
         _ => (stage, device_reason(watched, role, share)),
     };
     Candidate { share, limited_by, host: "local", stage, why }
+}
+
+fn limit_of(role: Role) -> (LimitedBy, &'static str) {
+    match role {
+        Role::Source => (LimitedBy::Source, "read"),
+        Role::Sink => (LimitedBy::Sink, "write"),
+    }
 }
 
 fn sync_reason(watched: &Watched) -> &'static str {
@@ -194,31 +197,55 @@ fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &Device> {
 /// Why an end is waited for: a rule bounds its device, the device serves both ends, it could do more, or it is slow.
 fn device_reason(watched: &Watched, role: Role, share: f64) -> &'static str {
     let Some(device) = busiest(watched, role) else { return "device" };
-    let rule = if role == Role::Source { &device.read_rule } else { &device.write_rule };
-    let moved = if role == Role::Source { device.write_bytes } else { device.read_bytes };
-    let own = if role == Role::Source { device.read_bytes } else { device.write_bytes };
+    let own = traffic(device, role);
+    let other_bytes = device.read_bytes + device.write_bytes - own.bytes;
+    let is_shared = device.source && device.sink;
     match () {
-        () if rule.is_some() => "cgroup limit",
-        () if device.source && device.sink && moved * 4 > own && own > 0 => "shared device",
+        () if own.is_bounded => "cgroup limit",
+        () if is_shared && other_bytes * 4 > own.bytes && own.bytes > 0 => "shared device",
         () if could_do_more(watched, device, role, share) => "round trips",
         () => "device",
     }
 }
 
+/// What a device did for one end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Traffic {
+    requests: u64,
+    bytes: u64,
+    taken_ns: u64,
+    /// A rule of a control group bounds it.
+    is_bounded: bool,
+}
+
+fn traffic(device: &Device, role: Role) -> Traffic {
+    match role {
+        Role::Source => Traffic {
+            requests: device.reads,
+            bytes: device.read_bytes,
+            taken_ns: device.read_ns,
+            is_bounded: device.read_rule.is_some(),
+        },
+        Role::Sink => Traffic {
+            requests: device.writes,
+            bytes: device.write_bytes,
+            taken_ns: device.write_ns,
+            is_bounded: device.write_rule.is_some(),
+        },
+    }
+}
+
 fn busiest(watched: &Watched, role: Role) -> Option<&Device> {
-    let bytes = |it: &&Device| if role == Role::Source { it.read_bytes } else { it.write_bytes };
-    let bounded =
-        |it: &&Device| if role == Role::Source { it.read_rule.is_some() } else { it.write_rule.is_some() };
-    devices(watched, role).max_by_key(|it| (bounded(it), bytes(it)))
+    devices(watched, role).max_by_key(|it| {
+        let own = traffic(it, role);
+        (own.is_bounded, own.bytes)
+    })
 }
 
 /// A device that is idle while it is waited for, or that gets small requests one by one.
 fn could_do_more(watched: &Watched, device: &Device, role: Role, share: f64) -> bool {
     let busy = device.busy_ns as f64 / watched.elapsed_ns.max(1) as f64;
-    let (requests, bytes, taken_ns) = match role {
-        Role::Source => (device.reads, device.read_bytes, device.read_ns),
-        Role::Sink => (device.writes, device.write_bytes, device.write_ns),
-    };
+    let Traffic { requests, bytes, taken_ns, .. } = traffic(device, role);
     let one_by_one = (taken_ns as f64) < ONE_BY_ONE * device.busy_ns as f64;
     let small = requests > 0 && bytes / requests <= SMALL_REQUEST_BYTES;
     requests > 0 && (busy < BUSY_FRACTION * share || (one_by_one && small))
@@ -280,29 +307,18 @@ fn receiving(watched: &Watched) -> Candidate {
 
 /// Requests that the kernel performs while their process waits for any of them: the busier device is what it waits for.
 fn queue(watched: &Watched, share: f64) -> Option<Candidate> {
-    let busy = |role: Role| {
-        let device = busiest(watched, role);
-        let taken = |it: &Device| if role == Role::Source { it.read_ns } else { it.write_ns };
-        (device.map_or(0, taken), device.is_some_and(|it| rule(it, role)))
-    };
-    let ((read_ns, read_rule), (write_ns, write_rule)) = (busy(Role::Source), busy(Role::Sink));
-    let role = match (read_rule, write_rule) {
+    let of = |role| busiest(watched, role).map(|device| traffic(device, role)).unwrap_or_default();
+    let (read, written) = (of(Role::Source), of(Role::Sink));
+    let role = match (read.is_bounded, written.is_bounded) {
         (true, false) => Role::Source,
         (false, true) => Role::Sink,
-        _ if read_ns == 0 && write_ns == 0 => return None,
-        _ if read_ns >= write_ns => Role::Source,
+        _ if read.taken_ns == 0 && written.taken_ns == 0 => return None,
+        _ if read.taken_ns >= written.taken_ns => Role::Source,
         _ => Role::Sink,
     };
-    let (limited_by, stage) = match role {
-        Role::Source => (LimitedBy::Source, "read"),
-        Role::Sink => (LimitedBy::Sink, "write"),
-    };
+    let (limited_by, stage) = limit_of(role);
     let why = device_reason(watched, role, share);
     Some(Candidate { share, limited_by, host: "local", stage, why })
-}
-
-fn rule(device: &Device, role: Role) -> bool {
-    if role == Role::Source { device.read_rule.is_some() } else { device.write_rule.is_some() }
 }
 
 /// When nothing is waited for here but connections that have taken all there was: the other host is.

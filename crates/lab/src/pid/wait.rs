@@ -165,7 +165,8 @@ enum Call {
     Is(Doing),
 }
 
-/// Numbers of this machine's system calls; none for machines whose numbers are not listed.
+/// Numbers of this machine's system calls (Linux, arch/x86/entry/syscalls/syscall_64.tbl and
+/// include/uapi/asm-generic/unistd.h); none for machines whose numbers are not listed.
 #[cfg(target_arch = "x86_64")]
 const CALLS: &[(Call, &[u32])] = &[
     (Call::Read, &[0, 17, 19, 295, 327]),

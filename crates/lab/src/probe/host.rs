@@ -30,12 +30,17 @@ impl Host {
         Host {
             name: line_of("/proc/sys/kernel/hostname"),
             cpu_model: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
-            cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+            cpus: cpus(),
             clock_source: line_of(clock),
             kernel: line_of("/proc/sys/kernel/osrelease"),
             file_system: file_system_of(folder),
         }
     }
+}
+
+/// Number of processors that this process may use.
+pub fn cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
 /// The load average of the last minute; 0 where it cannot be read.

@@ -6,18 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where control groups are mounted.
-const GROUPS: &str = "/sys/fs/cgroup";
+pub const GROUPS: &str = "/sys/fs/cgroup";
 const CONTROLLERS_V1: [&str; 2] = ["cpu", "cpu,cpuacct"];
-/// Nanoseconds in a tick of /proc/stat.
-const TICK_NS: u64 = 10_000_000;
+/// Nanoseconds in a tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still
+/// supports.
+pub const TICK_NS: u64 = 10_000_000;
 
 /// The path of this process's control group for a controller, of version 1; of version 2 for "". `None` without one.
 pub fn own_group(controller: &str) -> Option<String> {
     group_in(&fs::read_to_string("/proc/self/cgroup").ok()?, controller)
 }
 
-/// Lines are `number:controllers:path`; version 2 has no controllers (cgroups(7)).
-fn group_in(text: &str, controller: &str) -> Option<String> {
+/// The same of a text. Lines are `number:controllers:path`; version 2 has no controllers (cgroups(7)).
+pub fn group_in(text: &str, controller: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
@@ -30,18 +31,19 @@ pub fn quota_cpus() -> Option<f64> {
     let of = |path: &Path, name: &str| fs::read_to_string(path.join(name)).ok();
     let one = CONTROLLERS_V1
         .iter()
-        .flat_map(|mount| groups_up(mount, own_group("cpu")))
+        .flat_map(|mount| groups_up(&Path::new(GROUPS).join(mount), own_group("cpu")))
         .filter_map(|path| quota_v1(&of(&path, "cpu.cfs_quota_us")?, &of(&path, "cpu.cfs_period_us")?));
-    let two = groups_up("", own_group("")).into_iter().filter_map(|path| quota_v2(&of(&path, "cpu.max")?));
+    let two = groups_up(Path::new(GROUPS), own_group(""))
+        .into_iter()
+        .filter_map(|path| quota_v2(&of(&path, "cpu.max")?));
     one.chain(two).reduce(f64::min)
 }
 
-/// The folder of a group, and those of all above it.
-fn groups_up(mount: &str, group: Option<String>) -> Vec<PathBuf> {
+/// The folder of a group, and those of all above it, below where its version is mounted.
+pub fn groups_up(mount: &Path, group: Option<String>) -> Vec<PathBuf> {
     let Some(group) = group else { return Vec::new() };
-    let mount = Path::new(GROUPS).join(mount);
     let own = mount.join(group.trim_start_matches('/'));
-    own.ancestors().take_while(|path| path.starts_with(&mount)).map(PathBuf::from).collect()
+    own.ancestors().take_while(|path| path.starts_with(mount)).map(PathBuf::from).collect()
 }
 
 /// -1 is no limit.
@@ -110,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_group_is_found_by_its_controller() {
-        let text = "9:name=systemd:/init\n2:cpu,cpuacct:/a/b:c\n1:cpuset:/\n0::/user.slice\n";
+        let text = "9:name=systemd:/init\n2:cpu,cpuacct:/a/b:c\n1:cpuset:/\n0::/user.slice\nodd\n";
         for (controller, path) in [
             ("cpu", Some("/a/b:c")),
             ("cpuacct", Some("/a/b:c")),
@@ -119,9 +121,9 @@ mod tests {
         ] {
             assert_eq!(group_in(text, controller).as_deref(), path, "{controller}");
         }
-        let above = |group: &str| groups_up("cpu", Some(group.into())).len();
+        let above = |group: &str| groups_up(Path::new("/m/cpu"), Some(group.into())).len();
         assert_eq!((above("/"), above("/a"), above("/a/b")), (1, 2, 3));
-        assert!(groups_up("cpu", None).is_empty());
+        assert!(groups_up(Path::new("/m/cpu"), None).is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::limits::own_group;
+use super::limits::{GROUPS, TICK_NS, own_group};
 
 /// Where the time is read. The first that is there is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,6 @@ pub enum Meter {
     /// Ticks of 10 ms.
     ProcStat,
 }
-
-/// Nanoseconds in a tick of /proc/stat: USER_HZ is 100 on every architecture that Linux still supports.
-const TICK_NS: u64 = 10_000_000;
 
 impl Meter {
     /// The best meter of this machine.
@@ -50,9 +47,6 @@ impl Meter {
         }
     }
 }
-
-/// Where control groups are mounted.
-const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Only the root of version 2 has no type: what a container sees as its root has one (cgroup-v2, "Core Interface
 /// Files").

@@ -2,12 +2,10 @@
 //!
 //! Must not know: how either was measured.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use super::{Profile, bytes_per_second, ns_per_byte};
+use super::{Profile, by_size, bytes_per_second, ns_per_byte};
 use crate::cost::relative_error_percent;
 use crate::row::Row;
 use crate::stats::median;
@@ -76,11 +74,7 @@ impl Profile {
                 self.time
             );
         }
-        let mut by_size: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
-        for row in &rows {
-            let size = row.request_bytes().map_err(|why| anyhow::anyhow!("a row of {}: {why}", row.study))?;
-            by_size.entry(size).or_default().push(row);
-        }
+        let by_size = by_size(&rows)?;
         let sizes = by_size.iter().map(|(&size, rows)| self.at_size(chain, size, rows));
         let sizes = sizes.collect::<anyhow::Result<Vec<_>>>()?;
         let bandwidth = errors(&sizes, |size| size.bandwidth_error_percent);

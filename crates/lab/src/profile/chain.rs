@@ -2,12 +2,12 @@
 //!
 //! Must not know: how components were measured.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use super::{Component, Profile, Size};
-use crate::cost::serial_bytes_per_s;
+use crate::cost::{
+    InputError, Part, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum_without_pumps,
+};
 
 /// What is forecast at a request size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,34 +28,20 @@ pub struct ChainForecast {
     pub by: &'static str,
 }
 
-/// A name that the profile does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoSuchPart {
-    name: String,
-    known: String,
-}
-
-impl fmt::Display for NoSuchPart {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "the profile has no component '{}'; it has {}", self.name, self.known)
-    }
-}
-
-impl std::error::Error for NoSuchPart {}
-
 /// The component that is in all others.
 const PUMP: &str = "pump";
 const NETWORK: &str = "network";
 
 impl Profile {
     /// The forecast of a chain such as disk_source,pump,disk_sink.
-    pub fn forecast(&self, chain: &[String], request_size_bytes: u64) -> Result<ChainForecast, NoSuchPart> {
+    pub fn forecast(&self, chain: &[String], request_size_bytes: u64) -> Result<ChainForecast, InputError> {
         let parts = chain.iter().map(|name| self.known(name)).collect::<Result<Vec<_>, _>>()?;
         let sizes: Option<Vec<Size>> = parts.iter().map(|part| part.at(request_size_bytes)).collect();
         let by = if sizes.is_some() { "sizes" } else { "line" };
         let pump_ns = self.component(PUMP).map_or(0.0, |pump| pump.cost(request_size_bytes));
-        let costs = parts.iter().map(|part| part.own_cost(request_size_bytes, pump_ns));
-        let ns_per_byte = costs.sum();
+        let pumps = parts.iter().map(|part| part.pumps_within()).sum();
+        let measured_ns = parts.iter().map(|part| part.cost(request_size_bytes));
+        let ns_per_byte = sum_without_pumps(measured_ns, pumps, pump_ns);
         let is_in = |name: &str| chain.iter().any(|part| part == name);
         let shared_device = is_in("disk_source") && is_in("disk_sink");
         let (bottleneck, bytes_per_second) =
@@ -71,28 +57,29 @@ impl Profile {
         })
     }
 
-    fn known(&self, name: &str) -> Result<&Component, NoSuchPart> {
-        let known = || self.components.iter().map(|it| it.component.as_str()).collect::<Vec<_>>().join(", ");
-        self.component(name).ok_or_else(|| NoSuchPart { name: name.into(), known: known() })
+    fn known(&self, name: &str) -> Result<&Component, InputError> {
+        self.component(name).ok_or_else(|| {
+            let known: Vec<&str> = self.components.iter().map(|it| it.component.as_str()).collect();
+            InputError::asked(format!("the profile has no component '{name}'; it has {}", known.join(", ")))
+        })
     }
 
     fn slowest(&self, parts: &[&Component], size: u64, shared: bool, ns_per_byte: f64) -> (String, f64) {
         let of = |name: &str| parts.iter().find(|part| part.component == name).map(|part| part.speed(size));
         let is_end = |part: &&&Component| part.component.starts_with("disk_");
-        let mut speeds: Vec<(String, f64)> = parts
+        let mut speeds: Vec<(&str, f64)> = parts
             .iter()
             .filter(|part| part.component != PUMP && !(shared && is_end(part)))
-            .map(|part| (part.component.clone(), part.speed(size)))
+            .map(|part| (part.component.as_str(), part.speed(size)))
             .collect();
         if let (true, Some(read), Some(written)) = (shared, of("disk_source"), of("disk_sink")) {
-            speeds.push(("disk".into(), serial_bytes_per_s(read, written)));
+            speeds.push(("disk", serial_bytes_per_s(read, written)));
         }
         // One thread moves the bytes; two where they cross the network.
         let threads = if parts.iter().any(|part| part.component == NETWORK) { 2 } else { 1 };
-        let cpus = f64::from(self.machine.cpus.min(threads));
-        speeds.push(("cpu".into(), cpus * 1e9 / ns_per_byte.max(1e-9)));
-        let slowest = speeds.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
-        slowest.unwrap_or(("cpu".into(), 0.0))
+        speeds.push(("cpu", cpu_bytes_per_s(self.machine.cpus.min(threads), ns_per_byte)));
+        let (name, bytes_per_s) = bottlenecks(speeds)[0];
+        (name.into(), bytes_per_s)
     }
 }
 
@@ -103,16 +90,21 @@ impl Component {
 
     /// As measured, pumps contained.
     fn cost(&self, size: u64) -> f64 {
-        let line = || self.cb_ns_per_byte + self.cr_us_per_request * 1000.0 / size as f64;
-        self.at(size).map_or_else(line, |size| size.ns_per_byte)
+        self.at(size).map_or_else(|| predict(&self.line(), size as f64), |size| size.ns_per_byte)
     }
 
-    /// Without the pumps that it contains: one in an end, two in the network.
-    fn own_cost(&self, size: u64, pump_ns: f64) -> f64 {
+    /// As fitted.
+    fn line(&self) -> Part {
+        let (cb_ns_per_byte, cr_us_per_request) = (self.cb_ns_per_byte, self.cr_us_per_request);
+        Part { component: self.component.clone(), cb_ns_per_byte, cr_us_per_request }
+    }
+
+    /// The pumps that were measured with it.
+    fn pumps_within(&self) -> usize {
         match self.component.as_str() {
-            PUMP => pump_ns,
-            NETWORK => self.cost(size) - 2.0 * pump_ns,
-            _ => self.cost(size) - pump_ns,
+            PUMP => 0,
+            NETWORK => 2,
+            _ => 1,
         }
     }
 

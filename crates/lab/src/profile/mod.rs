@@ -23,7 +23,7 @@ mod chain;
 mod words;
 
 pub use against::{Against, AgainstSize};
-pub use chain::{ChainForecast, NoSuchPart};
+pub use chain::ChainForecast;
 pub use words::words;
 
 /// Version of the form.
@@ -196,11 +196,7 @@ fn of_rows(rows: &[Row], folder: &Path) -> anyhow::Result<Profile> {
 }
 
 fn of_component(component: &str, rows: &[&Row]) -> anyhow::Result<Component> {
-    let mut sizes: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
-    for row in rows {
-        let size = row.request_bytes().map_err(|why| anyhow::anyhow!("a row of {}: {why}", row.study))?;
-        sizes.entry(size).or_default().push(row);
-    }
+    let sizes = by_size(rows)?;
     let points: Vec<Point> = sizes
         .iter()
         .flat_map(|(&size, rows)| rows.iter().map(move |row| (size, row)))
@@ -221,6 +217,15 @@ fn of_component(component: &str, rows: &[&Row]) -> anyhow::Result<Component> {
         warning: fit.warning,
         sizes: sizes.iter().map(|(&size, rows)| of_size(size, rows)).collect(),
     })
+}
+
+fn by_size<'rows>(rows: &[&'rows Row]) -> anyhow::Result<BTreeMap<u64, Vec<&'rows Row>>> {
+    let mut sizes: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        let size = row.request_bytes().map_err(|why| anyhow::anyhow!("a row of {}: {why}", row.study))?;
+        sizes.entry(size).or_default().push(row);
+    }
+    Ok(sizes)
 }
 
 fn of_size(request_size_bytes: u64, rows: &[&Row]) -> Size {

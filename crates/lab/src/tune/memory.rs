@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Point, Tuned};
 use crate::explain::Case;
 use crate::probe::host;
-use crate::quiet::Disk;
+use crate::quiet::{Disk, nearest_there};
 
 /// Version of a line.
 const VERSION: u32 = 1;
@@ -116,10 +116,7 @@ impl Memory {
 /// The device below a path, or the host; null is null anywhere.
 fn name_of(place: &Place) -> Option<String> {
     match place {
-        Place::Path(path) => {
-            let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
-            Disk::of(there).ok()?.name()
-        }
+        Place::Path(path) => Disk::of(nearest_there(path)).ok()?.name(),
         Place::Remote(Remote { host: Host::Served(host) | Host::Ssh(host), .. }) => Some(host.clone()),
         Place::Null { .. } => Some("null:".into()),
         Place::Remote(_) | Place::Stream => None,

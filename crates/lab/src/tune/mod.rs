@@ -18,7 +18,8 @@ pub use memory::state_folder;
 pub use point::{Bounds, Point};
 pub use search::Tried;
 
-use crate::explain::{Case, Move, Mover};
+use crate::explain::{Case, Move, Mover, moved_bytes_per_s};
+use crate::probe::host;
 use memory::{Memory, Remembered};
 use search::{depth_needed, search};
 
@@ -73,11 +74,11 @@ pub fn tune(case: &Case, wish: &Wish, mover: Mover<'_>, tell: &dyn Fn(&str)) -> 
     }
     let mut bench = Bench::new(case, mover);
     let first = bench.rehearse(&case.options, FIRST_BYTES)?;
-    let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * cpus()) };
+    let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * host::cpus()) };
     let bounds = Bounds { memory_bytes, lanes };
     let start = Point::of(&first).within(bounds);
     bench.size(&first);
-    let hint = bench.depth_hint(&start);
+    let hint = bench.depth_hint(start, bounds);
     tell(&format!("tuning from {} in {} of memory", start.words(), bytes_words(memory_bytes)));
     let tried = search(start, hint, bounds, &mut |point, bytes| bench.speed(point, bytes));
     tried.iter().for_each(|tried| tell(&words(tried)));
@@ -110,10 +111,6 @@ fn summary(tuned: &Tuned) -> String {
         false => format!("{:.2} times as fast", tuned.gain),
     };
     format!("chosen in {seconds:.1} s: {} ({gain}): {}", tuned.chosen.words(), tuned.chosen.flags())
-}
-
-fn cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
 /// Rehearses a copy.
@@ -165,9 +162,9 @@ impl<'case> Bench<'case> {
 
     /// How many bytes take about the time of a rehearsal.
     fn size(&mut self, first: &Report) {
-        let speed = first.bytes_moved as f64 * 1e9 / first.elapsed_ns.max(1) as f64;
         let most = Options::REHEARSAL_BYTES_MAX / PARTS;
-        self.bytes = ((speed * REHEARSAL.as_secs_f64()) as u64).clamp(FIRST_BYTES, most);
+        let bytes = moved_bytes_per_s(first) * REHEARSAL.as_secs_f64();
+        self.bytes = (bytes as u64).clamp(FIRST_BYTES, most);
     }
 
     fn speed(&mut self, point: &Point, least_bytes: u64) -> Option<f64> {
@@ -176,15 +173,55 @@ impl<'case> Bench<'case> {
         }
         let bytes = self.bytes.max(least_bytes).min(Options::REHEARSAL_BYTES_MAX / PARTS);
         let report = self.rehearse(&point.options(&self.case.options), bytes).ok()?;
-        Some(report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64)
+        Some(moved_bytes_per_s(&report))
     }
 
-    /// The depth that the closed form gives, from the source's bandwidth at depth 1 and at twice the start's.
-    fn depth_hint(&mut self, start: &Point) -> Option<u32> {
-        let at = |depth| Point { source_depth: depth, sink_depth: depth, lanes: 1, ..*start };
+    /// The depth that the closed form gives, from the bandwidth at depth 1 and at four times the start's, or what of
+    /// that there is memory for.
+    fn depth_hint(&mut self, start: Point, bounds: Bounds) -> Option<u32> {
+        let at = |depth| Point { source_depth: depth, sink_depth: depth, lanes: 1, ..start }.within(bounds);
         let alone = self.speed(&at(1), 0)?;
         let full = self.speed(&at(4 * start.source_depth), 0)?;
         let request = f64::from(start.request_bytes);
         Some(depth_needed(request * 1e9 / alone, request * 1e9 / full).next_power_of_two())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::Moved;
+    use datapump::Fill;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// What is tried takes no more memory than what may be chosen.
+    #[test]
+    fn no_rehearsal_takes_more_memory_than_is_allowed() {
+        let null = || Place::Null { bytes: None, fill: Fill::Zero };
+        let most = AtomicU64::new(0);
+        let mover = |wanted: Move| {
+            let Options { request_bytes, source_depth, sink_depth, lanes, .. } = wanted.options;
+            let report = Report {
+                bytes_moved: 1 << 20,
+                elapsed_ns: 1_000_000,
+                request_bytes: request_bytes.unwrap_or(1 << 20),
+                source_depth: source_depth.unwrap_or(2),
+                sink_depth: sink_depth.unwrap_or(2),
+                lanes: lanes.unwrap_or(1),
+                ..Report::default()
+            };
+            most.fetch_max(Point::of(&report).memory_bytes(), Ordering::Relaxed);
+            Moved { report, problem: None }
+        };
+        // Of two sources nothing is remembered.
+        let (sources, target) = (vec![null(), null()], null());
+        let case = Case { sources, target, options: Options::default(), stop: Default::default() };
+        for memory_bytes in [4 << 20, 8 << 20, 64 << 20] {
+            let wish = Wish { memory_bytes: Some(memory_bytes), again: true };
+            most.store(0, Ordering::Relaxed);
+            tune(&case, &wish, &mover, &|_| {}).expect("it moves");
+            let most = most.load(Ordering::Relaxed);
+            assert!(most <= memory_bytes, "{memory_bytes} allowed, {most} taken");
+        }
     }
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::cost::tests::normal;
 use crate::random::Random;
+use crate::stats::tests::deviate;
 
 const KIB: f64 = 1024.0;
 
@@ -25,7 +25,7 @@ fn planted(
     let each = sizes.iter().flat_map(|&size| std::iter::repeat_n(size, repeats));
     each.map(|request_size_bytes| {
         let exact = cb + cr * 1000.0 / request_size_bytes;
-        Point { request_size_bytes, ns_per_byte: exact + noise(exact) * normal(&mut random) }
+        Point { request_size_bytes, ns_per_byte: exact + noise(exact) * deviate(&mut random) }
     })
     .collect()
 }

@@ -1,0 +1,39 @@
+//! Flags of commands that run studies: where files and rows go, and what is printed of them.
+//!
+//! Must not know: how a study is run.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args};
+
+use crate::args::{HOW, OUTPUT};
+
+/// Where a study's files and rows go.
+#[derive(Debug, Args)]
+pub struct FilesArguments {
+    /// The folder for the files that are copied
+    ///
+    /// It must lie on the device that is to be measured and is cleaned up. Default: the current folder.
+    ///
+    /// Example: pump lab run peers-local-file --folder /mnt/disk
+    #[arg(long, value_name = "DIR", env = "PUMP_FOLDER", help_heading = HOW)]
+    pub folder: Option<PathBuf>,
+
+    /// The file that rows are appended to
+    ///
+    /// Default: STUDY.jsonl in the current folder; of pump lab rerun ROWS-again.jsonl.
+    ///
+    /// Example: pump lab run cpu --out bench/cpu.jsonl
+    #[arg(long, value_name = "FILE", env = "PUMP_OUT", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
+
+    /// Print the figures at the end as JSON
+    ///
+    /// On standard output, an event `summary` and a report. Default: off.
+    ///
+    /// Example: pump lab run cpu --json
+    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub json: bool,
+}
