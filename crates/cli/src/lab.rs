@@ -122,7 +122,7 @@ fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
         output.result(&json::summary(summary));
         output.result(&json::report(&empty_report(status as i32, None)));
     } else {
-        output.bytes(summary.to_string().as_bytes());
+        output.bytes(shown_lines(&summary.to_string()).as_bytes());
     }
     status as i32
 }
@@ -148,12 +148,6 @@ fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output)
 /// Lines for people: names from files must not reach the terminal as they are.
 fn shown_lines(text: &str) -> String {
     text.lines().map(|line| datapump::shown(line.as_bytes()) + "\n").collect()
-}
-
-/// Whether two names are of one file.
-fn is_same(one: &Path, other: &Path) -> bool {
-    let names = one.canonicalize().ok().zip(other.canonicalize().ok());
-    names.is_some_and(|(one, other)| one == other)
 }
 
 /// Tells why there are no figures.

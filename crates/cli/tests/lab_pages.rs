@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::Value;
+use support::running::{Running, eventually};
 use support::{Home, expect};
 
 const STUDY: &str = r#"
@@ -33,12 +34,16 @@ fn rows_become_a_page_and_stay_as_they_are() {
     let page = std::fs::read_to_string(home.path("page.html")).expect("a page");
     assert!(page.contains("<h2>tiny</h2>") && page.ends_with("</html>\n"), "{row}");
     std::os::unix::fs::symlink("rows.jsonl", home.path("same")).expect("a link");
+    std::fs::hard_link(home.path("rows.jsonl"), home.path("hard")).expect("a link");
     std::fs::write(home.path("notes"), "mine\n").expect("room");
     for (words, status, part) in [
         (&["rows.jsonl"][..], 2, "--out"),
         (&["-o", "page.html"], 2, "<ROWS>"),
         (&["rows.jsonl", "-o", "rows.jsonl"], 2, "written over the rows"),
         (&["rows.jsonl", "-o", "same"], 2, "written over the rows"),
+        (&["rows.jsonl", "-o", "hard"], 2, "written over the rows"),
+        (&["rows.jsonl", "-o", "notes"], 1, "notes is there and is no page of HTML"),
+        (&["rows.jsonl", "-o", "."], 1, "is a folder"),
         (&["none", "-o", "new.html"], 1, "read none: No such file"),
         (&["notes", "-o", "new.html"], 1, "line 1: this is no row"),
         (&["rows.jsonl", "-o", "no/such/page.html"], 1, "No such file"),
@@ -47,6 +52,57 @@ fn rows_become_a_page_and_stay_as_they_are() {
         assert!(!home.path("new.html").exists(), "{words:?}");
     }
     assert_eq!(std::fs::read(home.path("rows.jsonl")).expect("rows"), rows);
+    assert_eq!(std::fs::read(home.path("notes")).expect("notes"), b"mine\n");
+    let run = home.pump(&["lab", "report", "rows.jsonl", "-o", "page.html"]);
+    expect(&run, 0, &["4 runs"], "a page in the place of a page");
+}
+
+#[test]
+fn names_in_rows_reach_no_terminal_as_they_are() {
+    let home = Home::new();
+    std::fs::write(home.path("tiny.toml"), STUDY).expect("room");
+    expect(&home.pump(&["lab", "run", "tiny.toml", "--out", "rows.jsonl"]), 0, &[], "the study");
+    let rows = std::fs::read_to_string(home.path("rows.jsonl")).expect("rows");
+    let rows = rows.replace("\"tiny\"", "\"ti\\u001b[31mny\"");
+    std::fs::write(home.path("rows.jsonl"), rows).expect("room");
+    for command in ["view", "compare", "fit"] {
+        let words = ["lab", command, "rows.jsonl", "rows.jsonl"];
+        let words = &words[..if command == "compare" { 4 } else { 3 }];
+        let run = home.pump(words);
+        assert!(!run.out.contains('\u{1b}') && !run.err.contains('\u{1b}'), "{words:?} {run:?}");
+    }
+}
+
+#[test]
+fn runs_that_failed_and_are_there_are_told() {
+    let home = Home::new();
+    std::fs::write(home.path("tiny.toml"), STUDY.replace("null:1MiB", "missing")).expect("room");
+    let words = ["lab", "run", "tiny.toml", "--out", "rows.jsonl"];
+    expect(&home.pump(&words), 23, &["4 missing"], "a source that is not there");
+    let told = "4 of the rows are of runs that failed, and these are not run again";
+    expect(&home.pump(&words), 23, &[told], "the same command");
+}
+
+/// Nobody ever writes to it.
+#[test]
+fn a_pipe_ends_with_a_signal_and_takes_no_rows() {
+    let home = Home::new();
+    support::make_fifo(&home.path("pipe"));
+    std::fs::write(home.path("tiny.toml"), STUDY).expect("room");
+    for words in [&["run", "tiny.toml", "--out", "pipe"][..], &["rerun", "pipe"]] {
+        expect(&home.pump(&[&["lab"], words].concat()), 1, &["is a pipe"], &format!("{words:?}"));
+    }
+    let waiting = Running::start(home.command(&["lab", "run", "pipe"]));
+    eventually("it catches the signal", || catches_term(waiting.id()));
+    waiting.signal(rustix::process::Signal::TERM);
+    assert_eq!(waiting.end().status, 20);
+}
+
+/// Until then a signal ends a program at once.
+fn catches_term(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it is there");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("proc(5)");
+    u64::from_str_radix(caught.trim(), 16).expect("a mask") & (1 << (15 - 1)) != 0
 }
 
 #[test]

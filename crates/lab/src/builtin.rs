@@ -26,6 +26,7 @@ built_in!(
     "disk-source",
     "disk-sink",
     "disk-sink-growth",
+    "disk-both",
     "network",
     "local-copy",
     "network-copy",

@@ -14,7 +14,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -27,6 +27,7 @@ mod compare;
 pub mod cost;
 pub mod depths;
 pub mod explain;
+mod files;
 mod finished;
 mod moment;
 mod perform;
@@ -54,11 +55,13 @@ pub mod tune;
 mod words;
 
 pub use compare::{CellComparison, Comparison, Judged, Metric, NothingInCommon, compare};
+pub use files::is_same;
 pub use report::{Page, report};
 pub use rerun::{RerunArguments, rerun};
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use tune::state_folder;
 
+use crate::files::read_text;
 use crate::row::{Row, read_rows};
 use crate::session::Session;
 use crate::study::{Changes, Study, StudyError};
@@ -142,7 +145,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Study> {
     let name = &arguments.study;
     let text = match show(name) {
         Some(text) => text.to_string(),
-        None => std::fs::read_to_string(name).map_err(|error| unknown(name, &error))?,
+        None => read_text(Path::new(name), &arguments.stop).map_err(|error| unknown(name, &error))?,
     };
     Ok(Study::parse(name, &text, &changes)?)
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::bail;
 
+use crate::files::refuse_pipe;
 use crate::row::{Row, read_rows};
 use crate::session::Session;
 use crate::study::{Cell, Changes, Study, StudyError};
@@ -33,6 +34,7 @@ pub struct RerunArguments {
 ///
 /// Errors: as [`crate::run`]; a [`StudyError`] if rows do not hold their study, or another one than they are of.
 pub fn rerun(arguments: &RerunArguments) -> anyhow::Result<Summary> {
+    refuse_pipe(&arguments.rows)?;
     let rows = read_rows(&arguments.rows)?;
     if rows.is_empty() {
         bail!("there are no rows; `pump lab run STUDY --out FILE` makes some");

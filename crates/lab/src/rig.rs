@@ -4,6 +4,7 @@
 //! run, how it is measured.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
+use datapump::Place;
 use datapump::units::parse_bytes;
 
 use crate::cache;
@@ -19,11 +21,13 @@ use crate::finished::{Finished, delete};
 use crate::quiet::Disk;
 use crate::random::Random;
 use crate::room::Need;
-use crate::study::{Cell, Level, Step, Study, TreeTemplate, fill};
+use crate::study::{Cell, JobTemplate, Level, Step, Study, Template, TreeTemplate, fill};
 use crate::tree::{self, Comparison, Facts, Layout};
 
 mod host;
+mod targets;
 use host::Host;
+use targets::Targets;
 
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -36,7 +40,7 @@ pub struct Rig {
     sources: BTreeMap<u64, PathBuf>,
     /// Trees that were made, which are deleted, and such that were there.
     trees: BTreeMap<PathBuf, Tree>,
-    targets: u64,
+    targets: Targets,
     target: Option<(PathBuf, Facts)>,
     hosts: u64,
     host: Option<Host>,
@@ -107,12 +111,12 @@ impl Rig {
         let folder = std::fs::canonicalize(folder).with_context(open)?;
         let disk = Disk::of(&folder)?;
         Ok(Rig {
+            targets: Targets::new(&folder),
             folder,
             disk,
             seed,
             sources: BTreeMap::new(),
             trees: BTreeMap::new(),
-            targets: 0,
             target: None,
             hosts: 0,
             host: None,
@@ -132,6 +136,9 @@ impl Rig {
         for cell in cells {
             for step in &study.prepare {
                 self.add_need(step, cell, &mut need)?;
+            }
+            if let Template::Job(job) = &study.template {
+                need.add_target_file(from_nothing(job, cell));
             }
         }
         need.check(&self.folder)
@@ -195,7 +202,7 @@ impl Rig {
                 let path = self.use_tree(&word_in(path, cell)?)?;
                 self.give_tree(path, prepared);
             }
-            Step::NewTarget {} => prepared.target = Some(self.new_target(prepared.tree)),
+            Step::NewTarget {} => prepared.target = Some(self.new_target(prepared.tree)?),
             Step::NewHost {} => prepared.host = Some(self.new_host()?),
             Step::Run { command } => run(command, prepared)?,
             Step::ColdSource {} => {
@@ -310,13 +317,11 @@ impl Rig {
         Ok(file.sync_all()?)
     }
 
-    fn new_target(&mut self, tree: Option<Facts>) -> PathBuf {
-        self.targets += 1;
+    fn new_target(&mut self, tree: Option<Facts>) -> anyhow::Result<PathBuf> {
         let ending = if tree.is_some() { "tree" } else { "bin" };
-        let name = format!("pump-lab-target-{}-{}.{ending}", std::process::id(), self.targets);
-        let path = self.folder.join(name);
+        let path = self.targets.next(ending).context("make a folder for targets")?;
         self.target = Some((path.clone(), tree.unwrap_or_default()));
-        path
+        Ok(path)
     }
 
     /// A port is not used again: connections that have ended stay with the old one for a minute.
@@ -402,6 +407,16 @@ fn size_in(size: &Level, cell: &Cell) -> anyhow::Result<u64> {
 fn word_in(level: &Level, cell: &Cell) -> anyhow::Result<String> {
     let value = |name: &str| cell.levels.get(name).map(Level::to_string);
     fill(&level.to_string(), &value).map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))
+}
+
+/// What a job writes to its target that no source holds.
+fn from_nothing(job: &JobTemplate, cell: &Cell) -> u64 {
+    let writes = job.target.to_string().contains("{target}");
+    let place = word_in(&job.source, cell).ok().and_then(|word| Place::parse(OsStr::new(&word)).ok());
+    match place {
+        Some(Place::Null { bytes: Some(bytes), .. }) if writes => bytes,
+        _ => 0,
+    }
 }
 
 /// The next bytes of a file; none at its end.

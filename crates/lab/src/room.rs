@@ -36,6 +36,11 @@ impl Need {
         self.target = larger(self.target, facts);
     }
 
+    /// A target whose source takes no room.
+    pub fn add_target_file(&mut self, size: u64) {
+        self.target = larger(self.target, Facts { entries: 1, bytes: size });
+    }
+
     /// A source that is a tree.
     pub fn add_tree(&mut self, layout: &Layout, is_there: bool) {
         let facts = Facts { entries: layout.file_count(), bytes: layout.room_bytes() };

@@ -12,6 +12,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::files::refuse_pipe;
 pub use crate::probe::soaked::{Calibration, Soaked};
 use crate::progress::tell;
 use crate::study::Level;
@@ -176,6 +177,7 @@ impl RowFile {
     ///
     /// Errors: what the system says, or the first line that is no row; then nothing is changed.
     pub fn open(path: &Path) -> anyhow::Result<(RowFile, Vec<Row>)> {
+        refuse_pipe(path)?;
         let open = || -> std::io::Result<(File, Vec<u8>)> {
             let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
             let mut bytes = Vec::new();

@@ -168,6 +168,13 @@ impl<'study> Session<'study> {
         let warmups = left.len() - counted;
         let there = self.done.len();
         tell(&format!("{name}: {counted} runs and {warmups} warm-ups to do, {there} rows are there already"));
+        let failed = self.done.iter().filter(|row| !row.is_completed()).count();
+        if failed > 0 {
+            tell(&format!(
+                "{name}: {failed} of the rows are of runs that failed, and these are not run again: take their lines \
+                 out, or give another file with --out"
+            ));
+        }
     }
 
     /// Prepares, performs, checks and clears up one run.

@@ -361,6 +361,40 @@ fn an_interrupted_study_says_so_and_leaves_nothing() {
     assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
 }
 
+/// What was copied until then stands beside the target, for the same copy to go on with: here nothing will.
+#[test]
+fn a_job_that_is_interrupted_leaves_no_half_file() {
+    let study = JOBS
+        .replace("[factors]", "prepare = [{ step = \"new_target\" }]\n[factors]")
+        .replace("target = \"null:\"", "target = \"{target}\"\nrate = \"256KiB\"");
+    let bench = Bench::new(&study);
+    let arguments = bench.arguments();
+    let stop = arguments.stop.clone();
+    let work = arguments.folder.clone().expect("a folder");
+    let ended = std::thread::spawn(move || run(arguments));
+    // A half file of a copy that lasts for four seconds.
+    let is_half = |path: &PathBuf| path.to_string_lossy().contains("/.pump-");
+    let targets = || files_in(&work).iter().flat_map(|folder| files_in(folder)).collect::<Vec<_>>();
+    while !ended.is_finished() && !targets().iter().any(is_half) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    stop.store(true, Ordering::Relaxed);
+    ended.join().expect("no panic").expect_err("stopped");
+    assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
+}
+
+#[test]
+fn what_is_made_of_nothing_needs_room_too() {
+    let study = JOBS
+        .replace("[factors]", "prepare = [{ step = \"new_target\" }]\n[factors]")
+        .replace("target = \"null:\"", "target = \"{target}\"")
+        .replace("null:1MiB", "null:8000000TiB");
+    let bench = Bench::new(&study);
+    let error = format!("{:#}", run(bench.arguments()).expect_err("too much"));
+    assert!(error.contains("make room"), "{error}");
+    assert!(!bench.path("rows.jsonl").exists());
+}
+
 #[test]
 fn what_cannot_be_run_is_refused_with_a_hint() {
     let bench = Bench::new("name = 1");

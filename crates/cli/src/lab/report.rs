@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use datapump::{Class, Problem, Status};
-use datapump_lab::Page;
+use datapump::Status;
+use datapump_lab::{Page, is_same};
 
-use super::{is_same, refuse};
+use super::refuse;
 use crate::args::LabReportArguments;
 use crate::output::Output;
 
@@ -21,12 +21,12 @@ pub fn report(arguments: &LabReportArguments, output: &Output) -> i32 {
         Ok(page) => page,
         Err(error) => return refuse(&error, Status::Failed, output),
     };
-    match std::fs::write(out, &page.html) {
+    match page.write(out) {
         Ok(()) => {
             output.line(&format!("pump: {}", words(&page, out)));
             Status::Done as i32
         }
-        Err(error) => output.refusal(&Problem::new(Class::Io, "write", out, error.to_string())),
+        Err(error) => refuse(&error, Status::Failed, output),
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datapump_lab::RerunArguments;
+use datapump_lab::{RerunArguments, is_same};
 
-use super::{is_same, ran};
+use super::ran;
 use crate::args::LabRerunArguments;
 use crate::output::Output;
 use crate::signals::stop_flag;

@@ -63,6 +63,11 @@ impl Running {
         Running { stdin: child.stdin.take(), child, out, err, threads }
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has written to standard output so far.
     pub fn out(&self) -> String {
         self.out.text()

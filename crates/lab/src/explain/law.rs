@@ -49,6 +49,7 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
             _ => (part.name, part.bytes_per_second),
         })
         .collect();
+    settle_near_end(&mut speeds, ends);
     // What the pump does in one thread; a copy between hosts has one at each.
     let threads = if ends.is_far() { 2 } else { 1 };
     speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
@@ -76,6 +77,20 @@ fn far_end<'parts>(parts: &'parts [Part], ends: &Ends) -> Option<&'parts Part> {
     (end.bytes_per_second * LEAD_MIN >= network.bytes_per_second).then_some(end)
 }
 
+/// The end on this host with the network is no part of its own, unless it is slower than both by themselves.
+fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &Ends) {
+    let end = if ends.is_push() { PartName::Source } else { PartName::Sink };
+    let at = speeds.iter().position(|(name, _)| *name == PartName::Near);
+    let slower = (0..speeds.len())
+        .filter(|&at| [end, PartName::Network].contains(&speeds[at].0))
+        .min_by(|&one, &other| speeds[one].1.total_cmp(&speeds[other].1));
+    let Some((near, slower)) = at.zip(slower) else { return };
+    if speeds[near].1 * LEAD_MIN >= speeds[slower].1 {
+        speeds[slower].1 = speeds[slower].1.min(speeds[near].1);
+        speeds.remove(near);
+    }
+}
+
 /// Whether an end could not be measured: a pipe, a folder, one that has no room. Then the copy may be slower than its
 /// parts allow.
 pub(super) fn is_partial(parts: &[Part], ends: &Ends) -> bool {
@@ -88,6 +103,11 @@ pub(super) fn is_partial(parts: &[Part], ends: &Ends) -> bool {
 fn costs(parts: &[Part], ends: &Ends) -> f64 {
     let cost = |name| parts.iter().find(|part| part.name == name).map(|part| part.cpu_ns_per_byte);
     let pump = cost(PartName::Pump).unwrap_or(0.0);
+    // Both ends were measured over the network: it is in both.
+    if let Some(near) = cost(PartName::Near) {
+        let far = cost(if ends.is_push() { PartName::Sink } else { PartName::Source });
+        return far.zip(cost(PartName::Network)).map_or(near, |(far, network)| near + far - network).max(0.0);
+    }
     // A far end is measured over the network, which it contains.
     let names = match (ends.is_push(), ends.is_far()) {
         (true, _) if cost(PartName::Sink).is_some() => vec![PartName::Source, PartName::Sink],
@@ -160,6 +180,7 @@ fn by_law(prediction: &Prediction, detail: &LimitedDetail) -> LimitedDetail {
         PartName::Together => ("write", "shared device"),
         PartName::Network => ("send", "slowest part"),
         PartName::Pump => ("compute", "posting requests"),
+        PartName::Near => ("compute", "encryption"),
         PartName::RateLimit => ("read", "rate limit"),
     };
     LimitedDetail { stage: stage.into(), why: why.into(), ..detail.clone() }
@@ -209,6 +230,25 @@ mod tests {
             assert!((got.predicted_ns_per_byte - ns_per_byte).abs() < 1e-9, "{what}: {got:?}");
         }
         assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &Ends::for_tests()), None);
+    }
+
+    #[test]
+    fn an_end_with_the_network_is_a_part_if_it_is_slower_than_both() {
+        use PartName::{Near, Network, Pump, Sink, Source};
+        for (what, near, slowest, mb_per_s) in [
+            ("as fast as the network", 960.0, Network, 960.0),
+            ("faster, by chance", 1100.0, Network, 1000.0),
+            ("slower than both", 700.0, Near, 700.0),
+        ] {
+            let parts = [(Pump, 1e5), (Source, 2000.0), (Network, 1000.0), (Near, near), (Sink, 990.0)];
+            let parts = parts.map(|(name, speed)| part(name, speed, 0.1));
+            let ends = Ends { source: End::File(0), sink: End::Far, ..Ends::for_tests() };
+            let got = predict(&parts, &ends).expect("there are parts");
+            assert_eq!(got.slowest, slowest, "{what}: {got:?}");
+            // A far end that is as fast as the network is a little slower still.
+            assert!((got.slowest_bytes_per_second / 1e6 - mb_per_s).abs() <= 10.0, "{what}: {got:?}");
+            assert!((got.predicted_ns_per_byte - 0.1).abs() < 1e-9, "{what}: {got:?}");
+        }
     }
 
     /// What is measured over the network is no slower part than the network, unless it is.

@@ -28,7 +28,7 @@ impl Host {
     pub fn of(folder: &Path) -> Host {
         let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         Host {
-            name: line_of("/proc/sys/kernel/hostname"),
+            name: name(),
             cpu_model: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
             cpus: cpus(),
             clock_source: line_of(clock),
@@ -36,6 +36,11 @@ impl Host {
             file_system: file_system_of(folder),
         }
     }
+}
+
+/// The name of this host.
+pub fn name() -> String {
+    line_of("/proc/sys/kernel/hostname")
 }
 
 /// Number of processors that this process may use.

@@ -22,7 +22,7 @@ pub struct ChainForecast {
     pub bytes_per_second: f64,
     /// What limits it: a component, `disk` where one serves both ends, or `cpu`.
     pub bottleneck: String,
-    /// One device serves both ends, so that their times add up.
+    /// One device serves both ends, which is no chain of two parts.
     pub shared_device: bool,
     /// `sizes` if this size was measured for all, else `line`.
     pub by: &'static str,
@@ -31,6 +31,8 @@ pub struct ChainForecast {
 /// The component that is in all others.
 const PUMP: &str = "pump";
 const NETWORK: &str = "network";
+/// What one disk does for two ends at once; without it they are taken to take turns.
+const BOTH: &str = "disk_both";
 
 impl Profile {
     /// The forecast of a chain such as disk_source,pump,disk_sink.
@@ -73,7 +75,8 @@ impl Profile {
             .map(|part| (part.component.as_str(), part.speed(size)))
             .collect();
         if let (true, Some(read), Some(written)) = (shared, of("disk_source"), of("disk_sink")) {
-            speeds.push(("disk", serial_bytes_per_s(read, written)));
+            let both = self.component(BOTH).map(|both| both.speed(size));
+            speeds.push(("disk", both.unwrap_or_else(|| serial_bytes_per_s(read, written))));
         }
         // One thread moves the bytes; two where they cross the network.
         let threads = if parts.iter().any(|part| part.component == NETWORK) { 2 } else { 1 };

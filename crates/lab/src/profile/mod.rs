@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{CpuBy, Point, cpu_ns, fit_cost};
+use crate::files::replace;
 use crate::probe::host::Host;
 use crate::quiet::Disk;
 use crate::row::{Row, read_rows};
@@ -42,12 +43,16 @@ struct Isolated {
     held: (&'static str, &'static str),
 }
 
-const STUDIES: [Isolated; 4] = [
+const STUDIES: [Isolated; 5] = [
     Isolated { study: "cpu", component: "pump", held: ("engine", "inline") },
     Isolated { study: "network", component: "network", held: ("fill", "noise") },
     Isolated { study: "disk-source", component: "disk_source", held: ("depth", "2") },
     Isolated { study: "disk-sink", component: "disk_sink", held: ("depth", "2") },
+    Isolated { study: TWO_PROGRAMS, component: "disk_both", held: ("depth", "2") },
 ];
+
+/// The study whose runs are two programs at once.
+const TWO_PROGRAMS: &str = "disk-both";
 
 /// A profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,6 +149,7 @@ pub struct ProfileArguments {
 /// Errors: those of the studies; runs that failed; a file that cannot be written.
 pub fn make(arguments: &ProfileArguments) -> anyhow::Result<Profile> {
     let rows = arguments.out.with_extension("rows.jsonl");
+    refuse_other(&arguments.out)?;
     if let Some(folder) = arguments.out.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("make the folder {}", folder.display()))?;
     }
@@ -158,8 +164,26 @@ pub fn make(arguments: &ProfileArguments) -> anyhow::Result<Profile> {
     }
     let profile = of_rows(&read_rows(&rows)?, arguments.folder.as_deref().unwrap_or(Path::new(".")))?;
     let text = serde_json::to_string_pretty(&profile)? + "\n";
-    std::fs::write(&arguments.out, text).with_context(|| format!("write {}", arguments.out.display()))?;
+    replace(&arguments.out, text.as_bytes(), KIND, &is_profile)?;
     Ok(profile)
+}
+
+const KIND: &str = "profile";
+
+fn is_profile(bytes: &[u8]) -> bool {
+    // Also one of another version, which is to be made anew.
+    serde_json::from_slice::<serde_json::Value>(bytes).is_ok_and(|it| it.get("components").is_some())
+}
+
+/// Before minutes of measuring.
+fn refuse_other(out: &Path) -> anyhow::Result<()> {
+    if out.is_dir() {
+        bail!("{} is a folder; name a file", out.display());
+    }
+    match out.is_file() && !std::fs::read(out).is_ok_and(|bytes| is_profile(&bytes)) {
+        true => bail!("{} is there and is no {KIND}; name another file, or remove it first", out.display()),
+        false => Ok(()),
+    }
 }
 
 fn study_arguments(arguments: &ProfileArguments, isolated: &Isolated, rows: &Path) -> RunArguments {
@@ -246,9 +270,11 @@ fn ns_per_byte(row: &Row) -> Option<f64> {
     Some(cpu_ns(row, CpuBy::Process)? / row.bytes.max(1) as f64)
 }
 
-/// Until all was moved, and synced where it is: what a command takes to start is not part of a bandwidth.
+/// Until all was moved, and synced where it is: what a command takes to start is not part of a bandwidth. The report in
+/// a row is of one program.
 fn bytes_per_second(row: &Row) -> f64 {
-    let ns = row.synced_ns.or(row.last_done_ns).unwrap_or(row.elapsed_ns);
+    let told = row.synced_ns.or(row.last_done_ns).filter(|_| row.study != TWO_PROGRAMS);
+    let ns = told.unwrap_or(row.elapsed_ns);
     row.bytes as f64 * 1e9 / ns.max(1) as f64
 }
 

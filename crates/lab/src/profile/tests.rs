@@ -31,6 +31,7 @@ fn profile() -> Profile {
         ("network", 0.3, 5.0, 4e9),
         ("disk-source", 0.02, 8.0, 3e9),
         ("disk-sink", 0.04, 10.0, 1.5e9),
+        ("disk-both", 0.06, 18.0, 1e9),
     ];
     let rows: Vec<Row> = parts
         .iter()
@@ -47,7 +48,7 @@ fn chain(words: &str) -> Vec<String> {
 fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
     let profile = profile();
     let request = MIB as f64;
-    // One disk serves both ends: 1 / (1/3 + 1/1.5) GB/s. An end contains a pump, the network two.
+    // One disk serves both ends: 1 GB/s, as when they take turns, 1 / (1/3 + 1/1.5). An end contains a pump, the network two.
     for (words, size, bottleneck, bytes_per_second, ns_per_byte) in [
         ("disk_source,pump,disk_sink", MIB, "disk", 1e9, 0.06 + (18.0 - 0.02) * 1000.0 / request),
         ("disk_source,pump", MIB, "disk_source", 3e9, 0.02 + 8000.0 / request),
@@ -66,6 +67,14 @@ fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
         assert!((got.ns_per_byte / ns_per_byte - 1.0).abs() < 1e-3, "{words}: {got:?} for {ns_per_byte}");
         assert_eq!(got.by, if size == MIB { "sizes" } else { "line" });
     }
+    let speed = |profile: &Profile| {
+        profile.forecast(&chain("disk_source,disk_sink"), MIB).expect("known").bytes_per_second
+    };
+    let mut better = profile.clone();
+    better.components[4].sizes.iter_mut().for_each(|size| size.bytes_per_second = 1.2e9);
+    assert!((speed(&better) / 1.2e9 - 1.0).abs() < 1e-3, "what was measured for both at once");
+    better.components.truncate(4);
+    assert!((speed(&better) / 1e9 - 1.0).abs() < 1e-3, "in turns, by an older profile");
     let error = profile.forecast(&chain("disk_source,tape"), MIB).expect_err("unknown").to_string();
     assert!(error.contains("no component 'tape'") && error.contains("disk_sink"), "{error}");
 }
@@ -96,7 +105,7 @@ fn a_profile_of_another_machine_is_refused_unless_meant() {
     };
     write(&profile());
     let ours = Profile::read(&path, false).expect("ours");
-    assert_eq!((ours.machine, ours.components.len()), (profile().machine, 4));
+    assert_eq!((ours.machine, ours.components.len()), (profile().machine, 5));
     let mut other = profile();
     other.machine.host = "elsewhere".into();
     write(&other);

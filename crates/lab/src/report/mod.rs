@@ -15,6 +15,7 @@ mod fits;
 mod html;
 mod series;
 
+use crate::files::replace;
 use crate::row::{self, Row};
 use crate::summary::{StudySummary, Summary};
 use chart::Chart;
@@ -39,6 +40,17 @@ pub struct Page {
     /// Lines that have more than whole rows, and are told of in the page.
     pub torn_lines: usize,
 }
+
+impl Page {
+    /// Writes it, in the place of an older one if there is one.
+    ///
+    /// Errors: what stands there is no page, or what the system says.
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+        replace(path, self.html.as_bytes(), "page of HTML", &|bytes| bytes.starts_with(DOCTYPE.as_bytes()))
+    }
+}
+
+const DOCTYPE: &str = "<!DOCTYPE html>";
 
 /// What is gathered while the page is written.
 #[derive(Debug, Default)]
@@ -195,7 +207,7 @@ fn whole(title: &str, body: &Html, charts: &[Chart]) -> String {
     let data = serde_json::to_string(charts).unwrap_or_else(|_| "[]".into()).replace('<', "\\u003c");
     let (title, policy, body) = (text(title), assets::policy(), &body.0);
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "{DOCTYPE}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
          <style>{LIBRARY_STYLE}</style>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\

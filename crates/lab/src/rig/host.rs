@@ -11,8 +11,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
+use super::targets::{own_name, sweep};
 use crate::finished::delete;
 
+const KIND: &str = "host";
 const FUNCTIONS: &str = include_str!("host.sh");
 
 /// The folder goes when this is dropped.
@@ -26,8 +28,9 @@ impl Host {
     /// Makes the folder, of this number in this process. It is that of temporary files: its path has no spaces, which
     /// some programs split their settings at, and none of it is on the disk that is measured.
     pub fn new(number: u64) -> anyhow::Result<Host> {
-        let name = format!("pump-lab-host-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
+        let parent = std::env::temp_dir();
+        sweep(&parent, KIND);
+        let folder = parent.join(format!("{}-{number}", own_name(KIND)));
         // One from a process of this number that was killed.
         delete(&folder);
         let made = DirBuilder::new().mode(0o700).create(&folder);

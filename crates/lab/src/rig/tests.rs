@@ -43,7 +43,11 @@ fn a_source_is_made_once_and_all_is_cleared_up() {
     std::fs::write(first.target.as_ref().expect("a name"), b"x").expect("writable");
     rig.delete_target();
     let second = rig.prepare(&study, &cell, NOTHING).expect("prepared");
-    assert_eq!((second.source.as_ref(), names(folder.path())), (Some(&source), 1));
+    assert_eq!(
+        (second.source.as_ref(), names(folder.path())),
+        (Some(&source), 2),
+        "and the folder of targets"
+    );
     assert_ne!(first.target, second.target, "every run has a new name");
     drop(rig);
     assert_eq!(names(folder.path()), 0);
