@@ -48,7 +48,7 @@ fn chain(words: &str) -> Vec<String> {
 fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
     let profile = profile();
     let request = MIB as f64;
-    // One disk serves both ends: 1 GB/s, as when they take turns, 1 / (1/3 + 1/1.5). An end contains a pump, the network two.
+    // One disk serves both ends: 1 GB/s, as if they took turns. An end contains a pump, the network two.
     for (words, size, bottleneck, bytes_per_second, ns_per_byte) in [
         ("disk_source,pump,disk_sink", MIB, "disk", 1e9, 0.06 + (18.0 - 0.02) * 1000.0 / request),
         ("disk_source,pump", MIB, "disk_source", 3e9, 0.02 + 8000.0 / request),
