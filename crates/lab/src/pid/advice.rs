@@ -118,7 +118,7 @@ const TABLE: &[(LimitedBy, &str, &str, &str)] = &[
 ];
 
 /// Nothing was found out, and there is nothing left to watch.
-pub const ENDED: &str = "it has ended: watch the next one from its start, or copy by pump explain SRC DST, which says it of itself";
+pub const ENDED: &str = "it has ended: watch the next one from its start, or copy by pump explain SRC DST";
 /// The kernel copies, and no file on a disk is an end: direct I/O is of no use.
 pub const MEMORY_ONLY: &str =
     "the kernel copies bytes from memory to memory: ask for larger pieces, or use several processes";
