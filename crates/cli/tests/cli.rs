@@ -311,6 +311,7 @@ fn rows_are_compared_with_a_verdict_for_each_cell_and_overall() {
     let (cpu, file) = (format!("{bench}/cpu.jsonl"), format!("{bench}/peers-local-file.jsonl"));
     let run = home.pump(&["lab", "compare", &cpu, &cpu]);
     expect(&run, 0, &[], "A against itself");
+    assert!(run.out.contains("note: A and B are the same file"), "{run:?}");
     assert!(run.out.contains("above 1 B is faster") && run.out.contains("no difference shown"), "{run:?}");
     let json = home.pump(&["lab", "compare", "--json", "--metric", "cpu", &cpu, &cpu]);
     let event = &schema::checked(&json.out)[0];

@@ -64,7 +64,16 @@ fn what_cannot_be_meant_so_is_refused_with_file_line_and_column() {
         ("lab predict --parts parts.csv --request-size 64KiB", 2, "--chain"),
         ("lab predict --parts parts.csv --chain pump --request-size 64", 2, "write 64B"),
         ("lab predict --parts parts.csv --chain pump --request-size 64K", 2, "write 64KiB"),
-        ("lab predict --parts parts.csv --chain pump --request-size 0B", 2, "moves nothing"),
+        (
+            "lab predict --parts parts.csv --chain pump --request-size 0B",
+            2,
+            "must be a multiple of 1 KiB from",
+        ),
+        ("lab predict --parts parts.csv --chain pump --request-size 1B", 2, "1 KiB to 64 MiB, not 1B"),
+        ("lab predict --parts parts.csv --chain pump --request-size 128MiB", 2, "64 MiB, not 134217728B"),
+        ("lab predict --parts parts.csv --chain pump --request-size 9GiB", 2, "64 MiB, not 9663676416B"),
+        ("lab predict --golden nowhere", 1, "no such folder: nowhere"),
+        ("lab predict --golden parts.csv", 1, "parts.csv is no folder"),
         (
             "lab predict --parts parts.csv --chain pump,tape --request-size 1KiB",
             2,
@@ -124,6 +133,20 @@ fn rows_of_a_study_are_fitted() {
         assert_eq!((&fit["points"], &fit["cpu_by"]), (&50.into(), &"machine".into()), "{fit}");
         // The pump touches no byte (S23).
         assert!(number(fit, "cr_us_per_request_low") > 0.0 && number(fit, "cb_ns_per_byte") < 0.01, "{fit}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    let home = furnished();
+    let rows = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/cpu.jsonl"));
+    for (name, text) in [("rows.jsonl", rows.expect("the rows")), ("table.csv", SINK.into())] {
+        std::fs::write(home.path(name), &text).expect("room");
+        let plain = pump(&home, &format!("lab fit {name} --json"));
+        std::fs::write(home.path(name), format!("\u{feff}{text}")).expect("room");
+        let marked = pump(&home, &format!("lab fit {name} --json"));
+        assert_eq!((marked.status, &marked.err), (0, &plain.err), "{name}");
+        assert_eq!(marked.out, plain.out, "{name}");
     }
 }
 

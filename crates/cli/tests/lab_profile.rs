@@ -46,6 +46,20 @@ fn copies_are_predicted_from_a_profile() {
 }
 
 #[test]
+fn a_profile_without_a_name_is_that_of_the_state_folder() {
+    let home = Home::new();
+    made(&home);
+    let words =
+        ["lab", "predict", "--other-machine", "--profile", "--chain", "pump", "--request-size", "1MiB"];
+    let state = home.path("state").display().to_string();
+    let predict = || home.pump_with(("PUMP_STATE_DIR", &state), &words);
+    expect(&predict(), 1, &["state/profile.json; `pump lab profile` makes it"], "there is none");
+    std::fs::create_dir(home.path("state")).expect("room");
+    std::fs::rename(home.path("theirs.json"), home.path("state/profile.json")).expect("it is there");
+    expect(&predict(), 0, &["1.0 MiB"], "there is one");
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_a_hint() {
     let home = Home::new();
     made(&home);

@@ -47,8 +47,8 @@ fn what_cannot_be_watched_is_refused_with_what_to_do() {
     let home = Home::new();
     for (words, status, part) in [
         (&["explain"][..], 2, "<SRC> <DST>"),
-        (&["explain", "--pid", "0"], 2, "0 is not in 1..=2147483647"),
-        (&["explain", "--pid", "word"], 2, "invalid digit"),
+        (&["explain", "--pid", "0"], 2, "write the number of a process, such as 1234; `ps` lists them"),
+        (&["explain", "--pid", "word"], 2, "write the number of a process, such as 1234"),
         (
             &["explain", "--pid", NOBODY],
             1,
@@ -64,11 +64,11 @@ fn what_cannot_be_watched_is_refused_with_what_to_do() {
         expect(&home.pump(words), status, &[part], &row);
         let json = home.pump(&[words, &["--json"]].concat());
         let events = schema::checked(&json.out);
-        assert_eq!(
-            (json.status, &events[events.len() - 1]["exit_status"]),
-            (status, &status.into()),
-            "{row}"
-        );
+        let report = &events[events.len() - 1];
+        assert_eq!((json.status, &report["exit_status"]), (status, &status.into()), "{row}");
+        if status == 1 {
+            assert_eq!(report["problems"]["missing"], 1, "{row}: {report}");
+        }
     }
 }
 
@@ -103,7 +103,12 @@ fn a_running_process_is_watched_and_told_of() {
     let cat = Running::start(&["cp", "/dev/zero", "/dev/null"]);
     let words = ["explain", "--for", "700ms", "--pid", &cat.pid()];
     let row = "cp that copies memory";
-    expect(&home.pump(&words), 0, &["cp (", "limited by cpu", "try: "], row);
+    expect(
+        &home.pump(&words),
+        0,
+        &["cp (", "limited by cpu", "try: the kernel copies bytes from memory"],
+        row,
+    );
     let json = home.pump(&[&words[..], &["--json"]].concat());
     let events = schema::checked(&json.out);
     let [watched, report] = &events[..] else { panic!("{row}: {events:?}") };
@@ -119,7 +124,7 @@ fn one_that_ends_is_told_of_with_what_was_seen() {
     let home = Home::new();
     let sleep = Running::start(&["sleep", "0.5"]);
     let run = home.pump(&["explain", "--for", "60s", "--pid", &sleep.pid()]);
-    expect(&run, 0, &["then it ended", "cannot tell what limits it"], "sleep");
+    expect(&run, 0, &["then it ended", "cannot tell what limits it", "try: it has ended"], "sleep");
 }
 
 #[test]

@@ -237,6 +237,14 @@ fn of_slow_fifo(bench: &Bench, words: &[&str]) -> Named {
     Some(named)
 }
 
+/// The program itself keeps to a rate.
+fn of_rate_limit(bench: &Bench, words: &[&str]) -> Named {
+    let target = bench.at("target");
+    let named = Moving::start(command(bench, words, &bench.at("big"), &target)).named();
+    let _ = std::fs::remove_file(target);
+    Some(named)
+}
+
 /// A throttled part, what moves, and what must be named: the part, and the reason where only one is right.
 struct Case {
     throttled: &'static str,
@@ -303,6 +311,9 @@ const CASES: &[Case] = &[
     case("path", "scp out", "network", "", |it| of_slow_path(it, Side::Client, &AWAY)),
     case("peer that reads slowly", "cat", "network", "receive window", |it| of_slow_reader(it, 64 << 10)),
     case("peer that stopped", "cat", "network", "receive window", |it| of_slow_reader(it, 0)),
+    case("rate limit", "rsync", "source", "rate limit", |it| {
+        of_rate_limit(it, &["rsync", "--bwlimit=2m", "FROM", "TO"])
+    }),
     case("fifo", "cp", "source", "pipe", |it| of_slow_fifo(it, &["cp", "FROM", "TO"])),
     case("fifo", "dd", "source", "pipe", |it| of_slow_fifo(it, &["dd", "if=FROM", "of=TO", "status=none"])),
 ];

@@ -8,6 +8,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -123,7 +124,16 @@ struct Found<'rows> {
 pub fn compare(a: &Path, b: &Path, metric: Metric) -> anyhow::Result<Comparison> {
     let name = |path: &Path| datapump::shown(path.as_os_str().as_encoded_bytes());
     let rows = [read_rows(a)?, read_rows(b)?];
-    Ok(Comparison::of([name(a), name(b)], [&rows[0], &rows[1]], metric)?)
+    let mut comparison = Comparison::of([name(a), name(b)], [&rows[0], &rows[1]], metric)?;
+    if is_one_file(a, b) {
+        comparison.notes.push("A and B are the same file, so that nothing can differ".into());
+    }
+    Ok(comparison)
+}
+
+fn is_one_file(a: &Path, b: &Path) -> bool {
+    let inode = |path: &Path| path.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
+    inode(a).is_some_and(|its| inode(b) == Some(its))
 }
 
 impl Comparison {

@@ -21,6 +21,7 @@ mod explained;
 mod read;
 
 pub use explained::{Explained, words as explained_words};
+pub(crate) use read::BYTE_ORDER_MARK;
 use read::End;
 
 /// Version of the form. Fields may be added under the same version.
@@ -211,8 +212,12 @@ impl RowFile {
 ///
 /// Errors: a file that cannot be read, a line that is no row, a row of another version.
 pub fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
-    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    let found = read::rows(path, &bytes)?;
+    rows_of(path, &std::fs::read(path).with_context(|| format!("read {}", path.display()))?)
+}
+
+/// The rows of what was read of a file, as [`read_rows`] does; a pipe can be read only once.
+pub(crate) fn rows_of(path: &Path, bytes: &[u8]) -> anyhow::Result<Vec<Row>> {
+    let found = read::rows(path, bytes)?;
     found.losses(path).iter().for_each(|loss| tell(loss));
     Ok(found.rows)
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::probe::sock_diag::{Connection, Identity, SockDiag};
 use crate::probe::sockets;
+pub use crate::probe::sockets::Nobody;
 
 /// Twice as often as is promised, so that a late sample does not break the promise.
 const PERIOD: Duration = Duration::from_millis(5);
@@ -186,8 +187,7 @@ fn open_number(number: u32) -> anyhow::Result<(TcpTarget, SockDiag)> {
     let port = u16::try_from(number).ok().map(TcpTarget::Port);
     let process = if sockets::exists(number) { Some(TcpTarget::Process(number)) } else { None };
     let (Some(process), Some(port)) = (process, port) else {
-        let nobody = || format!("no process has the number {number}, and no port can have it");
-        return open(process.or(port).with_context(nobody)?);
+        return open(process.or(port).ok_or(Nobody { number, nor: ", and no port can have it" })?);
     };
     let has_some = |target: TcpTarget| -> bool {
         open(target).and_then(|(target, mut diag)| Ok(look(target, &mut diag)?.1 > 0)).unwrap_or(false)

@@ -150,8 +150,8 @@ fn rows_that_do_not_hold_their_study_are_refused_before_anything_is_run() {
     let cases: [(Change<'_>, &str); 8] = [
         (with(None), "no row holds the study 'jobs' of seed 1"),
         (with(Some("{}".into())), "old.jsonl"),
-        (with(replaced("title", "tittle")), "unknown field `tittle`"),
-        (with(replaced("name = \"jobs\"\n", "")), "missing field `name`"),
+        (with(replaced("title", "tittle")), "unknown key `tittle`"),
+        (with(replaced("name = \"jobs\"\n", "")), "`name = \"…\"` is missing"),
         (with(replaced("name = \"jobs\"", "name = \"others\"")), "it is 'others', and its row is of 'jobs'"),
         (with(replaced("request_size = [", "request_sizes = [")), "request_sizes"),
         (

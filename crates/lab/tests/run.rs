@@ -401,7 +401,7 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
     let refused = |arguments: RunArguments| format!("{:#}", run(arguments).expect_err("refused"));
     let unknown = RunArguments { study: "no-such-study".into(), ..bench.arguments() };
     for (arguments, hint) in [
-        (bench.arguments(), "study.toml: TOML parse error at line 1"),
+        (bench.arguments(), "study.toml: line 1: name must be text in quotes, not 1"),
         (unknown, "study no-such-study: no built-in study (cpu, cpu-waits"),
         (
             RunArguments { study: "cpu".into(), folder: Some("/no/such".into()), ..bench.arguments() },

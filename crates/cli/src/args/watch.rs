@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, value_parser};
+use clap::Args;
 use datapump::units::parse_duration;
 
 use super::{HOW, WHAT};
@@ -20,7 +20,7 @@ pub struct WatchArguments {
     ///
     /// Example: pump explain --pid 1234
     #[arg(long, value_name = "PID", env = "PUMP_PID", help_heading = WHAT)]
-    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    #[arg(value_parser = parse_pid)]
     pub pid: Option<u32>,
 
     /// For how long the process is watched
@@ -30,4 +30,9 @@ pub struct WatchArguments {
     /// Example: pump explain --pid 1234 --for 1m
     #[arg(long = "for", value_name = "TIME", env = "PUMP_FOR", help_heading = HOW, value_parser = parse_duration)]
     pub time: Option<Duration>,
+}
+
+fn parse_pid(text: &str) -> Result<u32, String> {
+    let pid = text.parse().ok().filter(|pid| (1..=i32::MAX as u32).contains(pid));
+    pid.ok_or_else(|| "write the number of a process, such as 1234; `ps` lists them".into())
 }

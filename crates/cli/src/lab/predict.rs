@@ -2,8 +2,10 @@
 //!
 //! Must not know: how anything is predicted.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
+use anyhow::{Context, bail};
 use datapump::Status;
 use datapump_lab::cost::{self, PartsFile, PipelineTable};
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ pub fn predict(arguments: &LabPredictArguments, output: &Output) -> i32 {
     let LabPredictArguments { profile, golden: folder, pipeline: table, parts, .. } = arguments;
     let done = match (profile, folder, table, parts) {
         (Some(path), ..) => super::profile::predict(path, arguments, output),
-        (_, Some(folder), ..) => Ok(golden(folder, output)),
+        (_, Some(folder), ..) => golden(folder, output),
         (_, _, Some(table), _) => pipeline(table, output),
         (.., Some(parts)) => chain(parts, arguments, output),
         _ => return output.usage("name what is predicted: --parts, --profile, --pipeline or --golden"),
@@ -37,10 +39,18 @@ fn pipeline(table: &Path, output: &Output) -> anyhow::Result<i32> {
     Ok(print_figures("pipeline", &events, &cost::pipeline_words(&rows), Status::Done, output))
 }
 
-fn golden(folder: &Path, output: &Output) -> i32 {
+fn golden(folder: &Path, output: &Output) -> anyhow::Result<i32> {
+    match folder.metadata() {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => bail!("{} is no folder; name the one with the published tables", folder.display()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("no such folder: {}; name the one with the published tables", folder.display())
+        }
+        Err(error) => return Err(error).with_context(|| format!("open the folder {}", folder.display())),
+    }
     let statements = cost::check_golden(folder);
     let passed = statements.iter().all(|statement| statement.passed);
     let status = if passed { Status::Done } else { Status::Failed };
     let events: Vec<Value> = statements.iter().map(|statement| json!(statement)).collect();
-    print_figures("statement", &events, &cost::golden_words(&statements), status, output)
+    Ok(print_figures("statement", &events, &cost::golden_words(&statements), status, output))
 }

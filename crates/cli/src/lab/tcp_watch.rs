@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use datapump::{Class, Problem, Status};
-use datapump_lab::tcp_trace::{TcpTrace, TcpTraced};
+use datapump_lab::tcp_trace::{Nobody, TcpTrace, TcpTraced};
 
 use crate::args::TcpWatchArguments;
 use crate::json;
@@ -54,9 +54,18 @@ fn is_closed(error: &anyhow::Error) -> bool {
     error.chain().any(closed)
 }
 
+fn class(error: &anyhow::Error) -> Class {
+    let of = |cause: &(dyn std::error::Error + 'static)| {
+        let errno = || cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        let nobody = cause.is::<Nobody>().then_some(Class::Missing);
+        nobody.or_else(|| Some(Problem::system("watch", Path::new(""), errno()?).class))
+    };
+    error.chain().find_map(of).unwrap_or(Class::Io)
+}
+
 fn refuse(error: &anyhow::Error, output: &Output) -> i32 {
     let message = datapump::shown(format!("{error:#}").as_bytes());
-    let class = if message.starts_with("no process") { Class::Missing } else { Class::Io };
+    let class = class(error);
     output.refusal(&Problem { class, path: None, operation: "watch", offset: None, message })
 }
 

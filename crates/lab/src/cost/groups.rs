@@ -14,7 +14,7 @@ use super::fit::{CostFit, Point, fit_cost};
 use super::input::InputError;
 use super::level_off::{Latency, LevelOff, fit_level_off};
 use super::table::{CsvRow, CsvTable};
-use crate::row::{Row, read_rows};
+use crate::row::{BYTE_ORDER_MARK, Row, rows_of};
 use crate::study::Level;
 
 /// The columns of a table that say how large a request is.
@@ -82,10 +82,10 @@ pub struct Refused {
 /// group at all has a fit.
 pub fn fit_file(path: &Path, model: Model) -> anyhow::Result<Fits> {
     let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    let fits = match first {
-        Some(b'{') => fit_rows(&read_rows(path)?, model, bytes.last() != Some(&b'\n')),
-        _ => of_table(&CsvTable::parse(path, &bytes)?, model)?,
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    let fits = match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => fit_rows(&rows_of(path, &bytes)?, model, bytes.last() != Some(&b'\n')),
+        _ => of_table(&CsvTable::parse(path, text)?, model)?,
     };
     match fits.fits.is_empty() {
         true => Err(nothing(path, &fits).into()),

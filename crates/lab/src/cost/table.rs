@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::input::InputError;
+use crate::row::BYTE_ORDER_MARK;
 
 /// A table with a header and at least one row.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl CsvTable {
     /// Errors: what the system says; an [`InputError`] for what is no table.
     pub fn read(path: &Path) -> anyhow::Result<CsvTable> {
         let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-        Ok(CsvTable::parse(path, &bytes)?)
+        Ok(CsvTable::parse(path, bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes))?)
     }
 
     /// Reads bytes that were read from a file.

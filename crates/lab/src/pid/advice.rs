@@ -117,6 +117,12 @@ const TABLE: &[(LimitedBy, &str, &str, &str)] = &[
     (LimitedBy::Balanced, "", "", "it does one thing after the other: overlap them, as pump copy does"),
 ];
 
+/// Nothing was found out, and there is nothing left to watch.
+pub const ENDED: &str = "it has ended: watch the next one from its start, or copy by pump explain SRC DST";
+/// The kernel copies, and no file on a disk is an end: direct I/O is of no use.
+pub const MEMORY_ONLY: &str =
+    "the kernel copies bytes from memory to memory: ask for larger pieces, or use several processes";
+
 /// The one thing to try.
 pub fn advice(limited_by: LimitedBy, stage: &str, why: &str) -> &'static str {
     let fits = |row: &&(LimitedBy, &str, &str, &str)| {

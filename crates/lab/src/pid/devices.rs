@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::parse::{self, DiskCounters};
 use super::watched::Device;
-use crate::probe::limits::{group_in, groups_up};
+use crate::probe::limits::{GROUPS, group_folders};
 use crate::quiet::whole_disk;
 
 /// First and last counters of each device.
@@ -73,12 +73,12 @@ impl Groups {
     /// Those that this process is in.
     pub fn of(pid: u32) -> Groups {
         let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        let of = |controller, mounts: &[&str]| up(mounts, group_in(&text, controller));
-        Groups {
-            disk: of("blkio", &["/sys/fs/cgroup/blkio"]),
-            cpu: of("cpu", &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]),
-            unified: of("", &["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]),
-        }
+        Groups::below(Path::new(GROUPS), &text)
+    }
+
+    fn below(root: &Path, text: &str) -> Groups {
+        let of = |controller| group_folders(root, text, controller);
+        Groups { disk: of("blkio"), cpu: of("cpu"), unified: of("") }
     }
 
     /// The rule that bounds reads or writes of a device, with the file that it stands in.
@@ -106,12 +106,6 @@ impl Groups {
     }
 }
 
-/// The group's folder and those above it, below the first of these that is there.
-fn up(mounts: &[&str], group: Option<String>) -> Vec<PathBuf> {
-    let mount = mounts.iter().map(Path::new).find(|mount| mount.is_dir());
-    mount.map_or(Vec::new(), |mount| groups_up(mount, group))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,17 +113,15 @@ mod tests {
     #[test]
     fn groups_above_count_too() {
         let folder = tempfile::tempdir().expect("room");
-        let root = folder.path().to_str().expect("text");
-        let group = || Some("/a/b".to_string());
-        assert_eq!(up(&["/nowhere/at/all", root], group()).len(), 3);
-        assert_eq!(up(&["/nowhere/at/all"], group()), Vec::<PathBuf>::new());
+        let text = "2:cpu,cpuacct:/a\n1:blkio:/a/b\n0::/a/b\n";
         fs::create_dir_all(folder.path().join("a/b")).expect("room");
-        let old = folder.path().join("blkio.throttle.read_bps_device");
+        fs::create_dir_all(folder.path().join("blkio/a/b")).expect("room");
+        let old = folder.path().join("blkio/blkio.throttle.read_bps_device");
         fs::write(old, "8:0 1048576\n").expect("room");
         fs::write(folder.path().join("a/cpu.stat"), "nr_throttled 1\nthrottled_usec 5\n").expect("room");
         fs::write(folder.path().join("a/io.max"), "8:0 rbps=max wbps=7 riops=max wiops=max\n").expect("room");
-        let all = up(&[root], group());
-        let groups = Groups { disk: all.clone(), cpu: all.clone(), unified: all };
+        let groups = Groups::below(folder.path(), text);
+        assert_eq!((groups.disk.len(), groups.cpu.len(), groups.unified.len()), (3, 0, 3));
         assert!(groups.rule("8:0", "read").is_some_and(|it| it.starts_with("8:0 1048576 in ")));
         assert!(groups.rule("8:0", "write").is_some_and(|it| it.starts_with("8:0 wbps=7 in ")));
         assert_eq!((groups.rule("8:16", "read"), groups.throttled_ns()), (None, 5000));

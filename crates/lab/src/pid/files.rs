@@ -51,6 +51,8 @@ pub struct Descriptor {
     pub position: u64,
     /// Number of its device.
     pub device: Option<String>,
+    /// File system and inode, where it is a file.
+    pub inode: (u64, u64),
 }
 
 impl Descriptor {
@@ -87,18 +89,20 @@ fn descriptor(pid: u32, number: u32) -> Option<Descriptor> {
     let link = fs::read_link(&path).ok()?.to_string_lossy().into_owned();
     let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
     let (position, reads, writes) = parse::fdinfo(&info).unwrap_or((0, true, true));
-    let (kind, device) = kind_of(pid, &path, &link);
-    Some(Descriptor { link, kind, reads, writes, position, device })
+    let meta = fs::metadata(path).ok();
+    let inode = meta.as_ref().map_or((0, 0), |meta| (meta.dev(), meta.ino()));
+    let (kind, device) = kind_of(pid, meta, &link);
+    Some(Descriptor { link, kind, reads, writes, position, device, inode })
 }
 
-fn kind_of(pid: u32, path: &str, link: &str) -> (Kind, Option<String>) {
+fn kind_of(pid: u32, meta: Option<fs::Metadata>, link: &str) -> (Kind, Option<String>) {
     if let Some(inode) = socket_inode(link) {
         return (Kind::Socket(inode), None);
     }
     if link.starts_with("pipe:[") {
         return (Kind::Pipe, None);
     }
-    let Ok(meta) = fs::metadata(path) else { return (Kind::Other, None) };
+    let Some(meta) = meta else { return (Kind::Other, None) };
     match meta.file_type() {
         kind if kind.is_file() && link.starts_with('/') => (Kind::File, device_of(pid, meta.dev())),
         kind if kind.is_block_device() => (Kind::Device, Some(numbered(meta.rdev()))),
@@ -126,12 +130,33 @@ fn device_of(pid: u32, device: u64) -> Option<String> {
 struct Followed {
     descriptor: Descriptor,
     moved_bytes: u64,
+    /// Which of the opened ones it is.
+    opened: usize,
+}
+
+/// What descriptors have in common that are of one open file, inherited or made by dup: what it is, and the place
+/// where it stands. Looked at one after the other they stand further on each time; those of files that were opened
+/// twice do not.
+#[derive(Debug)]
+struct Opened {
+    like: Descriptor,
+    position: u64,
+}
+
+impl Opened {
+    fn may_be(&self, descriptor: &Descriptor) -> bool {
+        let Descriptor { link, inode, reads, writes, position, .. } = descriptor;
+        let like = &self.like;
+        (&like.link, like.inode, like.reads, like.writes) == (link, *inode, *reads, *writes)
+            && self.position <= *position
+    }
 }
 
 /// All files that were seen, by process, descriptor and name.
 #[derive(Debug, Default)]
 pub struct Files {
     followed: BTreeMap<(u32, u32, String), Followed>,
+    opened: Vec<Opened>,
     seen: BTreeSet<u32>,
 }
 
@@ -144,17 +169,16 @@ impl Files {
             now.iter().filter(|(_, it)| !matches!(it.kind, Kind::Socket(_) | Kind::Other))
         {
             let key = (pid, *number, descriptor.link.clone());
-            match self.followed.get_mut(&key) {
-                Some(followed) => {
-                    let before = followed.descriptor.position;
-                    followed.moved_bytes += descriptor.position.saturating_sub(before);
-                    followed.descriptor = descriptor.clone();
+            let before = self.followed.get(&key);
+            let opened = opened(&mut self.opened, before.map(|it| it.opened), descriptor);
+            let moved_bytes = match before {
+                Some(Followed { descriptor: before, moved_bytes, .. }) => {
+                    moved_bytes + descriptor.position.saturating_sub(before.position)
                 }
-                None => {
-                    let moved_bytes = if first_look { 0 } else { descriptor.position };
-                    self.followed.insert(key, Followed { descriptor: descriptor.clone(), moved_bytes });
-                }
-            }
+                None if first_look => 0,
+                None => descriptor.position,
+            };
+            self.followed.insert(key, Followed { descriptor: descriptor.clone(), moved_bytes, opened });
         }
     }
 
@@ -163,14 +187,30 @@ impl Files {
         self.followed.values().filter_map(|it| it.descriptor.device.clone()).collect()
     }
 
-    /// The list: those that moved most first.
+    /// The list: those that moved most first, and each once, whoever has inherited it.
     pub fn list(&self, elapsed_ns: u64) -> Vec<OpenFile> {
+        let mut once: BTreeMap<usize, (u32, Followed)> = BTreeMap::new();
+        for ((pid, ..), it) in &self.followed {
+            let (_, known) = once.entry(it.opened).or_insert_with(|| (*pid, it.clone()));
+            known.moved_bytes = known.moved_bytes.max(it.moved_bytes);
+        }
         let mut list: Vec<OpenFile> =
-            self.followed.iter().map(|(key, it)| open_file(key.0, it, elapsed_ns)).collect();
+            once.values().map(|(pid, it)| open_file(*pid, it, elapsed_ns)).collect();
         list.sort_by_key(|file| std::cmp::Reverse(file.moved_bytes));
         list.truncate(FILES_MAX);
         list
     }
+}
+
+/// Which open file a descriptor is of: the one that it was taken for, if it still may be that, or any other.
+fn opened(all: &mut Vec<Opened>, before: Option<usize>, now: &Descriptor) -> usize {
+    let known = before.filter(|&at| all[at].may_be(now)).or_else(|| all.iter().position(|it| it.may_be(now)));
+    let at = known.unwrap_or_else(|| {
+        all.push(Opened { like: now.clone(), position: now.position });
+        all.len() - 1
+    });
+    all[at].position = now.position;
+    at
 }
 
 fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> OpenFile {
@@ -242,6 +282,27 @@ mod tests {
     }
 
     #[test]
+    fn an_open_file_is_listed_once_whoever_has_it() {
+        let pid = std::process::id();
+        let file = tempfile::NamedTempFile::new().expect("room");
+        std::fs::write(file.path(), [1; 9000]).expect("room");
+        let open = || std::fs::File::open(file.path()).expect("it is there");
+        let (mut inherited, mut own) = (open(), open());
+        let mut same = inherited.try_clone().expect("a descriptor");
+        let mut files = Files::default();
+        for (one, other, apart) in [(0, 0, 0), (1000, 900, 10), (0, 700, 20), (500, 0, 30)] {
+            inherited.read_exact(&mut vec![0; one]).expect("there are so many");
+            same.read_exact(&mut vec![0; other]).expect("there are so many");
+            own.read_exact(&mut vec![0; apart]).expect("there are so many");
+            files.note(pid, &descriptors(pid).expect("our own"));
+        }
+        let name = file.path().display().to_string();
+        let moved = |it: &OpenFile| (it.path == name && it.role == Role::Source).then_some(it.moved_bytes);
+        let list: Vec<u64> = files.list(1_000_000_000).iter().filter_map(moved).collect();
+        assert_eq!(list, [3100, 60]);
+    }
+
+    #[test]
     fn pipes_between_watched_processes_lead_nowhere_else() {
         let pipe = |reads: bool| Descriptor {
             link: "pipe:[1]".into(),
@@ -250,6 +311,7 @@ mod tests {
             writes: !reads,
             position: 0,
             device: None,
+            inode: (0, 0),
         };
         let of = |held: Vec<Descriptor>| -> Descriptors { (0..).zip(held).collect() };
         let other = |it: Descriptor| Descriptor { link: "pipe:[2]".into(), ..it };

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::verdict::verdict;
 use super::wait::Doing;
-use super::watched::{Connection, Device, Process, Thread, Watched};
+use super::watched::{Connection, Device, OpenFile, Process, Thread, Watched};
 use super::*;
 
 const S: u64 = 1_000_000_000;
@@ -21,7 +21,7 @@ fn thread(doing: &[(Doing, u32)]) -> Thread {
 
 /// Watched for a second, in 100 rounds.
 fn of(threads: Vec<Thread>) -> Watched {
-    let process = Process { called_read_bytes: 1, ..Process::default() };
+    let process = Process { called_read_bytes: 1 << 20, ..Process::default() };
     Watched { elapsed_ns: S, rounds: 100, processes: vec![process], threads, ..Watched::default() }
 }
 
@@ -283,6 +283,16 @@ fn what_does_not_tell_is_unknown() {
             "",
             "nothing was moved",
         ),
+        (
+            "asleep, but for a line now and then",
+            Watched {
+                processes: vec![Process { called_write_bytes: 2, ..Process::default() }],
+                ..alone(&[(Sleep, 100)])
+            },
+            "unknown",
+            "",
+            "no stage stands out",
+        ),
         ("idle", Watched { processes: nothing(), ..idle() }, "unknown", "", "nothing was moved"),
         (
             "not ours",
@@ -348,7 +358,32 @@ fn a_process_that_ends_is_told_with_what_was_seen() {
     let seen = watched_for(child.id(), 60_000).expect("it can be watched");
     child.wait().expect("it ended");
     assert!(seen.ended && seen.rounds > 0 && seen.elapsed_ns < 60 * S, "{seen:?}");
-    assert!(paragraph(&seen, &verdict(&seen)).contains("then it ended"));
+    let text = paragraph(&seen, &verdict(&seen));
+    assert!(text.contains("then it ended") && !text.contains("for longer"), "{text}");
+}
+
+#[test]
+fn direct_io_is_advised_only_where_a_disk_is_an_end() {
+    let copying = Thread { cpu_ns: S, system_ns: S, ..thread(&[(Doing::Running, 100)]) };
+    let file = |moved_bytes: u64, device: Option<&str>| OpenFile {
+        moved_bytes,
+        device: device.map(String::from),
+        ..OpenFile::default()
+    };
+    let bytes = 1 << 20;
+    for (file, wrote, direct) in [
+        (file(0, None), 0, false),
+        (file(bytes, None), 0, false),
+        (file(bytes, Some("8:1")), 0, true),
+        (file(100, Some("8:1")), 0, false),
+        (file(0, Some("8:1")), bytes, true),
+    ] {
+        let process = Process { called_read_bytes: bytes, device_write_bytes: wrote, ..Process::default() };
+        let seen = Watched { processes: vec![process], files: vec![file], ..of(vec![copying.clone()]) };
+        let found = verdict(&seen);
+        assert_eq!(found.limited_detail.why, "copying");
+        assert_eq!(found.advice.contains("direct I/O"), direct, "{:?} {wrote}: {}", seen.files, found.advice);
+    }
 }
 
 #[test]

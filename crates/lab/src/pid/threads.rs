@@ -94,14 +94,18 @@ impl Threads {
         };
         match by_stack {
             // Which pipe or socket it is decides whether that leads out.
-            Some(doing @ (Doing::PipeIn | Doing::PipeOut)) => return (doing, call().map(|(_, first)| first)),
+            Some(doing @ (Doing::PipeIn | Doing::PipeOut)) => {
+                return (doing, call().map(|it| it.descriptor()));
+            }
+            // The stack does not tell that there is no file to wait for.
+            Some(Doing::Poll) if call().is_some_and(|it| it.is_a_sleep()) => return (Doing::Sleep, None),
             Some(doing) => return (doing, None),
             None => {}
         }
         let call = call();
-        let by_call = call.and_then(|(number, first)| wait::by_call(number, open(first)));
+        let by_call = call.and_then(|it| wait::by_call(&it, open(it.descriptor())));
         let by_sleep = || read("wchan").ok().as_deref().and_then(wait::by_sleep);
-        (by_call.or_else(by_sleep).unwrap_or(Doing::Other), call.map(|(_, first)| first))
+        (by_call.or_else(by_sleep).unwrap_or(Doing::Other), call.map(|it| it.descriptor()))
     }
 
     /// Counts it.
@@ -125,4 +129,37 @@ fn times(pid: u32, tid: u32) -> Option<(String, Times)> {
         read("schedstat").ok().and_then(|text| parse::schedstat(&text)).unwrap_or(by_ticks);
     let name = datapump::shown(stat.name.as_bytes());
     Some((name, Times { user_ns: stat.user_ns, system_ns: stat.system_ns, cpu_ns, run_delay_ns }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use rustix::event::{Timespec, poll};
+
+    const LOOKS_MAX: u32 = 1000;
+
+    #[test]
+    fn a_thread_that_polls_nothing_for_a_time_sleeps() {
+        let own = std::process::id();
+        let (tell, told) = std::sync::mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            tell.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).expect("somebody listens");
+            poll(&mut [], Some(&Timespec { tv_sec: 1, tv_nsec: 0 })).expect("a time")
+        });
+        let tid = told.recv().expect("its number");
+        if fs::read_to_string(format!("/proc/{own}/task/{tid}/syscall")).is_err() {
+            eprintln!("not tested: system calls cannot be read here");
+            return;
+        }
+        let mut threads = Threads::default();
+        let mut look = || {
+            std::thread::sleep(Duration::from_millis(1));
+            threads.doing(own, tid, &|_| Open::Other).map(|(doing, _)| doing)
+        };
+        let slept = (0..LOOKS_MAX).any(|_| look() == Some(Doing::Sleep));
+        assert!(slept || cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))));
+        sleeper.join().expect("it slept");
+    }
 }

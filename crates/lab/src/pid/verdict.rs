@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use datapump::{LimitedBy, LimitedDetail};
 use serde::Serialize;
 
-use super::advice::advice;
+use super::advice::{ENDED, MEMORY_ONLY, advice};
 use super::wait::Doing;
 use super::watched::{Connection, Device, Role, Thread, Watched};
 
@@ -32,6 +32,11 @@ const QUEUED: u32 = 2;
 const WINDOW_FRACTION: f64 = 0.5;
 /// A quota that keeps threads from running for this part of the time is the cause.
 const QUOTA_FRACTION: f64 = 0.2;
+/// Who sleeps and moves fewer bytes than this is not held back by a rate: a shell that starts a program now and then
+/// moves some, too.
+const SLEEPER_BYTES_MIN: u64 = 16 << 10;
+/// Files on disks with less than one in so many of the bytes that calls moved are logs and the like.
+const DISK_PART: u64 = 10;
 /// Fewer looks than this tell nothing.
 const ROUNDS_MIN: u32 = 20;
 
@@ -67,14 +72,31 @@ pub fn verdict(watched: &Watched) -> Verdict {
     let shares: BTreeMap<&'static str, f64> =
         SHARES.iter().map(|&name| (name, share(watched, name))).collect();
     let found = cause(watched, &shares);
+    let advice = tried(watched, &found);
     let waited_ns = (found.share.min(1.0) * watched.elapsed_ns as f64) as u64;
     let (host, stage, why) = (found.host.into(), found.stage.into(), found.why.into());
     Verdict {
         limited_by: found.limited_by,
         limited_detail: LimitedDetail { host, stage, why, waited_ns, of_ns: watched.elapsed_ns },
         shares,
-        advice: advice(found.limited_by, found.stage, found.why),
+        advice,
     }
+}
+
+fn tried(watched: &Watched, found: &Candidate) -> &'static str {
+    match (found.limited_by, found.why) {
+        (LimitedBy::Unknown, _) if watched.ended => ENDED,
+        (LimitedBy::Cpu, "copying") if !has_disk(watched) => MEMORY_ONLY,
+        _ => advice(found.limited_by, found.stage, found.why),
+    }
+}
+
+/// Whether files on disks are a part of what is moved.
+fn has_disk(watched: &Watched) -> bool {
+    let positions: u64 = watched.files.iter().filter(|it| it.device.is_some()).map(|it| it.moved_bytes).sum();
+    let caused: u64 = watched.processes.iter().map(|it| it.device_read_bytes + it.device_write_bytes).sum();
+    let disk = positions.max(caused);
+    disk > 0 && disk >= called_bytes(watched) / DISK_PART
 }
 
 fn share(watched: &Watched, name: &str) -> f64 {
@@ -144,9 +166,8 @@ fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Ca
         source,
         sink,
         plain("metadata", LimitedBy::Metadata, "metadata", "names and attributes"),
-        // Who sleeps and moves nothing is not held back by a rate.
         Candidate {
-            share: if moved_bytes(watched) > 0 { shares["sleep"] } else { 0.0 },
+            share: if moved_bytes(watched) >= SLEEPER_BYTES_MIN { shares["sleep"] } else { 0.0 },
             ..plain("sleep", LimitedBy::Source, "read", "rate limit")
         },
         Candidate { share: shares["cpu"], ..cpu(watched) },
@@ -337,8 +358,11 @@ fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
 
 /// Bytes that calls moved, whatever they were.
 fn moved_bytes(watched: &Watched) -> u64 {
-    let called: u64 = watched.processes.iter().map(|it| it.called_read_bytes + it.called_write_bytes).sum();
-    called + watched.files.iter().map(|it| it.moved_bytes).sum::<u64>()
+    called_bytes(watched) + watched.files.iter().map(|it| it.moved_bytes).sum::<u64>()
+}
+
+fn called_bytes(watched: &Watched) -> u64 {
+    watched.processes.iter().map(|it| it.called_read_bytes + it.called_write_bytes).sum()
 }
 
 fn nothing_or(watched: &Watched) -> &'static str {

@@ -149,13 +149,65 @@ pub fn by_sleep(name: &str) -> Option<Doing> {
     rule.map(|(_, doing)| *doing)
 }
 
-/// The number of the call and its first argument, of /proc/PID/task/TID/syscall; `running` and -1 are none.
-pub fn system_call(line: &str) -> Option<(u32, u32)> {
+/// A system call that a thread is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemCall {
+    /// Its number.
+    pub number: u32,
+    /// What it was given.
+    pub arguments: [u64; 6],
+}
+
+impl SystemCall {
+    /// The first argument, which is a descriptor in many calls.
+    pub fn descriptor(&self) -> u32 {
+        self.arguments[0] as u32
+    }
+
+    /// Whether it waits for no file at all, but for a time: select and poll are used so, by rsync for one.
+    pub fn is_a_sleep(&self) -> bool {
+        let rule = TIMED.iter().find(|rule| rule.number == self.number);
+        rule.is_some_and(|rule| {
+            let timeout = self.arguments[rule.timeout];
+            let ends = if rule.is_ms { timeout as i32 >= 0 } else { timeout != 0 };
+            self.arguments[rule.files] as u32 == 0 && ends
+        })
+    }
+}
+
+/// The call, of /proc/PID/task/TID/syscall; `running` and -1 are none.
+pub fn system_call(line: &str) -> Option<SystemCall> {
     let mut words = line.split_whitespace();
     let number = words.next()?.parse().ok()?;
-    let first = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
-    Some((number, first as u32))
+    let mut arguments = [0; 6];
+    for argument in &mut arguments {
+        *argument = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+    }
+    Some(SystemCall { number, arguments })
 }
+
+/// A call that waits for files or for a time: which arguments say how many files, and how long.
+struct Timed {
+    number: u32,
+    files: usize,
+    timeout: usize,
+    /// The time is in milliseconds, and below 0 without end; else it is where one stands, and 0 is without end.
+    is_ms: bool,
+}
+
+const fn timed(number: u32, files: usize, timeout: usize, is_ms: bool) -> Timed {
+    Timed { number, files, timeout, is_ms }
+}
+
+/// poll, select, pselect6 and ppoll.
+#[cfg(target_arch = "x86_64")]
+const TIMED: [Timed; 4] =
+    [timed(7, 1, 2, true), timed(23, 0, 4, false), timed(270, 0, 4, false), timed(271, 1, 2, false)];
+/// pselect6 and ppoll.
+#[cfg(target_arch = "aarch64")]
+const TIMED: [Timed; 2] = [timed(72, 0, 4, false), timed(73, 1, 2, false)];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const TIMED: [Timed; 0] = [];
 
 /// Kinds of system calls that are told apart by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,9 +251,10 @@ const CALLS: &[(Call, &[u32])] = &[
 const CALLS: &[(Call, &[u32])] = &[];
 
 /// What a system call on such a file waits for.
-pub fn by_call(number: u32, open: Open) -> Option<Doing> {
-    let (call, _) = CALLS.iter().find(|(_, numbers)| numbers.contains(&number))?;
+pub fn by_call(system_call: &SystemCall, open: Open) -> Option<Doing> {
+    let (call, _) = CALLS.iter().find(|(_, numbers)| numbers.contains(&system_call.number))?;
     match (*call, open) {
+        (Call::Is(Doing::Poll), _) if system_call.is_a_sleep() => Some(Doing::Sleep),
         (Call::Read, Open::File) => Some(Doing::Source),
         (Call::Write, Open::File) => Some(Doing::Sink),
         (Call::Read, Open::Pipe) => Some(Doing::PipeIn),
@@ -262,8 +315,9 @@ mod tests {
 
     #[test]
     fn a_call_says_what_is_waited_for_when_its_file_is_known() {
-        assert_eq!(system_call("0 0x3 0x7f 0x20000 0x0 0x0 0x0 0x7f 0x7f\n"), Some((0, 3)));
-        for line in ["running\n", "-1 0x7f 0x7f\n", "", "0", "0 3"] {
+        let seen = system_call("0 0x3 0x7f 0x20000 0x0 0x0 0x0 0x7f 0x7f\n").expect("a call");
+        assert_eq!((seen.number, seen.descriptor(), seen.arguments[2]), (0, 3, 0x20000));
+        for line in ["running\n", "-1 0x7f 0x7f\n", "", "0", "0 3", "0 0x3 0x7f"] {
             assert_eq!(system_call(line), None, "{line}");
         }
         if cfg!(target_arch = "x86_64") {
@@ -277,8 +331,40 @@ mod tests {
                 (7, Open::Other, Some(Doing::Poll)),
                 (9999, Open::File, None),
             ] {
-                assert_eq!(by_call(number, open), expected, "{number} {open:?}");
+                let call = SystemCall { number, arguments: [3, 1, 0, 0, 0, 0] };
+                assert_eq!(by_call(&call, open), expected, "{number} {open:?}");
             }
+        }
+    }
+
+    #[test]
+    fn who_waits_for_no_file_but_a_time_sleeps() {
+        let for_ever = u64::from(u32::MAX);
+        let rows: &[(u32, [u64; 6], Doing)] = if cfg!(target_arch = "x86_64") {
+            &[
+                (270, [0, 0, 0, 0, 0x7ff0, 0], Doing::Sleep),
+                (270, [4, 0x7f00, 0, 0, 0x7ff0, 0], Doing::Poll),
+                (270, [0, 0, 0, 0, 0, 0], Doing::Poll),
+                (23, [0, 0, 0, 0, 0x7ff0, 0], Doing::Sleep),
+                (7, [0, 0, 50, 0, 0, 0], Doing::Sleep),
+                (7, [0, 0, for_ever, 0, 0, 0], Doing::Poll),
+                (7, [0x7f00, 1, 50, 0, 0, 0], Doing::Poll),
+                (271, [0, 0, 0x7ff0, 0, 0, 0], Doing::Sleep),
+                (232, [0, 0, 50, 0, 0, 0], Doing::Poll),
+            ]
+        } else if cfg!(target_arch = "aarch64") {
+            &[
+                (72, [0, 0, 0, 0, 0x7ff0, 0], Doing::Sleep),
+                (72, [4, 0x7f00, 0, 0, 0x7ff0, 0], Doing::Poll),
+                (73, [0, 0, 0x7ff0, 0, 0, 0], Doing::Sleep),
+                (73, [0, 0, 0, 0, 0, 0], Doing::Poll),
+            ]
+        } else {
+            &[]
+        };
+        for &(number, arguments, expected) in rows {
+            let call = SystemCall { number, arguments };
+            assert_eq!(by_call(&call, Open::Other), Some(expected), "{call:?}");
         }
     }
 

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 /// Where control groups are mounted.
 pub const GROUPS: &str = "/sys/fs/cgroup";
-const CONTROLLERS_V1: [&str; 2] = ["cpu", "cpu,cpuacct"];
 /// Nanoseconds in a tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still
 /// supports.
 pub const TICK_NS: u64 = 10_000_000;
@@ -28,19 +27,33 @@ pub fn group_in(text: &str, controller: &str) -> Option<String> {
 
 /// How many CPUs' worth of time this process's control group and those above it allow: the least of them.
 pub fn quota_cpus() -> Option<f64> {
+    quota_below(Path::new(GROUPS), &fs::read_to_string("/proc/self/cgroup").ok()?)
+}
+
+fn quota_below(root: &Path, text: &str) -> Option<f64> {
     let of = |path: &Path, name: &str| fs::read_to_string(path.join(name)).ok();
-    let one = CONTROLLERS_V1
-        .iter()
-        .flat_map(|mount| groups_up(&Path::new(GROUPS).join(mount), own_group("cpu")))
-        .filter_map(|path| quota_v1(&of(&path, "cpu.cfs_quota_us")?, &of(&path, "cpu.cfs_period_us")?));
-    let two = groups_up(Path::new(GROUPS), own_group(""))
+    let one = group_folders(root, text, "cpu")
         .into_iter()
-        .filter_map(|path| quota_v2(&of(&path, "cpu.max")?));
+        .filter_map(|path| quota_v1(&of(&path, "cpu.cfs_quota_us")?, &of(&path, "cpu.cfs_period_us")?));
+    let two = group_folders(root, text, "").into_iter().filter_map(|path| quota_v2(&of(&path, "cpu.max")?));
     one.chain(two).reduce(f64::min)
 }
 
+/// Folders of a process's group for a controller of version 1, or of version 2 for "", and of the groups above it:
+/// `root` is [`GROUPS`], and the text that of /proc/PID/cgroup. Where a host has both versions, the second is mounted
+/// beside the controllers of the first.
+pub fn group_folders(root: &Path, text: &str, controller: &str) -> Vec<PathBuf> {
+    let mounts: &[&str] = match controller {
+        "" => &["unified", ""],
+        "cpu" => &["cpu", "cpu,cpuacct"],
+        other => &[other],
+    };
+    let mount = mounts.iter().map(|mount| root.join(mount)).find(|mount| mount.is_dir());
+    mount.map_or(Vec::new(), |mount| groups_up(&mount, group_in(text, controller)))
+}
+
 /// The folder of a group, and those of all above it, below where its version is mounted.
-pub fn groups_up(mount: &Path, group: Option<String>) -> Vec<PathBuf> {
+fn groups_up(mount: &Path, group: Option<String>) -> Vec<PathBuf> {
     let Some(group) = group else { return Vec::new() };
     let own = mount.join(group.trim_start_matches('/'));
     own.ancestors().take_while(|path| path.starts_with(mount)).map(PathBuf::from).collect()
@@ -124,6 +137,26 @@ mod tests {
         let above = |group: &str| groups_up(Path::new("/m/cpu"), Some(group.into())).len();
         assert_eq!((above("/"), above("/a"), above("/a/b")), (1, 2, 3));
         assert!(groups_up(Path::new("/m/cpu"), None).is_empty());
+    }
+
+    #[test]
+    fn a_quota_is_found_wherever_its_version_is_mounted() {
+        let text = "2:cpu,cpuacct:/a/b\n0::/a/b\n";
+        for (file, content, cpus) in [
+            ("unified/a/cpu.max", "50000 100000\n", Some(0.5)),
+            ("a/b/cpu.max", "200000 100000\n", Some(2.0)),
+            ("cpu/a/cpu.cfs_quota_us", "150000\n", Some(1.5)),
+            ("cpu,cpuacct/cpu.cfs_quota_us", "30000\n", Some(0.3)),
+            ("unified/other/cpu.max", "50000 100000\n", None),
+        ] {
+            let root = tempfile::tempdir().expect("room");
+            let path = root.path().join(file);
+            let folder = path.parent().expect("a folder");
+            fs::create_dir_all(folder).expect("room");
+            fs::write(&path, content).expect("room");
+            fs::write(folder.join("cpu.cfs_period_us"), "100000\n").expect("room");
+            assert_eq!(quota_below(root.path(), text), cpus, "{file}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Must not know: what is done with them.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
@@ -18,11 +19,28 @@ pub fn exists(pid: u32) -> bool {
     fs::metadata(format!("/proc/{pid}")).is_ok()
 }
 
+/// There is no such process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nobody {
+    /// The number that none has.
+    pub number: u32,
+    /// What else it is not, with what goes before it.
+    pub nor: &'static str,
+}
+
+impl fmt::Display for Nobody {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "no process has the number {}{}", self.number, self.nor)
+    }
+}
+
+impl std::error::Error for Nobody {}
+
 /// Asks about the connections of the network namespace that the process is in.
 pub fn diag_of(pid: u32) -> anyhow::Result<SockDiag> {
     let path = format!("/proc/{pid}/ns/net");
     if !exists(pid) {
-        bail!("no process has the number {pid}");
+        bail!(Nobody { number: pid, nor: "" });
     }
     let own = fs::metadata("/proc/self/ns/net").map(|it| it.ino()).unwrap_or(0);
     match fs::metadata(&path) {

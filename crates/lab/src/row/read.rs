@@ -12,6 +12,8 @@ use super::{Row, VERSION};
 
 /// In a torn line the beginnings of so many objects are looked at; a row has a handful.
 const BEGINNINGS_MAX: usize = 256;
+/// What some editors put before the first line.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// So many torn lines are told of one by one.
 const TOLD_MAX: usize = 5;
 
@@ -27,7 +29,7 @@ pub struct Found {
 }
 
 /// A line that has more than whole rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
     /// Its number, from 1.
     pub line: usize,
@@ -35,6 +37,8 @@ pub struct Torn {
     pub bytes: usize,
     /// Whether it is the last one of the file, and without its end.
     pub is_last: bool,
+    /// Why it is no JSON, if it begins and ends as a row does: then nothing shows that it is torn.
+    pub no_json: Option<String>,
 }
 
 /// How a file of rows ends.
@@ -54,12 +58,15 @@ pub enum End {
 /// Errors: the first line that is neither a row nor pieces of rows, or a row of another version.
 pub fn rows(path: &Path, bytes: &[u8]) -> anyhow::Result<Found> {
     let mut found = Found::default();
-    let mut at = 0;
-    for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+    let lines = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let mut at = bytes.len() - lines.len();
+    for (index, line) in lines.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let lost = found.read(line.trim_ascii(), index == 0).with_context(|| no_row(path, index))?;
         let is_last = !line.ends_with(b"\n");
         if lost > 0 {
-            found.torn.push(Torn { line: index + 1, bytes: lost, is_last });
+            let is_whole = !is_last && lost == line.trim_ascii().len();
+            let no_json = if is_whole { no_json(line.trim_ascii()) } else { None };
+            found.torn.push(Torn { line: index + 1, bytes: lost, is_last, no_json });
         }
         if is_last {
             // A line with a whole row is not cut off, whatever stands before that row.
@@ -69,6 +76,16 @@ pub fn rows(path: &Path, bytes: &[u8]) -> anyhow::Result<Found> {
         at += line.len();
     }
     Ok(found)
+}
+
+/// Why a line that begins and ends as a row does is no JSON.
+fn no_json(line: &[u8]) -> Option<String> {
+    let error = serde_json::from_slice::<Value>(line).err()?;
+    let said = error.to_string();
+    // It is one line: the reader's own number of it is 1.
+    let said = said.split(" at line ").next().unwrap_or_default();
+    let said = if said == "number out of range" { "a number out of range" } else { said };
+    (line.starts_with(b"{\"") && line.ends_with(b"}")).then(|| format!("{said} at column {}", error.column()))
 }
 
 fn no_row(path: &Path, index: usize) -> String {
@@ -115,14 +132,18 @@ impl Found {
     /// What was lost, for people. Nothing if nothing was.
     pub fn losses(&self, path: &Path) -> Vec<String> {
         let path = datapump::shown(path.as_os_str().as_encoded_bytes());
-        let told = self.torn.iter().take(TOLD_MAX).map(|torn| match torn.is_last {
-            true => format!("{path}: {} bytes of a torn last line left out", torn.bytes),
-            false => format!("{path}, line {}: {} bytes of a torn line left out", torn.line, torn.bytes),
+        let told = self.torn.iter().take(TOLD_MAX).map(|torn| match (torn.is_last, &torn.no_json) {
+            (true, _) => format!("{path}: {} bytes of a torn last line left out", torn.bytes),
+            (_, Some(why)) => {
+                format!("{path}, line {} is not JSON ({why}): its {} bytes left out", torn.line, torn.bytes)
+            }
+            _ => format!("{path}, line {}: {} bytes of a torn line left out", torn.line, torn.bytes),
         });
         let rest = self.torn.iter().skip(TOLD_MAX);
         let bytes: usize = rest.clone().map(|torn| torn.bytes).sum();
+        let kind = if rest.clone().all(|torn| torn.no_json.is_none()) { "torn" } else { "such" };
         let rest = (bytes > 0)
-            .then(|| format!("{path}: {bytes} bytes of {} more torn lines left out", rest.count()));
+            .then(|| format!("{path}: {bytes} bytes of {} more {kind} lines left out", rest.count()));
         told.chain(rest).collect()
     }
 }
@@ -229,6 +250,37 @@ mod tests {
         assert_eq!(many.len(), 6);
         assert_eq!(many[1], "a\\u{1b}.jsonl, line 2: 30 bytes of a torn line left out");
         assert_eq!(many[5], "a\\u{1b}.jsonl: 120 bytes of 4 more torn lines left out");
+    }
+
+    #[test]
+    fn whole_lines_that_are_no_json_are_not_called_torn() {
+        let whole = line(0);
+        let bytes = whole.len();
+        let with = |number: &str| whole.replace("\"load\":0.0", &format!("\"load\":{number}"));
+        for (text, rows, told) in [
+            (format!("{}\n{whole}\n", with("NaN")), 1, "line 1 is not JSON (expected value at column"),
+            (
+                format!("{whole}\n{}\n", with("1e999")),
+                1,
+                "line 2 is not JSON (a number out of range at column",
+            ),
+            (format!("{whole}\n{}", with("NaN")), 1, "bytes of a torn last line left out"),
+            (format!("{}\n{whole}\n", &whole[..60]), 1, "line 1: 60 bytes of a torn line left out"),
+            (format!("{}{whole}\n", &whole[..60]), 1, "line 1: 60 bytes of a torn line left out"),
+            (format!("{}\n", with("NaN")).repeat(9), 0, "line 5 is not JSON (expected value"),
+            (format!("{}\n", with("NaN")).repeat(9), 0, &format!("{} bytes of 4 more such lines", 4 * bytes)),
+        ] {
+            let found = super::rows(Path::new("rows.jsonl"), text.as_bytes()).expect("rows");
+            let losses = found.losses(Path::new("rows.jsonl")).join("; ");
+            assert!(found.rows.len() == rows && losses.contains(told), "{losses}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_row() {
+        let text = [BYTE_ORDER_MARK, line(1).as_bytes(), b"\n", &line(2).as_bytes()[..30]].concat();
+        assert_eq!(read(&text), (vec![1], 30, End::Torn(line(1).len() + 4)));
+        assert_eq!(read(BYTE_ORDER_MARK), (vec![], 0, End::OfLine));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 mod cells;
 mod check;
+mod complaint;
 mod level;
 mod stop;
 mod template;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::complaint::complaint;
 use super::{
     COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, Step, StopRule,
     Study, StudyError, Template,
@@ -74,9 +75,7 @@ struct Quick {
 /// Reads the text and puts the changes over it.
 pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyError> {
     let error = |key: &str, message: String| StudyError { file: file.into(), key: key.into(), message };
-    // The parser shows the line, the key, and what may stand there.
-    let written: Written =
-        toml::from_str(text).map_err(|wrong| error("", wrong.to_string().trim_end().to_string()))?;
+    let written: Written = toml::from_str(text).map_err(|wrong| error("", complaint(&wrong, text)))?;
     let mut factors = in_order(written.factors);
     let template = match (written.job, written.command) {
         (Some(job), None) => Template::Job(Box::new(job)),

@@ -34,6 +34,7 @@ fn nobody_is_refused_by_name() {
     let error =
         TcpTrace::start(TcpTarget::Number(i32::MAX as u32), Path::new("/dev/null")).expect_err("nobody");
     assert!(format!("{error:#}").contains("no port can have it"), "{error:#}");
+    assert!(error.is::<Nobody>());
 }
 
 fn lines(path: &Path) -> Vec<Value> {

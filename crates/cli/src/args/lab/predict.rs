@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args};
+use datapump::Options;
 
 use crate::args::{HOW, OUTPUT, WHAT};
 
@@ -33,6 +34,7 @@ pub struct LabPredictArguments {
     /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --request-size 1MiB
     #[arg(long, value_name = "FILE", env = "PUMP_PROFILE", help_heading = WHAT, requires = "chain")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub profile: Option<PathBuf>,
 
     /// Set the predictions of a profile against rows of whole copies
@@ -62,7 +64,7 @@ pub struct LabPredictArguments {
 
     /// The size of a request, or several
     ///
-    /// With a unit. Default: none.
+    /// Multiples of 1KiB from 1KiB to 64MiB, with their units. Default: none.
     ///
     /// Example: pump lab predict --parts parts.csv --chain pump --request-size 32KiB,64KiB,1MiB
     #[arg(long, value_name = "SIZE,…", env = "PUMP_REQUEST_SIZE", help_heading = HOW)]
@@ -97,9 +99,17 @@ pub struct LabPredictArguments {
     pub json: bool,
 }
 
+/// The limits are those of requests that the program makes.
 fn parse_size(text: &str) -> Result<u64, String> {
-    match datapump::units::parse_bytes(text)? {
-        0 => Err("a request of no bytes moves nothing; write for example 64KiB".into()),
-        bytes => Ok(bytes),
+    let bytes = datapump::units::parse_bytes(text)?;
+    match u32::try_from(bytes) {
+        Ok(small) => {
+            let (one, request_bytes) = (Some(1), Some(small));
+            Options { request_bytes, source_depth: one, sink_depth: one, ..Options::default() }.check()?;
+            Ok(bytes)
+        }
+        Err(_) => {
+            Err(format!("the request size must be a multiple of 1 KiB from 1 KiB to 64 MiB, not {bytes}B"))
+        }
     }
 }
