@@ -7,13 +7,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use datapump::units::rate_words;
 use datapump::{Class, Fill, LimitedBy, Options, Place, Report, Status};
 use serde::Serialize;
 
 use super::ends::{End, Ends};
 use super::timer::{Limit, Pace, limited};
-use super::{Case, Move, Moved, Mover, moved_bytes_per_s};
+use super::{Case, Move, Moved, Mover, moved_bytes_per_s, words};
 use crate::quiet::nearest_there;
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
@@ -63,6 +62,14 @@ impl PartName {
         }
     }
 
+    /// In words, of what limits a copy: not the empty loop, which is measured as a part, but all that is computed.
+    pub(super) fn limit_words(self) -> &'static str {
+        match self {
+            PartName::Pump => "the CPU time of one thread",
+            part => part.words(),
+        }
+    }
+
     /// In words.
     pub(super) fn words(self) -> &'static str {
         match self {
@@ -91,12 +98,16 @@ pub struct Part {
     pub fixed_ns: f64,
     /// CPU time of both hosts for each byte, the pump's own contained.
     pub cpu_ns_per_byte: f64,
+    /// Time for each request.
+    #[serde(skip)]
+    pub(super) ns_per_request: f64,
 }
 
 impl Part {
     pub(super) fn new(name: PartName) -> Part {
         let (bytes, elapsed_ns) = (0, 0);
-        Part { name, bytes, elapsed_ns, bytes_per_second: 0.0, fixed_ns: 0.0, cpu_ns_per_byte: 0.0 }
+        let (bytes_per_second, fixed_ns, cpu_ns_per_byte, ns_per_request) = (0.0, 0.0, 0.0, 0.0);
+        Part { name, bytes, elapsed_ns, bytes_per_second, fixed_ns, cpu_ns_per_byte, ns_per_request }
     }
 
     fn of(name: PartName, report: &Report) -> Part {
@@ -106,6 +117,7 @@ impl Part {
             elapsed_ns,
             bytes_per_second: moved_bytes_per_s(report),
             cpu_ns_per_byte: cpu_ns(report) as f64 / bytes.max(1) as f64,
+            ns_per_request: report.ns_per_request(),
             ..Part::new(name)
         }
     }
@@ -175,24 +187,14 @@ pub(super) struct Bench<'case> {
 }
 
 /// All parts that there are, and why others could not be measured.
-pub(super) fn all(
-    case: &Case,
-    ends: &Ends,
-    mover: Mover<'_>,
-    tell: &dyn Fn(&str),
-) -> (Vec<Part>, Vec<String>) {
-    let bench = Bench { case, ends, mover };
+pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> (Vec<Part>, Vec<String>) {
+    let case = bench.case;
     let options = tuning(&case.options);
     let mut parts = Vec::new();
     let mut wrong = Vec::new();
     let mut take = |measured: Result<Option<Part>, String>| match measured {
         Ok(Some(part)) => {
-            let speed = rate_words(part.bytes_per_second);
-            tell(&format!(
-                "{} alone: {speed}, {:.3} ns of CPU a byte",
-                part.name.words(),
-                part.cpu_ns_per_byte
-            ));
+            tell(&words::alone(&part));
             parts.push(part);
         }
         Ok(None) => {}
@@ -208,9 +210,11 @@ pub(super) fn all(
         &|| bench.sink(&options, TIME),
         &|| bench.together(&options),
     ];
+    let is_stopped = || case.stop.load(Ordering::Relaxed);
     for step in steps {
-        if !case.stop.load(Ordering::Relaxed) {
-            take(step());
+        // What was cut short tells nothing.
+        if let Some(measured) = (!is_stopped()).then(step).filter(|_| !is_stopped()) {
+            take(measured);
         }
     }
     if let Some(rate) = case.options.bytes_per_second {
@@ -243,6 +247,8 @@ impl Bench<'_> {
             End::Null => return Ok(None),
             End::Folder => return Err(alone(PartName::Source, "it is a folder, or several")),
             End::Once => return Err(alone(PartName::Source, "what is taken out of it does not come back")),
+            End::Missing => return Err(alone(PartName::Source, "it is not there")),
+            End::Empty => return Err(alone(PartName::Source, "it is empty, or made up as it is read")),
             End::File(_) | End::Far => {}
         }
         let source = self.case.sources[0].clone();
@@ -275,7 +281,7 @@ impl Bench<'_> {
             (End::Null, _) => return Ok(None),
             (_, End::Folder) => return Err(alone(PartName::Sink, "a folder goes into it")),
             (End::Once, _) => return Err(alone(PartName::Sink, "what is put into it stays there")),
-            (End::File(_) | End::Folder | End::Far, _) => {}
+            (End::File(_) | End::Folder | End::Far | End::Missing | End::Empty, _) => {}
         }
         let share = self.may_write() / SHARES * SINK_SHARE;
         self.sink_up_to(options, time, share).map(Some)
