@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use datapump::{Place, Status};
+use datapump::{Options, Place, Status};
 use datapump_lab::explain::{Case, Explained, Move, explain as explained};
 
 use crate::args::ExplainArguments;
@@ -20,12 +20,10 @@ use crate::watch::explain_process;
 /// Explains a copy. Gives the exit status of the copy.
 pub fn explain(arguments: &ExplainArguments) -> i32 {
     let output = Output::new(&arguments.output);
+    if let Some(words) = arguments.contradiction() {
+        return output.usage(words);
+    }
     if let Some(pid) = arguments.watch.pid {
-        if arguments.trace.tcp_trace.is_some() {
-            let hint =
-                format!("--tcp-trace is for a copy; for a process: pump lab tcp-watch pid:{pid} --out FILE");
-            return output.usage(hint);
-        }
         let status = explain_process(pid, &arguments.watch, &output);
         return output.status(status);
     }
@@ -39,8 +37,10 @@ pub fn explain(arguments: &ExplainArguments) -> i32 {
 fn read_places(arguments: &ExplainArguments) -> Result<(Vec<Place>, Place), String> {
     let mut places = places(&arguments.places).map_err(|error| error.to_string())?;
     let target = places.pop().unwrap_or(Place::Stream);
+    let streams = places.iter().filter(|place| **place == Place::Stream).count();
     match &target {
         Place::Stream => Err("the explanation wants standard output; name a file, or null:".into()),
+        _ if streams > 1 => Err("standard input can be read once only; name '-' once".into()),
         _ => Ok((places, target)),
     }
 }
@@ -60,7 +60,10 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
         Err(message) => return output.usage(message),
     };
     let runner = Runner::new(output, shown(&arguments.output));
-    let case = Case { sources, target, options: arguments.options(), stop: runner.stop() };
+    // Each lane has a connection: what is tried with other lanes must know of those that were asked for.
+    let plain = arguments.options();
+    let options = Options { lanes: plain.lanes.or(arguments.host.connections.filter(|_| far)), ..plain };
+    let case = Case { sources, target, options, stop: runner.stop() };
     let mover = |wanted: Move| match wanted.is_real {
         true => trace.beside(|| moved(wanted, caller.as_ref(), &runner)),
         false => moved(wanted, caller.as_ref(), &runner),
@@ -84,7 +87,10 @@ fn report(explained: &Explained, output: &Output) {
         true => output.result(&json::explained(explained)),
         false => {
             output.report(&explained.report);
-            output.result(&explained.words);
+            // Of a copy that failed there is nothing to explain.
+            if !explained.words.is_empty() {
+                output.result(&explained.words);
+            }
         }
     }
 }

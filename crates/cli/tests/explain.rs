@@ -7,7 +7,7 @@ mod support;
 
 use serde_json::Value;
 use support::serving::Serving;
-use support::{Home, expect, has_content, make_folder, noise_file};
+use support::{Home, as_ordinary_user, expect, has_content, make_folder, noise_file, set_mode};
 
 /// The report of an explanation, checked against the schema.
 fn explained(home: &Home, words: &[&str], status: i32) -> Value {
@@ -119,6 +119,8 @@ fn people_get_a_paragraph() {
     let said = ["The copy ran at ", "Alone they do: the source ", "What would help: ", "predicted: "];
     expect(&run, 0, &said, "words");
     assert_eq!(run.out.lines().count(), 1, "one paragraph on standard output: {}", run.out);
+    assert!(run.out.ends_with(".\n"), "a line ends: {:?}", run.out);
+    assert!(run.err.contains("the pump itself alone: ") && run.err.contains(" ns a request"), "{}", run.err);
     expect(&home.pump(&["explain", "-q", "source", "new"]), 0, &["What would help"], "quiet");
 }
 
@@ -140,4 +142,92 @@ fn a_copy_that_fails_fails_as_a_copy() {
         expect(&run, status, &[said], &format!("{words:?}"));
     }
     assert!(!home.path("new").exists());
+}
+
+/// Nothing is measured, nothing is written, and the problem and the status are the copy's.
+#[test]
+fn of_a_copy_that_is_refused_nothing_is_measured() {
+    let home = Home::new();
+    noise_file(&home, "source", 3_000_000, 1);
+    std::fs::hard_link(home.path("source"), home.path("link")).expect("room");
+    make_folder(&home, "folder");
+    for words in [
+        &["source", "source"][..],
+        &["source", "link"],
+        &["source", "folder", "new"],
+        &["source", "no/such/folder"],
+        &["source", "source/below"],
+        &["null:", "new"],
+        &["folder", "folder/below"],
+        &["folder", "null:"],
+        &["no-such-file", "new"],
+    ] {
+        let problems = |verb: &str| {
+            let run = home.pump(&[&[verb, "--json"], words].concat());
+            let mut events = schema::checked(&run.out);
+            let report = events.pop().expect("a report");
+            events.retain(|event| event["event"] == "problem");
+            (run.status, events, report)
+        };
+        let (status, copied, _) = problems("copy");
+        assert!(status != 0 && !copied.is_empty(), "{words:?}: {copied:?}");
+        let (explained_status, told, report) = problems("explain");
+        assert_eq!((explained_status, told), (status, copied), "{words:?}");
+        assert_eq!(parts(&report), Vec::<&str>::new(), "{words:?}: {report}");
+        assert_eq!((&report["explanation"], &report["advice"]), (&"".into(), &"".into()), "{words:?}");
+        let run = home.pump(&[&["explain"], words].concat());
+        assert_eq!((run.status, &*run.out), (status, ""), "{words:?}");
+        assert!(!run.err.contains("alone"), "{words:?}: {}", run.err);
+    }
+    set_mode(&home.path("source"), 0o600);
+    if let Some(run) = as_ordinary_user(&home, &["explain", "source", "new"]) {
+        expect(&run, if support::is_root() { 1 } else { 0 }, &[], "not permitted");
+        assert_eq!(run.out.is_empty(), support::is_root(), "{run:?}");
+        assert_eq!(run.err.contains("alone"), !support::is_root(), "{run:?}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_already_is_no_advice() {
+    let home = Home::new();
+    noise_file(&home, "source", 2_000_000, 1);
+    make_folder(&home, "folder");
+    for number in 0..40 {
+        noise_file(&home, &format!("folder/{number}"), 2_000, number);
+    }
+    for (words, flag) in [
+        (&["--sync=none", "source", "new"][..], "--sync=none"),
+        (&["--direct=always", "source", "second"], "--direct=always"),
+        (&["folder", "third"], "--direct=always"),
+        (&["--bwlimit", "20MB", "source", "fourth"], "--bwlimit"),
+    ] {
+        // Not every file system has direct I/O.
+        let run = home.pump(&[&["explain", "--json"], words].concat());
+        let report = schema::checked(&run.out).pop().expect("a report");
+        assert_ne!(report["advice_flag"], flag, "{words:?}: {report}");
+        let is_untried = report["advice_flag"].is_string() && report["advice_gain"].is_null();
+        let advice = report["advice"].as_str().expect("words");
+        assert_eq!(advice.contains("(not tried)"), is_untried, "{words:?}: {report}");
+    }
+}
+
+#[test]
+fn flags_that_would_not_be_heeded_are_refused() {
+    let home = Home::new();
+    noise_file(&home, "source", 1_000, 1);
+    let pid = std::process::id().to_string();
+    for (words, said) in [
+        (&["--for", "3s", "source", "new"][..], "--for is for a process"),
+        (&["--pid", &pid, "--depth", "3", "--sync=none"], "leave --sync and --depth out"),
+        (&["--pid", &pid, "--connections", "3"], "leave --connections out"),
+        (&["--pid", &pid, "--for", "0s"], "--for 0s"),
+        (&["--pid", &pid, "source", "new"], "--pid"),
+        (&["-", "-", "folder"], "name '-' once"),
+    ] {
+        expect(&home.pump(&[&["explain"], words].concat()), 2, &[said], &format!("{words:?}"));
+    }
+    assert!(!home.path("new").exists());
+    // What the environment says is for whatever it is of use to.
+    let run = home.pump_with(("PUMP_DEPTH", "3"), &["explain", "--pid", &pid, "--for", "10ms"]);
+    expect(&run, 0, &[], "a depth for copies");
 }

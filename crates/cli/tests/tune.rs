@@ -35,12 +35,43 @@ fn what_is_found_is_told_and_remembered() {
         assert!(second["remembered"].is_string(), "{second}");
         assert_eq!(second["chosen"], first["chosen"]);
         assert!(tuned(&home, &["--tune=again", "source", "new"])["remembered"].is_null());
+        what_was_found_is_for_files_that_are_there(&home);
     }
     let small = tuned(&home, &["--tune", "--memory", "2MiB", "source", "new"]);
     let number = |name: &str| small["chosen"][name].as_u64().expect("a number");
     let memory = number("lanes") * (number("source_depth") + number("sink_depth")) * number("request_bytes");
     assert!(memory <= 2 << 20, "{small}");
     assert_eq!(std::fs::read_dir(home.path("")).expect("it is there").count(), 3, "source, copy, state");
+}
+
+/// In a home where something was found.
+fn what_was_found_is_for_files_that_are_there(home: &Home) {
+    let state = home.path("state").to_string_lossy().into_owned();
+    let run =
+        |words: &[&str]| home.pump_with(("PUMP_STATE_DIR", &state), &[&["copy", "--tune"], words].concat());
+    make_folder(home, "folder");
+    noise_file(home, "folder/file", 100_000, 2);
+    for (words, status) in [(&["folder", "other"][..], 0), (&["no-such-file", "new"], 1)] {
+        let run = run(words);
+        expect(&run, status, &["cannot tune"], &format!("{words:?}"));
+        assert!(!run.err.contains("tuned before"), "{words:?}: {}", run.err);
+    }
+    assert!(home.path("other/file").exists() && !home.path("other/folder").exists(), "copied once");
+    // What others wrote into the file is neither used nor shown as it stands.
+    let path = home.path("state/tuned.jsonl");
+    let good = std::fs::read_to_string(&path).expect("it was written");
+    let last = good.lines().last().expect("a line");
+    let hostile = last.replace("\"time\":\"", "\"time\":\"\\u001b[31m");
+    for (what, line, said) in [
+        ("no lanes", last.replacen("\"lanes\":", "\"lanes\":0", 1), "damaged, and left out"),
+        ("a colour", hostile, "\\u{1b}[31m"),
+    ] {
+        std::fs::write(&path, format!("{good}{line}\n")).expect("room");
+        expect(&run(&["source", "new"]), 0, &["tuned before", said], what);
+    }
+    ["folder", "other"]
+        .iter()
+        .for_each(|name| std::fs::remove_dir_all(home.path(name)).expect("it is there"));
 }
 
 #[test]

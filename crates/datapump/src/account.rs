@@ -35,7 +35,8 @@ impl Account<'_> {
     }
 
     fn waits(&self) -> Waits {
-        self.lanes.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.waits))
+        let waits = self.lanes.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.waits));
+        with_reserving_at_the_sink(waits, self.tally.reserving_ns)
     }
 
     fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
@@ -141,6 +142,13 @@ impl Account<'_> {
     }
 }
 
+/// Room that is reserved costs what the sink takes for it: on a tmpfs every page is taken from memory there, and a copy
+/// of one large file is not kept waiting by names.
+fn with_reserving_at_the_sink(waits: Waits, reserving_ns: u64) -> Waits {
+    let reserving_ns = reserving_ns.min(waits.metadata);
+    Waits { sink: waits.sink + reserving_ns, metadata: waits.metadata - reserving_ns, ..waits }
+}
+
 /// Lanes that had something to do; all of them, if none had. One file keeps one lane busy: what the others do meanwhile
 /// is not the copy's time.
 pub(crate) fn busy(lanes: &[LaneResult]) -> impl Iterator<Item = &LaneResult> {
@@ -200,6 +208,19 @@ mod tests {
             cpu_ns: 0,
             carried: Carried::default(),
             latencies: None,
+        }
+    }
+
+    #[test]
+    fn room_is_the_sinks() {
+        for (metadata, reserving_ns, sink) in [(900, 0, 5), (900, 850, 855), (0, 10, 5), (10, 11, 15)] {
+            let waits = Waits { metadata, sink: 5, sync: 7, ..Waits::default() };
+            let got = with_reserving_at_the_sink(waits, reserving_ns);
+            assert_eq!(
+                (got.sink, got.sync, got.total()),
+                (sink, 7, waits.total()),
+                "{metadata} {reserving_ns}"
+            );
         }
     }
 

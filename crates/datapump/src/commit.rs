@@ -233,8 +233,10 @@ impl Staged {
         if bytes <= Options::REHEARSAL_BYTES_MAX && bytes <= free_bytes / REHEARSAL_FREE_PARTS {
             return Ok(());
         }
+        let (needed, room) = (bytes_words(bytes), bytes_words(free_bytes));
+        let most = bytes_words((free_bytes / REHEARSAL_FREE_PARTS).min(Options::REHEARSAL_BYTES_MAX));
         let words =
-            format!("{}; a rehearsal takes one in twenty at most", room_words(Some(bytes), free_bytes));
+            format!("a rehearsal of {needed} may use one in twenty of the {room} that are free: {most}");
         Err(Problem::new(Class::NoSpace, "reserve", &self.path, words).at(0))
     }
 

@@ -34,7 +34,7 @@ pub enum LimitedBy {
     Network,
     /// This process's own computing and the kernel's on its behalf.
     Cpu,
-    /// Opening, reserving, naming, attributes.
+    /// Opening, naming, attributes.
     Metadata,
     /// Waiting for stable storage.
     Sync,
@@ -120,9 +120,9 @@ pub struct Network {
 pub struct Waits {
     /// Waiting for the source while the sink had nothing to do.
     pub source: u64,
-    /// Waiting for the sink, which held full blocks back.
+    /// Waiting for the sink, which held full blocks back or reserved room for them.
     pub sink: u64,
-    /// Opening, reserving space, naming, attributes.
+    /// Opening, naming, attributes.
     pub metadata: u64,
     /// Waiting for stable storage.
     pub sync: u64,

@@ -30,29 +30,43 @@ fn first_bytes(ranges: &[(u64, u64)], most: u64) -> Ranges {
     ranges.iter().map(&mut first).filter(|(start, end)| end > start).collect()
 }
 
-/// Reserves the target's room where a reservation tells more than the first write would.
+/// Reserves the target's room where a reservation tells more than the first write would. The time is the sink's.
 pub(crate) fn reserve(
     shared: &Shared<'_>,
     staged: &Staged,
     ranges: &[(u64, u64)],
     meta: Option<&Meta>,
 ) -> Result<(), Problem> {
+    let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
+    let start_ns = shared.world.clock.now_ns();
+    let reserved = staged.reserve(ranges, length);
+    shared.tally().reserving_ns += shared.world.clock.now_ns() - start_ns;
+    reserved.map(|_| ())
+}
+
+/// The length of the file for which room is to be reserved, if it is.
+fn wanted(
+    shared: &Shared<'_>,
+    staged: &Staged,
+    ranges: &[(u64, u64)],
+    meta: Option<&Meta>,
+) -> Result<Option<u64>, Problem> {
     let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
     let length = meta.map_or(total, |meta| meta.size_bytes);
     let sparse = total != length;
     if shared.options.rehearsal_bytes.is_some() {
         staged.has_room_to_rehearse(total)?;
-        return staged.reserve(ranges, ranges.last().map_or(0, |range| range.1)).map(|_| ());
+        return Ok(Some(ranges.last().map_or(0, |range| range.1)));
     }
     // A file with holes gets its length this way.
     if shared.options.no_reserve && !sparse {
-        return Ok(());
+        return Ok(None);
     }
     if total <= u64::from(shared.shape.request_bytes) && !sparse {
-        return Ok(());
+        return Ok(None);
     }
     if shared.options.sync == Sync::None && !sparse && total <= RESERVE_UNSYNCED_MIN_BYTES {
-        return Ok(());
+        return Ok(None);
     }
-    staged.reserve(ranges, length).map(|_| ())
+    Ok(Some(length))
 }

@@ -77,6 +77,8 @@ pub(crate) struct Tally {
     pub(crate) warned: BTreeSet<String>,
     /// A file was copied inside the kernel.
     pub(crate) in_kernel: bool,
+    /// Time in which room was reserved: what the sink takes for it, though it is asked for between blocks.
+    pub(crate) reserving_ns: u64,
     /// What was refused, the side that writes refused: a name is locked or taken there.
     pub(crate) is_busy_here: bool,
 }

@@ -127,6 +127,10 @@ pub(crate) fn items(
             "--inplace is for single files: a file of a folder is never written where it stands; leave it out",
         ));
     }
+    if let Some(tree) = items.iter().find(|item| options.rehearsal_bytes.is_some() && item.is_tree()) {
+        let words = format!("'{}' is a folder, and only files are rehearsed", tree.source);
+        return Err(Problem::usage(words));
+    }
     if options.delete {
         refuse_deleting_what_is_needed(disk, &items, options)?;
     }

@@ -83,3 +83,42 @@ fn what_a_rehearsal_could_not_take_back_is_refused() {
         assert!(report.problems.contains_key(class), "{what}: {report:?}");
     }
 }
+
+/// How much is asked, how much there is, and how much of that may be used.
+#[test]
+fn too_much_is_told_with_what_may_be_used() {
+    let folder = tempfile::tempdir().expect("room");
+    let bytes = Options::REHEARSAL_BYTES_MAX + 1;
+    let options = Options { rehearsal_bytes: Some(bytes), ..Options::default() };
+    let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
+    let said = std::sync::Mutex::new(String::new());
+    let job = Job::copy(vec![source], Place::Path(folder.path().join("new"))).options(options);
+    job.run(&|event| said.lock().expect("no panic").push_str(&format!("{event:?}")));
+    let said = said.into_inner().expect("no panic");
+    for words in ["a rehearsal of 2.0 GiB may use one in twenty of the ", "iB that are free: "] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+/// Here or there: not a name is made of it.
+#[test]
+fn a_folder_is_not_rehearsed() {
+    let home = tempfile::tempdir().expect("room");
+    let folder = home.path().join("folder");
+    std::fs::create_dir(&folder).expect("room");
+    std::fs::write(folder.join("file"), vec![7; 1 << 20]).expect("room");
+    let (there, target) = (tempfile::tempdir().expect("room"), home.path().join("target"));
+    let served = Served::new(ServeOptions::of(Place::Path(there.path().into())));
+    let from = Served::new(ServeOptions::of(Place::Path(home.path().into())));
+    let options = Options { rehearsal_bytes: Some(1 << 20), ..Options::default() };
+    let sources = vec![Place::Path(folder)];
+    let job = Job::copy(sources.clone(), Place::Path(target.clone())).options(options.clone());
+    let here = job.run(&|_| {});
+    let (push, _) = served.copy(sources, served.place("target"), options.clone());
+    let (pull, _) = from.copy(vec![from.place("folder")], Place::Path(target), options);
+    for (what, report) in [("here", here), ("push", push), ("pull", pull)] {
+        assert!(report.exit_status != 0 && report.bytes_moved == 0, "{what}: {report:?}");
+        assert!(report.problems.contains_key("usage"), "{what}: {report:?}");
+    }
+    assert_eq!((names(home.path()).len(), names(there.path()).len()), (1, 0));
+}

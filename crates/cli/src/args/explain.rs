@@ -4,7 +4,8 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use datapump::Options;
 
 use super::WHAT;
@@ -25,6 +26,10 @@ use super::watch::WatchArguments;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct ExplainArguments {
+    // First: what is read leaves the matches.
+    #[command(flatten)]
+    typed: Typed,
+
     /// What is copied, and last where to: places as `pump copy` takes them
     #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 2.., value_names = ["SRC", "DST"])]
     #[arg(help_heading = WHAT, display_order = 0)]
@@ -56,7 +61,67 @@ Examples:
   pump explain --pid 1234                        what limits this running rsync?
   pump explain --json big.bin null: | tail -n 1  figures, for a program";
 
+/// No flags, but which were typed: those of a copy mean nothing for a process, and the other way round. A variable of
+/// the environment is for whatever it is of use to.
+#[derive(Clone, Debug, Default)]
+struct Typed {
+    of_a_copy: Vec<String>,
+    of_a_process: Vec<String>,
+}
+
+impl Args for Typed {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for Typed {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed, Error> {
+        let is_typed =
+            |flag: &&Arg| matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
+        let words = |flag: &Arg| flag.get_long().map(|name| format!("--{name}"));
+        let typed = |flags: Command| flags.get_arguments().filter(is_typed).filter_map(words).collect();
+        let of_a_copy = TuningArguments::augment_args(SyncArguments::augment_args(Command::new("")));
+        let of_a_process = WatchArguments::augment_args(Command::new(""));
+        Ok(Typed {
+            of_a_copy: typed(HostArguments::augment_args(of_a_copy)),
+            of_a_process: typed(of_a_process),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Typed::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 impl ExplainArguments {
+    /// What was typed and would not be heeded, in words.
+    pub fn contradiction(&self) -> Option<String> {
+        let Typed { of_a_copy, of_a_process } = &self.typed;
+        match self.watch.pid {
+            Some(_) if !of_a_copy.is_empty() => Some(format!(
+                "--pid watches a process and copies nothing; leave {} out",
+                of_a_copy.join(" and ")
+            )),
+            Some(pid) if self.trace.tcp_trace.is_some() => Some(format!(
+                "--tcp-trace is for a copy; for a process: pump lab tcp-watch pid:{pid} --out FILE"
+            )),
+            Some(_) if self.watch.time.is_some_and(|time| time.is_zero()) => {
+                Some("--for 0s: nothing is seen in no time; write 10s, or leave it out".into())
+            }
+            None if !of_a_process.is_empty() => Some(format!(
+                "{} is for a process that runs (--pid); leave it out, or name no places",
+                of_a_process.join(" and ")
+            )),
+            _ => None,
+        }
+    }
+
     /// What the library is asked for.
     pub fn options(&self) -> Options {
         Options {

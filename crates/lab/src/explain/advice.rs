@@ -3,7 +3,7 @@
 //! Must not know: how a cause is found, how a gain is measured.
 
 use datapump::units::rate_words;
-use datapump::{LimitedBy, LimitedDetail, Report};
+use datapump::{Choice, LimitedBy, LimitedDetail, Options, Report, Sync};
 use serde::Serialize;
 
 use super::law::Prediction;
@@ -11,6 +11,8 @@ use super::trial::Gain;
 
 /// A gain below this is none.
 const GAIN_MIN: f64 = 1.10;
+/// Files that are smaller in the mean cost names, not copies of bytes.
+const SMALL_BYTES: u64 = 256 << 10;
 
 /// Why a copy is as slow as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,8 +69,15 @@ pub struct Advice {
     pub words: String,
     /// The flag with its value, if it is one.
     pub flag: Option<String>,
-    /// How many times as fast the part was with it, measured.
+    /// How many times as fast the part was with it, measured; none if it was not tried.
     pub gain: Option<f64>,
+}
+
+impl Advice {
+    /// Nothing to say.
+    pub(super) fn none(cause: Cause) -> Advice {
+        Advice { cause, words: String::new(), flag: None, gain: None }
+    }
 }
 
 /// The cause behind a verdict.
@@ -88,6 +97,9 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
         (LimitedBy::Cpu, "cpu quota") => Cause::CpuQuota,
         (LimitedBy::Cpu, "encryption") => Cause::Encryption,
         (LimitedBy::Cpu, "hashing") => Cause::Hashing,
+        (LimitedBy::Cpu, "copying") if report.files > 1 && mean_bytes(report) < SMALL_BYTES => {
+            Cause::Metadata
+        }
         (LimitedBy::Cpu, "copying") => Cause::Copying,
         (LimitedBy::Cpu, _) if report.network.is_some() => Cause::Encryption,
         (LimitedBy::Cpu, _) => Cause::PostingRequests,
@@ -99,71 +111,156 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
 }
 
 /// What to try: whatever was measured to help most; else what the table has for the cause.
-pub(super) fn advise(cause: Cause, prediction: Option<&Prediction>, gains: &[Gain]) -> Advice {
+pub(super) fn advise(
+    cause: Cause,
+    (options, report): (&Options, &Report),
+    prediction: Option<&Prediction>,
+    gains: &[Gain],
+) -> Advice {
     let best = gains.iter().filter(|gain| gain.times >= GAIN_MIN);
     if let Some(best) = best.max_by(|one, other| one.times.total_cmp(&other.times)) {
         let words =
             format!("try {}: the part that limits was {:.2} times as fast with it", best.flag, best.times);
         return Advice { cause, words, flag: Some(best.flag.clone()), gain: Some(best.times) };
     }
-    let (words, flag) = by_table(cause);
-    let is_tried = |flag: &&str| gains.iter().any(|gain| gain.flag == **flag);
-    let (words, flag) = match flag.filter(is_tried) {
-        Some(_) => ("nothing that was tried does", None),
-        None => (words, flag),
-    };
+    let (words, flag) = by_table(cause, options, report, gains);
     let tried: Vec<&str> = gains.iter().map(|gain| gain.flag.as_str()).collect();
     let tried = match tried.is_empty() {
         true => String::new(),
         false => format!(" ({} tried: no gain)", tried.join(" and ")),
     };
     let next = prediction.map(|prediction| prediction.next).map_or(String::new(), |(part, speed)| {
-        format!("; the next limit would be {}, at {}", part.words(), rate_words(speed))
+        format!("; the next limit would be {}, at {}", part.limit_words(), rate_words(speed))
     });
-    Advice { cause, words: format!("{words}{tried}{next}"), flag: flag.map(str::to_string), gain: None }
+    Advice { cause, words: format!("{words}{tried}{next}"), flag, gain: None }
 }
 
-fn by_table(cause: Cause) -> (&'static str, Option<&'static str>) {
+/// Of a file, in the mean.
+fn mean_bytes(report: &Report) -> u64 {
+    report.bytes / report.files.max(1)
+}
+
+fn by_table(cause: Cause, options: &Options, report: &Report, gains: &[Gain]) -> (String, Option<String>) {
+    match Flag::of(cause, options, report).filter(|flag| flag.is_new(options)) {
+        Some(flag) if gains.iter().any(|gain| gain.flag == flag.typed) => {
+            ("nothing that was tried does".into(), None)
+        }
+        Some(flag) => (format!("{}: {} (not tried)", flag.words, flag.typed), Some(flag.typed)),
+        None => (without_flag(cause).into(), None),
+    }
+}
+
+/// A flag that may help.
+struct Flag {
+    words: &'static str,
+    typed: String,
+    /// With it.
+    options: Options,
+}
+
+impl Flag {
+    /// The flag of a cause, if the copy leaves room for one.
+    fn of(cause: Cause, options: &Options, report: &Report) -> Option<Flag> {
+        let flag = |words, typed, options| Some(Flag { words, typed, options });
+        let used = options.clone();
+        match cause {
+            Cause::RoundTrips => {
+                let depth = wider(report.source_depth, 32);
+                let options = Options { source_depth: Some(depth), ..used };
+                flag("have more under way", format!("--source-depth {depth}"), options)
+            }
+            Cause::Encryption | Cause::Hashing => {
+                let (typed, lanes) = more_lanes(report, 2);
+                flag("use another core", typed, Options { lanes: Some(lanes), ..used })
+            }
+            Cause::Metadata if report.files > 1 => {
+                let (typed, lanes) = more_lanes(report, 4);
+                flag("use more lanes for names", typed, Options { lanes: Some(lanes), ..used })
+            }
+            // Where the sink is written directly already, its source is in memory, or none.
+            Cause::Copying if mean_bytes(report) >= SMALL_BYTES && !is_direct(report) => {
+                let options = Options { direct: Choice::Always, ..used };
+                flag("leave the kernel's copies out", "--direct=always".into(), options)
+            }
+            Cause::PostingRequests if mean_bytes(report) > u64::from(report.request_bytes) => {
+                let options = Options { request_bytes: Some(LARGE_BYTES), ..used };
+                let typed = "--request-size 4MiB".into();
+                flag("make fewer, larger requests", typed, options)
+                    .filter(|_| report.request_bytes < LARGE_BYTES)
+            }
+            Cause::Sync => {
+                let options = Options { sync: Sync::None, ..used };
+                flag("leave stable storage to the system, as cp does", "--sync=none".into(), options)
+            }
+            _ => None,
+        }
+    }
+
+    /// It asks for something else than was asked, and for something that can be had.
+    fn is_new(&self, options: &Options) -> bool {
+        self.options != *options && self.options.check().is_ok()
+    }
+}
+
+/// 4 MiB.
+const LARGE_BYTES: u32 = 4 << 20;
+
+/// So many, or twice as many as were used.
+fn wider(used: u32, least: u32) -> u32 {
+    if used >= least { used.saturating_mul(2) } else { least }
+}
+
+/// Between two hosts each lane has a connection.
+fn more_lanes(report: &Report, least: u32) -> (String, u32) {
+    let (name, used) = match report.network {
+        Some(network) => ("--connections", network.connections),
+        None => ("--lanes", report.lanes),
+    };
+    let lanes = wider(used, least);
+    (format!("{name} {lanes}"), lanes)
+}
+
+fn is_direct(report: &Report) -> bool {
+    ["both", "sink"].contains(&report.direct.got.as_str())
+}
+
+fn without_flag(cause: Cause) -> &'static str {
     match cause {
-        Cause::RateLimit => ("leave --bwlimit out, or raise it", Some("--bwlimit")),
-        Cause::SharedDevice => ("put the target on another device than the source", None),
-        Cause::SourceDevice => ("read from a faster device, or from several", None),
-        Cause::SinkDevice => ("write to a faster device, or to several", None),
-        Cause::ReadBack => ("leave --verify out where the device is trusted", None),
+        Cause::RateLimit => "leave --bwlimit out, or raise it",
+        Cause::SharedDevice => "put the target on another device than the source",
+        Cause::SourceDevice => "read from a faster device, or from several",
+        Cause::SinkDevice => "write to a faster device, or to several",
+        Cause::ReadBack => "leave --verify out where the device is trusted",
         Cause::ReceiveWindow => {
-            ("raise the receiver's largest window: sysctl net.ipv4.tcp_rmem, net.core.rmem_max", None)
+            "raise the receiver's largest window: sysctl net.ipv4.tcp_rmem, net.core.rmem_max"
         }
-        Cause::SendBuffer => {
-            ("raise the sender's largest buffer: sysctl net.ipv4.tcp_wmem, net.core.wmem_max", None)
+        Cause::SendBuffer => "raise the sender's largest buffer: sysctl net.ipv4.tcp_wmem, net.core.wmem_max",
+        Cause::Path => "the path takes no more; a path with more bandwidth would help",
+        Cause::Loss => "look for what loses segments on the path (ip -s link, ethtool -S)",
+        Cause::RoundTrips => "nothing by itself: as much is under way as can be asked for",
+        Cause::Peer => "see what keeps pump from running on one of the hosts: it is stopped, or gets no CPU",
+        Cause::Encryption => "use a CPU with faster AES",
+        Cause::Hashing => "use a faster CPU",
+        Cause::Copying => "nothing by itself: what the kernel still copies cannot be left out",
+        Cause::CpuQuota => {
+            "raise the quota of its control group (cpu.max, cpu.cfs_quota_us, a container's CPU limit)"
         }
-        Cause::Path => ("the path takes no more; a path with more bandwidth would help", None),
-        Cause::Loss => ("look for what loses segments on the path (ip -s link, ethtool -S)", None),
-        Cause::RoundTrips => ("have more under way: --source-depth 32", Some("--source-depth 32")),
-        Cause::Peer => {
-            ("see what keeps pump from running on one of the hosts: it is stopped, or gets no CPU", None)
-        }
-        Cause::Encryption => {
-            ("use a CPU with faster AES, or another core: --connections 2", Some("--connections 2"))
-        }
-        Cause::Hashing => ("use another core: --lanes 2", Some("--lanes 2")),
-        Cause::Copying => ("leave the kernel's copies out: --direct=always", Some("--direct=always")),
-        Cause::CpuQuota => (
-            "raise the quota of its control group (cpu.max, cpu.cfs_quota_us, a container's CPU limit)",
-            None,
-        ),
-        Cause::PostingRequests => {
-            ("make fewer, larger requests: --request-size 4MiB", Some("--request-size 4MiB"))
-        }
-        Cause::Metadata => ("use more lanes for names: --lanes 4", Some("--lanes 4")),
-        Cause::Sync => ("leave stable storage to the system, as cp does: --sync=none", Some("--sync=none")),
-        Cause::Balanced => ("nothing by itself: no part is notably slower than the others", None),
-        Cause::Unknown => ("run it again on a quieter machine", None),
+        Cause::PostingRequests => "nothing by itself: larger requests would not be fewer",
+        Cause::Metadata => "nothing by itself: a file system that is faster with names would help",
+        Cause::Sync => "write to a device that is faster to sync",
+        Cause::Balanced => "nothing by itself: no part is notably slower than the others",
+        Cause::Unknown => "run it again on a quieter machine",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn report(files: u64, mebibytes: u64, lanes: u32) -> Report {
+        let (bytes, request_bytes) = (mebibytes << 20, 1 << 20);
+        Report { files, bytes, lanes, request_bytes, source_depth: 2, ..Report::default() }
+    }
 
     #[test]
     fn a_measured_gain_comes_before_the_table() {
@@ -177,9 +274,64 @@ mod tests {
                 "1.90 times as fast",
             ),
         ] {
-            let advice = advise(Cause::SinkDevice, None, &gains);
+            let known = (&Options::default(), &report(1, 64, 1));
+            let advice = advise(Cause::SinkDevice, known, None, &gains);
             assert_eq!(advice.flag.as_deref(), flag, "{advice:?}");
             assert!(advice.words.contains(words), "{advice:?}");
+        }
+    }
+
+    #[test]
+    fn a_flag_is_new_and_may_help_or_is_not_given() {
+        let plain = Options::default;
+        let direct = |got: &str| {
+            let direct = datapump::Asked { got: got.into(), ..Default::default() };
+            Report { direct, ..report(1, 64, 1) }
+        };
+        let network = Some(datapump::Network { connections: 2, ..Default::default() });
+        let far = Report { network, ..report(1, 64, 1) };
+        let sized = |request_bytes| Report { request_bytes, ..report(1, 64, 1) };
+        for (cause, options, report, flag) in [
+            (Cause::Metadata, plain(), report(1000, 3, 2), Some("--lanes 4")),
+            (Cause::Metadata, plain(), report(1000, 3, 4), Some("--lanes 8")),
+            (Cause::Metadata, plain(), report(1000, 3, 256), None),
+            (Cause::Metadata, plain(), report(1, 3, 1), None),
+            (Cause::Copying, plain(), direct("none"), Some("--direct=always")),
+            (
+                Cause::Copying,
+                Options { direct: Choice::Never, ..plain() },
+                direct("none"),
+                Some("--direct=always"),
+            ),
+            (Cause::Copying, Options { direct: Choice::Always, ..plain() }, direct("none"), None),
+            (Cause::Copying, plain(), direct("both"), None),
+            (Cause::Copying, plain(), report(1, 0, 1), None),
+            (Cause::Sync, plain(), report(1, 64, 1), Some("--sync=none")),
+            (Cause::Sync, Options { sync: Sync::None, ..plain() }, report(1, 64, 1), None),
+            (Cause::PostingRequests, plain(), sized(4096), Some("--request-size 4MiB")),
+            (Cause::PostingRequests, plain(), sized(LARGE_BYTES), None),
+            (Cause::PostingRequests, plain(), report(1000, 3, 4), None),
+            (Cause::Hashing, plain(), report(1, 64, 1), Some("--lanes 2")),
+            (Cause::Hashing, plain(), report(9, 64, 4), Some("--lanes 8")),
+            (Cause::Encryption, plain(), far, Some("--connections 4")),
+            (Cause::RoundTrips, plain(), report(1, 64, 1), Some("--source-depth 32")),
+            (Cause::RateLimit, plain(), report(1, 64, 1), None),
+        ] {
+            let advice = advise(cause, (&options, &report), None, &[]);
+            let what = format!("{options:?} {report:?}: {advice:?}");
+            assert_eq!(advice.flag.as_deref(), flag, "{what}");
+            assert_eq!(advice.words.contains("(not tried)"), flag.is_some(), "{what}");
+        }
+    }
+
+    #[test]
+    fn small_files_cost_names() {
+        let copying = LimitedDetail { why: "copying".into(), ..LimitedDetail::default() };
+        for (files, mebibytes, expected) in
+            [(1000, 3, Cause::Metadata), (1000, 300, Cause::Copying), (1, 0, Cause::Copying)]
+        {
+            let got = cause(LimitedBy::Cpu, &copying, &report(files, mebibytes, 4));
+            assert_eq!(got, expected, "{files} files");
         }
     }
 }

@@ -29,6 +29,10 @@ pub(super) enum End {
     Null,
     /// A pipe or a device: what is taken out of it, or put into it, does not come back.
     Once,
+    /// A source that is not there.
+    Missing,
+    /// A source without length: empty, or made up as it is read, as in /proc.
+    Empty,
 }
 
 /// The ends of a copy.
@@ -100,8 +104,10 @@ fn source_of(place: &Place) -> End {
         Place::Path(path) => match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => End::Folder,
             Ok(meta) if meta.is_file() && meta.len() > 0 => End::File(meta.len()),
-            // What is missing is told by the copy; what has no length may be made up as it is read, as in /proc.
-            _ => End::Once,
+            Ok(meta) if meta.is_file() => End::Empty,
+            Ok(_) => End::Once,
+            // The copy tells it.
+            Err(_) => End::Missing,
         },
     }
 }
@@ -133,13 +139,15 @@ mod tests {
     #[test]
     fn ends_are_told_apart() {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("file");
+        let [file, empty] = ["file", "empty"].map(|name| folder.path().join(name));
         std::fs::write(&file, b"12345").expect("room");
+        std::fs::write(&empty, b"").expect("room");
         let path = |path: &Path| Place::Path(path.into());
         for (what, place, source, sink) in [
             ("a file", path(&file), End::File(5), End::File(0)),
             ("a folder", path(folder.path()), End::Folder, End::Folder),
-            ("nothing yet", path(&folder.path().join("new")), End::Once, End::File(0)),
+            ("an empty file", path(&empty), End::Empty, End::File(0)),
+            ("nothing yet", path(&folder.path().join("new")), End::Missing, End::File(0)),
             ("a device", path(Path::new("/dev/null")), End::Once, End::Once),
             ("standard input", Place::Stream, End::Once, End::Once),
         ] {

@@ -7,13 +7,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use datapump::units::rate_words;
 use datapump::{Class, Fill, LimitedBy, Options, Place, Report, Status};
 use serde::Serialize;
 
 use super::ends::{End, Ends};
 use super::timer::{Limit, Pace, limited};
-use super::{Case, Move, Moved, Mover, moved_bytes_per_s};
+use super::{Case, Move, Moved, Mover, moved_bytes_per_s, words};
 use crate::quiet::nearest_there;
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
@@ -68,6 +67,14 @@ impl PartName {
         }
     }
 
+    /// In words, of what limits a copy: not the empty loop, which is measured as a part, but all that is computed.
+    pub(super) fn limit_words(self) -> &'static str {
+        match self {
+            PartName::Pump => "the CPU time of one thread",
+            part => part.words(),
+        }
+    }
+
     /// In words.
     pub(super) fn words(self) -> &'static str {
         match self {
@@ -97,17 +104,16 @@ pub struct Part {
     pub fixed_ns: f64,
     /// CPU time of both hosts for each byte, the pump's own contained.
     pub cpu_ns_per_byte: f64,
+    /// Time for each request.
+    #[serde(skip)]
+    pub(super) ns_per_request: f64,
 }
 
 impl Part {
     pub(super) fn new(name: PartName) -> Part {
         let (bytes, elapsed_ns) = (0, 0);
-        Part { name, bytes, elapsed_ns, bytes_per_second: 0.0, fixed_ns: 0.0, cpu_ns_per_byte: 0.0 }
-    }
-
-    fn words(&self) -> String {
-        let (name, speed) = (self.name.words(), rate_words(self.bytes_per_second));
-        format!("{name} alone: {speed}, {:.3} ns of CPU a byte", self.cpu_ns_per_byte)
+        let (bytes_per_second, fixed_ns, cpu_ns_per_byte, ns_per_request) = (0.0, 0.0, 0.0, 0.0);
+        Part { name, bytes, elapsed_ns, bytes_per_second, fixed_ns, cpu_ns_per_byte, ns_per_request }
     }
 
     fn of(name: PartName, report: &Report) -> Part {
@@ -117,6 +123,7 @@ impl Part {
             elapsed_ns,
             bytes_per_second: moved_bytes_per_s(report),
             cpu_ns_per_byte: cpu_ns(report) as f64 / bytes.max(1) as f64,
+            ns_per_request: report.ns_per_request(),
             ..Part::new(name)
         }
     }
@@ -200,23 +207,21 @@ const ORDER: [PartName; 6] =
     [PartName::Pump, PartName::Source, PartName::Network, PartName::Near, PartName::Sink, PartName::Together];
 
 /// All parts that there are, and why others could not be measured.
-pub(super) fn all(
-    case: &Case,
-    ends: &Ends,
-    mover: Mover<'_>,
-    tell: &dyn Fn(&str),
-) -> (Vec<Part>, Vec<String>) {
-    let bench = Bench { case, ends, mover };
+pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> (Vec<Part>, Vec<String>) {
+    let case = bench.case;
     let options = tuning(&case.options);
     let (mut parts, mut wrong) = (Vec::new(), Vec::new());
     let rate = case.options.bytes_per_second;
-    for name in ORDER.into_iter().take_while(|_| !case.stop.load(Ordering::Relaxed)) {
-        match bench.measure(name, &options, &parts) {
-            Ok(part) => parts.extend(part.inspect(|part| tell(&part.words()))),
-            Err(why) => {
+    let is_stopped = || case.stop.load(Ordering::Relaxed);
+    for name in ORDER {
+        // What was cut short tells nothing.
+        match (!is_stopped()).then(|| bench.measure(name, &options, &parts)).filter(|_| !is_stopped()) {
+            Some(Ok(part)) => parts.extend(part.inspect(|part| tell(&words::alone(part)))),
+            Some(Err(why)) => {
                 tell(&why);
                 wrong.push(why);
             }
+            None => break,
         }
     }
     parts.extend(rate.map(|rate| Part { bytes_per_second: rate as f64, ..Part::new(PartName::RateLimit) }));
@@ -260,6 +265,8 @@ impl Bench<'_> {
             End::Null => return Ok(None),
             End::Folder => return Err(alone(PartName::Source, "it is a folder, or several")),
             End::Once => return Err(alone(PartName::Source, "what is taken out of it does not come back")),
+            End::Missing => return Err(alone(PartName::Source, "it is not there")),
+            End::Empty => return Err(alone(PartName::Source, "it is empty, or made up as it is read")),
             End::File(_) | End::Far => {}
         }
         let source = self.case.sources[0].clone();
@@ -318,7 +325,7 @@ impl Bench<'_> {
             (End::Null, _) => return Ok(None),
             (_, End::Folder) => return Err(alone(PartName::Sink, "a folder goes into it")),
             (End::Once, _) => return Err(alone(PartName::Sink, "what is put into it stays there")),
-            (End::File(_) | End::Folder | End::Far, _) => {}
+            (End::File(_) | End::Folder | End::Far | End::Missing | End::Empty, _) => {}
         }
         let share = self.may_write() / SHARES * SINK_SHARE;
         self.sink_up_to(options, time, share).map(Some)

@@ -16,6 +16,7 @@ pub mod advice;
 mod ends;
 mod isolate;
 pub mod law;
+mod refusal;
 mod timer;
 mod trial;
 mod words;
@@ -91,7 +92,7 @@ pub struct Explained {
     pub limited_detail: LimitedDetail,
     /// The one thing to try.
     pub advice: Advice,
-    /// All of it in one paragraph.
+    /// All of it in one paragraph; nothing if the copy failed.
     pub words: String,
     /// Time that was spent besides the copy.
     pub added_ns: u64,
@@ -100,29 +101,36 @@ pub struct Explained {
     pub report: Report,
 }
 
-/// Measures the parts, predicts, copies, compares. `tell` gets a line as each is known.
+/// Measures the parts, predicts, copies, compares. `tell` gets a line as each is known. Of a copy that would be refused
+/// nothing is measured, and of one that fails nothing is explained.
 pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained {
     let start = Instant::now();
     let ends = Ends::of(case);
-    let (parts, unmeasured) = isolate::all(case, &ends, mover, tell);
-    let prediction = law::predict(&parts, &ends);
+    let bench = isolate::Bench { case, ends: &ends, mover };
+    let (parts, unmeasured) = match refusal::is_foreseen(case, &ends, mover) {
+        true => (Vec::new(), vec!["nothing was measured: the copy was expected to be refused".into()]),
+        false => isolate::all(&bench, tell),
+    };
+    let prediction = law::predict(&parts, &ends).filter(|_| !is_stopped(case));
     if let Some(prediction) = &prediction {
         tell(&words::prediction(prediction));
     }
-    ends.wait_quiet(&case.stop);
+    if !parts.is_empty() {
+        ends.wait_quiet(&case.stop);
+    }
     let before_ns = start.elapsed().as_nanos() as u64;
     let report = copy(case, mover);
     let after = Instant::now();
     let seen = law::Seen::of(&report, prediction.as_ref());
     let (limited_by, limited_detail) =
         law::decide(prediction.as_ref(), law::is_partial(&parts, &ends), &report, &seen);
-    let bench = isolate::Bench { case, ends: &ends, mover };
     let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
-    let is_over = case.stop.load(Ordering::Relaxed) || report.exit_status != Status::Done as i32;
     let cause = advice::cause(limited_by, &limited_detail, &report);
-    let gains = if is_over { Vec::new() } else { trial::gains(&bench, &parts, cause, &report, over, tell) };
-    let advice = advice::advise(cause, prediction.as_ref(), &gains);
-    let mut explained = Explained {
+    let advice = match report.exit_status == Status::Done as i32 {
+        true => advised(&bench, (&parts, prediction.as_ref()), (cause, &report), over, tell),
+        false => Advice::none(cause),
+    };
+    let explained = Explained {
         parts,
         unmeasured,
         prediction,
@@ -136,8 +144,33 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         added_ns: before_ns + after.elapsed().as_nanos() as u64,
         report,
     };
-    explained.words = words::paragraph(&explained);
-    explained
+    in_words(explained, case)
+}
+
+/// Tries what might help, and says what does.
+fn advised(
+    bench: &isolate::Bench<'_>,
+    (parts, prediction): (&[Part], Option<&Prediction>),
+    (cause, report): (advice::Cause, &Report),
+    over: Instant,
+    tell: &dyn Fn(&str),
+) -> Advice {
+    let is_over = is_stopped(bench.case) || parts.is_empty();
+    let gains = if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, over, tell) };
+    advice::advise(cause, (&bench.case.options, report), prediction, &gains)
+}
+
+/// Of a copy that failed, its problem says all there is to say.
+fn in_words(explained: Explained, case: &Case) -> Explained {
+    let words = match explained.report.exit_status == Status::Done as i32 {
+        true => words::paragraph(&explained, case),
+        false => String::new(),
+    };
+    Explained { words, ..explained }
+}
+
+fn is_stopped(case: &Case) -> bool {
+    case.stop.load(Ordering::Relaxed)
 }
 
 /// What was moved, over the time of all of it.
@@ -155,4 +188,39 @@ fn copy(case: &Case, mover: Mover<'_>) -> Report {
         is_real: true,
     })
     .report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datapump::Fill;
+
+    /// Interrupted while a part was measured, refused, or done in part: nothing is said of it but by the copy.
+    #[test]
+    fn a_copy_that_is_not_done_is_not_explained() {
+        let null = || Place::Null { bytes: Some(1), fill: Fill::Zero };
+        for (what, of_parts, of_copy, is_explained) in [
+            ("done", Status::Done, Status::Done, true),
+            ("interrupted", Status::Interrupted, Status::Interrupted, false),
+            ("refused", Status::Usage, Status::Usage, false),
+            ("in part", Status::Done, Status::Partial, false),
+        ] {
+            let stop = Arc::new(AtomicBool::new(false));
+            let (sources, target, options) = (vec![null()], null(), Options::default());
+            let case = Case { sources, target, options, stop: Arc::clone(&stop) };
+            let mover = |wanted: Move| {
+                stop.store(of_parts == Status::Interrupted && !wanted.options.dry_run, Ordering::Relaxed);
+                let exit_status = if wanted.is_real { of_copy } else { of_parts } as i32;
+                let report = Report { exit_status, bytes_moved: 1, elapsed_ns: 1, ..Report::default() };
+                Moved { report, problem: None }
+            };
+            let told = std::cell::RefCell::new(Vec::new());
+            let explained = explain(&case, &mover, &|line| told.borrow_mut().push(line.to_string()));
+            let said = [&explained.words, &explained.advice.words].map(|words| !words.is_empty());
+            assert_eq!(said, [is_explained; 2], "{what}: {explained:?}");
+            let is_measured = of_parts == Status::Done;
+            assert_eq!(!explained.parts.is_empty(), is_measured, "{what}: {explained:?}");
+            assert_eq!(!told.borrow().is_empty(), is_measured, "{what}: {told:?}");
+        }
+    }
 }

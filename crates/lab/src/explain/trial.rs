@@ -101,8 +101,17 @@ fn ideas(cause: Cause, options: &Options, report: &Report, ends: &Ends) -> Vec<I
         )],
         _ => Vec::new(),
     };
-    ideas.retain(|idea| idea.options != *options);
+    // Connections that were asked for stay as they are.
+    let is_fixed = |idea: &Idea| options.lanes.is_some() && idea.flag.starts_with("--connections");
+    ideas.retain(|idea| is_more(&idea.options, options) && !is_fixed(idea));
     ideas
+}
+
+/// Something else than was asked for, and nowhere less.
+fn is_more(options: &Options, than: &Options) -> bool {
+    let figures = |it: &Options| [it.lanes, it.source_depth, it.sink_depth, it.request_bytes];
+    let is_less = |(one, other): (Option<u32>, Option<u32>)| one < other;
+    options != than && !figures(options).into_iter().zip(figures(than)).any(is_less)
 }
 
 /// How many times as fast it was with something than without, or than at length before, whichever was more. A short run
@@ -157,6 +166,28 @@ mod tests {
             [(8.4, 2.95, 8.41, 1.0), (16.0, 8.0, 7.0, 2.0), (4.0, 2.0, 0.0, 2.0)]
         {
             assert!((ratio(with, without, alone) - times).abs() < 0.01, "{with} {without} {alone}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_tried_that_was_asked_for() {
+        let plain = Options::default;
+        let report = Report { lanes: 1, ..Report::default() };
+        for (what, cause, options, flags) in [
+            ("a disk", Cause::SourceDevice, plain(), &["--source-depth 8", "--lanes 2"][..]),
+            ("more lanes", Cause::SourceDevice, Options { lanes: Some(4), ..plain() }, &["--source-depth 8"]),
+            ("as deep", Cause::SinkDevice, Options { sink_depth: Some(8), ..plain() }, &["--lanes 2"]),
+            (
+                "less",
+                Cause::SinkDevice,
+                Options { lanes: Some(1), ..plain() },
+                &["--sink-depth 8", "--lanes 2"],
+            ),
+            ("a path", Cause::Path, plain(), &["--connections 4"]),
+            ("one connection", Cause::Path, Options { lanes: Some(1), ..plain() }, &[]),
+        ] {
+            let ideas = ideas(cause, &options, &report, &Ends::for_tests());
+            assert_eq!(ideas.iter().map(|idea| idea.flag).collect::<Vec<_>>(), flags, "{what}");
         }
     }
 

@@ -1,13 +1,17 @@
-//! What was found before, for a machine, two ends and the memory allowed: a file of lines in the user's state folder.
+//! What was found before, for a machine, two ends, what is copied, and the memory allowed: a file of lines in the
+//! user's state folder.
 //!
-//! Must not know: how it was found.
+//! Others may write into that folder, or a disk may spoil it: whatever stands there, the copy goes on. Must not know:
+//! how anything was found.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use datapump::{Host, Place, Remote};
+use datapump::{Host, Options, Place, Remote};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::{Point, Tuned};
@@ -17,6 +21,8 @@ use crate::quiet::{Disk, nearest_there};
 
 /// Version of a line.
 const VERSION: u32 = 1;
+/// A file that is larger was not written here: a line has 400 bytes.
+const BYTES_MAX: u64 = 16 << 20;
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,9 +31,26 @@ struct Line {
     machine: String,
     source: String,
     target: String,
+    #[serde(default)]
+    kind: Kind,
     memory_bytes: u64,
     #[serde(flatten)]
     remembered: Remembered,
+}
+
+/// As much of a line as any version has.
+#[derive(Deserialize)]
+struct Versioned {
+    v: u32,
+}
+
+/// What is copied: what helps one file may harm a folder of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    #[default]
+    File,
+    Folder,
 }
 
 /// What was found, and when.
@@ -65,6 +88,7 @@ pub(super) struct Memory {
     machine: String,
     source: String,
     target: String,
+    kind: Kind,
     memory_bytes: u64,
 }
 
@@ -73,23 +97,61 @@ impl Memory {
     pub(super) fn of(case: &Case, memory_bytes: u64) -> Option<Memory> {
         let [source] = &case.sources[..] else { return None };
         let path = crate::state_folder(&|name| std::env::var_os(name))?.join("tuned.jsonl");
+        let kind = match source {
+            Place::Path(path) if path.is_dir() => Kind::Folder,
+            _ => Kind::File,
+        };
         let (source, target) = (name_of(source)?, name_of(&case.target)?);
         let machine = host::Host::of(Path::new("/"));
         let machine = format!("{}, {} x {}", machine.name, machine.cpus, machine.cpu_model);
-        Some(Memory { path, machine, source, target, memory_bytes })
+        Some(Memory { path, machine, source, target, kind, memory_bytes })
     }
 
-    /// The last that was found; a line that cannot be read is no reason to fail.
-    pub(super) fn recall(&self) -> Option<Remembered> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
-        let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let found = lines.rfind(|line| self.is_it(line))?;
-        Some(found.remembered)
+    /// The last that was found. What is damaged is left out, and told in one line.
+    ///
+    /// Errors: that nothing can be remembered there, in words.
+    pub(super) fn recall(&self, tell: &dyn Fn(&str)) -> Result<Option<Remembered>, String> {
+        let bytes = self.read().map_err(|error| self.forgetful(&error))?;
+        let (mut found, mut damaged) = (None, Vec::new());
+        for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
+            match sound(line) {
+                Ok(line) => found = line.filter(|line| self.is_it(line)).or(found),
+                Err(Damaged) => damaged.push(number),
+            }
+        }
+        if let [first, others @ ..] = &damaged[..] {
+            let more = match others.len() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            tell(&format!("{}, line {first}{more}: damaged, and left out", self.shown()));
+        }
+        Ok(found.map(|line| line.remembered))
+    }
+
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self.open(OpenOptions::new().read(true)) {
+            Ok(file) => file.take(BYTES_MAX).read_to_end(&mut bytes)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(bytes)
+    }
+
+    /// Opens what can be such a file: a pipe would be waited for, a device never ends.
+    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        let file = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(&self.path)?;
+        let meta = file.metadata()?;
+        match meta.is_file() && meta.len() <= BYTES_MAX {
+            true => Ok(file),
+            false => Err(io::Error::other("is no file, or larger than 16 MiB")),
+        }
     }
 
     fn is_it(&self, line: &Line) -> bool {
-        let key = (&line.machine, &line.source, &line.target, line.memory_bytes);
-        line.v == VERSION && key == (&self.machine, &self.source, &self.target, self.memory_bytes)
+        let key = (&line.machine, &line.source, &line.target, line.kind, line.memory_bytes);
+        key == (&self.machine, &self.source, &self.target, self.kind, self.memory_bytes)
     }
 
     /// Errors: that it could not be written, in words. The copy goes on.
@@ -99,18 +161,59 @@ impl Memory {
             machine: self.machine.clone(),
             source: self.source.clone(),
             target: self.target.clone(),
+            kind: self.kind,
             memory_bytes: self.memory_bytes,
             remembered: remembered.clone(),
         };
-        let append = || -> std::io::Result<()> {
-            self.path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
-            let text = serde_json::to_string(&line).map_err(std::io::Error::other)? + "\n";
-            file.write_all(text.as_bytes())
-        };
-        append()
-            .map_err(|error| format!("what was found is not remembered: {}: {error}", self.path.display()))
+        self.append(&line).map_err(|error| self.forgetful(&error))
     }
+
+    fn append(&self, line: &Line) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        let mut file = self.open(OpenOptions::new().read(true).append(true).create(true))?;
+        let text = serde_json::to_string(line).map_err(io::Error::other)?;
+        let begin = if is_torn(&file)? { "\n" } else { "" };
+        file.write_all(format!("{begin}{text}\n").as_bytes())
+    }
+
+    fn forgetful(&self, error: &io::Error) -> String {
+        format!("what is found is not remembered: {}: {error}", self.shown())
+    }
+
+    fn shown(&self) -> String {
+        datapump::shown(self.path.as_os_str().as_encoded_bytes())
+    }
+}
+
+/// A line that says nothing, or what nobody may use.
+#[derive(Debug)]
+struct Damaged;
+
+/// What a line says; nothing if it is empty, or of a version to come.
+fn sound(line: &[u8]) -> Result<Option<Line>, Damaged> {
+    if line.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let Versioned { v } = serde_json::from_slice(line).map_err(|_| Damaged)?;
+    if v != VERSION {
+        return Ok(None);
+    }
+    let line: Line = serde_json::from_slice(line).map_err(|_| Damaged)?;
+    let point = line.remembered.point;
+    let is_usable = point.options(&Options::default()).check().is_ok();
+    match is_usable && point.memory_bytes() <= line.memory_bytes {
+        true => Ok(Some(line)),
+        false => Err(Damaged),
+    }
+}
+
+/// Whether the last line has no end: it must not swallow the next.
+fn is_torn(file: &File) -> io::Result<bool> {
+    let (bytes, mut last) = (file.metadata()?.len(), [b'\n']);
+    if bytes > 0 {
+        file.read_exact_at(&mut last, bytes - 1)?;
+    }
+    Ok(last != [b'\n'])
 }
 
 /// The device below a path, or the host; null is null anywhere.
@@ -149,26 +252,91 @@ mod tests {
         }
     }
 
+    fn memory(path: &Path, target: &str, kind: Kind, memory_bytes: u64) -> Memory {
+        let [machine, source, target] = ["m", "s", target].map(str::to_string);
+        Memory { path: path.into(), machine, source, target, kind, memory_bytes }
+    }
+
+    fn found(depth: u32) -> Remembered {
+        let point = |depth| Point { request_bytes: 1 << 20, source_depth: depth, sink_depth: 2, lanes: 1 };
+        Remembered { point: point(depth), start: point(1), gain: 1.5, time: "now".into() }
+    }
+
+    /// What is recalled, and what is told of it.
+    fn recalled(memory: &Memory) -> (Result<Option<Remembered>, String>, Vec<String>) {
+        let told = std::cell::RefCell::new(Vec::new());
+        let found = memory.recall(&|line| told.borrow_mut().push(line.to_string()));
+        (found, told.into_inner())
+    }
+
+    const MEMORY: u64 = 64 << 20;
+
     #[test]
     fn what_was_found_is_remembered_for_its_ends_and_memory() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/tuned.jsonl");
-        let memory = |target: &str, memory_bytes| Memory {
-            path: path.clone(),
-            machine: "m".into(),
-            source: "s".into(),
-            target: target.into(),
-            memory_bytes,
-        };
-        let point = |depth| Point { request_bytes: 1 << 20, source_depth: depth, sink_depth: 2, lanes: 1 };
-        let found =
-            |depth| Remembered { point: point(depth), start: point(1), gain: 1.5, time: "now".into() };
-        assert_eq!(memory("t", 1).recall(), None);
-        memory("t", 1).keep(&found(2)).expect("room");
-        memory("t", 1).keep(&found(4)).expect("room");
-        std::fs::write(&path, std::fs::read_to_string(&path).expect("written") + "torn {").expect("room");
-        assert_eq!(memory("t", 1).recall(), Some(found(4)), "the last");
-        assert_eq!(memory("t", 2).recall(), None, "less memory");
-        assert_eq!(memory("u", 1).recall(), None, "another target");
+        let known = memory(&path, "t", Kind::File, MEMORY);
+        assert_eq!(recalled(&known), (Ok(None), vec![]), "no file");
+        known.keep(&found(2)).expect("room");
+        known.keep(&found(4)).expect("room");
+        for (what, target, kind, memory_bytes, expected) in [
+            ("the last", "t", Kind::File, MEMORY, Some(found(4))),
+            ("less memory", "t", Kind::File, MEMORY / 2, None),
+            ("another target", "u", Kind::File, MEMORY, None),
+            ("a folder", "t", Kind::Folder, MEMORY, None),
+        ] {
+            let memory = memory(&path, target, kind, memory_bytes);
+            assert_eq!(recalled(&memory), (Ok(expected), vec![]), "{what}");
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_is_left_out_and_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tuned.jsonl");
+        let known = memory(&path, "t", Kind::File, MEMORY);
+        known.keep(&found(4)).expect("room");
+        let good = std::fs::read_to_string(&path).expect("written");
+        let with = |from: &str, to: &str| good.replacen(from, to, 1);
+        for (what, line) in [
+            ("no lanes", with("\"lanes\":1", "\"lanes\":0")),
+            ("endless lanes", with("\"lanes\":1", "\"lanes\":4294967295")),
+            ("no depth", with("\"source_depth\":4", "\"source_depth\":0")),
+            ("an odd request", with("\"request_bytes\":1048576", "\"request_bytes\":1000")),
+            ("too much memory", with("\"source_depth\":4", "\"source_depth\":4096")),
+            ("torn", "{\"v\":1,\"mach".into()),
+            ("no words", "\u{1b}[31m\n".into()),
+        ] {
+            std::fs::write(&path, format!("{good}{line}")).expect("room");
+            let (got, told) = recalled(&known);
+            assert_eq!(got, Ok(Some(found(4))), "{what}");
+            assert!(told.len() == 1 && told[0].contains("tuned.jsonl, line 2: damaged"), "{what}: {told:?}");
+        }
+        // What is written behind a torn line is a line of its own, and what a later version writes is no damage.
+        std::fs::write(&path, format!("{{\"v\":2}}\n{good}{{\"v\":1,\"mach")).expect("room");
+        known.keep(&found(8)).expect("room");
+        let (got, told) = recalled(&known);
+        assert_eq!(got, Ok(Some(found(8))));
+        assert!(told.len() == 1 && told[0].contains("line 3:"), "{told:?}");
+    }
+
+    #[test]
+    fn only_a_file_of_some_size_is_read_and_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a pipe");
+        std::fs::create_dir(at("folder")).expect("room");
+        std::os::unix::fs::symlink("/dev/zero", at("zeros")).expect("room");
+        let large = File::create(at("large")).expect("room");
+        large.set_len(BYTES_MAX + 1).expect("room");
+        for name in ["pipe", "folder", "zeros", "large"] {
+            let known = memory(&at(name), "t", Kind::File, MEMORY);
+            let (got, told) = recalled(&known);
+            assert!(got.as_ref().is_err_and(|why| why.contains(name)), "{name}: {got:?}");
+            assert!(told.is_empty(), "{name}: told once, by who asked: {told:?}");
+            assert!(known.keep(&found(2)).is_err(), "{name}");
+        }
+        assert_eq!(large.metadata().expect("open").len(), BYTES_MAX + 1);
     }
 }

@@ -1,9 +1,10 @@
 //! `--tune`: request size, depths, lanes or connections for the user's own ends, found by a short search.
 //!
 //! The depth that hides the latency is computed (SCIENCE, M7); from there points are compared by rehearsals of the
-//! copy's first bytes, which leave nothing behind. What was found is remembered for the machine, the two ends and the
-//! memory allowed. Must not know: command lines, how a host is reached, how bytes are moved.
+//! copy's first bytes, which leave nothing behind. What was found is remembered for the machine, the two ends, what is
+//! copied, and the memory allowed. Must not know: command lines, how a host is reached, how bytes are moved.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datapump::units::bytes_words;
@@ -18,7 +19,7 @@ pub use memory::state_folder;
 pub use point::{Bounds, Point};
 pub use search::Tried;
 
-use crate::explain::{Case, Move, Mover, moved_bytes_per_s};
+use crate::explain::{Case, Move, Moved, Mover, moved_bytes_per_s};
 use crate::probe::host;
 use memory::{Memory, Remembered};
 use search::{depth_needed, search};
@@ -33,6 +34,10 @@ const PARTS: u64 = 8;
 /// Memory of all slots unless told.
 const MEMORY_BYTES: u64 = 256 << 20;
 const LANES_MAX: u32 = 8;
+/// What the program chooses at most for a file, on one host and between two.
+const USUAL: Point = Point { request_bytes: 1 << 20, source_depth: 2, sink_depth: 2, lanes: 1 };
+const USUAL_FAR: Point = Point { source_depth: 4, lanes: 2, ..USUAL };
+const INTERRUPTED: &str = "the search was interrupted, and nothing is chosen";
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -67,36 +72,53 @@ pub struct Tuned {
 /// Errors: why it cannot be found; the copy can be made as it is.
 pub fn tune(case: &Case, wish: &Wish, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Result<Tuned, String> {
     let memory_bytes = wish.memory_bytes.unwrap_or(MEMORY_BYTES);
-    let memory = Memory::of(case, memory_bytes);
-    if let Some(found) = memory.as_ref().filter(|_| !wish.again).and_then(Memory::recall) {
-        tell(&format!("tuned before, on {}: {}", found.time, found.point.words()));
+    let (memory, found) = recalled(case, wish, memory_bytes, tell);
+    let mut bench = Bench::new(case, mover);
+    if let Some(found) = found {
+        bench.check(&found.point)?;
+        let time = datapump::shown(found.time.as_bytes());
+        tell(&format!("tuned before, on {time}: {}", found.point.words()));
         return Ok(found.tuned());
     }
-    let mut bench = Bench::new(case, mover);
-    let first = bench.rehearse(&case.options, FIRST_BYTES)?;
     let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * host::cpus()) };
     let bounds = Bounds { memory_bytes, lanes };
+    let first = bench.rehearse(&bench.first_options(bounds), FIRST_BYTES)?;
     let start = Point::of(&first).within(bounds);
     bench.size(&first);
     let hint = bench.depth_hint(start, bounds);
     tell(&format!("tuning from {} in {} of memory", start.words(), bytes_words(memory_bytes)));
     let tried = search(start, hint, bounds, &mut |point, bytes| bench.speed(point, bytes));
     tried.iter().for_each(|tried| tell(&words(tried)));
-    let taken = || tried.iter().filter(|tried| tried.is_taken);
-    let tuned = Tuned {
-        chosen: taken().next_back().map_or(start, |tried| tried.point),
-        start,
-        gain: taken().map(|tried| tried.times).product(),
-        spent_ns: bench.start.elapsed().as_nanos() as u64,
-        written_bytes: bench.written_bytes,
-        remembered: None,
-        tried,
-    };
+    // What a search that was cut short had not tried may be the best.
+    if case.stop.load(Ordering::Relaxed) {
+        return Err(INTERRUPTED.into());
+    }
+    let tuned = bench.tuned(start, tried);
     tell(&summary(&tuned));
     if let Some(memory) = memory {
         memory.keep(&Remembered::of(&tuned)).unwrap_or_else(|why| tell(&why));
     }
     Ok(tuned)
+}
+
+/// Where it is remembered, if that can be, and what was found before, if that is wanted.
+fn recalled(
+    case: &Case,
+    wish: &Wish,
+    memory_bytes: u64,
+    tell: &dyn Fn(&str),
+) -> (Option<Memory>, Option<Remembered>) {
+    let Some(memory) = Memory::of(case, memory_bytes) else { return (None, None) };
+    if wish.again {
+        return (Some(memory), None);
+    }
+    match memory.recall(tell) {
+        Ok(found) => (Some(memory), found),
+        Err(why) => {
+            tell(&why);
+            (None, None)
+        }
+    }
 }
 
 fn words(tried: &Tried) -> String {
@@ -129,8 +151,63 @@ impl<'case> Bench<'case> {
         Bench { case, mover, start: Instant::now(), bytes: FIRST_BYTES, written_bytes: 0, is_far }
     }
 
+    /// The program's own choice, or as much of it as there is memory for.
+    fn first_options(&self, bounds: Bounds) -> Options {
+        let (options, usual) = (&self.case.options, if self.is_far { USUAL_FAR } else { USUAL });
+        let point = Point {
+            request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
+            source_depth: options.source_depth.unwrap_or(usual.source_depth),
+            sink_depth: options.sink_depth.unwrap_or(usual.sink_depth),
+            lanes: options.lanes.unwrap_or(usual.lanes),
+        };
+        match point.memory_bytes() <= bounds.memory_bytes {
+            true => options.clone(),
+            false => point.within(bounds).options(options),
+        }
+    }
+
+    /// A folder, or what is missing, cannot be rehearsed: then nothing that was found before was found for it.
+    fn check(&mut self, point: &Point) -> Result<(), String> {
+        let options = point.options(&self.case.options);
+        // Nothing cuts short what goes to null.
+        let is_null = matches!(self.case.target, Place::Null { .. });
+        let checked = match is_null {
+            true => self.perform(Options { dry_run: true, ..options }, 1),
+            false => self.perform(options, 1),
+        };
+        self.judged(checked, 0).map(|_| ())
+    }
+
+    fn tuned(&self, start: Point, tried: Vec<Tried>) -> Tuned {
+        let taken = || tried.iter().filter(|tried| tried.is_taken);
+        Tuned {
+            chosen: taken().next_back().map_or(start, |tried| tried.point),
+            start,
+            gain: taken().map(|tried| tried.times).product(),
+            spent_ns: self.start.elapsed().as_nanos() as u64,
+            written_bytes: self.written_bytes,
+            remembered: None,
+            tried,
+        }
+    }
+
     /// The first bytes of the copy, as it would be made.
     fn rehearse(&mut self, options: &Options, bytes: u64) -> Result<Report, String> {
+        let moved = self.perform(options.clone(), bytes);
+        self.judged(moved, 1)
+    }
+
+    /// A rehearsal that moved as many bytes as it should at least.
+    fn judged(&self, moved: Moved, least_bytes: u64) -> Result<Report, String> {
+        let Moved { report, problem } = moved;
+        match report.exit_status == Status::Done as i32 && report.bytes_moved >= least_bytes {
+            true => Ok(report),
+            false if self.case.stop.load(Ordering::Relaxed) => Err(INTERRUPTED.into()),
+            false => Err(format!("cannot tune: {}", problem.as_deref().unwrap_or("nothing was moved"))),
+        }
+    }
+
+    fn perform(&mut self, options: Options, bytes: u64) -> Moved {
         let is_null = matches!(self.case.target, Place::Null { .. });
         let rehearsal = Options {
             rehearsal_bytes: (!is_null).then_some(bytes),
@@ -138,7 +215,7 @@ impl<'case> Bench<'case> {
             inplace: false,
             verify: false,
             update: false,
-            ..options.clone()
+            ..options
         };
         // Null gives as much as it is asked for.
         let cut = |place: &Place| match place {
@@ -154,10 +231,7 @@ impl<'case> Bench<'case> {
             is_real: false,
         });
         self.written_bytes += moved.report.bytes_moved;
-        match moved.report.exit_status == Status::Done as i32 && moved.report.bytes_moved > 0 {
-            true => Ok(moved.report),
-            false => Err(format!("cannot tune: {}", moved.problem.as_deref().unwrap_or("nothing was moved"))),
-        }
+        moved
     }
 
     /// How many bytes take about the time of a rehearsal.
@@ -190,38 +264,91 @@ impl<'case> Bench<'case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explain::Moved;
     use datapump::Fill;
     use std::sync::atomic::{AtomicU64, Ordering};
+
+    fn case_of(sources: Vec<Place>) -> Case {
+        let target = Place::Null { bytes: None, fill: Fill::Zero };
+        Case { sources, target, options: Options::default(), stop: Default::default() }
+    }
+
+    /// Of two sources nothing is remembered.
+    fn case() -> Case {
+        let null = || Place::Null { bytes: None, fill: Fill::Zero };
+        case_of(vec![null(), null()])
+    }
+
+    fn report_of(options: &Options) -> Report {
+        let Options { request_bytes, source_depth, sink_depth, lanes, .. } = *options;
+        Report {
+            bytes_moved: 1 << 20,
+            elapsed_ns: 1_000_000,
+            request_bytes: request_bytes.unwrap_or(1 << 20),
+            source_depth: source_depth.unwrap_or(2),
+            sink_depth: sink_depth.unwrap_or(2),
+            lanes: lanes.unwrap_or(1),
+            ..Report::default()
+        }
+    }
 
     /// What is tried takes no more memory than what may be chosen.
     #[test]
     fn no_rehearsal_takes_more_memory_than_is_allowed() {
-        let null = || Place::Null { bytes: None, fill: Fill::Zero };
         let most = AtomicU64::new(0);
         let mover = |wanted: Move| {
-            let Options { request_bytes, source_depth, sink_depth, lanes, .. } = wanted.options;
-            let report = Report {
-                bytes_moved: 1 << 20,
-                elapsed_ns: 1_000_000,
-                request_bytes: request_bytes.unwrap_or(1 << 20),
-                source_depth: source_depth.unwrap_or(2),
-                sink_depth: sink_depth.unwrap_or(2),
-                lanes: lanes.unwrap_or(1),
-                ..Report::default()
-            };
+            let report = report_of(&wanted.options);
             most.fetch_max(Point::of(&report).memory_bytes(), Ordering::Relaxed);
             Moved { report, problem: None }
         };
-        // Of two sources nothing is remembered.
-        let (sources, target) = (vec![null(), null()], null());
-        let case = Case { sources, target, options: Options::default(), stop: Default::default() };
-        for memory_bytes in [4 << 20, 8 << 20, 64 << 20] {
+        for memory_bytes in [256 << 10, 1 << 20, 4 << 20, 8 << 20, 64 << 20] {
             let wish = Wish { memory_bytes: Some(memory_bytes), again: true };
             most.store(0, Ordering::Relaxed);
-            tune(&case, &wish, &mover, &|_| {}).expect("it moves");
+            tune(&case(), &wish, &mover, &|_| {}).expect("it moves");
             let most = most.load(Ordering::Relaxed);
             assert!(most <= memory_bytes, "{memory_bytes} allowed, {most} taken");
+        }
+    }
+
+    /// Whenever it is stopped: nothing is called chosen.
+    #[test]
+    fn a_search_that_is_interrupted_chooses_nothing() {
+        for after in [1, 2, 6, 11] {
+            let (case, runs) = (case(), AtomicU64::new(0));
+            let mover = |wanted: Move| {
+                let is_cut = runs.fetch_add(1, Ordering::Relaxed) + 1 >= after;
+                wanted.stop.store(is_cut, Ordering::Relaxed);
+                let status = if is_cut { Status::Interrupted } else { Status::Done };
+                let report = Report { exit_status: status as i32, ..report_of(&wanted.options) };
+                Moved { report, problem: None }
+            };
+            let told = std::sync::Mutex::new(String::new());
+            let tell = |line: &str| told.lock().expect("no panic").push_str(line);
+            let wish = Wish { memory_bytes: None, again: true };
+            assert_eq!(tune(&case, &wish, &mover, &tell).err().as_deref(), Some(INTERRUPTED), "{after}");
+            let told = told.into_inner().expect("no panic");
+            assert!(!told.contains("chosen"), "{after}: {told}");
+        }
+    }
+
+    /// What was remembered is not for what cannot be rehearsed, whatever it is remembered for.
+    #[test]
+    fn what_was_found_is_for_what_can_be_rehearsed() {
+        let case = case();
+        for (status, problem, expected) in [
+            (Status::Done, None, None),
+            (
+                Status::Failed,
+                Some("open 'x': it is not there"),
+                Some("cannot tune: open 'x': it is not there"),
+            ),
+            (Status::Usage, Some("'x' is a folder"), Some("cannot tune: 'x' is a folder")),
+        ] {
+            let mover = |_: Move| {
+                let report = Report { exit_status: status as i32, ..Report::default() };
+                Moved { report, problem: problem.map(str::to_string) }
+            };
+            let checked = Bench::new(&case, &mover).check(&USUAL);
+            assert_eq!(checked.err().as_deref(), expected, "{status:?}");
         }
     }
 }
