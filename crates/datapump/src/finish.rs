@@ -182,6 +182,7 @@ pub(crate) fn publish(
     staged: &Staged,
 ) -> Result<(), Problem> {
     if shared.options.rehearsal_bytes.is_some() {
+        shared.tally().rehearsed.push(Arc::clone(&staged.handle));
         return Ok(());
     }
     let start_ns = shared.world.clock.now_ns();

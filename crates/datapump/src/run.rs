@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use datapump_core::{Shape, Way};
 use datapump_engine::sim::Random;
-use datapump_engine::{Engine, Slot};
+use datapump_engine::{Engine, Handle, Slot};
 
 use crate::bill::{Here, Meters, Stage};
 use crate::change::Change;
@@ -79,6 +79,8 @@ pub(crate) struct Tally {
     pub(crate) in_kernel: bool,
     /// Time in which room was reserved: what the sink takes for it, though it is asked for between blocks.
     pub(crate) reserving_ns: u64,
+    /// Files that were rehearsed. To give back 600 MB takes 113 ms on ext4, which is no part of writing them.
+    pub(crate) rehearsed: Vec<Arc<Handle>>,
     /// What was refused, the side that writes refused: a name is locked or taken there.
     pub(crate) is_busy_here: bool,
 }

@@ -48,7 +48,7 @@ const STUDIES: [Isolated; 5] = [
     Isolated { study: "network", component: "network", held: ("fill", "noise") },
     Isolated { study: "disk-source", component: "disk_source", held: ("depth", "2") },
     Isolated { study: "disk-sink", component: "disk_sink", held: ("depth", "2") },
-    Isolated { study: TWO_PROGRAMS, component: "disk_both", held: ("depth", "2") },
+    Isolated { study: TWO_PROGRAMS, component: "disk_both", held: ("command", "both") },
 ];
 
 /// The study whose runs are two programs at once.
