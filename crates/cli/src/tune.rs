@@ -2,6 +2,8 @@
 //!
 //! Must not know: how it is found.
 
+use std::sync::atomic::Ordering;
+
 use datapump::{Options, Place};
 use datapump_lab::explain::Case;
 use datapump_lab::tune::{Wish, tune};
@@ -38,7 +40,9 @@ pub fn tuned(
             tuned.chosen.options(&case.options)
         }
         Err(why) => {
-            output.line(&format!("pump: {why}; the copy goes on untuned"));
+            let goes_on = !case.stop.load(Ordering::Relaxed);
+            let then = if goes_on { "; the copy goes on untuned" } else { "" };
+            output.line(&format!("pump: {why}{then}"));
             case.options
         }
     })

@@ -323,6 +323,7 @@ impl Profile {
         }
         let profile: Profile = serde_json::from_str(&text)
             .with_context(|| format!("{} is no profile; `pump lab profile` makes one", path.display()))?;
+        profile.check().map_err(|wrong| anyhow::anyhow!("{}: {wrong}; make it anew", path.display()))?;
         match profile.machine.difference(&Machine::of(Path::new("."))) {
             Some(difference) if !from_other => bail!(
                 "{} is the profile of another machine: {difference}; make one here, or say --other-machine",
@@ -330,6 +331,22 @@ impl Profile {
             ),
             _ => Ok(profile),
         }
+    }
+
+    /// What no measurement gives.
+    fn check(&self) -> Result<(), String> {
+        for (at, component) in self.components.iter().enumerate() {
+            let name = &component.component;
+            if self.components[..at].iter().any(|other| other.component == *name) {
+                return Err(format!("the component '{name}' is there twice"));
+            }
+            let is_speed = |size: &Size| size.bytes_per_second > 0.0 && size.bytes_per_second.is_finite();
+            if let Some(size) = component.sizes.iter().find(|size| !is_speed(size)) {
+                let speed = size.bytes_per_second;
+                return Err(format!("the component '{name}' has a bandwidth of {speed}, which is none"));
+            }
+        }
+        Ok(())
     }
 
     /// Where it is kept unless told.

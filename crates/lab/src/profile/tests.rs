@@ -115,6 +115,14 @@ fn a_profile_of_another_machine_is_refused_unless_meant() {
         "{error}"
     );
     assert_eq!(Profile::read(&path, true).expect("it is meant").machine, other.machine);
+    let (mut twice, mut still) = (profile(), profile());
+    twice.components.push(twice.components[0].clone());
+    still.components[1].sizes[0].bytes_per_second = 0.0;
+    for (damaged, words) in [(twice, "'pump' is there twice"), (still, "'network' has a bandwidth of 0")] {
+        write(&damaged);
+        let error = format!("{:#}", Profile::read(&path, false).expect_err("damaged"));
+        assert!(error.contains(words), "{error}");
+    }
     write(&Profile { v: 2, ..profile() });
     assert!(format!("{:#}", Profile::read(&path, true).expect_err("version 2")).contains("another version"));
     std::fs::write(&path, "{}").expect("room");
