@@ -7,8 +7,8 @@ use datapump::{LimitedBy, LimitedDetail, Report};
 use serde::Serialize;
 
 use super::ends::{End, Ends};
-use super::isolate::{Part, PartName, cpu_ns};
 use super::moved_bytes_per_s;
+use super::part::{Part, PartName, cpu_ns};
 use crate::cost::{bottlenecks, cpu_bytes_per_s, relative_error_percent, sum_without_pumps};
 
 /// A lead below this part of the slower is no lead.

@@ -16,6 +16,7 @@ pub mod advice;
 mod ends;
 mod isolate;
 pub mod law;
+mod part;
 mod refusal;
 mod timer;
 mod trial;
@@ -23,8 +24,8 @@ mod words;
 
 pub use advice::Advice;
 use ends::Ends;
-pub use isolate::{Part, PartName};
 pub use law::Prediction;
+pub use part::{Part, PartName};
 
 /// Nothing more is tried after this much time besides the copy: what was begun by then ends within half a minute.
 const ADDED_MAX: Duration = Duration::from_secs(20);

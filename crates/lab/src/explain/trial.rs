@@ -9,7 +9,8 @@ use datapump::{Options, Report};
 
 use super::advice::Cause;
 use super::ends::Ends;
-use super::isolate::{Bench, Part, PartName, tuning};
+use super::isolate::{Bench, tuning};
+use super::part::{Part, PartName};
 
 /// Two turns of two such runs for each of two things to try: 5 s.
 const TIME: Duration = Duration::from_millis(600);

@@ -6,8 +6,8 @@
 use datapump::units::rate_words;
 use datapump::{LimitedBy, Options, Place, Sync};
 
-use super::isolate::{Part, PartName};
 use super::law::Prediction;
+use super::part::{Part, PartName};
 use super::{Case, Explained};
 
 /// A copy that is faster than predicted by more than this is told why.
