@@ -31,8 +31,6 @@ struct Line {
     machine: String,
     source: String,
     target: String,
-    #[serde(default)]
-    kind: Kind,
     memory_bytes: u64,
     #[serde(flatten)]
     remembered: Remembered,
@@ -42,15 +40,6 @@ struct Line {
 #[derive(Deserialize)]
 struct Versioned {
     v: u32,
-}
-
-/// What is copied: what helps one file may harm a folder of many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    #[default]
-    File,
-    Folder,
 }
 
 /// What was found, and when.
@@ -88,7 +77,6 @@ pub(super) struct Memory {
     machine: String,
     source: String,
     target: String,
-    kind: Kind,
     memory_bytes: u64,
 }
 
@@ -97,14 +85,10 @@ impl Memory {
     pub(super) fn of(case: &Case, memory_bytes: u64) -> Option<Memory> {
         let [source] = &case.sources[..] else { return None };
         let path = crate::state_folder(&|name| std::env::var_os(name))?.join("tuned.jsonl");
-        let kind = match source {
-            Place::Path(path) if path.is_dir() => Kind::Folder,
-            _ => Kind::File,
-        };
         let (source, target) = (name_of(source)?, name_of(&case.target)?);
         let machine = host::Host::of(Path::new("/"));
         let machine = format!("{}, {} x {}", machine.name, machine.cpus, machine.cpu_model);
-        Some(Memory { path, machine, source, target, kind, memory_bytes })
+        Some(Memory { path, machine, source, target, memory_bytes })
     }
 
     /// The last that was found. What is damaged is left out, and told in one line.
@@ -150,8 +134,8 @@ impl Memory {
     }
 
     fn is_it(&self, line: &Line) -> bool {
-        let key = (&line.machine, &line.source, &line.target, line.kind, line.memory_bytes);
-        key == (&self.machine, &self.source, &self.target, self.kind, self.memory_bytes)
+        let key = (&line.machine, &line.source, &line.target, line.memory_bytes);
+        key == (&self.machine, &self.source, &self.target, self.memory_bytes)
     }
 
     /// Errors: that it could not be written, in words. The copy goes on.
@@ -161,7 +145,6 @@ impl Memory {
             machine: self.machine.clone(),
             source: self.source.clone(),
             target: self.target.clone(),
-            kind: self.kind,
             memory_bytes: self.memory_bytes,
             remembered: remembered.clone(),
         };
@@ -252,9 +235,9 @@ mod tests {
         }
     }
 
-    fn memory(path: &Path, target: &str, kind: Kind, memory_bytes: u64) -> Memory {
+    fn memory(path: &Path, target: &str, memory_bytes: u64) -> Memory {
         let [machine, source, target] = ["m", "s", target].map(str::to_string);
-        Memory { path: path.into(), machine, source, target, kind, memory_bytes }
+        Memory { path: path.into(), machine, source, target, memory_bytes }
     }
 
     fn found(depth: u32) -> Remembered {
@@ -275,17 +258,16 @@ mod tests {
     fn what_was_found_is_remembered_for_its_ends_and_memory() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/tuned.jsonl");
-        let known = memory(&path, "t", Kind::File, MEMORY);
+        let known = memory(&path, "t", MEMORY);
         assert_eq!(recalled(&known), (Ok(None), vec![]), "no file");
         known.keep(&found(2)).expect("room");
         known.keep(&found(4)).expect("room");
-        for (what, target, kind, memory_bytes, expected) in [
-            ("the last", "t", Kind::File, MEMORY, Some(found(4))),
-            ("less memory", "t", Kind::File, MEMORY / 2, None),
-            ("another target", "u", Kind::File, MEMORY, None),
-            ("a folder", "t", Kind::Folder, MEMORY, None),
+        for (what, target, memory_bytes, expected) in [
+            ("the last", "t", MEMORY, Some(found(4))),
+            ("less memory", "t", MEMORY / 2, None),
+            ("another target", "u", MEMORY, None),
         ] {
-            let memory = memory(&path, target, kind, memory_bytes);
+            let memory = memory(&path, target, memory_bytes);
             assert_eq!(recalled(&memory), (Ok(expected), vec![]), "{what}");
         }
     }
@@ -294,7 +276,7 @@ mod tests {
     fn what_is_damaged_is_left_out_and_told() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tuned.jsonl");
-        let known = memory(&path, "t", Kind::File, MEMORY);
+        let known = memory(&path, "t", MEMORY);
         known.keep(&found(4)).expect("room");
         let good = std::fs::read_to_string(&path).expect("written");
         let with = |from: &str, to: &str| good.replacen(from, to, 1);
@@ -331,7 +313,7 @@ mod tests {
         let large = File::create(at("large")).expect("room");
         large.set_len(BYTES_MAX + 1).expect("room");
         for name in ["pipe", "folder", "zeros", "large"] {
-            let known = memory(&at(name), "t", Kind::File, MEMORY);
+            let known = memory(&at(name), "t", MEMORY);
             let (got, told) = recalled(&known);
             assert!(got.as_ref().is_err_and(|why| why.contains(name)), "{name}: {got:?}");
             assert!(told.is_empty(), "{name}: told once, by who asked: {told:?}");

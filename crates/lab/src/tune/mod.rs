@@ -1,8 +1,8 @@
 //! `--tune`: request size, depths, lanes or connections for the user's own ends, found by a short search.
 //!
 //! The depth that hides the latency is computed (SCIENCE, M7); from there points are compared by rehearsals of the
-//! copy's first bytes, which leave nothing behind. What was found is remembered for the machine, the two ends, what is
-//! copied, and the memory allowed. Must not know: command lines, how a host is reached, how bytes are moved.
+//! copy's first bytes, which leave nothing behind. What was found is remembered for the machine, the two ends and
+//! the memory allowed. Must not know: command lines, how a host is reached, how bytes are moved.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
