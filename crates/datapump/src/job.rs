@@ -442,21 +442,28 @@ impl Job {
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
     fn is_told(&self, shared: &Shared<'_>) -> bool {
         let asked = shared.writes && !shared.is_stopping();
-        !asked || !shared.has_trees || shared.plan.is_exhausted() || !shared.tally().problems.is_empty()
+        let tally = shared.tally();
+        !asked || self.is_complete(&tally, shared) || !tally.problems.is_empty()
+    }
+
+    /// Nothing is left that could still be done.
+    fn is_complete(&self, tally: &Tally, shared: &Shared<'_>) -> bool {
+        match shared.has_trees {
+            true => shared.plan.is_exhausted(),
+            false => tally.files as usize >= self.sources.len(),
+        }
     }
 
     /// The exit status of the contract.
     fn status(&self, tally: &Tally, shared: &Shared<'_>) -> Status {
-        let is_complete = match shared.has_trees {
-            true => shared.plan.is_exhausted(),
-            false => tally.files as usize >= self.sources.len(),
-        };
+        let is_complete = self.is_complete(tally, shared);
         let failed_whole = shared.failed_whole.load(Ordering::Relaxed);
         let problems = &tally.problems;
         if self.stop.load(Ordering::Relaxed) && !is_complete {
             return Status::Interrupted;
         }
-        if tally.problems.contains_key(&Class::Lost) {
+        // Lanes end when their session is lost, also those that did not notice it themselves and told nothing.
+        if tally.problems.contains_key(&Class::Lost) || (shared.is_stopping() && !is_complete) {
             return Status::Lost;
         }
         if self.work == Kind::Compare {
