@@ -100,7 +100,7 @@ fn both_ways_between_two_hosts_are_explained() {
         (["--ticket-file", "ticket", &there, "back"], "back"),
     ] {
         let report = explained(&home, &words, 0);
-        assert_eq!(parts(&report), ["pump", "source", "network", "near", "sink"], "{words:?}: {report}");
+        assert_eq!(parts(&report), ["pump", "source", "network", "sink", "chain"], "{words:?}: {report}");
         assert_eq!(report["unmeasured"].as_array().map(Vec::len), Some(0), "{report}");
         has_content(&home.path(target), &content, "the copy");
     }

@@ -52,8 +52,10 @@ impl Account<'_> {
         let Carried { connections, opening_ns, receiving_ns, received: (received_parts, bytes), .. } =
             self.carried();
         let mean_part_bytes = bytes / received_parts.max(1);
+        let same_host = self.shared.far.as_ref().is_some_and(|far| far.is_here);
         let known = Network {
             connections,
+            same_host,
             opening_ns,
             receiving_ns,
             received_parts,

@@ -2,9 +2,11 @@
 //!
 //! Must not know: command lines, terminals, how a block is moved.
 
+mod ended;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::Receiver;
 
 use datapump_core::Shape;
@@ -438,49 +440,6 @@ impl Job {
         let account = Account { shared, lanes, tally, start_ns, end_ns, cpu, held_ns, syncs };
         Report { exit_status, ..account.into_report() }
     }
-
-    /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
-    fn is_told(&self, shared: &Shared<'_>) -> bool {
-        let asked = shared.writes && !shared.is_stopping();
-        let tally = shared.tally();
-        !asked || self.is_complete(&tally, shared) || !tally.problems.is_empty()
-    }
-
-    /// Nothing is left that could still be done.
-    fn is_complete(&self, tally: &Tally, shared: &Shared<'_>) -> bool {
-        match shared.has_trees {
-            true => shared.plan.is_exhausted(),
-            false => tally.files as usize >= self.sources.len(),
-        }
-    }
-
-    /// The exit status of the contract.
-    fn status(&self, tally: &Tally, shared: &Shared<'_>) -> Status {
-        let is_complete = self.is_complete(tally, shared);
-        let failed_whole = shared.failed_whole.load(Ordering::Relaxed);
-        let problems = &tally.problems;
-        if self.stop.load(Ordering::Relaxed) && !is_complete {
-            return Status::Interrupted;
-        }
-        // Lanes end when their session is lost, also those that did not notice it themselves and told nothing.
-        if tally.problems.contains_key(&Class::Lost) || (shared.is_stopping() && !is_complete) {
-            return Status::Lost;
-        }
-        if self.work == Kind::Compare {
-            return compared(problems);
-        }
-        let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
-        match () {
-            () if failed_whole => Status::Failed,
-            () if problems.is_empty() => Status::Done,
-            () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
-            () if only(Class::Changed) => Status::Changed,
-            () if only(Class::Refused) && self.far.is_some() && !tally.is_busy_here => Status::Refused,
-            () if self.sources.len() > 1 || shared.has_trees => Status::Partial,
-            () if only(Class::Usage) => Status::Usage,
-            () => Status::Failed,
-        }
-    }
 }
 
 /// What null sources deliver, if there are some.
@@ -489,13 +448,4 @@ fn null_fill(items: &[Item]) -> Option<Fill> {
         Place::Null { fill, .. } => Some(fill),
         _ => None,
     })
-}
-
-/// As cmp: 0 the same, 1 different, 2 trouble.
-fn compared(problems: &BTreeMap<Class, u64>) -> Status {
-    match () {
-        () if problems.is_empty() => Status::Done,
-        () if problems.keys().all(|class| *class == Class::Mismatch) => Status::Failed,
-        () => Status::Usage,
-    }
 }

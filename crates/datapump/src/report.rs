@@ -85,6 +85,8 @@ pub struct LimitedDetail {
 pub struct Network {
     /// How many.
     pub connections: u32,
+    /// Both hosts are one machine, whose CPUs and devices serve both.
+    pub same_host: bool,
     /// The sender sealed what it sent.
     pub sealing_ns: u64,
     /// The sender was inside calls that send.

@@ -1,5 +1,6 @@
 //! Two hosts in one: network namespaces joined by a cable that can be cut. Dropping it undoes everything.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -59,6 +60,9 @@ pub struct Network {
     name: String,
 }
 
+/// Two sides with one boot id would be known for one machine. `ip netns exec` has mounts of its own.
+const AS_ANOTHER_HOST: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
+
 impl Network {
     /// `None`, with a printed reason, where namespaces cannot be made.
     pub fn new() -> Option<Network> {
@@ -109,6 +113,13 @@ impl Network {
         program(&[&["ip", "-n", &self.namespace(side)], words].concat());
     }
 
+    /// The server's, made when it is first asked for.
+    fn boot_id(&self) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("{}-boot-id", self.name));
+        std::fs::write(&path, "6d1f0c52-90a4-4c8e-9d3b-2f0e5a7b8c91\n").expect("room");
+        path
+    }
+
     fn namespace(&self, side: Side) -> String {
         let letter = if side == Side::Client { 'c' } else { 's' };
         format!("{}-{letter}", self.name)
@@ -131,7 +142,11 @@ impl Network {
     /// A command on one side, in a folder of the test.
     pub fn command(&self, side: Side, home: &Home, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(side)]).args(words);
+        command.args(["netns", "exec", &self.namespace(side)]);
+        if side == Side::Server {
+            command.args(["sh", "-c", AS_ANOTHER_HOST, "sh"]).arg(self.boot_id());
+        }
+        command.args(words);
         command.current_dir(home.path("")).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PUMP_")) {
             command.env_remove(name);
@@ -159,6 +174,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.boot_id());
         // The cable goes with them.
         for side in Side::BOTH {
             let _ = Command::new("ip").args(["netns", "delete", &self.namespace(side)]).output();

@@ -52,6 +52,7 @@ fn add(network: &mut Network, given: &Given) {
     let path = given.path.unwrap_or_default();
     *network = Network {
         connections: network.connections,
+        same_host: network.same_host,
         opening_ns: network.opening_ns,
         receiving_ns: network.receiving_ns,
         received_parts: network.received_parts,

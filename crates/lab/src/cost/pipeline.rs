@@ -208,6 +208,26 @@ mod tests {
         }
     }
 
+    /// SCIENCE, S31 and, for two parts, S33: with 100 requests or more a copy is within 5 % of its slower end, and to
+    /// slow the other by 20 % above that changes less than 3 %.
+    #[test]
+    fn the_slower_end_alone_sets_the_bandwidth() {
+        let speed = |ends: &str| {
+            let rows = read(&format!("{HEADER}\n{},65536,{ends}\n", 65_536 * 120)).expect(ends);
+            assert_eq!(rows[0].requests, 120, "{ends}");
+            rows[0].bytes_per_s / 1e6
+        };
+        for (slower, other, slowed) in [
+            (22.5, "2,2,2000,40,2000,22.5", "2,2,2000,32,2000,22.5"),
+            (24.0, "2,2,1000,24,1000,60", "2,2,1000,24,1000,48"),
+            (1000.0, "4,2,80,3000,30,1000", "4,2,80,2400,30,1000"),
+        ] {
+            let (got, slowed) = (speed(other), speed(slowed));
+            assert!((got / slower - 1.0).abs() < 0.05, "{other}: {got}");
+            assert!((got / slowed - 1.0).abs() < 0.03, "{other}: {got}, {slowed}");
+        }
+    }
+
     #[test]
     fn tables_that_are_not_in_order_are_refused() {
         for (text, complaint) in [

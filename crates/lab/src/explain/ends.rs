@@ -45,6 +45,8 @@ pub(super) struct Ends {
     /// The disk that is written to, or else the one that is read.
     pub(super) disk: Option<Disk>,
     pub(super) cpus: u32,
+    /// A disk is read, and none stands behind the sink: the CPU writes what is in none of its caches.
+    pub(super) is_into_memory: bool,
 }
 
 impl Ends {
@@ -60,13 +62,14 @@ impl Ends {
         };
         let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
         let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
-        Ends { source, sink, is_shared, disk: to.or(from), cpus: host::cpus() }
+        let is_into_memory = from.is_some() && to.is_none();
+        Ends { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), is_into_memory }
     }
 
     #[cfg(test)]
     pub(super) fn for_tests() -> Ends {
         let (source, sink) = (End::Once, End::File(0));
-        Ends { source, sink, is_shared: false, disk: None, cpus: 2 }
+        Ends { source, sink, is_shared: false, disk: None, cpus: 2, is_into_memory: false }
     }
 
     /// The copy goes over a network, and this host reads.

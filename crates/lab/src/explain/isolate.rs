@@ -4,10 +4,9 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use datapump::{Class, Fill, Options, Place, Report, Status};
+use datapump::{Class, Fill, Options, Place, Status};
 
 use super::ends::{End, Ends};
 use super::part::{Part, PartName};
@@ -25,7 +24,7 @@ const FIRST_BYTES: u64 = 16 << 20;
 const LITTLE_BYTES: u64 = 1 << 20;
 /// Of what may be written in all: the sink alone, both ends together; the rest is for trials.
 const SINK_SHARE: u64 = 3;
-const TOGETHER_SHARE: u64 = 3;
+const JOINT_SHARE: u64 = 3;
 /// One share is an eighth.
 const SHARES: u64 = 8;
 /// Nothing moves faster than this for so long: 64 GB/s.
@@ -73,9 +72,16 @@ pub(super) struct Bench<'case> {
     pub(super) mover: Mover<'case>,
 }
 
-/// In this order: both ends together last, when it is known what the sink takes to begin and to end.
-const ORDER: [PartName; 6] =
-    [PartName::Pump, PartName::Source, PartName::Network, PartName::Near, PartName::Sink, PartName::Together];
+/// In this order: whether two hosts are one machine is known when the network was measured.
+const ORDER: [PartName; 7] = [
+    PartName::Pump,
+    PartName::Source,
+    PartName::Network,
+    PartName::Near,
+    PartName::Sink,
+    PartName::Together,
+    PartName::Chain,
+];
 
 /// All parts that there are, and why others could not be measured.
 pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> (Vec<Part>, Vec<String>) {
@@ -106,9 +112,11 @@ impl Bench<'_> {
             PartName::Pump => self.pump(options),
             PartName::Source => self.source(options, TIME),
             PartName::Network => self.network(options, TIME),
+            PartName::Near if before.iter().any(|part| part.on_one_machine) => Ok(None),
             PartName::Near => self.near(options),
             PartName::Sink => self.sink(options, TIME),
-            PartName::Together => self.together(options, before),
+            PartName::Together => self.together(options),
+            PartName::Chain => self.chain(options, before),
             PartName::RateLimit => Ok(None),
         }
     }
@@ -177,7 +185,7 @@ impl Bench<'_> {
                 Ok(Some(Part { bytes_per_second, ..part }))
             }
             (End::Far, End::File(_) | End::Folder) => {
-                let share = self.may_write() / SHARES * TOGETHER_SHARE;
+                let share = self.may_write() / SHARES * JOINT_SHARE;
                 let room = Room { most: share, left: share };
                 let part = self.sized(PartName::Near, TIME, room, &|bytes| {
                     let (rehearsal_bytes, far_null_bytes) = (Some(bytes), Some(bytes));
@@ -211,31 +219,34 @@ impl Bench<'_> {
         })
     }
 
-    /// Both ends at once, as many bytes at each: what a device that serves both does for them.
-    fn together(&self, options: &Options, before: &[Part]) -> Result<Option<Part>, String> {
-        let (End::File(bytes @ 1..), true) = (self.ends.source, self.ends.is_shared) else { return Ok(None) };
-        let bytes = bytes.min(self.may_write() / SHARES * TOGETHER_SHARE);
+    /// Source and sink as one chain: the first bytes of the source into a file without a name. Of ends that share a
+    /// device or a machine, what each does alone does not tell what both do.
+    fn joint(&self, name: PartName, options: &Options) -> Result<Option<Part>, String> {
+        let share = self.may_write() / SHARES * JOINT_SHARE;
+        let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
         self.ends.wait_quiet(&self.case.stop);
-        let read = Mutex::new(Report::default());
-        let source = self.case.sources[0].clone();
-        let limit = Limit { time: 2 * TIME, bytes };
-        let written = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let report = self.run((source, nowhere()), options.clone(), limit).report;
-                *read.lock().unwrap_or_else(PoisonError::into_inner) = report;
-            });
+        self.sized(name, TIME, Room { most, left: share }, &|bytes| {
             let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
-            let limit = Limit { bytes: u64::MAX, ..limit };
-            self.run((null(bytes), self.case.target.clone()), options, limit)
-        });
-        let read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let elapsed_ns = read.elapsed_ns.max(written.report.elapsed_ns);
-        let bytes_moved = read.bytes_moved.min(written.report.bytes_moved);
-        let both = Report { elapsed_ns, bytes_moved, ..written.report };
-        let part = measured(PartName::Together, &Moved { report: both, ..written })?;
-        let fixed_ns =
-            before.iter().find(|part| part.name == PartName::Sink).map_or(0.0, |sink| sink.fixed_ns);
-        Ok(Some(part.without(fixed_ns)))
+            ((self.case.sources[0].clone(), self.case.target.clone()), options)
+        })
+        .map(Some)
+    }
+
+    fn together(&self, options: &Options) -> Result<Option<Part>, String> {
+        match (self.ends.source, self.ends.is_shared) {
+            (End::File(1..), true) => self.joint(PartName::Together, options),
+            _ => Ok(None),
+        }
+    }
+
+    fn chain(&self, options: &Options, before: &[Part]) -> Result<Option<Part>, String> {
+        let is_one = || before.iter().any(|part| part.on_one_machine);
+        match (self.ends.source, self.ends.sink) {
+            (End::File(1..), End::Far) | (End::Far, End::File(_) | End::Folder) if is_one() => {}
+            (End::File(1..), End::File(_) | End::Folder) if self.ends.is_into_memory => {}
+            _ => return Ok(None),
+        }
+        self.joint(PartName::Chain, options)
     }
 
     /// What may be written besides the copy.
@@ -322,6 +333,7 @@ fn free_bytes(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datapump::Report;
 
     fn report(bytes_moved: u64, elapsed_ns: u64) -> Report {
         Report { bytes_moved, elapsed_ns, ..Report::default() }

@@ -37,25 +37,20 @@ pub struct Prediction {
 
 /// What the parts allow; none if there are none.
 pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
-    let shared_device = parts.iter().any(|part| part.name == PartName::Together);
-    let ns_per_byte = costs(parts, ends);
-    let hidden = far_end(parts, ends);
-    let mut speeds: Vec<(PartName, f64)> = parts
-        .iter()
-        .filter(|part| !(shared_device && matches!(part.name, PartName::Source | PartName::Sink)))
-        .filter(|part| part.name != PartName::Pump && hidden.is_none_or(|hidden| part.name != hidden.name))
-        .map(|part| match (part.name, hidden) {
-            (PartName::Network, Some(end)) => (part.name, part.bytes_per_second.min(end.bytes_per_second)),
-            _ => (part.name, part.bytes_per_second),
-        })
-        .collect();
-    settle_near_end(&mut speeds, ends);
+    let joint = parts.iter().find(|part| part.name.is_joint());
+    let shared_device = joint.is_some_and(|joint| joint.name == PartName::Together);
+    let ns_per_byte = joint.map_or_else(|| costs(parts, ends), |joint| joint.cpu_ns_per_byte);
+    let mut speeds = apart(parts, ends);
     // What the pump does in one thread; a copy between hosts has one at each.
     let threads = if ends.is_far() { 2 } else { 1 };
     speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
+    if let Some(joint) = joint {
+        settle_joint(&mut speeds, joint);
+    }
     let speeds = bottlenecks(speeds);
     let [(slowest, speed), next, ..] = speeds[..] else { return None };
-    let fixed_ns = parts.iter().map(|part| part.fixed_ns).fold(0.0, f64::max);
+    let most_ns = || parts.iter().map(|part| part.fixed_ns).fold(0.0, f64::max);
+    let fixed_ns = joint.map_or_else(most_ns, |joint| joint.fixed_ns);
     let predicted =
         ends.bytes().map_or(speed, |bytes| bytes as f64 / (bytes as f64 / speed + fixed_ns / 1e9));
     Some(Prediction {
@@ -66,6 +61,41 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
         next,
         shared_device,
     })
+}
+
+/// The parts that are parts of the law, each by itself, without the pump.
+fn apart(parts: &[Part], ends: &Ends) -> Vec<(PartName, f64)> {
+    let shared_device = parts.iter().any(|part| part.name == PartName::Together);
+    let hidden = far_end(parts, ends);
+    let mut speeds: Vec<(PartName, f64)> = parts
+        .iter()
+        .filter(|part| !(shared_device && matches!(part.name, PartName::Source | PartName::Sink)))
+        .filter(|part| part.name != PartName::Pump && !part.name.is_joint())
+        .filter(|part| hidden.is_none_or(|hidden| part.name != hidden.name))
+        .map(|part| match (part.name, hidden) {
+            // Two measurements of one thing: the slower of two is not what it does.
+            (PartName::Network, Some(end)) if end.bytes_per_second < part.bytes_per_second => {
+                (part.name, (part.bytes_per_second + end.bytes_per_second) / 2.0)
+            }
+            _ => (part.name, part.bytes_per_second),
+        })
+        .collect();
+    settle_near_end(&mut speeds, ends);
+    speeds
+}
+
+/// No part is slower than the chain that it is in. Is one as slow, it is what slows the chain; of ends that share a
+/// device none is. A rate is kept by the copy alone.
+fn settle_joint(speeds: &mut Vec<(PartName, f64)>, joint: &Part) {
+    let speed = joint.bytes_per_second;
+    let in_chain = |name: PartName| name != PartName::RateLimit;
+    let slowest =
+        speeds.iter().filter(|(name, _)| in_chain(*name)).min_by(|one, other| one.1.total_cmp(&other.1));
+    let named = slowest.filter(|it| joint.name == PartName::Chain && it.1 <= speed * LEAD_MIN);
+    let name = named.map_or(joint.name, |it| it.0);
+    speeds.retain(|it| it.0 != name);
+    speeds.iter_mut().filter(|it| in_chain(it.0)).for_each(|it| it.1 = it.1.max(speed));
+    speeds.insert(0, (name, speed));
 }
 
 /// The end on another host, if it is no slower than the network: it was measured over that, so that it is at least as
@@ -85,8 +115,9 @@ fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &Ends) {
         .filter(|&at| [end, PartName::Network].contains(&speeds[at].0))
         .min_by(|&one, &other| speeds[one].1.total_cmp(&speeds[other].1));
     let Some((near, slower)) = at.zip(slower) else { return };
-    if speeds[near].1 * LEAD_MIN >= speeds[slower].1 {
-        speeds[slower].1 = speeds[slower].1.min(speeds[near].1);
+    let (alone, with) = (speeds[slower].1, speeds[near].1);
+    if with * LEAD_MIN >= alone {
+        speeds[slower].1 = with.min((alone + with) / 2.0);
         speeds.remove(near);
     }
 }
@@ -94,7 +125,7 @@ fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &Ends) {
 /// Whether an end could not be measured: a pipe, a folder, one that has no room. Then the copy may be slower than its
 /// parts allow.
 pub(super) fn is_partial(parts: &[Part], ends: &Ends) -> bool {
-    let has = |name| parts.iter().any(|part| part.name == name || part.name == PartName::Together);
+    let has = |name| parts.iter().any(|part| part.name == name || part.name.is_joint());
     let is_known = |end, name| end == End::Null || has(name);
     !(is_known(ends.source, PartName::Source) && is_known(ends.sink, PartName::Sink))
 }
@@ -162,7 +193,7 @@ pub(super) fn decide(
         () if report.exit_status != 0 || detail.why == "rate limit" => told,
         () if by_parts == told.0 || is_clear => told,
         () if is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second => told,
-        () if is_true && leads => (by_parts, by_law(prediction, detail)),
+        () if is_true && leads => (by_parts, by_law(prediction, report)),
         () if is_true => {
             (LimitedBy::Balanced, LimitedDetail { why: "two stages take equal time".into(), ..told.1 })
         }
@@ -173,15 +204,19 @@ pub(super) fn decide(
     }
 }
 
-fn by_law(prediction: &Prediction, detail: &LimitedDetail) -> LimitedDetail {
+fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
+    let detail = &report.limited_detail;
+    let is_sealed = report.network.is_some_and(|network| network.sealing_ns + network.opening_ns > 0);
     let (stage, why) = match prediction.slowest {
         PartName::Source => ("read", "device"),
         PartName::Sink => ("write", "device"),
         PartName::Together => ("write", "shared device"),
         PartName::Network => ("send", "slowest part"),
         PartName::Pump => ("compute", "posting requests"),
-        PartName::Near => ("compute", "encryption"),
+        PartName::Near if is_sealed => ("compute", "encryption"),
+        PartName::Near => ("compute", "copying"),
         PartName::RateLimit => ("read", "rate limit"),
+        PartName::Chain => return detail.clone(),
     };
     LimitedDetail { stage: stage.into(), why: why.into(), ..detail.clone() }
 }
@@ -207,9 +242,11 @@ mod tests {
 
     #[test]
     fn a_chain_is_as_fast_as_its_slowest_part() {
-        use PartName::{Network, Pump, Sink, Source, Together};
+        use PartName::{Chain, Network, Pump, Sink, Source, Together};
         let local = [part(Pump, 1e5, 0.02), part(Source, 2000.0, 0.1), part(Sink, 1500.0, 0.2)];
         let shared = [&local[..], &[part(Together, 900.0, 0.3)]].concat();
+        let memory = [&local[..], &[part(Chain, 1000.0, 0.5)]].concat();
+        let disk = [&local[..], &[part(Chain, 1450.0, 0.5)]].concat();
         let push = [
             part(Pump, 1e5, 0.02),
             part(Source, 2000.0, 0.1),
@@ -219,8 +256,10 @@ mod tests {
         let costly = [part(Pump, 1e5, 0.02), part(Source, 2000.0, 0.5), part(Sink, 3000.0, 0.6)];
         for (what, parts, far, slowest, mb_per_s, ns_per_byte) in [
             ("two disks", &local[..], End::File(0), Sink, 1500.0, 0.28),
-            ("one disk", &shared, End::File(0), Together, 900.0, 0.28),
-            ("two hosts", &push, End::Far, Network, 990.0, 0.68),
+            ("one disk", &shared, End::File(0), Together, 900.0, 0.3),
+            ("into memory", &memory, End::File(0), Chain, 1000.0, 0.5),
+            ("one machine, and a slow disk", &disk, End::File(0), Sink, 1450.0, 0.5),
+            ("two hosts", &push, End::Far, Network, 995.0, 0.68),
             ("one CPU", &costly, End::File(0), Pump, 1e3 / 1.08, 1.08),
         ] {
             let ends = Ends { source: End::Once, sink: far, ..Ends::for_tests() };
@@ -237,7 +276,7 @@ mod tests {
         use PartName::{Near, Network, Pump, Sink, Source};
         for (what, near, slowest, mb_per_s) in [
             ("as fast as the network", 960.0, Network, 960.0),
-            ("faster, by chance", 1100.0, Network, 1000.0),
+            ("faster, by chance", 1100.0, Network, 1050.0),
             ("slower than both", 700.0, Near, 700.0),
         ] {
             let parts = [(Pump, 1e5), (Source, 2000.0), (Network, 1000.0), (Near, near), (Sink, 990.0)];

@@ -26,6 +26,9 @@ pub enum PartName {
     Near,
     /// Not a part: the rate that was asked for.
     RateLimit,
+    /// Source and sink as one chain, where they share the CPUs and caches of one machine: two hosts that are one, or a
+    /// disk's data that are written into memory.
+    Chain,
 }
 
 impl PartName {
@@ -40,7 +43,14 @@ impl PartName {
             PartName::Together => LimitedBy::Sink,
             PartName::Near if told == LimitedBy::Network => told,
             PartName::Near => LimitedBy::Cpu,
+            // No part alone is as slow; the copy knows what it waited for.
+            PartName::Chain => told,
         }
+    }
+
+    /// Source and sink at once, which the law does not compose of what each does alone.
+    pub(super) fn is_joint(self) -> bool {
+        matches!(self, PartName::Together | PartName::Chain)
     }
 
     /// In words, of what limits a copy: not the empty loop, which is measured as a part, but all that is computed.
@@ -61,6 +71,7 @@ impl PartName {
             PartName::Together => "the device that serves both ends",
             PartName::Near => "this host's end with the network",
             PartName::RateLimit => "the rate limit",
+            PartName::Chain => "all of it at once on one machine",
         }
     }
 }
@@ -83,13 +94,26 @@ pub struct Part {
     /// Time for each request.
     #[serde(skip)]
     pub(super) ns_per_request: f64,
+    /// It was measured between two hosts that are one machine.
+    #[serde(skip)]
+    pub(super) on_one_machine: bool,
 }
 
 impl Part {
     pub(super) fn new(name: PartName) -> Part {
         let (bytes, elapsed_ns) = (0, 0);
         let (bytes_per_second, fixed_ns, cpu_ns_per_byte, ns_per_request) = (0.0, 0.0, 0.0, 0.0);
-        Part { name, bytes, elapsed_ns, bytes_per_second, fixed_ns, cpu_ns_per_byte, ns_per_request }
+        let on_one_machine = false;
+        Part {
+            name,
+            bytes,
+            elapsed_ns,
+            bytes_per_second,
+            fixed_ns,
+            cpu_ns_per_byte,
+            ns_per_request,
+            on_one_machine,
+        }
     }
 
     pub(super) fn of(name: PartName, report: &Report) -> Part {
@@ -100,16 +124,8 @@ impl Part {
             bytes_per_second: moved_bytes_per_s(report),
             cpu_ns_per_byte: cpu_ns(report) as f64 / bytes.max(1) as f64,
             ns_per_request: report.ns_per_request(),
+            on_one_machine: report.network.is_some_and(|network| network.same_host),
             ..Part::new(name)
-        }
-    }
-
-    /// Less what it takes to begin and to end, of which something else knows.
-    pub(super) fn without(self, fixed_ns: f64) -> Part {
-        let moving_ns = self.elapsed_ns as f64 - fixed_ns;
-        match moving_ns * 2.0 > self.elapsed_ns as f64 {
-            true => Part { bytes_per_second: self.bytes as f64 * 1e9 / moving_ns, fixed_ns, ..self },
-            false => self,
         }
     }
 
@@ -142,15 +158,6 @@ mod tests {
 
     fn report(bytes_moved: u64, elapsed_ns: u64) -> Report {
         Report { bytes_moved, elapsed_ns, ..Report::default() }
-    }
-
-    #[test]
-    fn a_part_that_was_measured_at_once_is_less_what_another_takes_to_begin() {
-        for (fixed_ms, mb_per_s) in [(0.0, 1000.0), (200.0, 1250.0), (600.0, 1000.0)] {
-            let part =
-                Part::of(PartName::Together, &report(1_000_000_000, 1_000_000_000)).without(fixed_ms * 1e6);
-            assert!((part.bytes_per_second / 1e6 - mb_per_s).abs() < 0.1, "{fixed_ms}: {part:?}");
-        }
     }
 
     #[test]

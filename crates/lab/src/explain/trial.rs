@@ -150,7 +150,9 @@ impl Bench<'_> {
             PartName::Source => self.source(options, TIME).ok()?,
             PartName::Network => self.network(options, TIME).ok()?,
             PartName::Sink => self.sink_up_to(options, TIME, self.may_write() / WRITES).ok(),
-            PartName::Pump | PartName::Near | PartName::Together | PartName::RateLimit => None,
+            PartName::Pump | PartName::Near | PartName::Together | PartName::Chain | PartName::RateLimit => {
+                None
+            }
         }
         .filter(is_long_enough)
     }

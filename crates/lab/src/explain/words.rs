@@ -22,7 +22,8 @@ pub(super) fn alone(part: &Part) -> String {
         PartName::Pump => format!("{:.0} ns a request", part.ns_per_request),
         _ => rate_words(part.bytes_per_second),
     };
-    format!("{name} alone: {speed}, {cost:.3} ns of CPU a byte")
+    let alone = if part.name.is_joint() { "" } else { " alone" };
+    format!("{name}{alone}: {speed}, {cost:.3} ns of CPU a byte")
 }
 
 /// What is written down before the copy.
@@ -92,9 +93,13 @@ fn compared(explained: &Explained, prediction: &Prediction, options: &Options) -
         "it cost {:.3} ns of CPU a byte, {:.3} were predicted",
         explained.observed_ns_per_byte, prediction.predicted_ns_per_byte
     );
-    let shared = match prediction.shared_device {
-        true => " One device serves both ends, so that they were measured together.",
-        false => "",
+    let has_chain = explained.parts.iter().any(|part| part.name == PartName::Chain);
+    let shared = match (prediction.shared_device, has_chain) {
+        (true, _) => " One device serves both ends, so that they were measured together.",
+        (_, true) => {
+            " Its ends share the CPUs and the memory of one machine, so that they were measured together."
+        }
+        _ => "",
     };
     format!("Its parts allow {predicted}{off}{faster}; {costs}.{shared}")
 }
