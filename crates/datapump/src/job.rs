@@ -309,6 +309,7 @@ impl Job {
 
     fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
         let status = match (self.work, problem.class) {
+            (_, Class::Lost) => Status::Lost,
             (_, Class::Usage) | (Kind::Compare, _) => Status::Usage,
             _ => Status::Failed,
         };

@@ -196,9 +196,7 @@ impl Options {
         if let Some(bytes) = self.request_bytes
             && (!(low..=high).contains(&bytes) || bytes % low != 0)
         {
-            return Err(format!(
-                "the request size must be a multiple of 1 KiB from 1 KiB to 64 MiB, not {bytes}B"
-            ));
+            return Err("the request size must be a multiple of 1 KiB from 1 KiB to 64 MiB".into());
         }
         for (name, depth) in [("source depth", self.source_depth), ("sink depth", self.sink_depth)] {
             if depth.is_some_and(|depth| !(1..=Self::DEPTH_MAX).contains(&depth)) {

@@ -117,6 +117,13 @@ pub struct Network {
     pub send_buffer_limited_ns: u64,
 }
 
+impl Network {
+    /// What crossed it was encrypted.
+    pub fn is_sealed(&self) -> bool {
+        self.sealing_ns + self.opening_ns > 0
+    }
+}
+
 /// Time in nanoseconds by stage, summed over lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {

@@ -216,7 +216,7 @@ impl TuningArguments {
 }
 
 /// Reads `--request-size`; its limits are the library's.
-fn parse_request_size(text: &str) -> Result<u32, String> {
+pub(in crate::args) fn parse_request_size(text: &str) -> Result<u32, String> {
     let bytes = parse_bytes(text)?;
     let small = u32::try_from(bytes).unwrap_or(u32::MAX);
     Options { request_bytes: Some(small), source_depth: Some(1), sink_depth: Some(1), ..Options::default() }

@@ -83,6 +83,7 @@ impl Network {
             }
         }
         program(&["ip", "netns", "add", &network.namespace(Side::Server)]);
+        std::fs::write(network.boot_id(), "6d1f0c52-90a4-4c8e-9d3b-2f0e5a7b8c91\n").expect("room");
         network.lay();
         Some(network)
     }
@@ -113,11 +114,9 @@ impl Network {
         program(&[&["ip", "-n", &self.namespace(side)], words].concat());
     }
 
-    /// The server's, made when it is first asked for.
+    /// The server's.
     fn boot_id(&self) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("{}-boot-id", self.name));
-        std::fs::write(&path, "6d1f0c52-90a4-4c8e-9d3b-2f0e5a7b8c91\n").expect("room");
-        path
+        std::env::temp_dir().join(format!("{}-boot-id", self.name))
     }
 
     fn namespace(&self, side: Side) -> String {

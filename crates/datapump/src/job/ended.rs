@@ -12,17 +12,22 @@ use crate::run::{Shared, Tally};
 impl Job {
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
     pub(super) fn is_told(&self, shared: &Shared<'_>) -> bool {
-        let asked = shared.writes && !shared.is_stopping();
+        let asked = !shared.options.dry_run && !shared.is_stopping();
         let tally = shared.tally();
         !asked || self.is_complete(&tally, shared) || !tally.problems.is_empty()
     }
 
-    /// Nothing is left that could still be done.
+    /// All that was asked for is done; of trees, all that could be.
     fn is_complete(&self, tally: &Tally, shared: &Shared<'_>) -> bool {
         match shared.has_trees {
             true => shared.plan.is_exhausted(),
             false => tally.files as usize >= self.sources.len(),
         }
+    }
+
+    /// The session with another host is lost.
+    fn is_cut(&self) -> bool {
+        self.far.as_ref().is_some_and(|far| far.line.is_cut())
     }
 
     /// The exit status of the contract.
@@ -34,7 +39,7 @@ impl Job {
             return Status::Interrupted;
         }
         // Lanes end when their session is lost, also those that did not notice it themselves and told nothing.
-        if tally.problems.contains_key(&Class::Lost) || (shared.is_stopping() && !is_complete) {
+        if tally.problems.contains_key(&Class::Lost) || (self.is_cut() && !is_complete) {
             return Status::Lost;
         }
         if self.work == Kind::Compare {

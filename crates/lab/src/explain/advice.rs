@@ -101,7 +101,7 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
             Cause::Metadata
         }
         (LimitedBy::Cpu, "copying") => Cause::Copying,
-        (LimitedBy::Cpu, _) if report.network.is_some() => Cause::Encryption,
+        (LimitedBy::Cpu, _) if report.network.is_some_and(|network| network.is_sealed()) => Cause::Encryption,
         (LimitedBy::Cpu, _) => Cause::PostingRequests,
         (LimitedBy::Metadata, _) => Cause::Metadata,
         (LimitedBy::Sync, _) => Cause::Sync,

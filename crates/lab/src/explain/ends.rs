@@ -3,10 +3,12 @@
 //! Must not know: how a part is measured.
 
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use datapump::Place;
+use rustix::fs::FsWord;
 
 use super::Case;
 use super::timer::{Limit, limited};
@@ -62,7 +64,8 @@ impl Ends {
         };
         let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
         let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
-        let is_into_memory = from.is_some() && to.is_none();
+        let has_disk = |disk: &Option<Disk>| disk.as_ref().is_some_and(|disk| disk.name().is_some());
+        let is_into_memory = has_disk(&from) && matches!(&case.target, Place::Path(path) if is_memory(path));
         Ends { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), is_into_memory }
     }
 
@@ -128,6 +131,14 @@ fn sink_of(place: &Place) -> End {
     }
 }
 
+/// The nearest folder that stands is kept in memory: statfs(2).
+fn is_memory(path: &Path) -> bool {
+    const TMPFS: FsWord = 0x0102_1994;
+    const RAMFS: FsWord = 0x8584_58f6;
+    let system = rustix::fs::statfs(nearest_there(path));
+    system.is_ok_and(|system| [TMPFS, RAMFS].contains(&system.f_type))
+}
+
 fn is_special(meta: &std::fs::Metadata) -> bool {
     let kind = meta.file_type();
     kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
@@ -136,7 +147,6 @@ fn is_special(meta: &std::fs::Metadata) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
     use std::sync::Arc;
 
     #[test]
@@ -166,5 +176,13 @@ mod tests {
             Ends::of(&case(path(&folder.path().join("a/b")))).is_shared || Disk::of(folder.path()).is_err()
         );
         assert!(!Ends::of(&case(Place::Stream)).is_shared);
+        assert!(!is_memory(Path::new("/proc/self")));
+        // A container may have none.
+        if Path::new("/dev/shm").is_dir() {
+            let into_memory = Ends::of(&case(path(Path::new("/dev/shm/new"))));
+            assert!(
+                into_memory.is_into_memory || Disk::of(folder.path()).is_ok_and(|disk| disk.name().is_none())
+            );
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Each part of a copy alone.
+//! Each part of a copy alone, and ends that share something as one.
 //!
 //! Must not know: what the parts allow together, what the copy did.
 
@@ -40,6 +40,7 @@ pub(super) fn tuning(options: &Options) -> Options {
         engine: options.engine,
         wait: options.wait,
         direct: options.direct,
+        reflink: options.reflink,
         sync: options.sync,
         no_reserve: options.no_reserve,
         ignore_holes: options.ignore_holes,
@@ -224,8 +225,11 @@ impl Bench<'_> {
     fn joint(&self, name: PartName, options: &Options) -> Result<Option<Part>, String> {
         let share = self.may_write() / SHARES * JOINT_SHARE;
         let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
+        if most < LITTLE_BYTES.min(self.ends.bytes().unwrap_or(u64::MAX)) {
+            return Err(alone(name, "too little room is free"));
+        }
         self.ends.wait_quiet(&self.case.stop);
-        self.sized(name, TIME, Room { most, left: share }, &|bytes| {
+        self.sized(name, TIME / 2, Room { most, left: share }, &|bytes| {
             let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
             ((self.case.sources[0].clone(), self.case.target.clone()), options)
         })
@@ -240,9 +244,11 @@ impl Bench<'_> {
     }
 
     fn chain(&self, options: &Options, before: &[Part]) -> Result<Option<Part>, String> {
+        let has = |name| before.iter().any(|part| part.name == name);
         let is_one = || before.iter().any(|part| part.on_one_machine);
         match (self.ends.source, self.ends.sink) {
-            (End::File(1..), End::Far) | (End::Far, End::File(_) | End::Folder) if is_one() => {}
+            (End::File(1..), End::Far) if is_one() => {}
+            (End::Far, End::File(_) | End::Folder) if is_one() && has(PartName::Source) => {}
             (End::File(1..), End::File(_) | End::Folder) if self.ends.is_into_memory => {}
             _ => return Ok(None),
         }
@@ -292,8 +298,10 @@ impl Bench<'_> {
                 bytes = room.now().min(bytes / 2);
                 continue;
             }
-            measured(name, &long)?;
-            return Ok(Part::between(name, &short.report, &long.report));
+            let whole = measured(name, &long)?;
+            // A source that ended before was moved as a whole.
+            let has_ended = long.report.exit_status == Status::Done as i32 && whole.bytes < bytes;
+            return Ok(if has_ended { whole } else { Part::between(name, &short.report, &long.report) });
         }
         Ok(first)
     }
@@ -313,7 +321,7 @@ fn measured(name: PartName, moved: &Moved) -> Result<Part, String> {
 }
 
 fn alone(name: PartName, why: &str) -> String {
-    format!("{} could not be measured alone: {why}", name.words())
+    format!("{} could not be measured{}: {why}", name.words(), name.alone_words())
 }
 
 fn null(bytes: u64) -> Place {

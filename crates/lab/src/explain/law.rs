@@ -1,7 +1,7 @@
 //! What parts allow together, and what limited a copy, given that and its own account.
 //!
-//! A chain is as fast as its slowest part (SCIENCE, M4); ends on one device are not parts of that law, and are measured
-//! together. Costs add up (M1, M2). Must not know: how parts are measured, what helps.
+//! A chain is as fast as its slowest part (SCIENCE, M4); ends that share a device or a machine are not parts of that
+//! law, and are measured as one. Costs of others add up (M1, M2). Must not know: how parts are measured, what helps.
 
 use datapump::{LimitedBy, LimitedDetail, Report};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
     let joint = parts.iter().find(|part| part.name.is_joint());
     let shared_device = joint.is_some_and(|joint| joint.name == PartName::Together);
     let ns_per_byte = joint.map_or_else(|| costs(parts, ends), |joint| joint.cpu_ns_per_byte);
-    let mut speeds = apart(parts, ends);
+    let mut speeds = apart(parts, shared_device, ends);
     // What the pump does in one thread; a copy between hosts has one at each.
     let threads = if ends.is_far() { 2 } else { 1 };
     speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
@@ -64,8 +64,7 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
 }
 
 /// The parts that are parts of the law, each by itself, without the pump.
-fn apart(parts: &[Part], ends: &Ends) -> Vec<(PartName, f64)> {
-    let shared_device = parts.iter().any(|part| part.name == PartName::Together);
+fn apart(parts: &[Part], shared_device: bool, ends: &Ends) -> Vec<(PartName, f64)> {
     let hidden = far_end(parts, ends);
     let mut speeds: Vec<(PartName, f64)> = parts
         .iter()
@@ -117,7 +116,9 @@ fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &Ends) {
     let Some((near, slower)) = at.zip(slower) else { return };
     let (alone, with) = (speeds[slower].1, speeds[near].1);
     if with * LEAD_MIN >= alone {
-        speeds[slower].1 = with.min((alone + with) / 2.0);
+        // Faster with the network than without it: another source than before, of which some was in memory by then.
+        let is_one = with <= alone * LEAD_MIN;
+        speeds[slower].1 = if is_one { with.min((alone + with) / 2.0) } else { alone };
         speeds.remove(near);
     }
 }
@@ -191,7 +192,7 @@ pub(super) fn decide(
     let by_parts = prediction.slowest.limit(told.0);
     match () {
         () if report.exit_status != 0 || detail.why == "rate limit" => told,
-        () if by_parts == told.0 || is_clear => told,
+        () if is_clear || (by_parts == told.0 && (prediction.slowest != PartName::Chain || is_true)) => told,
         () if is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second => told,
         () if is_true && leads => (by_parts, by_law(prediction, report)),
         () if is_true => {
@@ -206,7 +207,7 @@ pub(super) fn decide(
 
 fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
     let detail = &report.limited_detail;
-    let is_sealed = report.network.is_some_and(|network| network.sealing_ns + network.opening_ns > 0);
+    let is_sealed = report.network.is_some_and(|network| network.is_sealed());
     let (stage, why) = match prediction.slowest {
         PartName::Source => ("read", "device"),
         PartName::Sink => ("write", "device"),
@@ -216,7 +217,8 @@ fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
         PartName::Near if is_sealed => ("compute", "encryption"),
         PartName::Near => ("compute", "copying"),
         PartName::RateLimit => ("read", "rate limit"),
-        PartName::Chain => return detail.clone(),
+        // Told by the copy itself.
+        PartName::Chain => (&*detail.stage, &*detail.why),
     };
     LimitedDetail { stage: stage.into(), why: why.into(), ..detail.clone() }
 }
@@ -276,7 +278,8 @@ mod tests {
         use PartName::{Near, Network, Pump, Sink, Source};
         for (what, near, slowest, mb_per_s) in [
             ("as fast as the network", 960.0, Network, 960.0),
-            ("faster, by chance", 1100.0, Network, 1050.0),
+            ("faster, by chance", 1080.0, Network, 1040.0),
+            ("much faster, out of memory", 1500.0, Network, 995.0),
             ("slower than both", 700.0, Near, 700.0),
         ] {
             let parts = [(Pump, 1e5), (Source, 2000.0), (Network, 1000.0), (Near, near), (Sink, 990.0)];

@@ -1,6 +1,7 @@
 //! `pump explain`: each part of a copy alone, what they allow together, the copy itself, and what would help.
 //!
-//! Source to nothing, nothing to sink, nothing over the network to nothing, nothing to nothing: a few seconds each.
+//! Source to nothing, nothing to sink, nothing over the network to nothing, nothing to nothing: a few seconds each; and
+//! the first bytes of the source into a file without a name, where the ends share a device or a machine.
 //! What they allow is written down before the copy runs, and both are told. A part that limits is measured again with
 //! what might help it, so that advice comes with its gain. For that at most 2 GiB and one in twenty of the free bytes
 //! are written, into files without a name. Must not know: command lines, how a host is reached, how bytes are moved.

@@ -53,6 +53,11 @@ impl PartName {
         matches!(self, PartName::Together | PartName::Chain)
     }
 
+    /// How it is measured, in words behind its name.
+    pub(super) fn alone_words(self) -> &'static str {
+        if self.is_joint() { "" } else { " alone" }
+    }
+
     /// In words, of what limits a copy: not the empty loop, which is measured as a part, but all that is computed.
     pub(super) fn limit_words(self) -> &'static str {
         match self {

@@ -22,7 +22,7 @@ pub(super) fn alone(part: &Part) -> String {
         PartName::Pump => format!("{:.0} ns a request", part.ns_per_request),
         _ => rate_words(part.bytes_per_second),
     };
-    let alone = if part.name.is_joint() { "" } else { " alone" };
+    let alone = part.name.alone_words();
     format!("{name}{alone}: {speed}, {cost:.3} ns of CPU a byte")
 }
 
@@ -119,12 +119,14 @@ fn why_faster(explained: &Explained, options: &Options) -> String {
 }
 
 fn parts(explained: &Explained) -> String {
-    let alone = explained.parts.iter().filter(|part| part.name != PartName::Pump);
-    let said: Vec<String> =
-        alone.map(|part| format!("{} {}", part.name.words(), rate_words(part.bytes_per_second))).collect();
+    let told = |part: &Part| format!("{} {}", part.name.words(), rate_words(part.bytes_per_second));
+    let moving = explained.parts.iter().filter(|part| part.name != PartName::Pump);
+    let (joint, alone): (Vec<&Part>, Vec<&Part>) = moving.partition(|part| part.name.is_joint());
+    let said: Vec<String> = alone.into_iter().map(told).collect();
+    let joint = joint.first().map_or(String::new(), |part| format!("; {}", told(part)));
     match said.is_empty() {
         true => String::new(),
-        false => format!("Alone they do: {}.", said.join(", ")),
+        false => format!("Alone they do: {}{joint}.", said.join(", ")),
     }
 }
 

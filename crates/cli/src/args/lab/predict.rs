@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args};
-use datapump::Options;
 
+use crate::args::tuning::parse_request_size;
 use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Predict a chain from its parts, or a pipeline in simulated time
@@ -101,15 +101,5 @@ pub struct LabPredictArguments {
 
 /// The limits are those of requests that the program makes.
 fn parse_size(text: &str) -> Result<u64, String> {
-    let bytes = datapump::units::parse_bytes(text)?;
-    match u32::try_from(bytes) {
-        Ok(small) => {
-            let (one, request_bytes) = (Some(1), Some(small));
-            Options { request_bytes, source_depth: one, sink_depth: one, ..Options::default() }.check()?;
-            Ok(bytes)
-        }
-        Err(_) => {
-            Err(format!("the request size must be a multiple of 1 KiB from 1 KiB to 64 MiB, not {bytes}B"))
-        }
-    }
+    parse_request_size(text).map(u64::from)
 }
