@@ -1,10 +1,11 @@
-//! A session whose control connection alone is lost: the lanes may end before they notice, and the copy that was not
-//! made must not be called done.
+//! Sessions of which one connection alone is lost. Is it the one that controls, lanes may end before they notice, and
+//! what they left undone must not be called done. Is it another, the rest may have done all.
 
 mod net_parts;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -18,22 +19,22 @@ const UNTIL_CUT: Duration = Duration::from_millis(400);
 const HELD_UP: Duration = Duration::from_millis(800);
 const LOST: i32 = 10;
 
-/// Passes connections on; a while after the first one has come, that one is cut. It is the control connection.
-fn cutter(to: String) -> String {
+/// Passes connections on but for one, which is heard and never answered; `first` gets the control connection.
+fn relay(to: String, silent: Option<usize>, first: mpsc::Sender<TcpStream>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     std::thread::spawn(move || {
-        let (first, control) = mpsc::channel::<TcpStream>();
-        std::thread::spawn(move || {
-            let Ok(control) = control.recv() else { return };
-            std::thread::sleep(UNTIL_CUT);
-            let _ = control.shutdown(Shutdown::Both);
-        });
-        let mut first = Some(first);
-        for client in listener.incoming().flatten() {
-            let Ok(server) = TcpStream::connect(&to) else { continue };
+        let mut held = Vec::new();
+        for (number, client) in listener.incoming().flatten().enumerate() {
             let handle = |stream: &TcpStream| stream.try_clone().expect("a handle");
-            first.take().map(|first| first.send(handle(&client)));
+            if Some(number) == silent {
+                held.push(client);
+                continue;
+            }
+            let Ok(server) = TcpStream::connect(&to) else { continue };
+            if number == 0 {
+                let _ = first.send(handle(&client));
+            }
             for (from, into) in [(&client, &server), (&server, &client)] {
                 let (from, into) = (handle(from), handle(into));
                 std::thread::spawn(move || pass(from, into));
@@ -41,6 +42,17 @@ fn cutter(to: String) -> String {
         }
     });
     address
+}
+
+/// A while after the first connection has come, that one is cut. It is the control connection.
+fn cutter(to: String) -> String {
+    let (first, control) = mpsc::channel::<TcpStream>();
+    std::thread::spawn(move || {
+        let Ok(control) = control.recv() else { return };
+        std::thread::sleep(UNTIL_CUT);
+        let _ = control.shutdown(Shutdown::Both);
+    });
+    relay(to, None, first)
 }
 
 fn pass(mut from: TcpStream, mut into: TcpStream) {
@@ -88,6 +100,45 @@ fn what_a_lost_session_left_undone_is_not_done() {
             new.iter().filter(|path| path.is_dir()).for_each(|path| {
                 std::fs::remove_dir_all(path).expect("it is ours");
             });
+        }
+    }
+}
+
+/// One of the connections is never made: the others copy all meanwhile, and the session that follows must not take what
+/// the lost one made for a folder to copy into.
+#[test]
+fn a_folder_that_a_lost_session_made_receives_nothing() {
+    let home = tempfile::tempdir().expect("room");
+    for folder in ["served", "here"] {
+        std::fs::create_dir(home.path().join(folder)).expect("room");
+        make_tree(&home.path().join(folder).join("tree"));
+    }
+    let served = Served::new(ServeOptions::of(Place::Path(home.path().join("served"))));
+    let here = |name: &str| Place::Path(home.path().join("here").join(name));
+    for silent in 1..5 {
+        for push in [false, true] {
+            let (first, _control) = mpsc::channel();
+            let host = Host::Served(relay(served.address.clone(), Some(silent), first));
+            let there = |path: &str| Place::Remote(Remote { host: host.clone(), path: path.into() });
+            let (source, target) = match push {
+                true => (here("tree"), there("new")),
+                false => (there("tree"), here("new")),
+            };
+            let retry_for = Some(Duration::from_secs(30));
+            let peer_timeout = Some(Duration::from_secs(1));
+            let copy = RemoteCopy { retry_for, peer_timeout, ..served.remote(vec![source], target) };
+            let report = copy.run(&|_| ());
+            let row = format!("connection {silent}, push {push}: {report:?}");
+            assert_eq!(report.exit_status, 0, "{row}");
+            let new = home.path().join(if push { "served/new" } else { "here/new" });
+            let names = |path: &Path| {
+                let entries = std::fs::read_dir(path).expect("it was made").flatten();
+                let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+                names.sort();
+                names
+            };
+            assert_eq!(names(&new), names(&home.path().join("here/tree")), "{row}");
+            std::fs::remove_dir_all(&new).expect("it is ours");
         }
     }
 }

@@ -21,7 +21,7 @@ use super::pool::Pool;
 use super::reach::{Reached, Reaching, reach};
 use super::ssh::FarEnd;
 use super::told;
-use crate::disk::boot;
+use crate::disk::{Disk, FileKind, boot};
 use crate::options::Options;
 use crate::place::{Host, Place, Remote};
 use crate::problem::Problem;
@@ -119,9 +119,7 @@ impl RemoteCopy {
                 self.connections.unwrap_or(CONNECTIONS).clamp(1, welcome.connections_max.max(1));
             let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
             let instead_of = before.map(|(session, _)| session);
-            // What the lost session made is not taken for a folder that was there to receive.
-            let is_name = before.is_some_and(|(_, receives)| receives == Some(false));
-            let wishes = self.wishes(way, remote, connections, is_name);
+            let wishes = self.wishes(way, remote, connections, is_name_of(last));
             control.say(Message::Begin(Begin { instead_of, ..wishes }))?;
             let answer = control.hear()?;
             Ok((Begun { control, dialer, welcome, outbox, line, connections, _far_end: far_end }, answer))
@@ -139,7 +137,7 @@ impl RemoteCopy {
         match (begun, answer) {
             (begun, Message::Begun { receives }) => {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                let receives = last.map_or(receives, |(_, first)| first);
+                let receives = last.map_or(receives.or_else(|| self.receives()), |(_, first)| first);
                 *last = Some((begun.welcome.session, receives));
                 drop(last);
                 let mut begun = begun;
@@ -154,6 +152,12 @@ impl RemoteCopy {
             }),
             _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
         }
+    }
+
+    /// Whether a folder stands where this side writes.
+    fn receives(&self) -> Option<bool> {
+        let Place::Path(path) = &self.target else { return None };
+        Some(Disk::Os.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder))
     }
 
     fn wishes(&self, way: Way, remote: &Remote, connections: u32, is_name: bool) -> Begin {
@@ -189,6 +193,12 @@ impl RemoteCopy {
             instead_of: None,
         }
     }
+}
+
+/// What a lost session made is not taken for a folder that was there to receive.
+pub(super) fn is_name_of(last: &LastSession) -> bool {
+    let last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    last.is_some_and(|(_, receives)| receives == Some(false))
 }
 
 /// What a called side says to a wish, unless it refuses.

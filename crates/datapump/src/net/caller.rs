@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Way};
 
+use super::begun::is_name_of;
 use super::control::Next;
 use super::far::Far;
 use super::fault::NetFault;
@@ -222,11 +223,13 @@ impl RemoteCopy {
 
     /// This side writes.
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
+        let is_name = is_name_of(last);
         let mut begun = self.begin(Way::Pull, remote, last, events)?;
         let pool = || Arc::new(begun.pool());
         let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool(), begun.welcome.boot);
         let lanes = self.options.lanes.unwrap_or(begun.connections).min(begun.connections);
-        let options = Options { lanes: Some(lanes), ..self.options };
+        let target_is_name = self.options.target_is_name || is_name;
+        let options = Options { lanes: Some(lanes), target_is_name, ..self.options };
         let job = match (self.compares, &self.sources[..]) {
             (true, [one]) => Job::compare(one.clone(), self.target),
             _ => Job::copy(self.sources, self.target),
