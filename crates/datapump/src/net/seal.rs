@@ -37,6 +37,8 @@ pub(crate) enum Seal {
     Called(Box<UnbufferedServerConnection>),
     /// Nothing is sealed: tests, and the lab, which measures what sealing costs.
     Open,
+    /// What came could not be opened. The library must not be asked again.
+    Broken,
 }
 
 /// What is to be done next.
@@ -80,7 +82,7 @@ impl Seal {
         let shown = match self {
             Seal::Caller(connection) => connection.peer_certificates(),
             Seal::Called(connection) => connection.peer_certificates(),
-            Seal::Open => None,
+            Seal::Open | Seal::Broken => None,
         };
         public_of(&SubjectPublicKeyInfoDer::from(shown?.first()?.as_ref()))
     }
@@ -91,7 +93,7 @@ impl Seal {
         let suite = match self {
             Seal::Caller(connection) => connection.negotiated_cipher_suite(),
             Seal::Called(connection) => connection.negotiated_cipher_suite(),
-            Seal::Open => None,
+            Seal::Open | Seal::Broken => None,
         };
         suite.and_then(|suite| suite.suite().as_str())
     }
@@ -104,14 +106,19 @@ impl Seal {
         outgoing: &mut Outgoing,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(usize, Turn), NetFault> {
-        match self {
+        let opened = match self {
             Seal::Caller(connection) => step(connection.process_tls_records(incoming), outgoing, take),
             Seal::Called(connection) => step(connection.process_tls_records(incoming), outgoing, take),
             Seal::Open => {
                 take(incoming);
                 Ok((incoming.len(), Turn::Ready))
             }
+            Seal::Broken => Err(broken_before()),
+        };
+        if opened.is_err() {
+            *self = Seal::Broken;
         }
+        opened
     }
 
     /// Seals bytes: appends them to `outgoing`, and calls `send` with what has gathered there now and then.
@@ -133,6 +140,7 @@ impl Seal {
                     outgoing.room(piece.len()).copy_from_slice(piece);
                     outgoing.add(piece.len());
                 }
+                Seal::Broken => return Err(broken_before()),
             }
             if piece.len() == SEALED_BYTES {
                 send(outgoing)?;
@@ -147,7 +155,7 @@ impl Seal {
         let used = match self {
             Seal::Caller(connection) => farewell(connection.process_tls_records(&mut []), room),
             Seal::Called(connection) => farewell(connection.process_tls_records(&mut []), room),
-            Seal::Open => 0,
+            Seal::Open | Seal::Broken => 0,
         };
         outgoing.add(used);
     }
@@ -230,6 +238,10 @@ fn encode(
     }
 }
 
+fn broken_before() -> NetFault {
+    NetFault::Lost("what came could not be opened before".into())
+}
+
 /// What the library says of the other side. A key that is not the right one is a refusal, whoever refuses.
 fn broken(error: Error) -> NetFault {
     use rustls::AlertDescription as Alert;
@@ -239,6 +251,9 @@ fn broken(error: Error) -> NetFault {
         ),
         Error::AlertReceived(Alert::AccessDenied | Alert::BadCertificate | Alert::CertificateUnknown) => {
             NetFault::Refused("the other side does not know the key of this ticket".into())
+        }
+        Error::DecryptError | Error::AlertReceived(Alert::BadRecordMac | Alert::DecryptError) => {
+            NetFault::Lost("what was sent was damaged on the way".into())
         }
         Error::InvalidMessage(_) | Error::InappropriateMessage { .. } => NetFault::Protocol(
             "the other side does not speak TLS, or what it said was damaged on the way".into(),
