@@ -17,7 +17,7 @@ pub(crate) fn told(fault: Fault) -> ask::Fault {
         FaultKind::Errno(errno) => (Some(errno), None),
         _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
     };
-    ask::Fault { operation: "read".into(), errno, words }
+    ask::Fault { operation: "read".into(), errno, words, class: None }
 }
 
 /// The words for a fault of the loop.

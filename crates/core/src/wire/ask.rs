@@ -213,4 +213,7 @@ pub struct Fault {
     /// What else is to be said.
     #[n(2)]
     pub words: Option<String>,
+    /// The class of the problem, where no number tells it; a side that knows none takes it for a change.
+    #[n(3)]
+    pub class: Option<String>,
 }

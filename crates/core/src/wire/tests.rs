@@ -256,7 +256,7 @@ fn messages_are_read_as_they_were_written() {
     }
     for answer in [
         Answer::Done,
-        Answer::Fault(Fault { operation: "open".into(), errno: Some(13), words: None }),
+        Answer::Fault(Fault { operation: "open".into(), errno: Some(13), words: None, class: None }),
         Answer::Meta { meta: meta(), named: None },
         Answer::Folder { meta: meta(), attributes: vec![attribute.clone()], made_up: true },
         Answer::Names { entries: vec![entry; 3], cookie: 7, more: false },

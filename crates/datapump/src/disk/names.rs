@@ -81,7 +81,7 @@ pub(crate) fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
 
 /// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
 pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
-    fs::seek(folder, SeekFrom::Start(cookie)).map_err(errno)?;
+    fs::seek(folder, SeekFrom::Start(cookie)).map_err(|error| of_gone(folder, error))?;
     let mut buffer = [const { MaybeUninit::<u8>::uninit() }; LISTING_BYTES];
     let mut entries = RawDir::new(folder, &mut buffer);
     let (mut names, mut next) = (Vec::new(), cookie);
@@ -98,6 +98,12 @@ pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
         }
     }
     Ok((names, next))
+}
+
+/// Of a folder that was removed ext4 says that the place in it is wrong.
+fn of_gone(folder: &File, error: System) -> Errno {
+    let is_gone = error == System::INVAL && fs::fstat(folder).is_ok_and(|stat| stat.st_nlink == 0);
+    errno(if is_gone { System::NOENT } else { error })
 }
 
 fn kind(told: FileType) -> Option<FileKind> {
@@ -183,4 +189,25 @@ pub(crate) fn path_of(file: &File) -> PathBuf {
 /// written since the folder was opened (Linux 5.8).
 pub(crate) fn sync_all(folder: &File) -> Outcome<()> {
     fs::syncfs(folder).map_err(errno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between two listings, with a place in it that ext4 does not know any more.
+    #[test]
+    fn a_folder_that_is_removed_while_it_is_listed_is_not_there() {
+        const ENOENT: i32 = 2;
+        let above = tempfile::tempdir().expect("room");
+        let path = above.path().join("folder");
+        std::fs::create_dir(&path).expect("room");
+        std::fs::write(path.join("file"), b"").expect("room");
+        let folder = File::open(&path).expect("it is there");
+        let (names, cookie) = list(&folder, 0).expect("it can be listed");
+        assert_eq!(names.len(), 1);
+        std::fs::remove_dir_all(&path).expect("it is ours");
+        let again = list(&folder, cookie);
+        assert!(matches!(again, Err(Errno(ENOENT))), "{again:?}");
+    }
 }

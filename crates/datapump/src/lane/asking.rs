@@ -24,6 +24,7 @@ use crate::net::far::{FarFile, named, problem_of};
 use crate::net::fault::NetFault;
 use crate::problem::{Class, Problem};
 use crate::task::Task;
+use crate::tree::walk::vanished;
 
 /// How often a block is asked for that comes damaged.
 const TRIES_MAX: u32 = 4;
@@ -132,7 +133,8 @@ impl Asking {
             }
             if let Some(fault) = refused(file, answer, asked.request.block.len)? {
                 self.asked.pop_front();
-                return failed(problem_of(&fault, &task.source_name));
+                let problem = problem_of(&fault, &task.source_name);
+                return failed(if task.leaf.is_some() { vanished(problem) } else { problem });
             }
             head = self.answer(asked)?;
         }
@@ -193,7 +195,7 @@ fn refused(file: &FarFile, answer: Answer, len: u32) -> Result<Option<Fault>, Ne
             let _ = small.told.set((heard(&meta), named(attributes)));
             let words =
                 || Some("changed its length after it was listed; copy again when the source is quiet".into());
-            Ok(is_other.then(|| Fault { operation: "read".into(), errno: None, words: words() }))
+            Ok(is_other.then(|| Fault { operation: "read".into(), errno: None, words: words(), class: None }))
         }
         _ => Err(WireError::Unexpected("another answer than was asked for").into()),
     }

@@ -251,12 +251,12 @@ fn is_wanted(at: u64, len: u32, size_bytes: u64) -> bool {
 }
 
 fn unwanted() -> Answer {
-    Answer::Fault(Fault { operation: "read".into(), errno: Some(EINVAL), words: None })
+    Answer::Fault(Fault { operation: "read".into(), errno: Some(EINVAL), words: None, class: None })
 }
 
 fn changed() -> Fault {
     let words = Some("changed while it was read; copy again when the source is quiet".into());
-    Fault { operation: "read".into(), errno: None, words }
+    Fault { operation: "read".into(), errno: None, words, class: None }
 }
 
 /// A pipe, or null.

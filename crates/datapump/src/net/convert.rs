@@ -74,5 +74,5 @@ pub(crate) fn attributes_of(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
 
 /// What could not be done here, for the other side.
 pub(crate) fn fault(operation: &str, errno: Errno) -> Fault {
-    Fault { operation: operation.into(), errno: Some(errno.0), words: None }
+    Fault { operation: operation.into(), errno: Some(errno.0), words: None, class: None }
 }

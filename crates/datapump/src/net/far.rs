@@ -21,6 +21,7 @@ use super::channel::{Channel, Line};
 use super::convert::heard;
 use super::fault::NetFault;
 use super::pool::Pool;
+use super::told::class_named;
 use crate::disk::{FileKind, Meta, Name};
 use crate::problem::{Class, Problem};
 
@@ -385,7 +386,30 @@ pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
         (Some(errno), _) => Problem::system(operation, path, *errno),
         (None, words) => {
             let words = words.as_deref().unwrap_or("the other side could not do it");
-            Problem::new(Class::Changed, operation, path, crate::shown(words.as_bytes()))
+            let class = fault.class.as_deref().and_then(class_named).filter(|class| *class != Class::Lost);
+            Problem::new(class.unwrap_or(Class::Changed), operation, path, crate::shown(words.as_bytes()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_other_side_could_not_do_keeps_its_class() {
+        for (errno, class, expected) in [
+            (Some(2), None, Class::Missing),
+            (Some(13), None, Class::Denied),
+            (None, Some("denied"), Class::Denied),
+            (None, None, Class::Changed),
+            (None, Some("no such class"), Class::Changed),
+            // A session is lost where it is noticed, not where somebody says so.
+            (None, Some("lost"), Class::Changed),
+        ] {
+            let class = class.map(String::from);
+            let fault = Fault { operation: "open".into(), errno, words: Some("words".into()), class };
+            assert_eq!(problem_of(&fault, Path::new("x")).class, expected, "{fault:?}");
         }
     }
 }

@@ -378,14 +378,24 @@ fn plain(name: &[u8]) -> Outcome<&OsStr> {
 
 /// What this side would tell its own user, without the path: the other side knows it.
 fn problem(problem: Problem) -> Fault {
-    Fault { operation: problem.operation.into(), errno: None, words: Some(problem.message) }
+    Fault {
+        operation: problem.operation.into(),
+        errno: None,
+        words: Some(problem.message),
+        class: Some(problem.class.name().into()),
+    }
 }
 
 fn regular(handle: &Handle) -> Outcome<Meta> {
     let meta = handle.meta().map_err(|errno| fault("look at", errno))?;
     match meta.kind {
         FileKind::Regular => Ok(meta),
-        _ => Err(Fault { operation: "open".into(), errno: None, words: Some("is no file any more".into()) }),
+        _ => Err(Fault {
+            operation: "open".into(),
+            errno: None,
+            words: Some("is no file any more".into()),
+            class: None,
+        }),
     }
 }
 

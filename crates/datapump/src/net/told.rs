@@ -66,6 +66,11 @@ const KINDS: [(ChangeKind, &str); 4] = [
 ];
 const THINGS: [&str; 6] = ["file", "folder", "symlink", "device", "pipe", "socket"];
 
+/// The class that has this name.
+pub(super) fn class_named(name: &str) -> Option<Class> {
+    CLASSES.into_iter().find(|known| known.name() == name)
+}
+
 fn bytes(path: &Path) -> ByteVec {
     path.as_os_str().as_bytes().to_vec().into()
 }
@@ -109,7 +114,7 @@ pub(crate) fn hear(event: wire::Event) -> Event {
     match event {
         wire::Event::File { path: name, bytes, blake3 } => Event::File { path: path(name), bytes, blake3 },
         wire::Event::Problem { class, path: name, operation, offset, message } => Event::Problem(Problem {
-            class: CLASSES.into_iter().find(|known| known.name() == class).unwrap_or(Class::Io),
+            class: class_named(&class).unwrap_or(Class::Io),
             path: name.map(path),
             operation: OPERATIONS.into_iter().find(|known| *known == operation).unwrap_or("copy"),
             offset,
