@@ -13,7 +13,7 @@ use support::running::{Running, eventually};
 use support::serving::Serving;
 use support::{Home, expect, has_content, make_folder, noise_file, outcome};
 use wider_parts::judge::{is_ours, rsync_difference, same_tree, whatever_is_there_is_whole};
-use wider_parts::network::{Cut, INTERFACE, Network, Side};
+use wider_parts::network::{Cut, Forget, INTERFACE, Network, Side};
 use wider_parts::tree::make_tree;
 
 /// As long as the issue wants a cut to be ridden out.
@@ -229,6 +229,31 @@ fn a_client_that_stays_frozen_makes_room_for_another() {
         running.signal(Signal::CONT);
         expect(&running.end(), 10, &[], &row);
         ground.goes_on(&serving, copy, &row);
+    }
+}
+
+/// As a firewall does that loses its table: to one connection nothing comes any more, and the peer is alive.
+#[test]
+fn a_connection_that_the_path_forgets_is_noticed() {
+    let Some(ground) = Ground::new() else { return };
+    let serving = ground.network.serve(&ground.home, &["--peer-timeout", "2s"]);
+    let server_port: u16 =
+        serving.at("").rsplit([':', '/']).find_map(|part| part.parse().ok()).expect("a port");
+    for number in 0..4 {
+        let copy = ("large", number % 2 == 0);
+        let row = format!("{copy:?}, connection {number}");
+        let running = ground.in_the_middle(&serving, copy, &["--peer-timeout", "2s", "--bwlimit", "100MB/s"]);
+        let ports = ground.network.connections(&ground.home, server_port);
+        assert!(ports.len() > 1, "{row}: {ports:?}");
+        let port = ports[number % ports.len()];
+        ground.network.forget(port, Forget::Now);
+        let begun = Instant::now();
+        running.signal(Signal::CONT);
+        let run = running.end();
+        eprintln!("{row}: ended after {:.1} s", begun.elapsed().as_secs_f64());
+        ground.network.forget(port, Forget::NoMore);
+        expect(&run, 0, &[], &row);
+        ground.arrived(&serving, copy, &row);
     }
 }
 

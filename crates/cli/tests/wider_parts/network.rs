@@ -17,6 +17,16 @@ pub enum Cut {
     Silent,
 }
 
+/// Whether the path forgets a connection, or knows it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forget {
+    Now,
+    NoMore,
+}
+
+/// linux/tcp_states.h.
+const ESTABLISHED: &str = "01";
+
 /// The two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -97,6 +107,9 @@ impl Network {
             self.ip(side, &["address", "add", &address, "dev", INTERFACE]);
             self.ip(side, &["link", "set", INTERFACE, "address", side.hardware_address(), "up"]);
             self.ip(side, &["link", "set", "lo", "up"]);
+            // Rules for what is received come before what is for this host.
+            self.ip(side, &["rule", "add", "pref", "100", "lookup", "local"]);
+            self.ip(side, &["rule", "delete", "pref", "0"]);
         }
         self.point_at(Side::hardware_address);
     }
@@ -122,6 +135,32 @@ impl Network {
     fn namespace(&self, side: Side) -> String {
         let letter = if side == Side::Client { 'c' } else { 's' };
         format!("{}-{letter}", self.name)
+    }
+
+    /// Ports of the client's connections to this one of the server.
+    pub fn connections(&self, home: &Home, server_port: u16) -> Vec<u16> {
+        let table = self.command(Side::Client, home, &["cat", "/proc/net/tcp"]).output().expect("ip runs");
+        let table = String::from_utf8_lossy(&table.stdout).into_owned();
+        // proc(5): number, local address, remote address, state, in hexadecimal.
+        let port = |address: &str| u16::from_str_radix(address.rsplit(':').next()?, 16).ok();
+        let mut ports: Vec<u16> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>())
+            .filter(|words| words.len() > 3 && words[3] == ESTABLISHED && port(words[2]) == Some(server_port))
+            .filter_map(|words| port(words[1]))
+            .collect();
+        ports.sort_unstable();
+        ports
+    }
+
+    /// The path forgets one connection, and all others go on.
+    pub fn forget(&self, client_port: u16, how: Forget) {
+        let port = client_port.to_string();
+        for (side, end) in [(Side::Client, "dport"), (Side::Server, "sport")] {
+            let word = if how == Forget::Now { "add" } else { "delete" };
+            let which = ["iif", INTERFACE, "ipproto", "tcp", end, &port];
+            self.ip(side, &[&["rule", word, "pref", "10"], &which[..], &["blackhole"]].concat());
+        }
     }
 
     pub fn cut(&self, cut: Cut) {

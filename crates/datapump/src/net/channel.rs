@@ -120,6 +120,11 @@ impl Channel {
         }
     }
 
+    /// Notices from now on that the other host is gone for this connection alone.
+    pub(super) fn watch(&mut self, patience: Duration) -> Result<(), NetFault> {
+        self.pipe.watch(patience).map_err(|error| NetFault::of_io("prepare the connection", &error))
+    }
+
     /// Time inside calls that send and receive.
     pub(crate) fn waited_ns(&self) -> u64 {
         self.pipe.sending_ns + self.pipe.receiving_ns

@@ -73,6 +73,7 @@ impl Dialer {
     fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
         let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
         let mut channel = Channel::new(self.call()?, seal, self.line.clone(), self.patience())?;
+        channel.watch(self.patience)?;
         let program = format!("pump {}", version());
         channel.send_message(&greet(purpose, session, &program), 0)?;
         let (reply, _) = channel.message_within(self.patience())?;

@@ -2,11 +2,14 @@
 //!
 //! Must not know: what the bytes mean.
 
-use std::io::{IoSlice, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+
+use datapump_engine::os::linux::tcp_info;
+use rustix::net::sockopt;
 
 use crate::bill::{Stage, within};
 
@@ -30,22 +33,60 @@ pub(super) struct Timed {
     /// Returns of receives, and their bytes: the network gives what is there.
     pub(super) received_parts: u64,
     pub(super) received_bytes: u64,
+    /// How long the other host may leave unacknowledged what it was sent; none: for ever.
+    patience: Option<Duration>,
+    unanswered: Option<Instant>,
 }
 
 impl Timed {
     pub(super) fn new(pipe: Pipe) -> Timed {
-        Timed { pipe, sending_ns: 0, receiving_ns: 0, received_parts: 0, received_bytes: 0 }
+        let (patience, unanswered) = (None, None);
+        let (sending_ns, receiving_ns, received_parts, received_bytes) = (0, 0, 0, 0);
+        Timed { pipe, sending_ns, receiving_ns, received_parts, received_bytes, patience, unanswered }
+    }
+
+    /// Notices from now on that the other host is gone for this connection alone, as where the path forgets it. One
+    /// whose program is slow has a kernel that answers.
+    pub(super) fn watch(&mut self, patience: Duration) -> std::io::Result<()> {
+        self.patience = Some(patience);
+        match &self.pipe {
+            Pipe::Tcp(socket) => keep_alive(socket.as_fd(), patience),
+            Pipe::Unix(_) => Ok(()),
+        }
+    }
+
+    /// The end of a wait in which nothing came or went.
+    fn looked_up(&mut self, result: std::io::Result<usize>) -> std::io::Result<usize> {
+        match &result {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && self.is_dead() => {
+                Err(std::io::Error::new(ErrorKind::ConnectionAborted, "the other host acknowledges nothing"))
+            }
+            _ => result,
+        }
+    }
+
+    /// What was sent is not acknowledged, and nothing else was for too long.
+    fn is_dead(&mut self) -> bool {
+        let (Some(patience), Ok(info)) = (self.patience, tcp_info(self.fd())) else { return false };
+        let since = *self.unanswered.get_or_insert_with(Instant::now);
+        let heard_ago = Duration::from_millis(info.acknowledged_ms_ago.into());
+        if info.unacknowledged_segments == 0 || heard_ago < since.elapsed() {
+            self.unanswered = None;
+        }
+        since.elapsed() >= patience && self.unanswered.is_some()
     }
 
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = self.pipe.read(bytes);
+        let result = self.looked_up(result);
         self.received(start, result)
     }
 
     pub(super) fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = self.pipe.read_whole(bytes);
+        let result = self.looked_up(result);
         self.received(start, result)
     }
 
@@ -68,12 +109,26 @@ impl Timed {
         let (start, _stage) = (Instant::now(), within(Stage::Send));
         let result = self.pipe.write(parts);
         self.sending_ns += start.elapsed().as_nanos() as u64;
-        result
+        self.looked_up(result)
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.pipe.fd()
     }
+}
+
+/// Lets the kernel ask the other one whether the connection is still there, when nothing else is under way: tcp(7). It
+/// has gone unanswered for the whole patience when it is given up.
+fn keep_alive(socket: BorrowedFd<'_>, patience: Duration) -> std::io::Result<()> {
+    const TRIES: u32 = 4;
+    /// The most that tcp(7) takes.
+    const MOST: Duration = Duration::from_secs(32_767);
+    let whole = |time: Duration| time.clamp(Duration::from_secs(1), MOST);
+    sockopt::set_tcp_keepidle(socket, whole(patience / 2))?;
+    sockopt::set_tcp_keepintvl(socket, whole(patience / (2 * TRIES)))?;
+    sockopt::set_tcp_keepcnt(socket, TRIES)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    Ok(())
 }
 
 impl Pipe {

@@ -322,6 +322,7 @@ impl Server {
     fn greeted(&self, pipe: Pipe) -> Result<Option<(Channel, NewSession)>, NetFault> {
         let seal = if self.state.options.insecure { Seal::Open } else { Seal::called(&self.config)? };
         let mut channel = Channel::new(pipe, seal, self.state.greeting_line.clone(), HANDSHAKE_MAX)?;
+        channel.watch(self.state.options.peer_timeout)?;
         let holder = channel.peer();
         let (body, _) = channel.message_within(HANDSHAKE_MAX)?;
         let admitted = match read_greeting(&body)? {

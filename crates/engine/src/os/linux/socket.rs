@@ -18,6 +18,8 @@ pub struct TcpInfo {
     pub slow_start_threshold_segments: Option<u32>,
     /// Segments that are under way.
     pub unacknowledged_segments: u32,
+    /// How long ago the other side last acknowledged anything, as its kernel does also while its window is full.
+    pub acknowledged_ms_ago: u32,
     /// Bytes that the other side has acknowledged; SYN and FIN count as one each.
     pub acknowledged_bytes: u64,
     /// Bytes that were sent, those sent again included.
@@ -71,6 +73,7 @@ impl TcpInfo {
             congestion_window_segments: u32_at(80),
             slow_start_threshold_segments: (threshold < NO_THRESHOLD).then_some(threshold),
             unacknowledged_segments: u32_at(24),
+            acknowledged_ms_ago: u32_at(56),
             acknowledged_bytes: u64_at(120),
             sent_bytes: u64_at(200),
             received_bytes: u64_at(128),
