@@ -239,7 +239,7 @@ fn encode(
 }
 
 fn broken_before() -> NetFault {
-    NetFault::Lost("what came could not be opened before".into())
+    NetFault::Lost("the connection broke before".into())
 }
 
 /// What the library says of the other side. A key that is not the right one is a refusal, whoever refuses.
@@ -405,5 +405,79 @@ impl ClientCertVerifier for AnyKey {
 
     fn requires_raw_public_keys(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One side, and what came to it.
+    struct Side {
+        seal: Seal,
+        incoming: Vec<u8>,
+        outgoing: Outgoing,
+    }
+
+    impl Side {
+        fn of(seal: Result<Seal, NetFault>) -> Side {
+            Side { seal: seal.expect("a side"), incoming: Vec::new(), outgoing: Outgoing::default() }
+        }
+
+        /// Opens what came.
+        fn go(&mut self) -> Result<Turn, NetFault> {
+            loop {
+                let (used, turn) = self.seal.open(&mut self.incoming, &mut self.outgoing, &mut |_| ())?;
+                self.incoming.drain(..used);
+                if turn != Turn::Send {
+                    return Ok(turn);
+                }
+            }
+        }
+    }
+
+    /// What one has said comes to the other, with one bit of all that was said turned over.
+    fn carry(from: &mut Side, to: &mut Side, left: &mut Option<usize>) {
+        let at = to.incoming.len();
+        to.incoming.extend_from_slice(from.outgoing.bytes());
+        from.outgoing.clear();
+        let come = to.incoming.len() - at;
+        if left.is_some_and(|left| left < come) {
+            to.incoming[at + left.take().expect("it is some")] ^= 4;
+        }
+        *left = left.map(|left| left - come);
+    }
+
+    /// The library panics when it is asked anything, even to close, after some of its errors.
+    #[test]
+    fn what_is_damaged_ends_a_connection_wherever_it_is() {
+        let (maker, holder) = (Seed::random(), Seed::random());
+        let (config, ticket) = (called_config(&maker), Ticket { holder, maker: maker.public() });
+        let mut faults = 0;
+        for damaged_at in 0.. {
+            let (mut caller, mut called) = (Side::of(Seal::caller(&ticket)), Side::of(Seal::called(&config)));
+            let mut left = Some(damaged_at);
+            let mut fault = None;
+            for round in 0..8 {
+                for is_callers in [true, false] {
+                    let (one, other) =
+                        if is_callers { (&mut caller, &mut called) } else { (&mut called, &mut caller) };
+                    let went = one.go();
+                    if round > 3 && went == Ok(Turn::Ready) {
+                        let _ = one.seal.seal(b"a message", &mut one.outgoing, &mut |_| Ok(()));
+                    }
+                    fault = fault.or(went.err());
+                    carry(one, other, &mut left);
+                }
+            }
+            caller.seal.close(&mut caller.outgoing);
+            called.seal.close(&mut called.outgoing);
+            faults += usize::from(fault.is_some());
+            // The bit lies behind all that is said.
+            if left.is_some() {
+                break;
+            }
+        }
+        assert!(faults > 500, "{faults}");
     }
 }
