@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use support::listing::{differences, listing, paths, stamps};
+use support::listing::{differences, listing, paths, stamps, still_there};
 use support::running::eventually;
 use support::serving::Serving;
 use support::{Home, expect, make_folder, outcome};
@@ -164,7 +164,8 @@ impl Ground {
     fn files(&self, way: Way) -> Files {
         let lands = self.lands(way);
         let facts = |path: PathBuf| {
-            let meta = lands.join(&path).symlink_metadata().expect("nobody removes it");
+            let full = lands.join(&path);
+            let meta = still_there(&full, full.symlink_metadata())?;
             meta.is_file().then(|| (path, (meta.ino(), meta.len())))
         };
         paths(&lands).into_iter().filter(|path| !is_ours(path)).filter_map(facts).collect()

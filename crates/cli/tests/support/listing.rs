@@ -26,6 +26,7 @@ pub struct Entry {
 }
 
 /// All names below a folder, relative to it, each folder before what it holds; the folder itself is the empty name.
+/// What somebody removes meanwhile (a session that outlives its client) is not there.
 pub fn paths(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     collect(folder, Path::new(""), &mut found);
@@ -34,18 +35,29 @@ pub fn paths(folder: &Path) -> Vec<PathBuf> {
 
 fn collect(folder: &Path, below: &Path, found: &mut Vec<PathBuf>) {
     let full = folder.join(below);
-    let entries = std::fs::read_dir(&full).unwrap_or_else(|error| panic!("{full:?}: {error}"));
+    let Some(entries) = still_there(&full, std::fs::read_dir(&full)) else { return };
     let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
     names.sort();
     for name in names {
         let path = below.join(name);
-        let kind = folder.join(&path).symlink_metadata().expect("nobody else removes it").file_type();
+        let full = folder.join(&path);
+        let Some(meta) = still_there(&full, full.symlink_metadata()) else { continue };
+        let kind = meta.file_type();
         if !kind.is_socket() {
             found.push(path.clone());
         }
         if kind.is_dir() {
             collect(folder, &path, found);
         }
+    }
+}
+
+/// What was found; none if it has gone. Any other error is the test's end.
+pub fn still_there<T>(path: &Path, found: std::io::Result<T>) -> Option<T> {
+    match found {
+        Ok(found) => Some(found),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => panic!("{path:?}: {error}"),
     }
 }
 
