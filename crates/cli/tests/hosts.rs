@@ -160,6 +160,24 @@ fn the_lab_measures_the_way_without_disks() {
     }
 }
 
+/// SCIENCE, S12: a receive returns what has come, which is less than a block that the socket cannot hold.
+#[test]
+fn the_kernel_or_the_pump_puts_blocks_together() {
+    let home = home();
+    let serving = Serving::start(home.command(&["serve", "null:64MiB", "--insecure=bare"]));
+    let at = serving.at("");
+    let mean_part_bytes = |who: &str| {
+        let tuned = ["--request-size=8MiB", "--socket-buffer=256KiB", "--assemble", who];
+        let words = [&["copy", "--json", "--insecure=bare", &at, "null:"][..], &tuned].concat();
+        let run = home.pump(&words);
+        expect(&run, 0, &[], who);
+        let report = schema::checked(&run.out).pop().expect("a report");
+        report["network"]["mean_part_bytes"].as_u64().expect("a number")
+    };
+    let (kernel, pump) = (mean_part_bytes("kernel"), mean_part_bytes("pump"));
+    assert!(pump < 4 << 20 && pump < kernel, "kernel {kernel}, pump {pump}");
+}
+
 #[test]
 fn what_lies_on_another_host_is_compared_from_here() {
     let home = home();

@@ -82,7 +82,7 @@ pub use job::{Job, Planned};
 pub use net::caller::RemoteCopy;
 pub use net::reach::WayIn;
 pub use net::server::{ServeOptions, Server};
-pub use net::sockets::SocketOptions;
+pub use net::sockets::{Assembly, SocketOptions};
 pub use net::ssh::Shell;
 pub use net::ticket::Ticket;
 pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync, WaitChoice};

@@ -28,6 +28,7 @@ built_in!(
     "disk-sink-growth",
     "disk-both",
     "network",
+    "network-parts",
     "local-copy",
     "network-copy",
     "depth",

@@ -53,6 +53,9 @@ pub struct Row {
     pub requests: Option<u64>,
     /// Completions that moved less than asked.
     pub partial_returns: Option<u64>,
+    /// Mean of what a receive from the network returned.
+    #[serde(default)]
+    pub mean_part_bytes: Option<u64>,
     /// Wall time of the whole run.
     pub elapsed_ns: u64,
     /// Until the first lane had nothing left to do.

@@ -273,6 +273,7 @@ impl<'study> Session<'study> {
             bytes,
             requests,
             partial_returns: report.map(|report| report.partial_returns),
+            mean_part_bytes: report.and_then(|report| report.mean_part_bytes()),
             elapsed_ns: measured.elapsed_ns,
             first_done_ns: report.map(|report| report.first_done_ns),
             last_done_ns: report.map(|report| report.last_done_ns),

@@ -85,6 +85,8 @@ pub struct CellSummary {
     pub bytes_per_second: Option<f64>,
     /// Wall time for a request; null where requests are not known.
     pub ns_per_request: Option<Sample>,
+    /// Mean size of what a receive from the network returned; null without a network.
+    pub mean_part_bytes: Option<Sample>,
     /// CPU time of the process or the command, user and system, in seconds per GiB.
     pub cpu_seconds_per_gib: Option<Sample>,
     /// CPU time of the whole machine, in seconds per GiB.
@@ -178,6 +180,7 @@ impl CellSummary {
             ns_per_request: sample(&completed, |row| {
                 row.requests.filter(|&count| count > 0).map(|count| row.elapsed_ns as f64 / count as f64)
             }),
+            mean_part_bytes: sample(&completed, |row| row.mean_part_bytes.map(|bytes| bytes as f64)),
             cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, cpu_ns(row, CpuBy::Process)?)),
             machine_cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.machine_cpu_ns? as f64)),
             soaker_cpu_ns_per_byte: sample(&completed, |row| soaker_ns_per(row, Some(row.bytes))),

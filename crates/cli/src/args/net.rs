@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use datapump::units::{parse_bytes, parse_duration};
-use datapump::{Place, PlaceError, ServeOptions, SocketOptions};
+use datapump::{Assembly, Place, PlaceError, ServeOptions, SocketOptions};
 
 use super::tuning::parse_limit;
 use super::{HOW, TUNING, WHAT};
@@ -152,13 +152,36 @@ pub struct SocketArguments {
     /// Example: pump copy --busy-poll 50us pump://host:4000/big.bin .
     #[arg(long, value_name = "TIME", env = "PUMP_BUSY_POLL", help_heading = HOSTS, value_parser = parse_duration)]
     pub busy_poll: Option<Duration>,
+
+    /// Who puts together a block that arrives in parts
+    ///
+    /// For --insecure, to measure what it costs: sealed bytes are opened first. kernel: a receive returns when the
+    /// block is full. pump: it returns what is there, and network.mean_part_bytes of --json tells how much that was.
+    /// pump copy asks the other host for the same. Default: kernel.
+    ///
+    /// Example: pump copy --insecure --assemble pump a.bin pump://127.0.0.1:4000/
+    #[arg(long, value_name = "WHO", env = "PUMP_ASSEMBLE", help_heading = HOSTS)]
+    pub assemble: Option<Assemble>,
+}
+
+/// Who puts blocks together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Assemble {
+    /// MSG_WAITALL.
+    Kernel,
+    /// One receive after the other.
+    Pump,
 }
 
 impl SocketArguments {
     /// What the library is asked for.
     pub fn options(&self) -> SocketOptions {
+        let assembly = self.assemble.map(|who| match who {
+            Assemble::Kernel => Assembly::Kernel,
+            Assemble::Pump => Assembly::Pump,
+        });
         let congestion = self.congestion.clone();
-        SocketOptions { congestion, buffer_bytes: self.socket_buffer, busy_poll: self.busy_poll }
+        SocketOptions { congestion, buffer_bytes: self.socket_buffer, busy_poll: self.busy_poll, assembly }
     }
 }
 

@@ -297,7 +297,10 @@ fn tuned(
     joins: &Receiver<(Purpose, Channel)>,
     sockets: &SocketOptions,
 ) -> impl Iterator<Item = (Purpose, Channel)> {
-    joins.try_iter().filter(|(_, channel)| channel.tune(sockets).is_ok())
+    joins.try_iter().filter_map(|(purpose, mut channel)| {
+        channel.tune(sockets).ok()?;
+        Some((purpose, channel))
+    })
 }
 
 /// Tells the caller; what comes often later, together with more of it.

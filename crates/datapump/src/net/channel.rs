@@ -113,7 +113,8 @@ impl Channel {
     }
 
     /// Sets what is wished of the socket below, if it is one of TCP.
-    pub(crate) fn tune(&self, sockets: &SocketOptions) -> Result<(), NetFault> {
+    pub(crate) fn tune(&mut self, sockets: &SocketOptions) -> Result<(), NetFault> {
+        self.pipe.assembly = sockets.assembly.unwrap_or_default();
         match self.pipe.pipe {
             Pipe::Tcp(_) => sockets.apply(self.pipe.fd()).map_err(NetFault::Lost),
             Pipe::Unix(_) => Ok(()),
@@ -333,7 +334,7 @@ impl Channel {
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
         loop {
             self.line.check()?;
-            match self.pipe.read_whole(bytes) {
+            match self.pipe.read_block(bytes) {
                 Ok(0) => return Err(closed()),
                 Ok(len) => return Ok(len),
                 Err(error) if may_go_on(&error) => {}

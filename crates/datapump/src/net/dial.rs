@@ -3,7 +3,6 @@
 //! Must not know: sessions, what a connection is used for.
 
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +72,7 @@ impl Dialer {
     fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
         let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
         let mut channel = Channel::new(self.call()?, seal, self.line.clone(), self.patience())?;
+        channel.tune(&self.sockets)?;
         channel.watch(self.patience)?;
         let program = format!("pump {}", version());
         channel.send_message(&greet(purpose, session, &program), 0)?;
@@ -96,12 +96,10 @@ impl Dialer {
     }
 
     fn call(&self) -> Result<Pipe, NetFault> {
-        let stream = match &self.route {
-            Route::Called(address) => call(address, &self.line, self.patience())?,
-            Route::Tried(address) => connect(address, &self.line.within(TRY_MAX))?,
-            Route::Carried(carrier) => return carrier.open().map(Pipe::Unix),
-        };
-        self.sockets.apply(stream.as_fd()).map_err(NetFault::Lost)?;
-        Ok(Pipe::Tcp(stream))
+        match &self.route {
+            Route::Called(address) => call(address, &self.line, self.patience()).map(Pipe::Tcp),
+            Route::Tried(address) => connect(address, &self.line.within(TRY_MAX)).map(Pipe::Tcp),
+            Route::Carried(carrier) => carrier.open().map(Pipe::Unix),
+        }
     }
 }

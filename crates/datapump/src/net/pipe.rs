@@ -8,9 +8,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use datapump_core::wire::frame::HEAD_BYTES;
 use datapump_engine::os::linux::tcp_info;
 use rustix::net::sockopt;
 
+use super::sockets::Assembly;
 use crate::bill::{Stage, within};
 
 /// How long a wait goes on before it looks up: signals are answered within a second.
@@ -30,9 +32,10 @@ pub(super) struct Timed {
     pub(super) pipe: Pipe,
     pub(super) sending_ns: u64,
     pub(super) receiving_ns: u64,
-    /// Returns of receives, and their bytes: the network gives what is there.
+    /// Returns of receives for more than a head, and their bytes: the network gives what is there.
     pub(super) received_parts: u64,
     pub(super) received_bytes: u64,
+    pub(super) assembly: Assembly,
     /// How long the other host may leave unacknowledged what it was sent; none: for ever.
     patience: Option<Duration>,
     unanswered: Option<Instant>,
@@ -42,7 +45,17 @@ impl Timed {
     pub(super) fn new(pipe: Pipe) -> Timed {
         let (patience, unanswered) = (None, None);
         let (sending_ns, receiving_ns, received_parts, received_bytes) = (0, 0, 0, 0);
-        Timed { pipe, sending_ns, receiving_ns, received_parts, received_bytes, patience, unanswered }
+        let assembly = Assembly::default();
+        Timed {
+            pipe,
+            sending_ns,
+            receiving_ns,
+            received_parts,
+            received_bytes,
+            assembly,
+            patience,
+            unanswered,
+        }
     }
 
     /// Notices from now on that the other host is gone for this connection alone, as where the path forgets it. One
@@ -80,28 +93,43 @@ impl Timed {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = self.pipe.read(bytes);
         let result = self.looked_up(result);
-        self.received(start, result)
+        self.received(start, bytes.len(), result)
     }
 
-    pub(super) fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+    /// Reads for a block that has its own place.
+    pub(super) fn read_block(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        match self.assembly {
+            Assembly::Kernel => self.read_whole(bytes),
+            Assembly::Pump => self.read(bytes),
+        }
+    }
+
+    fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = self.pipe.read_whole(bytes);
         let result = self.looked_up(result);
-        self.received(start, result)
+        self.received(start, bytes.len(), result)
     }
 
     /// What is there, without waiting.
     pub(super) fn read_now(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
-        let result = rustix::net::recv(self.fd(), bytes, rustix::net::RecvFlags::DONTWAIT);
-        self.received(start, result.map(|(_, len)| len).map_err(Into::into))
+        let result = rustix::net::recv(self.fd(), &mut *bytes, rustix::net::RecvFlags::DONTWAIT);
+        self.received(start, bytes.len(), result.map(|(_, len)| len).map_err(Into::into))
     }
 
-    fn received(&mut self, start: Instant, result: std::io::Result<usize>) -> std::io::Result<usize> {
+    fn received(
+        &mut self,
+        start: Instant,
+        asked_bytes: usize,
+        result: std::io::Result<usize>,
+    ) -> std::io::Result<usize> {
         self.receiving_ns += start.elapsed().as_nanos() as u64;
         let len = result?;
-        self.received_parts += 1;
-        self.received_bytes += len as u64;
+        if asked_bytes > HEAD_BYTES {
+            self.received_parts += 1;
+            self.received_bytes += len as u64;
+        }
         Ok(len)
     }
 

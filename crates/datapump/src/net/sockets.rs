@@ -1,5 +1,5 @@
-//! Parameters of the sockets below connections: congestion control, buffers, busy polling. Wished by the user, tried on
-//! a socket of this host before anything is begun.
+//! Parameters of the sockets below connections: congestion control, buffers, busy polling, who puts parts together.
+//! Wished by the user, tried on a socket of this host before anything is begun.
 //!
 //! Must not know: sessions, what is sent.
 
@@ -11,6 +11,17 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 use serde::{Deserialize, Serialize};
 
+/// Who puts together a block that arrives in parts. Sealed bytes are opened before they are: it concerns others alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Assembly {
+    /// A receive returns once the block is full: `MSG_WAITALL` of recv(2).
+    #[default]
+    Kernel,
+    /// A receive returns what is there, and the next one goes on behind it in the block's slot.
+    Pump,
+}
+
 /// What is wished of sockets; all of it is the kernel's choice unless told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -19,6 +30,8 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// Size of both of a socket's buffers in bytes, at both sides. The kernel's own tuning of them ends with that.
     pub buffer_bytes: Option<u32>,
+    /// Who puts blocks together, at both sides; the kernel unless told.
+    pub assembly: Option<Assembly>,
     /// How long a receive looks at the device itself before it sleeps. Burns CPU: each host decides for itself.
     #[serde(skip)]
     pub busy_poll: Option<Duration>,
@@ -30,6 +43,7 @@ impl SocketOptions {
         SocketOptions {
             congestion: self.congestion.clone().or_else(|| own.congestion.clone()),
             buffer_bytes: self.buffer_bytes.or(own.buffer_bytes),
+            assembly: self.assembly.or(own.assembly),
             busy_poll: own.busy_poll,
         }
     }
@@ -127,8 +141,11 @@ mod tests {
 
     #[test]
     fn what_is_set_is_there() {
-        let options =
-            SocketOptions { congestion: Some("reno".into()), buffer_bytes: Some(65_536), busy_poll: None };
+        let options = SocketOptions {
+            congestion: Some("reno".into()),
+            buffer_bytes: Some(65_536),
+            ..Default::default()
+        };
         assert_eq!(options.check(), Ok(()));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         options.apply(listener.as_fd()).expect("it was tried");
@@ -142,8 +159,10 @@ mod tests {
         let time = |ms| Some(Duration::from_millis(ms));
         let caller =
             SocketOptions { congestion: Some("a".into()), busy_poll: time(1), ..SocketOptions::default() };
-        let own = SocketOptions { congestion: Some("b".into()), buffer_bytes: Some(7), busy_poll: time(2) };
-        let both = SocketOptions { congestion: Some("a".into()), buffer_bytes: Some(7), busy_poll: time(2) };
+        let buffer_bytes = Some(7);
+        let assembly = Some(Assembly::Pump);
+        let own = SocketOptions { congestion: Some("b".into()), buffer_bytes, busy_poll: time(2), assembly };
+        let both = SocketOptions { congestion: Some("a".into()), ..own.clone() };
         assert_eq!(caller.or(&own), both);
         let told = serde_json::to_string(&caller).expect("it has a form");
         assert_eq!(serde_json::from_str::<SocketOptions>(&told).expect("it is read").busy_poll, None);

@@ -70,6 +70,12 @@ pub struct Reported {
     source_depth: Option<u64>,
     sink_depth: Option<u64>,
     lanes: Option<u64>,
+    network: Option<Carried>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+struct Carried {
+    mean_part_bytes: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -92,6 +98,11 @@ impl Reported {
         let numbers =
             numbers.into_iter().filter_map(|(name, number)| Some((name.to_string(), number?.into())));
         words.chain(numbers).collect()
+    }
+
+    /// What a receive from the network returned in the mean.
+    pub fn mean_part_bytes(&self) -> Option<u64> {
+        self.network.map(|network| network.mean_part_bytes)
     }
 
     /// The class of its first problem, in the order of names.

@@ -25,7 +25,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 34] = [
+pub const FACTORS: [&str; 35] = [
     "command",
     "size",
     "request_size",
@@ -60,6 +60,7 @@ pub const FACTORS: [&str; 34] = [
     "control",
     "bill",
     "point",
+    "assemble",
 ];
 
 /// The factor whose levels are command lines.
