@@ -95,7 +95,7 @@ pub struct Network {
     pub receiving_ns: u64,
     /// The receiver opened what it received.
     pub opening_ns: u64,
-    /// Returns of receives, but for heads alone: blocks come in parts, which are put together in the slots.
+    /// Returns of receives, but for heads and hashes alone: blocks come in parts, which are put together in the slots.
     pub received_parts: u64,
     /// The mean size of a part, as it came.
     pub mean_part_bytes: u64,

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::frame::HEAD_BYTES;
+use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES};
 use datapump_engine::os::linux::tcp_info;
 use rustix::net::sockopt;
 
@@ -32,7 +32,7 @@ pub(super) struct Timed {
     pub(super) pipe: Pipe,
     pub(super) sending_ns: u64,
     pub(super) receiving_ns: u64,
-    /// Returns of receives for more than a head, and their bytes: the network gives what is there.
+    /// Returns of receives for more than a head or a hash, and their bytes: the network gives what is there.
     pub(super) received_parts: u64,
     pub(super) received_bytes: u64,
     pub(super) assembly: Assembly,
@@ -126,7 +126,7 @@ impl Timed {
     ) -> std::io::Result<usize> {
         self.receiving_ns += start.elapsed().as_nanos() as u64;
         let len = result?;
-        if asked_bytes > HEAD_BYTES {
+        if asked_bytes > HEAD_BYTES.max(DIGEST_BYTES as usize) {
             self.received_parts += 1;
             self.received_bytes += len as u64;
         }

@@ -38,14 +38,15 @@ impl Profile {
     /// The forecast of a chain such as disk_source,pump,disk_sink.
     pub fn forecast(&self, chain: &[String], request_size_bytes: u64) -> Result<ChainForecast, InputError> {
         let parts = chain.iter().map(|name| self.known(name)).collect::<Result<Vec<_>, _>>()?;
-        let sizes: Option<Vec<Size>> = parts.iter().map(|part| part.at(request_size_bytes)).collect();
-        let by = if sizes.is_some() { "sizes" } else { "line" };
-        let pump_ns = self.component(PUMP).map_or(0.0, |pump| pump.cost(request_size_bytes));
-        let pumps = parts.iter().map(|part| part.pumps_within()).sum();
-        let measured_ns = parts.iter().map(|part| part.cost(request_size_bytes));
-        let ns_per_byte = sum_without_pumps(measured_ns, pumps, pump_ns);
         let is_in = |name: &str| chain.iter().any(|part| part == name);
         let shared_device = is_in("disk_source") && is_in("disk_sink");
+        let spent = self.spent(&parts, shared_device && is_in(NETWORK));
+        let sizes: Option<Vec<Size>> = spent.iter().map(|part| part.at(request_size_bytes)).collect();
+        let by = if sizes.is_some() { "sizes" } else { "line" };
+        let pump_ns = self.component(PUMP).map_or(0.0, |pump| pump.cost(request_size_bytes));
+        let pumps = spent.iter().map(|part| part.pumps_within()).sum();
+        let measured_ns = spent.iter().map(|part| part.cost(request_size_bytes));
+        let ns_per_byte = sum_without_pumps(measured_ns, pumps, pump_ns);
         let (bottleneck, bytes_per_second) =
             self.slowest(&parts, request_size_bytes, shared_device, ns_per_byte);
         Ok(ChainForecast {
@@ -59,6 +60,19 @@ impl Profile {
         })
     }
 
+    /// The components whose CPU times add up. Where each end of one disk has its program, requests of both are under way
+    /// at once and are handed over and completed together: that takes what two programs took.
+    fn spent<'profile>(
+        &'profile self,
+        parts: &[&'profile Component],
+        by_two: bool,
+    ) -> Vec<&'profile Component> {
+        match self.component(BOTH).filter(|_| by_two) {
+            Some(both) => parts.iter().copied().filter(|part| !part.is_end()).chain([both]).collect(),
+            None => parts.to_vec(),
+        }
+    }
+
     fn known(&self, name: &str) -> Result<&Component, InputError> {
         self.component(name).ok_or_else(|| {
             let known: Vec<&str> = self.components.iter().map(|it| it.component.as_str()).collect();
@@ -68,10 +82,9 @@ impl Profile {
 
     fn slowest(&self, parts: &[&Component], size: u64, shared: bool, ns_per_byte: f64) -> (String, f64) {
         let of = |name: &str| parts.iter().find(|part| part.component == name).map(|part| part.speed(size));
-        let is_end = |part: &&&Component| part.component.starts_with("disk_");
         let mut speeds: Vec<(&str, f64)> = parts
             .iter()
-            .filter(|part| part.component != PUMP && !(shared && is_end(part)))
+            .filter(|part| part.component != PUMP && !(shared && part.is_end()))
             .map(|part| (part.component.as_str(), part.speed(size)))
             .collect();
         if let (true, Some(read), Some(written)) = (shared, of("disk_source"), of("disk_sink")) {
@@ -91,6 +104,10 @@ impl Component {
         self.sizes.iter().find(|it| it.request_size_bytes == size).copied()
     }
 
+    fn is_end(&self) -> bool {
+        self.component.starts_with("disk_")
+    }
+
     /// As measured, pumps contained.
     fn cost(&self, size: u64) -> f64 {
         self.at(size).map_or_else(|| predict(&self.line(), size as f64), |size| size.ns_per_byte)
@@ -106,7 +123,7 @@ impl Component {
     fn pumps_within(&self) -> usize {
         match self.component.as_str() {
             PUMP => 0,
-            NETWORK => 2,
+            NETWORK | BOTH => 2,
             _ => 1,
         }
     }

@@ -45,7 +45,7 @@ struct Isolated {
 
 const STUDIES: [Isolated; 5] = [
     Isolated { study: "cpu", component: "pump", held: ("engine", "inline") },
-    Isolated { study: "network", component: "network", held: ("fill", "noise") },
+    Isolated { study: "network", component: "network", held: ("fill", "cold") },
     Isolated { study: "disk-source", component: "disk_source", held: ("depth", "2") },
     Isolated { study: "disk-sink", component: "disk_sink", held: ("depth", "2") },
     Isolated { study: TWO_PROGRAMS, component: "disk_both", held: ("command", "both") },
