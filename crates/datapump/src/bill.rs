@@ -146,6 +146,12 @@ impl Spent {
     fn total_ns(&self) -> u64 {
         self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
+
+    /// In the same proportions, so much in all; nothing if there are none.
+    fn scaled_to(&self, total_ns: u64) -> Spent {
+        let all_ns = u128::from(self.total_ns().max(1));
+        Spent(self.0.map(|ns| (u128::from(ns) * u128::from(total_ns) / all_ns) as u64))
+    }
 }
 
 /// What a bill is divided by: all that the copy moved.
