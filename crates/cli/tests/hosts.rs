@@ -167,7 +167,7 @@ fn the_kernel_or_the_pump_puts_blocks_together() {
     let serving = Serving::start(home.command(&["serve", "null:64MiB", "--insecure=bare"]));
     let at = serving.at("");
     let mean_part_bytes = |who: &str| {
-        let tuned = ["--request-size=8MiB", "--socket-buffer=256KiB", "--assemble", who];
+        let tuned = ["--request-size=8MiB", "--socket-buffer=128KiB", "--assemble", who];
         let words = [&["copy", "--json", "--insecure=bare", &at, "null:"][..], &tuned].concat();
         let run = home.pump(&words);
         expect(&run, 0, &[], who);

@@ -27,7 +27,7 @@ fn made(home: &Home) -> Value {
     let machine = json!({ "host": "elsewhere", "cpu_model": "x", "cpus": 1, "kernel": "1",
         "file_system": "ext4", "disk": null });
     let names = ["pump", "network", "disk_source", "disk_sink"];
-    let profile = json!({ "v": 1, "time": "2026-01-01T00:00:00Z", "version": "0.1.0",
+    let profile = json!({ "v": 2, "time": "2026-01-01T00:00:00Z", "version": "0.1.0",
         "machine": machine, "components": names.map(component) });
     std::fs::write(home.path("theirs.json"), profile.to_string()).expect("room");
     profile

@@ -306,7 +306,7 @@ fn words(measured: &Measured) -> String {
         0 => String::new(),
         us => format!(" (which lags {us} us behind its threads' clocks)"),
     };
-    format!("thread clocks, process{over}, {kernel}")
+    format!("thread clocks (of later stays a sample), process{over}, {kernel}")
 }
 
 #[cfg(test)]
@@ -347,8 +347,22 @@ mod tests {
         use KernelThreads::{Ns, OfTheOtherSide, Unseen};
         let stages = [(Stage::Read, 30), (Stage::Hash, 50)];
         for (what, process_ms, kernel, others, total_ms, words) in [
-            ("all there is", 100, Ns(7 * MS), Some(20.0), 107.0, "thread clocks, process, kernel threads"),
-            ("nothing left", 80, Ns(0), None, 80.0, "thread clocks, process, kernel threads"),
+            (
+                "all there is",
+                100,
+                Ns(7 * MS),
+                Some(20.0),
+                107.0,
+                "thread clocks (of later stays a sample), process, kernel threads",
+            ),
+            (
+                "nothing left",
+                80,
+                Ns(0),
+                None,
+                80.0,
+                "thread clocks (of later stays a sample), process, kernel threads",
+            ),
             (
                 "less than that",
                 79,
@@ -428,7 +442,7 @@ mod tests {
             (bill(BillHost::Sender), bill(BillHost::Local).at(BillHost::Receiver, moved));
         let both = Bill::of_both(Some(&sender), Some(&receiver), moved).expect("two bills");
         assert_eq!(told(&both), [("sender hash".into(), 5.0), ("receiver hash".into(), 5.0)]);
-        assert!(both.measured_by.starts_with("sender: thread clocks, process"), "{}", both.measured_by);
+        assert!(both.measured_by.starts_with("sender: thread clocks (of later"), "{}", both.measured_by);
         let alone = Bill::of_both(None, Some(&receiver), moved).expect("one bill");
         assert!(alone.measured_by.starts_with("sender: not told; receiver: thread"), "{}", alone.measured_by);
         assert_eq!(Bill::of_both(None, None, moved), None);

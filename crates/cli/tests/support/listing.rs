@@ -35,7 +35,11 @@ pub fn paths(folder: &Path) -> Vec<PathBuf> {
 
 fn collect(folder: &Path, below: &Path, found: &mut Vec<PathBuf>) {
     let full = folder.join(below);
-    let Some(entries) = still_there(&full, std::fs::read_dir(&full)) else { return };
+    let entries = match (still_there(&full, std::fs::read_dir(&full)), below.as_os_str().is_empty()) {
+        (Some(entries), _) => entries,
+        (None, false) => return,
+        (None, true) => panic!("{full:?} is not there"),
+    };
     let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
     names.sort();
     for name in names {
@@ -168,8 +172,9 @@ pub fn leftovers_below(folder: &Path) -> Vec<String> {
 /// Inode and time of the last change of any kind, of everything below a folder.
 pub fn stamps(folder: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
     let stamp = |path: PathBuf| {
-        let meta = folder.join(&path).symlink_metadata().expect("it was there");
-        (path, (meta.ino(), meta.ctime(), meta.ctime_nsec()))
+        let full = folder.join(&path);
+        let meta = still_there(&full, full.symlink_metadata())?;
+        Some((path, (meta.ino(), meta.ctime(), meta.ctime_nsec())))
     };
-    paths(folder).into_iter().map(stamp).collect()
+    paths(folder).into_iter().filter_map(stamp).collect()
 }

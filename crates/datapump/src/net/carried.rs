@@ -15,7 +15,7 @@ pub(crate) struct Carried {
     pub(crate) opening_ns: u64,
     /// Time inside calls that receive.
     pub(crate) receiving_ns: u64,
-    /// Returns of those calls, and their bytes.
+    /// Returns of those for more than a head or a hash, and their bytes.
     pub(crate) received: (u64, u64),
     /// Blocks that came damaged and were asked for again.
     pub(crate) again_bytes: u64,

@@ -70,11 +70,12 @@ pub struct Reported {
     source_depth: Option<u64>,
     sink_depth: Option<u64>,
     lanes: Option<u64>,
-    network: Option<Carried>,
+    network: Option<Network>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-struct Carried {
+struct Network {
+    #[serde(default)]
     mean_part_bytes: u64,
 }
 
@@ -102,7 +103,7 @@ impl Reported {
 
     /// What a receive from the network returned in the mean.
     pub fn mean_part_bytes(&self) -> Option<u64> {
-        self.network.map(|network| network.mean_part_bytes)
+        self.network.map(|network| network.mean_part_bytes).filter(|bytes| *bytes > 0)
     }
 
     /// The class of its first problem, in the order of names.

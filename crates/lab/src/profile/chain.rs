@@ -60,8 +60,8 @@ impl Profile {
         })
     }
 
-    /// The components whose CPU times add up. Where each end of one disk has its program, requests of both are under
-    /// way at once, and are handed over and completed together: that takes what two programs took.
+    /// The components whose CPU times add up. Where each end of one disk has its program, that is what two programs
+    /// took which were at it at once: with requests of both under way, fewer of them are told one by one.
     fn spent<'profile>(
         &'profile self,
         parts: &[&'profile Component],

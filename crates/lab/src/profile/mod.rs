@@ -28,7 +28,7 @@ pub use chain::ChainForecast;
 pub use words::words;
 
 /// Version of the form.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The request sizes: those of the whole copies that are predicted.
 const SIZES: &str = "32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB";
@@ -202,8 +202,10 @@ fn study_arguments(arguments: &ProfileArguments, isolated: &Isolated, rows: &Pat
 }
 
 fn of_rows(rows: &[Row], folder: &Path) -> anyhow::Result<Profile> {
-    let components = STUDIES.iter().map(|Isolated { study, component, .. }| {
-        let own: Vec<&Row> = rows.iter().filter(|row| row.study == *study).collect();
+    let components = STUDIES.iter().map(|Isolated { study, component, held: (factor, level) }| {
+        // A profile that was stopped by another version may have held it elsewhere.
+        let is_held = |row: &Row| row.asked.get(*factor).is_none_or(|it| it.to_string() == *level);
+        let own: Vec<&Row> = rows.iter().filter(|row| row.study == *study && is_held(row)).collect();
         if let Some(failed) = own.iter().find(|row| !row.is_completed()) {
             let why = failed.message.as_deref().unwrap_or(&failed.outcome);
             bail!("a run of the study {study} failed: {why}; mend that, remove its row and go on");
