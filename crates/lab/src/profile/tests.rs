@@ -124,8 +124,10 @@ fn a_profile_of_another_machine_is_refused_unless_meant() {
         let error = format!("{:#}", Profile::read(&path, false).expect_err("damaged"));
         assert!(error.contains(words), "{error}");
     }
-    write(&Profile { v: 2, ..profile() });
-    assert!(format!("{:#}", Profile::read(&path, true).expect_err("version 2")).contains("another version"));
+    write(&Profile { v: VERSION + 1, ..profile() });
+    assert!(
+        format!("{:#}", Profile::read(&path, true).expect_err("a later one")).contains("another version")
+    );
     std::fs::write(&path, "{}").expect("room");
     assert!(format!("{:#}", Profile::read(&path, true).expect_err("no profile")).contains("is no profile"));
 }
