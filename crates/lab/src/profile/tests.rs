@@ -25,7 +25,7 @@ fn row(study: &str, size: &str, cb: f64, cr_us: f64, bytes_per_second: f64, time
 
 const SIZES_HERE: [&str; 4] = ["64KiB", "256KiB", "1MiB", "4MiB"];
 
-fn profile() -> Profile {
+fn rows() -> Vec<Row> {
     let parts = [
         ("cpu", 0.0, 0.02, 1e12),
         ("network", 0.3, 5.0, 4e9),
@@ -33,11 +33,22 @@ fn profile() -> Profile {
         ("disk-sink", 0.04, 10.0, 1.5e9),
         ("disk-both", 0.05, 15.0, 1e9),
     ];
-    let rows: Vec<Row> = parts
+    parts
         .iter()
         .flat_map(|&(study, cb, cr, speed)| SIZES_HERE.map(|size| row(study, size, cb, cr, speed, "")))
-        .collect();
-    Profile { time: "2026-01-01T00:00:00Z".into(), ..of_rows(&rows, Path::new(".")).expect("in order") }
+        .collect()
+}
+
+fn profile() -> Profile {
+    Profile { time: "2026-01-01T00:00:00Z".into(), ..of_rows(&rows(), Path::new(".")).expect("in order") }
+}
+
+#[test]
+fn rows_of_another_level_of_what_is_held_are_in_no_profile() {
+    let mut warm = row("network", "1MiB", 9.0, 9.0, 1e9, "");
+    warm.asked.insert("fill".into(), Level::from("noise"));
+    let all: Vec<Row> = rows().into_iter().chain([warm]).collect();
+    assert_eq!(of_rows(&all, Path::new(".")).expect("in order").components, profile().components);
 }
 
 fn chain(words: &str) -> Vec<String> {
