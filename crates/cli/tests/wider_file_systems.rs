@@ -220,6 +220,34 @@ fn space_reserved_in_the_source_is_no_reason_to_take_more() {
     }
 }
 
+/// Read as bytes it would take an hour.
+#[test]
+fn a_hole_of_15_tib_with_reserved_space_is_copied_as_a_hole() {
+    const BYTES: u64 = 15 << 40;
+    for kind in Kind::ALL {
+        let mount = Mount::new(kind);
+        let (source, target, folder) = (mount.at("from/source"), mount.at("target"), mount.at("from"));
+        std::fs::create_dir(&folder).expect("a folder");
+        make_sparse(&source, &[(1 << 30, 5000)], BYTES);
+        program(&["fallocate", "--keep-size", "--offset", "1TiB", "--length", "4MiB", &source]);
+        for (from, to, copied) in
+            [(&source, &target, target.clone()), (&folder, &target, mount.at("target/source"))]
+        {
+            let row = format!("{kind:?}: {from}");
+            let words = [env!("CARGO_BIN_EXE_pump"), "copy", "--reflink=never", from, to];
+            program(&[&["timeout", "60"], &words[..]].concat());
+            let (here, there) = (blocks(&source), blocks(&copied));
+            assert!(there < here, "{row}: {there} blocks, the source has {here}");
+            let file = File::open(&copied).expect("the copy");
+            let mut island = vec![0; 5000];
+            file.read_exact_at(&mut island, 1 << 30).expect("it is long enough");
+            assert!(island == noise(5000, (1 << 30) + 1), "{row}: the data");
+            assert_eq!(file.metadata().expect("the copy").len(), BYTES, "{row}");
+            std::fs::remove_file(&copied).expect("the copy");
+        }
+    }
+}
+
 #[test]
 fn holes_are_zeros_wherever_they_go() {
     for kind in Kind::ALL {

@@ -258,6 +258,8 @@ pub(crate) trait FileCalls {
     fn room(&self) -> Room;
     /// The ranges that hold data, as the file system tells; `None` when it cannot.
     fn data_ranges(&self, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>>;
+    /// Bytes that are reserved and were never written, as the file system tells: they are holes that take room.
+    fn unwritten_bytes(&self) -> u64;
     /// Reads a few bytes; 0 at the end.
     fn peek(&self, at: u64, into: &mut [u8]) -> Outcome<usize>;
     /// Writes a few bytes, all of them.
@@ -360,6 +362,13 @@ impl FileCalls for Handle {
         match self {
             Handle::Os(file) => os::data_ranges(file, size_bytes),
             Handle::Sim(_) => Ok(None),
+        }
+    }
+
+    fn unwritten_bytes(&self) -> u64 {
+        match self {
+            Handle::Os(file) => os::unwritten_bytes(file),
+            Handle::Sim(_) => 0,
         }
     }
 

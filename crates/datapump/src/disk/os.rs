@@ -173,6 +173,16 @@ pub(super) fn data_ranges(file: &File, size_bytes: u64) -> Outcome<Option<Vec<(u
     Ok(Some(ranges))
 }
 
+/// tmpfs tells no extents, but its map of holes is the page cache itself: whatever else is allocated was never written.
+pub(super) fn unwritten_bytes(file: &File) -> u64 {
+    const TMPFS: u64 = 0x0102_1994;
+    match datapump_engine::os::linux::unwritten_bytes(file) {
+        Ok(bytes) => bytes,
+        Err(_) if room(file).magic == TMPFS => u64::MAX,
+        Err(_) => 0,
+    }
+}
+
 pub(super) fn peek(file: &File, at: u64, into: &mut [u8]) -> Outcome<usize> {
     rustix::io::pread(file, into, at).map_err(errno)
 }
