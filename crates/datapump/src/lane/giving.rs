@@ -268,12 +268,12 @@ fn flow_task(shared: &Shared<'_>, flow: &Flow) -> Arc<Task> {
     Arc::new(Task::new(parts(shared, "standard input".into(), source, None)))
 }
 
-/// One block of a file.
+/// One block of a file. It needs no name: what goes wrong with it is told to the other host, which knows its path.
 fn task(shared: &Shared<'_>, given: &Given, at: u64, len: u32) -> Arc<Task> {
     let align_bytes = if at.is_multiple_of(given.align_bytes.into()) { given.align_bytes } else { 1 };
     let handle = Arc::clone(if align_bytes > 1 { &given.handle } else { given.buffered() });
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
-    Arc::new(Task::new(parts(shared, given.path.clone(), source, Some(vec![(at, at + u64::from(len))]))))
+    Arc::new(Task::new(parts(shared, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))
 }
 
 fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Ranges>) -> Parts {

@@ -78,7 +78,6 @@ pub(crate) enum Taken {
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) handle: Arc<Handle>,
-    pub(crate) path: PathBuf,
     pub(crate) meta: Meta,
     /// Alignment of direct requests; 1 where it is read through the cache.
     pub(crate) align_bytes: u32,
@@ -229,13 +228,12 @@ impl Shelf {
             return Ok(flow.told());
         }
         let handle = Arc::new(Handle::Os(origin.open()?));
-        self.keep_file(number, handle, origin.path().into(), None)
+        self.keep_file(number, handle, None)
     }
 
     fn open(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
         let (handle, side, name) = self.opened(above, name)?;
-        let path = side.path.join(&name);
-        self.keep_file(number, handle, path, Some((side, name)))
+        self.keep_file(number, handle, Some((side, name)))
     }
 
     fn opened(&self, above: u64, name: &[u8]) -> Outcome<(Arc<Handle>, Arc<Side>, OsString)> {
@@ -249,7 +247,6 @@ impl Shelf {
         &self,
         number: u64,
         handle: Arc<Handle>,
-        path: PathBuf,
         above: Option<(Arc<Side>, OsString)>,
     ) -> Outcome<Answer> {
         let meta = regular(&handle)?;
@@ -262,7 +259,7 @@ impl Shelf {
         if files.len() >= FILES_MAX {
             return Err(fault("open", EMFILE));
         }
-        let given = Given { handle, path, meta, align_bytes: 1, buffered: None, above };
+        let given = Given { handle, meta, align_bytes: 1, buffered: None, above };
         files.insert(number, Taken::File(Arc::new(given.made_direct())));
         Ok(Answer::File { meta: told(&meta), attributes, ranges })
     }
@@ -293,8 +290,7 @@ impl Shelf {
         let meta = regular(&handle)?;
         let attributes = attributes(Bearer::Open(handle.os()))?;
         let answer = Answer::File { meta: told(&meta), attributes, ranges: None };
-        let path = side.path.join(&name);
-        let given = Given { handle, path, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
+        let given = Given { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
     }
 }

@@ -25,10 +25,6 @@ pub(crate) struct Branch {
     pub(crate) source: Arc<Side>,
     /// `None` where nothing stands and nothing is made: a plan that is only shown.
     pub(crate) target: Option<Arc<Side>>,
-    /// For messages, also where no target is made.
-    pub(crate) target_path: PathBuf,
-    /// The path from the root of the tree; empty for the root itself.
-    pub(crate) relative: PathBuf,
     pub(crate) traits: Traits,
     /// The same folder in `Options::link_dest`, if there is one.
     pub(crate) link_dest: Option<Arc<Side>>,
@@ -77,7 +73,7 @@ impl Branch {
         there: Option<&Meta>,
     ) -> Option<Box<Change>> {
         shared.tells_changes().then(|| {
-            let paths = [self.source.path.join(name), self.target_path.join(name), self.relative.join(name)];
+            let paths = [self.source.path(), self.target_path(), self.relative()].map(|path| path.join(name));
             Box::new(Change::new(kind, paths, meta, there))
         })
     }
@@ -87,26 +83,29 @@ impl Branch {
         parent: Option<&Arc<Branch>>,
         root: &Arc<Root>,
         sides: (Arc<Side>, Option<Arc<Side>>),
-        target_path: PathBuf,
         traits: Traits,
         link_dest: Option<Arc<Side>>,
     ) -> Arc<Branch> {
-        let relative = match (parent, sides.0.path.file_name()) {
-            (Some(parent), Some(name)) => parent.relative.join(name),
-            _ => PathBuf::new(),
-        };
         Arc::new(Branch {
             parent: parent.cloned(),
             root: Arc::clone(root),
             source: sides.0,
             target: sides.1,
-            target_path,
-            relative,
             traits,
             link_dest,
             pending: AtomicU32::new(1),
             cookie: AtomicU64::new(0),
         })
+    }
+
+    /// The path at the target, for messages, also where no target is made.
+    pub(crate) fn target_path(&self) -> PathBuf {
+        self.source.path_below(&self.root.target_path)
+    }
+
+    /// The path from the root of the tree; empty for the root itself.
+    pub(crate) fn relative(&self) -> PathBuf {
+        self.source.relative()
     }
 
     /// Where the listing goes on.

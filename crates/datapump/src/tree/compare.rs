@@ -157,19 +157,19 @@ pub(crate) fn others(shared: &Shared<'_>, branch: &Arc<Branch>) {
 fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = &branch.target else { return Ok(()) };
     let (one, other) = (branch.source.origin()?, target.file()?.0);
-    let mut cookie = 0;
+    let (mut cookie, source_path) = (0, branch.source.path());
     loop {
         let listed = names::list(&other, cookie);
-        let (names, next) = listed.map_err(|errno| Problem::system("list", &target.path, errno.0))?;
+        let (names, next) = listed.map_err(|errno| Problem::system("list", &target.path(), errno.0))?;
         if names.is_empty() {
             return Ok(());
         }
         cookie = next;
         for name in &names {
-            let path = branch.source.path.join(&name.name);
-            if one.if_there(&name.name, &path)?.is_none() {
+            let path = source_path.join(&name.name);
+            if one.if_there(&name.name, || path.clone())?.is_none() {
                 let words =
-                    format!("is missing: there is only '{}'", shown_path(&target.path.join(&name.name)));
+                    format!("is missing: there is only '{}'", shown_path(&target.path_of(&name.name)));
                 shared.report(differs(&path, words));
             }
         }

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -56,7 +56,6 @@ struct Pass<'run> {
 struct Place {
     source: Option<Arc<Side>>,
     target: Arc<Side>,
-    relative: PathBuf,
     cookie: u64,
     removed_some: bool,
     /// Something in it stays, so that it stays too.
@@ -71,7 +70,6 @@ impl Pass<'_> {
         let mut open = vec![Place {
             source: Some(Arc::clone(&root.source)),
             target: Arc::clone(target),
-            relative: PathBuf::new(),
             cookie: 0,
             removed_some: false,
             keeps_some: false,
@@ -83,7 +81,7 @@ impl Pass<'_> {
             }
             let folder = here.target.file()?.0;
             let (names, cookie) = names::list(&folder, here.cookie)
-                .map_err(|errno| Problem::system("list", &here.target.path, errno.0))?;
+                .map_err(|errno| Problem::system("list", &here.target.path(), errno.0))?;
             here.cookie = cookie;
             if names.is_empty() {
                 let done = open.pop().expect("looked at above");
@@ -92,10 +90,9 @@ impl Pass<'_> {
             }
             let below = self.batch(here, &folder, &names)?;
             let above = open.len() - 1;
-            open.extend(below.into_iter().map(|(source, target, relative)| Place {
+            open.extend(below.into_iter().map(|(source, target)| Place {
                 source,
                 target,
-                relative,
                 cookie: 0,
                 removed_some: false,
                 keeps_some: false,
@@ -115,16 +112,15 @@ impl Pass<'_> {
                 continue;
             };
             let stands = match (&source, &here.source) {
-                (Some(source), Some(side)) => source.if_there(&name.name, &side.path.join(&name.name))?,
+                (Some(source), Some(side)) => source.if_there(&name.name, || side.path_of(&name.name))?,
                 _ => None,
             };
-            let relative = here.relative.join(&name.name);
             match stands {
                 Some(meta) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
                     let side = here.source.as_ref().expect("it stands in it").child(&name.name)?;
                     let target = here.target.child(&name.name)?;
                     if !self.is_elsewhere(here, Some(&side), &target) {
-                        below.push((Some(side), target, relative));
+                        below.push((Some(side), target));
                     }
                 }
                 Some(_) => {}
@@ -135,11 +131,11 @@ impl Pass<'_> {
                     let target = here.target.child(&name.name)?;
                     match self.is_elsewhere(here, None, &target) {
                         true => here.keeps_some = true,
-                        false => below.push((None, target, relative)),
+                        false => below.push((None, target)),
                     }
                 }
                 None => {
-                    self.remove((&here.target, folder), &name.name, relative, kind)?;
+                    self.remove((&here.target, folder), &name.name, kind)?;
                     here.removed_some = true;
                 }
             }
@@ -155,7 +151,7 @@ impl Pass<'_> {
         let source_crosses =
             here.source.as_deref().zip(source).is_some_and(|(above, below)| crosses(above, below));
         if is_mounted && source.is_none() {
-            let path = shown_path(&target.path);
+            let path = shown_path(&target.path());
             self.shared.warn(format!(
                 "'{path}' is not in the source, but another file system is mounted there: left alone"
             ));
@@ -168,7 +164,7 @@ impl Pass<'_> {
 
     /// What a name is; `None` for what is not to be touched.
     fn kind(&self, here: &Place, folder: &File, name: &Name) -> Result<Option<FileKind>, Problem> {
-        let path = || here.target.path.join(&name.name);
+        let path = || here.target.path_of(&name.name);
         let kind = match name.kind {
             Some(kind) => kind,
             None => {
@@ -176,9 +172,12 @@ impl Pass<'_> {
                 meta.map_err(|errno| Problem::system("look at", &path(), errno.0))?.kind
             }
         };
-        let ours = here.relative.as_os_str().is_empty() && name.name == journal::NAME;
-        let selected =
-            self.shared.trees.select.includes(&here.relative, &name.name, kind == FileKind::Folder);
+        let ours = here.target.is_root() && name.name == journal::NAME;
+        let selected = self.shared.trees.select.includes(
+            || here.target.relative(),
+            &name.name,
+            kind == FileKind::Folder,
+        );
         Ok((selected && !ours).then_some(kind))
     }
 
@@ -186,11 +185,9 @@ impl Pass<'_> {
         &mut self,
         (above, folder): (&Side, &File),
         name: &OsStr,
-        relative: PathBuf,
         kind: FileKind,
     ) -> Result<(), Problem> {
         self.found += 1;
-        let path = above.path.join(name);
         if self.removes {
             let remove = || names::remove(folder, name, kind == FileKind::Folder);
             let removed = match remove() {
@@ -201,11 +198,15 @@ impl Pass<'_> {
                 Ok(()) | Err(ENOENT) => {}
                 // What is excluded lies in it.
                 Err(ENOTEMPTY) => return Ok(()),
-                Err(errno) => return Err(Problem::system("remove", &path, errno.0)),
+                Err(errno) => return Err(Problem::system("remove", &above.path_of(name), errno.0)),
             }
         }
         if self.most == u64::MAX && self.shared.tells_changes() {
-            self.shared.tell(Some(Box::new(deletion(&path, relative, kind))));
+            self.shared.tell(Some(Box::new(deletion(
+                &above.path_of(name),
+                above.relative().join(name),
+                kind,
+            ))));
         }
         Ok(())
     }
@@ -217,8 +218,7 @@ impl Pass<'_> {
             (None, Some(above)) if done.keeps_some => above.keeps_some = true,
             (None, Some(above)) => {
                 let folder = above.target.file()?.0;
-                let name = done.relative.file_name().unwrap_or_default().to_owned();
-                self.remove((&above.target, &folder), &name, done.relative.clone(), FileKind::Folder)?;
+                self.remove((&above.target, &folder), &done.target.name, FileKind::Folder)?;
                 above.removed_some = true;
             }
             (Some(source), Some(_)) if changed && self.removes => {
@@ -226,7 +226,7 @@ impl Pass<'_> {
                 let keep = self.shared.options.keep;
                 let kept =
                     attributes::copy(from.bearer(), &source.meta, Bearer::Open(&to), keep, New::default());
-                kept.map_err(|errno| Problem::system("set the times of", &done.target.path, errno.0))?;
+                kept.map_err(|errno| Problem::system("set the times of", &done.target.path(), errno.0))?;
             }
             _ => {}
         }
@@ -258,5 +258,5 @@ fn stands_otherwise_written(source: Option<&Origin>, target: &File, name: &Name)
     found
 }
 
-/// A folder to look into: its source, if it has one, itself, and its path from the root.
-type Below = (Option<Arc<Side>>, Arc<Side>, PathBuf);
+/// A folder to look into: its source, if it has one, and itself.
+type Below = (Option<Arc<Side>>, Arc<Side>);

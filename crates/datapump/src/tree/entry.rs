@@ -31,6 +31,7 @@ use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, Spot};
 use crate::tree::origin::Origin;
+use crate::tree::paths::Paths;
 use crate::tree::{compare, journal, right, special, walk};
 use crate::{finish, holes, lane};
 
@@ -47,6 +48,7 @@ pub(crate) struct Hand {
     source: Origin,
     target: Option<Arc<File>>,
     names: std::vec::IntoIter<Name>,
+    paths: Paths,
     forced: bool,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
@@ -63,8 +65,8 @@ impl Hand {
         let target = branch.target.as_ref().map(|target| target.file()).transpose();
         match (source, target) {
             (Ok(source), Ok(target)) => {
-                let target = target.map(|target| target.0);
-                Ok(Hand { branch, source, target, names: names.into_iter(), forced, walks })
+                let (target, paths) = (target.map(|target| target.0), Paths::default());
+                Ok(Hand { branch, source, target, names: names.into_iter(), paths, forced, walks })
             }
             (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, problem)),
         }
@@ -73,7 +75,7 @@ impl Hand {
     /// The open folder of the target.
     pub(crate) fn target(&self) -> Result<&File, Problem> {
         let words = "nothing is made here";
-        let missing = || Problem::new(Class::Io, "open", &self.branch.source.path, words);
+        let missing = || Problem::new(Class::Io, "open", &self.branch.source.path(), words);
         self.target.as_deref().ok_or_else(missing)
     }
 
@@ -95,11 +97,11 @@ impl Hand {
     }
 
     pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
-        self.branch.source.path.join(name)
+        self.paths.source(&self.branch).join(name)
     }
 
     pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
-        self.branch.target_path.join(name)
+        self.paths.target(&self.branch).join(name)
     }
 
     pub(crate) fn spot(&self, name: &OsStr) -> Spot {
@@ -136,11 +138,17 @@ impl Hand {
             return Ok(None);
         }
         let kind = self.kind(name)?;
-        if kind != FileKind::Folder && shared.trees.select.has_below(&self.branch.relative, &name.name) {
+        if kind != FileKind::Folder
+            && shared.trees.select.has_below(|| self.paths.relative(&self.branch), &name.name)
+        {
             let words = "is no folder, and names below it are on the list";
             return Err(Problem::new(Class::Missing, "open", &self.source_path(&name.name), words));
         }
-        if !shared.trees.select.includes(&self.branch.relative, &name.name, kind == FileKind::Folder) {
+        if !shared.trees.select.includes(
+            || self.paths.relative(&self.branch),
+            &name.name,
+            kind == FileKind::Folder,
+        ) {
             return Ok(None);
         }
         match kind {

@@ -113,16 +113,16 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let made = branch.traits.fresh;
     let new = New { made, bare: made && !branch.traits.hands_down };
     let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(&to), keep, new);
-    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path, errno.0))?;
+    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
     lost.0.into_iter().for_each(|words| shared.warn_once(words));
     if target.was_opened_up() && !keep.mode {
         let closed = Bearer::Open(&to).set_mode(target.meta.mode);
-        closed.map_err(|errno| Problem::system("set the mode of", &target.path, errno.0))?;
+        closed.map_err(|errno| Problem::system("set the mode of", &target.path(), errno.0))?;
     }
     if shared.options.sync == Sync::Each {
         let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {
-            Problem::system("sync the folder", &target.path, error.raw_os_error().unwrap_or(5))
+            Problem::system("sync the folder", &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
     }
     Ok(())
@@ -202,7 +202,7 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
 /// very moment it is there again, and means no more than one copy too many.
 fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
-    let wrong = |errno: Errno| Problem::system("finish", &target.path, errno.0);
+    let wrong = |errno: Errno| Problem::system("finish", &target.path(), errno.0);
     finish_folder(shared, branch)?;
     let folder = target.file()?.0;
     if shared.options.sync != Sync::None {

@@ -194,7 +194,7 @@ fn write_header(mut file: &File, header: &Header) -> Result<(), Errno> {
 }
 
 fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
-    let path = branch.relative.join(name);
+    let path = branch.relative().join(name);
     Entry {
         path: path.as_os_str().as_bytes(),
         inode: target.inode,

@@ -120,7 +120,7 @@ fn list_again(there: &Spot, meta: &Meta, folder: &File) {
 }
 
 fn not_linked(spot: &Spot, errno: Errno) -> Problem {
-    let path = spot.branch.target_path.join(&spot.name);
+    let path = spot.branch.target_path().join(&spot.name);
     match errno {
         EEXIST => taken(&path),
         errno => Problem::system("link", &path, errno.0),

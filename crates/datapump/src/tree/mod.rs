@@ -18,6 +18,7 @@ pub(crate) mod journal;
 mod linking;
 pub(crate) mod links;
 pub(crate) mod origin;
+mod paths;
 pub(crate) mod plant;
 mod right;
 pub(crate) mod root;

@@ -50,15 +50,16 @@ impl Origin {
     }
 
     /// The same of a name that may not stand there: `None`.
-    pub(crate) fn if_there(&self, name: &OsStr, path: &Path) -> Result<Option<Meta>, Problem> {
+    pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
         const ENOENT: Errno = Errno(2);
         let found = match self {
             Origin::Here(folder) => names::metadata(folder, name),
-            Origin::There(folder) => folder.look_at(name, path)?.meta,
+            Origin::There(folder) => folder.look_at(name, &path())?.meta,
         };
         match found {
             Err(ENOENT) => Ok(None),
-            found => system("look at", path, found).map(Some),
+            Err(errno) => Err(Problem::system("look at", &path(), errno.0)),
+            Ok(meta) => Ok(Some(meta)),
         }
     }
 

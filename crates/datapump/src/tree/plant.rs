@@ -54,10 +54,10 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), to: &Path
         made_up: source.origin()?.is_made_up(),
         hands_down: disk::hands_down(&target_folder),
     };
-    let mut root = Root::new(&source.meta, Some(&target.meta), journal, folds_case(&target_folder));
+    let mut root = Root::new(&source.meta, (to, Some(&target.meta)), journal, folds_case(&target_folder));
     root.made_in = made_in;
     let sides = (source, Some(target));
-    let branch = Branch::new(None, &Arc::new(root), sides, to.to_path_buf(), traits, link_dest);
+    let branch = Branch::new(None, &Arc::new(root), sides, traits, link_dest);
     shared.trees.walk(1);
     shared.trees.plant();
     shared.plan.add_first([Work::List(branch)].into_iter());
@@ -91,21 +91,14 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, to: &Path) -> Result<(), Prob
     };
     tell_root(shared, &source, to, target.is_none());
     if let Some(target) = target.as_ref().filter(|_| shared.compares && !shared.options.content_only) {
-        compare::mode_and_time(shared, (&source.path, to), &source.meta, &target.meta);
+        compare::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
     }
     let earlier =
         target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
     let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, &source.meta));
     let traits = Traits { fresh: target.is_none(), ..Traits::default() };
-    let root = Root::new(&source.meta, target.as_ref().map(|target| &target.meta), journal, false);
-    let branch = Branch::new(
-        None,
-        &Arc::new(root),
-        (source, target),
-        to.to_path_buf(),
-        traits,
-        link_dest(shared, to)?,
-    );
+    let root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal, false);
+    let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest(shared, to)?);
     shared.trees.walk(1);
     shared.trees.plant();
     shared.plan.add_first([Work::List(branch)].into_iter());
@@ -134,7 +127,7 @@ fn journal_of(
 /// A root that is made is a change like any other.
 fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, is_made: bool) {
     if is_made && shared.tells_changes() {
-        let paths = [source.path.clone(), to.to_path_buf(), PathBuf::new()];
+        let paths = [source.path(), to.to_path_buf(), PathBuf::new()];
         shared.tell(Some(Box::new(Change::new(ChangeKind::Copy, paths, &source.meta, None))));
     }
 }
@@ -145,7 +138,7 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
     tally.target_devices.insert(target.meta.device);
     drop(tally);
     if let Ok(folder) = target.file() {
-        shared.trees.devices().insert(target.meta.device, (target.path.clone(), folder.0));
+        shared.trees.devices().insert(target.meta.device, (target.path(), folder.0));
     }
 }
 

@@ -23,7 +23,7 @@ const ENOENT: Errno = Errno(2);
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
     shared.note(|| {
-        let path = spot.branch.target_path.join(&spot.name);
+        let path = spot.branch.target_path().join(&spot.name);
         format!("'{}': left as it is: {why}", shown_path(&path))
     });
 }
@@ -62,8 +62,8 @@ pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta
 fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
     let Some(target) = &spot.branch.target else { return Ok(()) };
     let (origin, to) = (spot.branch.source.origin()?, target.file()?.0);
-    let (to, path) = (Bearer::Named(&to, &spot.name), || target.path.join(&spot.name));
-    let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path.join(&spot.name));
+    let (to, path) = (Bearer::Named(&to, &spot.name), || target.path_of(&spot.name));
+    let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
     let keep = shared.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| match errno {
@@ -100,7 +100,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Re
     let Some(target) = &spot.branch.target else { return Ok(()) };
     let folder = target.file()?.0;
     let there = names::metadata(&folder, &spot.name)
-        .map_err(|errno| Problem::system("look at", &target.path.join(&spot.name), errno.0))?;
+        .map_err(|errno| Problem::system("look at", &target.path_of(&spot.name), errno.0))?;
     let in_time = !shared.options.keep.times || same_time(meta, &there);
     let hidden = || {
         let from = spot.branch.source.origin()?;

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +18,8 @@ use crate::tree::journal::Journal;
 pub(crate) struct Root {
     /// Folders on other devices are left out with `one_file_system`.
     pub(crate) source_device: u64,
+    /// Where it goes, as the user named it.
+    pub(crate) target_path: PathBuf,
     /// Device and inode of the target's root: it must not be copied into itself.
     pub(crate) target_id: Option<(u64, u64)>,
     /// What was committed. `None` where a second run finds out by itself (`update`) or nothing is written.
@@ -30,10 +33,16 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    pub(crate) fn new(source: &Meta, target: Option<&Meta>, journal: Option<Journal>, folds: bool) -> Root {
+    pub(crate) fn new(
+        source: &Meta,
+        (target_path, target): (&Path, Option<&Meta>),
+        journal: Option<Journal>,
+        folds: bool,
+    ) -> Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {
             source_device: source.device,
+            target_path: target_path.to_path_buf(),
             target_id,
             journal,
             made_in: None,

@@ -46,22 +46,27 @@ impl Select {
         Ok(Select { filter: Filter::new(rules), filters, names })
     }
 
-    /// Whether a name is dealt with.
-    pub(crate) fn includes(&self, folder: &Path, name: &OsStr, is_folder: bool) -> bool {
-        !self.filters || self.filter.includes(folder.join(name).as_os_str().as_bytes(), is_folder)
+    /// Whether a name is dealt with. The folder's path is made only where there are patterns.
+    pub(crate) fn includes<P: AsRef<Path>>(
+        &self,
+        folder: impl FnOnce() -> P,
+        name: &OsStr,
+        is_folder: bool,
+    ) -> bool {
+        !self.filters || self.filter.includes(folder().as_ref().join(name).as_os_str().as_bytes(), is_folder)
     }
 
     /// The names of a folder from the one with this number on, if only some were listed; in order.
-    pub(crate) fn listed(&self, folder: &Path, from: u64) -> Option<Vec<Name>> {
-        let names = self.names.as_ref()?.get(folder.as_os_str().as_bytes());
+    pub(crate) fn listed<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P, from: u64) -> Option<Vec<Name>> {
+        let names = self.names.as_ref()?.get(folder().as_ref().as_os_str().as_bytes());
         let name = |name: &Vec<u8>| Name::here(OsStr::from_bytes(name).to_owned(), None);
         Some(names.into_iter().flatten().skip(from as usize).map(name).collect())
     }
 
     /// Whether a list has names below this one.
-    pub(crate) fn has_below(&self, folder: &Path, name: &OsStr) -> bool {
-        let path = folder.join(name);
-        self.names.as_ref().is_some_and(|names| names.contains_key(path.as_os_str().as_bytes()))
+    pub(crate) fn has_below<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P, name: &OsStr) -> bool {
+        let path = || folder().as_ref().join(name);
+        self.names.as_ref().is_some_and(|names| names.contains_key(path().as_os_str().as_bytes()))
     }
 
     /// Whether only names of a list are dealt with.
@@ -92,7 +97,7 @@ mod tests {
     fn a_list_brings_the_folders_that_its_names_lie_in() {
         let select = Select::new(&[Selection::Names(b"a/b/c\nd\n".to_vec(), false)]).unwrap();
         let listed = |folder: &str| -> Vec<String> {
-            let names = select.listed(Path::new(folder), 0).unwrap();
+            let names = select.listed(|| folder, 0).unwrap();
             names.into_iter().map(|name| name.name.into_string().unwrap()).collect()
         };
         assert_eq!(listed(""), ["a", "d"]);

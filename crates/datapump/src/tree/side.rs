@@ -5,6 +5,9 @@
 //! stays open; and one that was closed is opened again the same way and must be the same folder (device and inode),
 //! else somebody has moved things about and nothing is done there.
 //!
+//! A path is a chain of names: each folder knows its own name and its parent. It is joined only when it is needed, so
+//! that a tree of n nested folders takes memory for n names, not for n paths.
+//!
 //! Must not know: what is copied, in which order folders are visited.
 
 use std::collections::VecDeque;
@@ -48,9 +51,8 @@ impl Keeper {
 pub(crate) struct Side {
     /// `None` for the root, which stays open.
     parent: Option<Arc<Side>>,
-    name: OsString,
-    /// For messages: it may have become longer than the system takes.
-    pub(crate) path: PathBuf,
+    /// Its name in its parent; of a root its path, as the user named it.
+    pub(crate) name: OsString,
     pub(crate) meta: Meta,
     place: Place,
     was_opened_up: AtomicBool,
@@ -70,6 +72,8 @@ enum Place {
     There(Arc<FarFolder>),
 }
 
+/// Room behind a joined path for one name more.
+const SPARE_BYTES: usize = 32;
 /// The owner may change what a folder holds.
 pub(crate) const WRITABLE: u32 = 0o300;
 
@@ -84,8 +88,7 @@ impl Side {
         let meta = file_meta(&file).map_err(|errno| Problem::system("stat", path, errno.0))?;
         Ok(Arc::new(Side {
             parent: None,
-            name: OsString::new(),
-            path: path.to_path_buf(),
+            name: path.as_os_str().to_owned(),
             meta,
             place: Place::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
             was_opened_up: AtomicBool::new(false),
@@ -94,14 +97,13 @@ impl Side {
 
     /// The root of a tree of another host.
     pub(crate) fn far_root(path: &Path, folder: Arc<FarFolder>) -> Arc<Side> {
-        Side::there(None, OsStr::new(""), path.to_path_buf(), folder)
+        Side::there(None, path.as_os_str(), folder)
     }
 
-    fn there(parent: Option<&Arc<Side>>, name: &OsStr, path: PathBuf, folder: Arc<FarFolder>) -> Arc<Side> {
+    fn there(parent: Option<&Arc<Side>>, name: &OsStr, folder: Arc<FarFolder>) -> Arc<Side> {
         Arc::new(Side {
             parent: parent.cloned(),
             name: name.to_owned(),
-            path,
             meta: folder.meta,
             place: Place::There(folder),
             was_opened_up: AtomicBool::new(false),
@@ -110,21 +112,19 @@ impl Side {
 
     /// The folder `name` in this one.
     pub(crate) fn child(self: &Arc<Side>, name: &OsStr) -> Result<Arc<Side>, Problem> {
-        let path = self.path.join(name);
         let keeper = match &self.place {
             Place::Here { keeper, .. } => keeper,
             Place::There(folder) => {
-                let below = folder.enter(name, &path)?;
-                return Ok(Side::there(Some(self), name, path, below));
+                let below = folder.enter(name, &self.path_of(name))?;
+                return Ok(Side::there(Some(self), name, below));
             }
         };
         let opened = self.file()?.open_and_stat(name);
-        let (file, meta) = opened.map_err(|errno| Problem::system("open", &path, errno.0))?;
+        let (file, meta) = opened.map_err(|errno| Problem::system("open", &self.path_of(name), errno.0))?;
         keeper.keep(&file);
         Ok(Arc::new(Side {
             parent: Some(Arc::clone(self)),
             name: name.to_owned(),
-            path,
             meta,
             place: Place::Here {
                 open: Mutex::new(Arc::downgrade(&file)),
@@ -173,10 +173,10 @@ impl Side {
 
     fn open_again(&self, parent: &Opened) -> Result<Opened, Problem> {
         let opened = parent.open_and_stat(&self.name);
-        let (file, meta) = opened.map_err(|errno| Problem::system("open again", &self.path, errno.0))?;
+        let (file, meta) = opened.map_err(|errno| Problem::system("open again", &self.path(), errno.0))?;
         if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
             let words = "was replaced by another folder meanwhile; nothing more is done in it";
-            return Err(Problem::new(Class::Changed, "open again", &self.path, words));
+            return Err(Problem::new(Class::Changed, "open again", &self.path(), words));
         }
         if let Place::Here { open, keeper, .. } = &self.place {
             *locked(open) = Arc::downgrade(&file);
@@ -208,6 +208,48 @@ impl Side {
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Side> {
         std::iter::successors(Some(self), |side| side.parent.as_deref())
     }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// For messages: it may be longer than the system takes.
+    pub(crate) fn path(&self) -> PathBuf {
+        let root = self.ancestors().last().map(|root| Path::new(&root.name));
+        self.path_below(root.unwrap_or(Path::new("")))
+    }
+
+    /// The same of a name in this folder.
+    pub(crate) fn path_of(&self, name: &OsStr) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// The path from the root of the tree; empty for the root itself.
+    pub(crate) fn relative(&self) -> PathBuf {
+        self.path_below(Path::new(""))
+    }
+
+    /// What the path of this folder is in another tree with this root.
+    pub(crate) fn path_below(&self, root: &Path) -> PathBuf {
+        let below_root = self.ancestors().filter(|side| !side.is_root());
+        let mut names: Vec<&OsStr> = below_root.map(|side| side.name.as_os_str()).collect();
+        names.reverse();
+        let names_bytes: usize = names.iter().map(|name| name.len() + 1).sum();
+        let mut path = PathBuf::with_capacity(root.as_os_str().len() + names_bytes + SPARE_BYTES);
+        path.push(root);
+        path.extend(names);
+        path
+    }
+}
+
+impl Drop for Side {
+    /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(side) = next {
+            next = Arc::into_inner(side).and_then(|mut side| side.parent.take());
+        }
+    }
 }
 
 /// An open folder, for as long as it is used.
@@ -227,4 +269,31 @@ fn with_meta(file: File) -> Result<(Arc<File>, Meta), Errno> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder, and so many others nested in it. `.` stands for each: they need not be made.
+    fn nested(levels: usize) -> Arc<Side> {
+        let root = File::open("/").expect("it is there");
+        let root = Side::root(Path::new("/here"), root, &Keeper::new(8)).expect("a folder");
+        (0..levels).fold(root, |above, _| above.child(OsStr::new(".")).expect("a folder"))
+    }
+
+    #[test]
+    fn a_path_is_joined_from_the_names_of_its_folders() {
+        let (root, below) = (nested(0), nested(3));
+        assert_eq!((root.path(), root.relative()), ("/here".into(), PathBuf::new()));
+        assert_eq!(below.path_of(OsStr::new("file")).as_os_str(), "/here/./././file");
+        assert_eq!(below.relative().as_os_str(), "././.");
+        assert_eq!(below.path_below(Path::new("to")).as_os_str(), "to/././.");
+    }
+
+    #[test]
+    fn a_chain_that_is_longer_than_the_stack_is_dropped() {
+        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(|| drop(nested(20_000)));
+        thread.expect("a thread").join().expect("no overflow");
+    }
 }

@@ -46,13 +46,13 @@ pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
 }
 
 fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
-    if let Some(mut names) = shared.trees.select.listed(&branch.relative, branch.cookie()) {
+    if let Some(mut names) = shared.trees.select.listed(|| branch.relative(), branch.cookie()) {
         names.truncate(LISTED_NAMES);
         branch.set_cookie(branch.cookie() + names.len() as u64);
         return Ok(names);
     }
     let folder = branch.source.origin().map_err(vanished)?;
-    let (names, cookie) = folder.list(branch.cookie(), &branch.source.path).map_err(vanished)?;
+    let (names, cookie) = folder.list(branch.cookie(), &branch.source.path()).map_err(vanished)?;
     branch.set_cookie(cookie);
     Ok(names)
 }
@@ -77,7 +77,7 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     let source = above.source.child(&name.name).map_err(vanished)?;
     let is_left_out = shared.options.one_file_system && source.meta.device != above.root.source_device;
     if is_left_out {
-        shared.note(|| format!("'{}': on another file system, left out", shown_path(&source.path)));
+        shared.note(|| format!("'{}': on another file system, left out", shown_path(&source.path())));
     }
     if is_left_out && shared.compares {
         return Ok(());
@@ -86,9 +86,8 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     let (target, fresh) = target_of(shared, hand, name, &source.meta)?;
     let traits = traits(above, &source, target.as_deref(), fresh);
     tell_device(shared, above, target.as_deref())?;
-    let path = hand.target_path(&name.name);
     let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());
-    let below = Branch::new(Some(above), &above.root, (source, target), path, traits, link_dest);
+    let below = Branch::new(Some(above), &above.root, (source, target), traits, link_dest);
     above.hold();
     if is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
@@ -114,13 +113,13 @@ fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
     let id = (source.meta.device, source.meta.inode);
     if above.root.target_id == Some(id) {
         let words = "is the folder that is copied into; it is left out";
-        return Err(Problem::new(Class::Io, "enter", &source.path, words));
+        return Err(Problem::new(Class::Io, "enter", &source.path(), words));
     }
     let is_same = |side: &Side| (side.meta.device, side.meta.inode) == id;
     match above.source.ancestors().any(is_same) {
         true => {
             let words = "is a folder that it lies in (a loop of mounts); it is left out";
-            Err(Problem::new(Class::Io, "enter", &source.path, words))
+            Err(Problem::new(Class::Io, "enter", &source.path(), words))
         }
         false => Ok(()),
     }
@@ -189,7 +188,7 @@ fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Re
         && target.meta.device != above.meta.device
     {
         let folder = target.file()?.0;
-        shared.trees.devices().entry(target.meta.device).or_insert((target.path.clone(), folder));
+        shared.trees.devices().entry(target.meta.device).or_insert_with(|| (target.path(), folder));
     }
     Ok(())
 }
