@@ -289,3 +289,29 @@ fn patterns_may_begin_with_a_dash_and_inplace_is_for_files() {
     assert!(!home.path("to/-x").exists() && home.path("to/one").exists());
     pump(&home, "copy --inplace from other", 2, &["--inplace is for single files"]);
 }
+
+/// Whoever may write to the folder that is named could else choose what `--delete` empties.
+#[test]
+fn a_tree_goes_through_no_link_that_was_not_named_as_the_target() {
+    let home = Home::new();
+    small(&home);
+    for name in ["shared", "victim"] {
+        make_folder(&home, name);
+    }
+    fs::write(home.path("victim/mine"), "mine").expect("room");
+    std::os::unix::fs::symlink("../victim", home.path("shared/from")).expect("room");
+    for words in
+        ["copy --delete from shared", "copy --delete from shared/", "copy -n from shared", "copy from shared"]
+    {
+        pump(&home, words, 2, &["shared/from'", "is a symbolic link"]);
+        has_content(&home.path("victim/mine"), b"mine", words);
+        assert!(!home.path("victim/one").exists(), "{words}");
+    }
+    for words in ["copy from/. shared/from", "copy -T from shared/from/", "copy --delete from/. shared/from/"]
+    {
+        pump(&home, words, 0, &[]);
+        assert!(home.path("victim/one").exists(), "{words}: a link that is named is followed");
+        assert_eq!(home.path("victim/mine").exists(), !words.contains("--delete"), "{words}");
+        fs::remove_file(home.path("victim/one")).expect("it is there");
+    }
+}

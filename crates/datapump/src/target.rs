@@ -330,6 +330,12 @@ fn resolve_tree(
         (Some(folder), Some(name)) if !stands_for_content(from) => folder.join(name),
         _ => to.clone(),
     };
+    // cp(1): "cannot overwrite non-directory with directory". Another may have put the link there.
+    if folder.is_some_and(|folder| folder != path) && disk.is_symlink(&path) {
+        let words = "is a symbolic link, and a folder is never copied through a link that was not named as the \
+                     target; remove it, or name what it points to";
+        return Err(usage(&path, words));
+    }
     match disk.metadata(&path) {
         Ok(meta) if meta.kind != FileKind::Folder => {
             return Err(usage(

@@ -142,10 +142,13 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
     }
 }
 
-/// What another host may not be led through by a link that stands, or is put, in the target's place.
+/// Only a link that the user named as the target is followed, and for another host not even that: a root below what was
+/// named is opened in it by its own name.
 fn open_target(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return open(shared, path) };
-    if !shared.is_confined || path.ends_with(".") || path.as_os_str().as_bytes().ends_with(b"/.") {
+    let is_named = shared.target == Some(path);
+    let is_content = path.ends_with(".") || path.as_os_str().as_bytes().ends_with(b"/.");
+    if is_named && (!shared.is_confined || is_content) {
         return open(shared, path);
     }
     let folder = open(shared, parent)?;
