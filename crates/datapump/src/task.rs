@@ -18,7 +18,7 @@ use crate::hash::FileHash;
 use crate::net::far::FarFile;
 use crate::problem::Problem;
 use crate::resume::Journal;
-use crate::tree::links::{FileId, Spot};
+use crate::tree::links::{FileState, Spot};
 
 /// What is done when the last block has landed.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Held {
 pub(crate) struct Leaf {
     pub(crate) spot: Spot,
     /// It has several names, and the others wait for this one.
-    pub(crate) links: Option<FileId>,
+    pub(crate) links: Option<FileState>,
     /// What is told when it is done.
     pub(crate) change: Option<Box<Change>>,
 }

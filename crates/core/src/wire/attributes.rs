@@ -106,6 +106,9 @@ pub struct Meta {
     /// Of a device: which.
     #[n(12)]
     pub special_device: u64,
+    /// Of a file with several names: which of the files that had its inode number it is, where that is known.
+    #[n(13)]
+    pub generation: Option<u32>,
 }
 
 /// An extended attribute or access control list.

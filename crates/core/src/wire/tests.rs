@@ -224,6 +224,7 @@ fn meta() -> Meta {
         mtime: TimeNs(1_700_000_000_123_456_789),
         ctime: TimeNs(i128::from(i64::MAX) * 1_000_000_000 + 999_999_999),
         special_device: 0,
+        generation: Some(8),
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Meta {
     pub(crate) ctime_ns: i128,
     /// Of a device: the device that it is.
     pub(crate) special_device: u64,
+    /// Which of the files that had this inode number it is. Asked for only where names are linked; 0: not known.
+    pub(crate) generation: u32,
 }
 
 #[cfg(test)]
@@ -269,6 +271,8 @@ pub(crate) trait FileCalls {
     /// When the file was made, in nanoseconds since 1970, and the number of the mount that it was opened by, which no
     /// later mount gets: 0 where the system does not tell.
     fn origin(&self) -> (i128, u64);
+    /// Which of the files that had its inode number it is; 0 where the file system does not tell.
+    fn generation(&self) -> u32;
     /// Makes it a file that this user alone may read and write, whatever it was.
     fn take_over(&self) -> Outcome<()>;
 }
@@ -397,6 +401,13 @@ impl FileCalls for Handle {
         match self {
             Handle::Os(file) => os::origin(file),
             Handle::Sim(_) => (0, 1),
+        }
+    }
+
+    fn generation(&self) -> u32 {
+        match self {
+            Handle::Os(file) => datapump_engine::os::linux::generation(file).unwrap_or(0),
+            Handle::Sim(_) => 0,
         }
     }
 

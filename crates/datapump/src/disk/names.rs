@@ -124,6 +124,12 @@ pub(crate) fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
     os::metadata_at(folder, name)
 }
 
+/// Which of the files that had its inode number a regular file is; 0 where that is not known.
+pub(crate) fn generation(folder: &File, name: &OsStr) -> u32 {
+    let opened = open_source(folder, name, true);
+    opened.ok().and_then(|file| datapump_engine::os::linux::generation(&file)).unwrap_or(0)
+}
+
 /// Makes a folder that only this user may use.
 pub(crate) fn make_folder(folder: &File, name: &OsStr) -> Outcome<()> {
     fs::mkdirat(folder, name, Mode::RWXU).map_err(errno)

@@ -79,6 +79,7 @@ fn meta(stat: Stat) -> Meta {
         mtime_ns: time(stat.st_mtime, stat.st_mtime_nsec),
         ctime_ns: time(stat.st_ctime, stat.st_ctime_nsec),
         special_device: stat.st_rdev,
+        generation: 0,
     }
 }
 

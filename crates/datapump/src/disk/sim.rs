@@ -30,5 +30,6 @@ pub(super) fn meta(meta: SimMeta) -> Meta {
         mtime_ns: meta.mtime_ns.into(),
         ctime_ns: meta.ctime_ns.into(),
         special_device: 0,
+        generation: 0,
     }
 }

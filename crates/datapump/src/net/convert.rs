@@ -33,6 +33,7 @@ pub(crate) fn told(meta: &Meta) -> wire::Meta {
         mtime: TimeNs(meta.mtime_ns),
         ctime: TimeNs(meta.ctime_ns),
         special_device: meta.special_device,
+        generation: (meta.generation != 0).then_some(meta.generation),
     }
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn heard(meta: &wire::Meta) -> Meta {
         mtime_ns: meta.mtime.0,
         ctime_ns: meta.ctime.0,
         special_device: meta.special_device,
+        generation: meta.generation.unwrap_or(0),
     }
 }
 

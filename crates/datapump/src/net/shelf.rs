@@ -255,13 +255,14 @@ impl Shelf {
             false => Some(ranges(&handle, &meta, &self.stop)?),
         };
         let attributes = attributes(Bearer::Open(handle.os()))?;
+        let answer = told(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
         let mut files = self.files();
         if files.len() >= FILES_MAX {
             return Err(fault("open", EMFILE));
         }
         let given = Given { handle, meta, align_bytes: 1, buffered: None, above };
         files.insert(number, Taken::File(Arc::new(given.made_direct())));
-        Ok(Answer::File { meta: told(&meta), attributes, ranges })
+        Ok(Answer::File { meta: answer, attributes, ranges })
     }
 
     fn look_again(&self, number: u64) -> Outcome<Answer> {
@@ -434,13 +435,19 @@ fn entry(folder: &File, name: Name) -> Entry {
     Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno }
 }
 
+/// Which of the files that had its inode number it is: asked for only where names may be linked.
+fn generation(meta: &Meta, ask: impl Fn() -> u32) -> u32 {
+    if meta.kind == FileKind::Regular && meta.links > 1 { ask() } else { 0 }
+}
+
 type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);
 
 /// What a name is; of what cannot be opened later also what belongs to it.
 fn look_into(folder: &File, name: &OsStr) -> Result<LookedInto, Errno> {
     let meta = names::metadata(folder, name)?;
     if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
-        return Ok((meta, None, None));
+        let generation = generation(&meta, || names::generation(folder, name));
+        return Ok((Meta { generation, ..meta }, None, None));
     }
     let points_to = match meta.kind {
         FileKind::Symlink => Some(names::read_symlink(folder, name)?),

@@ -29,7 +29,7 @@ use crate::tree::branch::{Batch, Branch};
 use crate::tree::compare::Compared;
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
-use crate::tree::links::{FileId, Spot};
+use crate::tree::links::{FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
 use crate::tree::{compare, journal, right, special, walk};
@@ -206,7 +206,7 @@ impl Hand {
             return Err(Problem::new(Class::Refused, "create", &self.target_path(&name.name), words));
         }
         let spot = self.spot(&name.name);
-        let Met::First(links) = linking::meet(shared, &spot, &meta)? else { return Ok(None) };
+        let Met::First(links) = linking::meet(shared, &spot, &meta, held.as_ref())? else { return Ok(None) };
         match self.begin(shared, name, (held, meta), there.as_ref(), (spot, links)) {
             Ok(Begun::Task(task, how)) => return self.hand_on(shared, waits, task, how),
             Ok(Begun::Stands(spot)) => linking::stands(shared, &spot, links),
@@ -226,7 +226,7 @@ impl Hand {
         name: &Name,
         (held, meta): (Option<Held>, Meta),
         there: Option<&Meta>,
-        (spot, links): (Spot, Option<FileId>),
+        (spot, links): (Spot, Option<FileState>),
     ) -> Result<Begun, Problem> {
         if linking::link_unchanged(shared, &spot, &meta)? {
             return Ok(Begun::Stands(spot));

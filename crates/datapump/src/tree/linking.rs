@@ -10,12 +10,13 @@ use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
 use crate::commit::{taken, temporary_name};
-use crate::disk::{FileKind, Meta, Name, Outcome, names};
-use crate::problem::{Problem, system_words};
+use crate::disk::{FileCalls, FileKind, Meta, Name, Outcome, names};
+use crate::problem::{Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
+use crate::task::Held;
 use crate::tree::branch::Batch;
 use crate::tree::decide::{Action, same_time};
-use crate::tree::links::{FileId, Meeting, Spot, Waiting, id};
+use crate::tree::links::{FileState, Meeting, Spot, Waiting, id};
 use crate::tree::{finish, right};
 
 const EACCES: Errno = Errno(13);
@@ -27,29 +28,59 @@ const UNLINKABLE: [Errno; 3] = [Errno(1), Errno(18), Errno(95)];
 /// How a name goes on.
 pub(crate) enum Met {
     /// It is to be copied; with the key under which its other names wait. Then call [`stands`] or [`failed`].
-    First(Option<FileId>),
+    First(Option<FileState>),
     /// It was linked, or waits to be.
     Settled,
 }
 
-/// A name that may be one of several of its file.
-pub(crate) fn meet(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<Met, Problem> {
+/// A name that may be one of several of its file, which is open if it is copied.
+pub(crate) fn meet(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    meta: &Meta,
+    held: Option<&Held>,
+) -> Result<Met, Problem> {
     if meta.links < 2 || !shared.options.keep.links {
         return Ok(Met::First(None));
     }
-    match shared.trees.links.meet(meta, spot) {
-        Meeting::First => Ok(Met::First(Some(id(meta)))),
+    let file = FileState::new(meta, generation(spot, meta, held)?);
+    match shared.trees.links.meet(file, meta, spot) {
+        Meeting::First { has_changed } => {
+            if has_changed {
+                tell_changed(shared, spot);
+            }
+            Ok(Met::First(Some(file)))
+        }
         Meeting::Alone => Ok(Met::First(None)),
         Meeting::Waits => Ok(Met::Settled),
-        Meeting::Link(there) => link(shared, &there, spot, meta).map(|()| Met::Settled),
+        Meeting::Link(there) => link(shared, &there, spot, (file, meta)).map(|()| Met::Settled),
     }
 }
 
+/// Which of the files that had its inode number it is. Another host told it with the file.
+fn generation(spot: &Spot, meta: &Meta, held: Option<&Held>) -> Result<u32, Problem> {
+    if meta.kind != FileKind::Regular || !spot.branch.source.is_here() {
+        return Ok(meta.generation);
+    }
+    match held {
+        Some(Held::Here(handle)) => Ok(handle.generation()),
+        _ => Ok(names::generation(&spot.branch.source.file()?.0, &spot.name)),
+    }
+}
+
+fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
+    let path = spot.branch.source.path_of(&spot.name);
+    shared.warn(format!(
+        "'{}': its inode was changed or used again while its other names were copied; it is no hard link in the copy",
+        shown_path(&path)
+    ));
+}
+
 /// The first name stands: those that waited are linked to it.
-pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileId>) {
-    let waiting = links.map(|id| shared.trees.links.committed(id, first.clone())).unwrap_or_default();
-    for Waiting { spot, meta } in waiting {
-        if let Err(problem) = link(shared, first, &spot, &meta) {
+pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>) {
+    let Some(file) = links else { return };
+    for Waiting { spot, meta } in shared.trees.links.committed(file, first.clone()) {
+        if let Err(problem) = link(shared, first, &spot, (file, &meta)) {
             spot.branch.root.report(shared, problem);
         }
         finish::release(shared, &spot.branch);
@@ -57,8 +88,8 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileId>) {
 }
 
 /// The first name came to nothing: those that waited are dealt with as if they were met now.
-pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileId>) {
-    let waiting = links.map(|id| shared.trees.links.failed(id)).unwrap_or_default();
+pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileState>) {
+    let waiting = links.map(|file| shared.trees.links.failed(file)).unwrap_or_default();
     let batches: Vec<Work> = waiting.into_iter().map(|waiting| once_more(waiting.spot)).collect();
     shared.plan.add_first(batches.into_iter());
 }
@@ -70,7 +101,12 @@ fn once_more(spot: Spot) -> Work {
 }
 
 /// Gives a file that stands at the target another name.
-fn link(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+fn link(
+    shared: &Shared<'_>,
+    there: &Spot,
+    spot: &Spot,
+    (file, meta): (FileState, &Meta),
+) -> Result<(), Problem> {
     let change = || spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None);
     if shared.options.dry_run {
         if !is_linked(there, spot)? {
@@ -87,11 +123,11 @@ fn link(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) -> Result<(
             shared.tell(change());
         }
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
-        Err(EMLINK) => copy_instead(shared, there, spot, meta),
+        Err(EMLINK) => copy_instead(shared, there, spot, file),
         Err(errno) if UNLINKABLE.contains(&errno) => {
             shared.trees.links.give_up();
             shared.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
-            copy_instead(shared, there, spot, meta);
+            copy_instead(shared, there, spot, file);
         }
         Err(errno) => return Err(not_linked(spot, errno)),
     }
@@ -127,8 +163,8 @@ fn not_linked(spot: &Spot, errno: Errno) -> Problem {
     }
 }
 
-fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, meta: &Meta) {
-    shared.trees.links.forget(id(meta), there);
+fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, file: FileState) {
+    shared.trees.links.forget(file, there);
     spot.branch.hold();
     shared.plan.add_first([once_more(spot.clone())].into_iter());
 }

@@ -4,9 +4,13 @@
 //! nothing, are tried one after the other. An entry is dropped when all names of the file were seen, so that the table
 //! holds only files whose other names are still to come (or lie outside of what is copied).
 //!
+//! A source may be changed while it is copied, and an inode number that was deleted is used again. So a name is linked
+//! only to a copy of the very state that it has itself: size, times, generation. One of another state is a first of its
+//! own.
+//!
 //! Must not know: how files are copied or linked.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +18,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::disk::Meta;
 use crate::tree::branch::Branch;
 
-/// A source file: device and inode.
+/// A file: device and inode.
 pub(crate) type FileId = (u64, u64);
+
+/// A source file as it was when one of its names was met. Only changes of the file itself change its `ctime_ns`: names
+/// that it gets or loses count as such, reading it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileState {
+    id: FileId,
+    generation: u32,
+    size_bytes: u64,
+    mtime_ns: i128,
+    ctime_ns: i128,
+}
+
+impl FileState {
+    pub(crate) fn new(meta: &Meta, generation: u32) -> FileState {
+        let &Meta { size_bytes, mtime_ns, ctime_ns, .. } = meta;
+        FileState { id: id(meta), generation, size_bytes, mtime_ns, ctime_ns }
+    }
+
+    /// The least state that a file of this number may have.
+    fn least(self) -> FileState {
+        let (least, none) = (i128::MIN, 0);
+        FileState { id: self.id, generation: 0, size_bytes: none, mtime_ns: least, ctime_ns: least }
+    }
+}
 
 /// A name in a folder of the tree.
 #[derive(Clone, Debug)]
@@ -50,7 +78,10 @@ struct Linked {
 #[derive(Debug)]
 pub(crate) enum Meeting {
     /// The first: copy it, then call [`Links::committed`] or [`Links::failed`].
-    First,
+    First {
+        /// A name of this file was met when it was another, or in another state.
+        has_changed: bool,
+    },
     /// It waits; whoever copies the first gets it back.
     Waits,
     /// Link it to this.
@@ -62,26 +93,28 @@ pub(crate) enum Meeting {
 /// The table of one job: hard links across all its sources are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    table: Mutex<HashMap<FileId, Linked>>,
+    table: Mutex<BTreeMap<FileState, Linked>>,
     /// The target's file system has none.
     unknown: AtomicBool,
 }
 
 impl Links {
-    fn table(&self) -> MutexGuard<'_, HashMap<FileId, Linked>> {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<FileState, Linked>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A name of a file with several names. A name that waits keeps its folder from being finished.
-    pub(crate) fn meet(&self, meta: &Meta, spot: &Spot) -> Meeting {
+    pub(crate) fn meet(&self, file: FileState, meta: &Meta, spot: &Spot) -> Meeting {
         if self.unknown.load(Ordering::Relaxed) {
             return Meeting::Alone;
         }
-        let (id, mut table) = (id(meta), self.table());
-        let Some(linked) = table.get_mut(&id) else {
+        let mut table = self.table();
+        let Some(linked) = table.get_mut(&file) else {
+            let has_changed =
+                table.range(file.least()..).next().is_some_and(|(other, _)| other.id == file.id);
             let state = State::Copying(Vec::new());
-            table.insert(id, Linked { state, unseen: meta.links.saturating_sub(1) });
-            return Meeting::First;
+            table.insert(file, Linked { state, unseen: meta.links.saturating_sub(1) });
+            return Meeting::First { has_changed };
         };
         linked.unseen = linked.unseen.saturating_sub(1);
         match &mut linked.state {
@@ -93,7 +126,7 @@ impl Links {
             State::Done(there) => {
                 let there = there.clone();
                 if linked.unseen == 0 {
-                    table.remove(&id);
+                    table.remove(&file);
                 }
                 Meeting::Link(there)
             }
@@ -101,15 +134,15 @@ impl Links {
     }
 
     /// The first name stands; gives the names that waited for it.
-    pub(crate) fn committed(&self, id: FileId, spot: Spot) -> Vec<Waiting> {
+    pub(crate) fn committed(&self, file: FileState, spot: Spot) -> Vec<Waiting> {
         let mut table = self.table();
-        let Some(linked) = table.get_mut(&id) else { return Vec::new() };
+        let Some(linked) = table.get_mut(&file) else { return Vec::new() };
         let waiting = match std::mem::replace(&mut linked.state, State::Done(spot)) {
             State::Copying(waiting) => waiting,
             State::Done(_) => Vec::new(),
         };
         if linked.unseen == 0 {
-            table.remove(&id);
+            table.remove(&file);
         }
         waiting
     }
@@ -121,19 +154,19 @@ impl Links {
 
     /// A name cannot be linked to what stands here: the next one is a first again. If another has begun meanwhile, it
     /// stays.
-    pub(crate) fn forget(&self, id: FileId, there: &Spot) {
+    pub(crate) fn forget(&self, file: FileState, there: &Spot) {
         let mut table = self.table();
         let is_there = |spot: &Spot| Arc::ptr_eq(&spot.branch, &there.branch) && spot.name == there.name;
-        if let Some(Linked { state: State::Done(spot), .. }) = table.get(&id)
+        if let Some(Linked { state: State::Done(spot), .. }) = table.get(&file)
             && is_there(spot)
         {
-            table.remove(&id);
+            table.remove(&file);
         }
     }
 
     /// The first name came to nothing; gives the names that waited, each to be met anew.
-    pub(crate) fn failed(&self, id: FileId) -> Vec<Waiting> {
-        match self.table().remove(&id) {
+    pub(crate) fn failed(&self, file: FileState) -> Vec<Waiting> {
+        match self.table().remove(&file) {
             Some(Linked { state: State::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),
         }

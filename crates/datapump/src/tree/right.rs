@@ -31,7 +31,7 @@ pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
 /// A file that is right as it stands: its other names may be linked to it.
 pub(crate) fn left(shared: &Shared<'_>, spot: &Spot, meta: &Meta, why: &str) -> Result<(), Problem> {
     tell_kept(shared, spot, why);
-    if let Met::First(links) = linking::meet(shared, spot, meta)? {
+    if let Met::First(links) = linking::meet(shared, spot, meta, None)? {
         linking::stands(shared, spot, links);
     }
     Ok(())
@@ -40,7 +40,7 @@ pub(crate) fn left(shared: &Shared<'_>, spot: &Spot, meta: &Meta, why: &str) -> 
 /// A file that an earlier run of the same command committed, of which it has told.
 pub(crate) fn committed(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
     tell_kept(shared, spot, "an earlier run committed it");
-    if let Met::First(links) = linking::meet(shared, spot, meta)? {
+    if let Met::First(links) = linking::meet(shared, spot, meta, None)? {
         shared.committed_before(meta.size_bytes);
         linking::stands(shared, spot, links);
     }

@@ -36,7 +36,7 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
     {
         return right::left(shared, &spot, &meta, "the same");
     }
-    let Met::First(links) = linking::meet(shared, &spot, &meta)? else { return Ok(()) };
+    let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
     let made = match shared.options.dry_run {
         true => Ok(()),
         false => placed(shared, hand, name, &meta, there.is_some()),

@@ -87,6 +87,15 @@ pub fn open_files_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
+/// Which of the files that had this inode number an open file is (`FS_IOC_GETVERSION`, ioctl_iflags(2)); `None` where
+/// the file system does not tell.
+pub fn generation(file: &File) -> Option<u32> {
+    let mut generation: libc::c_int = 0;
+    // SAFETY: the kernel writes one int (fs/ioctl.c), which lives in this frame, and keeps no reference to it.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETVERSION as _, &raw mut generation) };
+    (result == 0).then_some(generation as u32)
+}
+
 /// The size of an open block device in bytes: `BLKGETSIZE64`. `ENOTTY` for anything else.
 pub fn block_device_bytes(file: &File) -> io::Result<u64> {
     const BLKGETSIZE64: rustix::ioctl::Opcode = opcode::read::<usize>(0x12, 114); // linux/fs.h

@@ -1,0 +1,66 @@
+//! Sources that change while their tree is copied, at a moment that the test chooses: a pipe among the sources holds
+//! the copy up until the test writes to it.
+#![cfg(feature = "wider")]
+
+mod support;
+mod wider_parts;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use support::running::{Running, eventually};
+use support::{Outcome, expect, has_content, make_fifo};
+use wider_parts::{Mount, pump_command};
+
+/// Copies `one`, waits in a pipe until `change` was made, then copies `two`.
+fn copy_around(folder: &Path, options: &[&str], change: impl FnOnce()) -> Outcome {
+    let at = |name: &str| folder.join(name).display().to_string();
+    make_fifo(&folder.join("pipe"));
+    let places = [at("one"), at("pipe"), at("two"), at("copy")];
+    let words: Vec<&str> = ["copy", "--lanes", "1"].into_iter().chain(options.iter().copied()).collect();
+    let words: Vec<&str> = words.into_iter().chain(places.iter().map(String::as_str)).collect();
+    let running = Running::start(pump_command(&words));
+    // Nobody can write before pump reads.
+    let mut pipe = None;
+    eventually("pump reads the pipe", || {
+        let writing = OFlags::WRONLY | OFlags::NONBLOCK;
+        pipe = rustix::fs::open(folder.join("pipe"), writing, Mode::empty()).ok();
+        pipe.is_some()
+    });
+    let mut pipe = File::from(pipe.expect("it was waited for"));
+    eventually("the first tree is there", || folder.join("copy/one/first").exists());
+    change();
+    pipe.write_all(b"go on").expect("pump reads it");
+    drop(pipe);
+    running.end()
+}
+
+/// ext4 gives the lowest free number, so that the next file has that of the one removed last.
+#[test]
+fn an_inode_that_is_used_again_is_no_hard_link() {
+    let mount = Mount::ext4(64, &[]);
+    let folder = Path::new(&mount.point()).to_path_buf();
+    for name in ["one", "two", "copy"] {
+        fs::create_dir(folder.join(name)).expect("room");
+    }
+    fs::write(folder.join("one/first"), "the old one").expect("room");
+    fs::hard_link(folder.join("one/first"), folder.join("two/again")).expect("one file system");
+    let inode = |name: &str| fs::metadata(folder.join(name)).expect("it is there").ino();
+    let old = inode("one/first");
+    let run = copy_around(&folder, &[], || {
+        fs::remove_file(folder.join("one/first")).expect("it is there");
+        fs::remove_file(folder.join("two/again")).expect("it is there");
+        fs::write(folder.join("two/new"), "the new one").expect("room");
+        fs::hard_link(folder.join("two/new"), folder.join("two/newer")).expect("one file system");
+        assert_eq!(inode("two/new"), old, "the number is used again");
+    });
+    expect(&run, 0, &["used again"], "used again");
+    has_content(&folder.join("copy/one/first"), b"the old one", "as it was when it was copied");
+    for name in ["copy/two/new", "copy/two/newer"] {
+        has_content(&folder.join(name), b"the new one", name);
+    }
+    assert_eq!(inode("copy/two/new"), inode("copy/two/newer"), "they are one file in the copy, too");
+}
