@@ -240,6 +240,21 @@ fn a_second_copy_loop_and_printing_that_panics_are_found() {
 }
 
 #[test]
+fn a_path_below_an_open_file_and_a_second_name_for_one_are_found() {
+    const NAMES: &str = "crates/datapump/src/disk/proc.rs";
+    check(&[
+        (MODULE, "let a = format!(\"/proc/self/fd/{}\", 1);", "`disk/proc.rs` alone"),
+        (MODULE, "let a = Path::new(\"/dev/fd/3\");", "`disk/proc.rs` alone"),
+        (MODULE, "// /proc/self/fd/N is not for here\nlet a = \"/proc/self/status\";", ""),
+        ("crates/lab/src/pid/files.rs", "let a = \"/proc/self/fd\";", ""),
+        (NAMES, "fn path_of_open_file() { f(\"/proc/self/fd/1\"); }", ""),
+        (NAMES, "fn f() { f(\"/proc/self/fd/1\"); }\nfn g() { f(\"/proc/self/fd/2\"); }", "alone"),
+        (MODULE, "open(path_of_open_file(&file), flags);", ""),
+        (MODULE, "let a = Path::new(&path_of_open_file(&file))\n    .join(name);", "one name"),
+    ]);
+}
+
+#[test]
 fn undeclared_modules_are_found() {
     let tree = |rows: &[(&str, &str)]| {
         let files: Vec<_> = rows.iter().map(|(path, text)| File::new(path, text)).collect();

@@ -128,7 +128,7 @@ pub(crate) fn of_item(item: &Item) -> Option<Box<Change>> {
     Some(Box::new(Change {
         kind: ChangeKind::Copy,
         source: source.clone(),
-        target: target.clone(),
+        target: target.path.clone(),
         relative: source.file_name().unwrap_or_default().into(),
         bytes: item.bytes(),
         what: "file",

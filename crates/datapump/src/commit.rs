@@ -20,7 +20,7 @@ use std::sync::Arc;
 use datapump_core::resume::fnv;
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Access, Disk, FileCalls, FileKind, Folder, Outcome, names};
+use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
 use crate::options::Options;
 use crate::problem::{Class, Problem, class_of};
 use crate::resume::{self, Found, Journal, Opened, Wish};
@@ -85,10 +85,10 @@ pub(crate) fn temporary_name(name: &OsStr) -> OsString {
 }
 
 impl Staged {
-    /// A new file that will replace whatever stands at `path`, or come to stand there.
-    pub(crate) fn replacing(disk: &Disk, path: &Path, wish: Option<&Wish>) -> Result<Staged, Problem> {
-        let (folder, name) = open_parent(disk, path)?;
-        Staged::temporary(folder, name, path.to_path_buf(), Before::Anything, wish)
+    /// A new file that will replace whatever stands at the target, or come to stand there.
+    pub(crate) fn replacing(target: &PathAt, wish: Option<&Wish>) -> Result<Staged, Problem> {
+        let (folder, name) = open_parent(target)?;
+        Staged::temporary(folder, name, target.path.clone(), Before::Anything, wish)
     }
 
     /// A new file under a temporary name beside `name`, or, with a wish, the one that an earlier run left there.
@@ -180,9 +180,9 @@ impl Staged {
         }
     }
 
-    /// A file in the folder of `path` that never gets a name: to be measured. An error where there are none such.
-    pub(crate) fn rehearsed(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
-        let (folder, name) = open_parent(disk, path)?;
+    /// A file in the folder of the target that never gets a name: to be measured. An error where there are none such.
+    pub(crate) fn rehearsed(target: &PathAt) -> Result<Staged, Problem> {
+        let (path, (folder, name)) = (&target.path, open_parent(target)?);
         let made = Staged::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
             let words = "this file system has no files without a name, and its folder is not to be littered";
@@ -190,20 +190,23 @@ impl Staged {
         })
     }
 
-    /// The existing file at `path`, to be overwritten where it stands; made if there is none.
-    pub(crate) fn in_place(disk: &Disk, path: &Path) -> Result<Staged, Problem> {
-        let (folder, name) = open_parent(disk, path)?;
+    /// The existing file at the target, to be overwritten where it stands; made if there is none.
+    pub(crate) fn in_place(target: &PathAt) -> Result<Staged, Problem> {
+        let (path, (folder, name)) = (&target.path, open_parent(target)?);
         // Links were followed before: one that stands there now was put there meanwhile.
         let made = match folder.open(&name, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
-            Err(ENOENT) => return Staged::replacing(disk, path, None),
+            Err(ENOENT) => return Staged::replacing(target, None),
             existing => existing,
         };
         let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
+        if handle.meta().map_or(true, |meta| meta.kind != FileKind::Regular) {
+            return Err(Problem::new(Class::Changed, "open", path, "is no file any more"));
+        }
         if !handle.lock().map_err(|errno| Problem::system("lock", path, errno.0))? {
             return Err(busy(path));
         }
-        let names = (folder, name, path.to_path_buf());
+        let names = (folder, name, path.clone());
         Ok(Staged::new(names, Stage::InPlace, Before::Anything, handle))
     }
 
@@ -276,8 +279,8 @@ impl Staged {
     }
 
     fn reopen_unnamed(&self) -> Result<Handle, Problem> {
-        let path = names::path_of(self.handle.os());
-        Disk::Os.open(&path, Access::Read).map_err(|errno| Problem::system("open", &self.path, errno.0))
+        let opened = names::open_again(self.handle.os(), Access::Read).map(Handle::Os);
+        opened.map_err(|errno| Problem::system("open", &self.path, errno.0))
     }
 
     /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
@@ -374,15 +377,13 @@ impl Staged {
     }
 }
 
-fn open_parent(disk: &Disk, path: &Path) -> Result<(Folder, OsString), Problem> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let name = path
-        .file_name()
+fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
+    let path = &target.path;
+    let folder = target.folder_to_sync();
+    let folder = folder.map_err(|errno| Problem::system("open the folder of", path, errno.0))?;
+    let name = target
+        .name()
         .ok_or_else(|| Problem::new(Class::Usage, "create", path, "this is no name of a file"))?;
-    let folder = disk.folder(parent).map_err(|errno| Problem::system("open the folder of", path, errno.0))?;
     Ok((folder, name.to_os_string()))
 }
 

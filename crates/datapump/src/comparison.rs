@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::disk::{FileKind, Meta};
+use crate::disk::{FileKind, Meta, PathAt};
 use crate::options::Options;
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem, shown_path};
@@ -20,7 +20,6 @@ pub(crate) fn items(
     target: &Place,
     options: &Options,
 ) -> Result<Compared, Problem> {
-    let disk = hosts.disk;
     let Place::Path(other) = target else {
         return Err(Problem::usage("the second place must be a file"));
     };
@@ -30,10 +29,11 @@ pub(crate) fn items(
         return Ok(answer);
     }
     let null = Place::Null { bytes: None, fill: Fill::Noise };
-    let (mut items, problems) = target::items(hosts, sources, &null, options)?;
-    let there = disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
+    let (mut items, problems) = target::items(hosts, sources, (&null, None), options)?;
+    let at = PathAt::find(hosts.disk, other);
+    let there = at.metadata().map_err(|errno| Problem::system("open", other, errno.0))?;
     for item in &mut items {
-        item.target = Target::Compare(other.clone());
+        item.target = Target::Compare(at.clone());
         // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
         let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
         let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
@@ -47,14 +47,15 @@ pub(crate) fn items(
 
 /// Two folders become one tree; a folder and a file differ in kind.
 fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Compared>, Problem> {
-    let there = hosts.disk.metadata(other).map_err(|errno| Problem::system("open", other, errno.0))?;
+    let at = PathAt::find(hosts.disk, other);
+    let there = at.metadata().map_err(|errno| Problem::system("open", other, errno.0))?;
     let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };
     let meta = meta?;
     let name = shown_path(other);
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
-            let (source, target) = (source.clone(), Target::Tree(other.into()));
+            let (source, target) = (source.clone(), Target::Tree(at));
             return Ok(Some((vec![Item { source, meta: Some(meta), target, number: 0 }], Vec::new())));
         }
         (true, false) => format!("is a folder, '{name}' is a file"),

@@ -16,7 +16,7 @@ use datapump_core::wire::session::Given;
 use crate::account::{Account, cpu_now, cpu_since, sorted, unexplained, version};
 use crate::bill::{KernelThreads, Meters, Stage};
 use crate::comparison;
-use crate::disk::FileKind;
+use crate::disk::{FileKind, PathAt};
 use crate::finish::abandon;
 use crate::how::{Facts, decide};
 use crate::lane::{self, LaneResult};
@@ -59,6 +59,8 @@ pub struct Job {
     watch: Arc<Watch>,
     /// The other host of a session, on which remote sources lie.
     far: Option<Arc<Far>>,
+    /// The target, where it was found before.
+    found: Option<PathAt>,
     /// Somebody else says where the target is: links in its place are not followed.
     is_confined: bool,
     /// A limit that it shares with other jobs.
@@ -114,6 +116,7 @@ impl Job {
             stop,
             watch,
             far: None,
+            found: None,
             is_confined: false,
             shared_rate: None,
             tells_files: true,
@@ -143,6 +146,11 @@ impl Job {
     /// Remote sources are those of this session.
     pub(crate) fn far(self, far: Arc<Far>) -> Job {
         Job { far: Some(far), ..self }
+    }
+
+    /// The target is what was found before; its path is only shown.
+    pub(crate) fn found(self, found: Option<PathAt>) -> Job {
+        Job { found, ..self }
     }
 
     /// A target that is a symbolic link is refused.
@@ -217,11 +225,11 @@ impl Job {
             synced_alone: true,
         };
         let target = match &item.target {
-            Target::File(path)
-            | Target::Special(path)
-            | Target::Device(path)
-            | Target::Tree(path)
-            | Target::Compare(path) => Place::Path(path.clone()),
+            Target::File(at)
+            | Target::Special(at)
+            | Target::Device(at)
+            | Target::Tree(at)
+            | Target::Compare(at) => Place::Path(at.path.clone()),
             Target::Stream => Place::Stream,
             Target::Null => Place::Null { bytes: None, fill: Fill::Noise },
         };
@@ -247,7 +255,14 @@ impl Job {
             return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
         }
         self.refuse_missing_link_dest()?;
-        let items = target::items(&self.hosts(), &self.sources, &self.target, &self.options)?;
+        let found = match &self.target {
+            Place::Path(path) => {
+                Some(self.found.clone().unwrap_or_else(|| PathAt::find(&self.world.disk, path)))
+            }
+            Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
+        };
+        let target = (&self.target, found.as_ref());
+        let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         Ok(items)
     }
@@ -331,7 +346,7 @@ impl Job {
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let null_source = |item: &Item| matches!(item.source, Place::Null { .. });
-        let all_null = items.iter().all(|item| null_source(item) && item.target == Target::Null);
+        let all_null = items.iter().all(|item| null_source(item) && matches!(item.target, Target::Null));
         let queued = self.options.engine != EngineChoice::Auto && self.options.engine != EngineChoice::Inline;
         let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();
@@ -345,7 +360,6 @@ impl Job {
             },
             has_one_source: self.sources.len() == 1,
             far: self.far.clone(),
-            is_confined: self.is_confined,
             stop: Arc::clone(&self.stop),
             events,
             tells_files: self.tells_files,

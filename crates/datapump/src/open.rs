@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use datapump_engine::Handle;
 
 use crate::commit::{Staged, room_words};
-use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome};
+use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt};
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
@@ -182,7 +182,7 @@ pub(crate) fn ends(
 /// What the target is before its end is made of it.
 pub(crate) enum Landing {
     Staged(Staged),
-    Device(PathBuf, Arc<Handle>),
+    Device(PathAt, Arc<Handle>),
     Stream(Arc<Handle>),
     Compare(Arc<Handle>),
     Null,
@@ -226,11 +226,11 @@ fn name_of(place: &Place) -> PathBuf {
 
 fn target_name(item: &Item) -> PathBuf {
     match &item.target {
-        Target::File(path)
-        | Target::Special(path)
-        | Target::Device(path)
-        | Target::Tree(path)
-        | Target::Compare(path) => path.clone(),
+        Target::File(at)
+        | Target::Special(at)
+        | Target::Device(at)
+        | Target::Tree(at)
+        | Target::Compare(at) => at.path.clone(),
         Target::Stream => PathBuf::from("standard output"),
         Target::Null => PathBuf::from("null:"),
     }
@@ -244,7 +244,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
         }
         (Place::Stream, _) => Ok(Opened { handle: Some(Arc::new(stream::standard_input()?)), ..nothing }),
         (Place::Path(path), Some(meta)) if meta.kind == FileKind::Fifo => {
-            let handle = stream::open_fifo(path, Access::Read, &shared.stop)?;
+            let handle = stream::open_fifo(path, &shared.stop)?;
             Ok(Opened { handle: Some(Arc::new(handle)), ..nothing })
         }
         (Place::Path(path), _) => open_path(shared, path, &item.target),
@@ -283,8 +283,8 @@ fn ranges(shared: &Shared<'_>, handle: &Handle, meta: &Meta, target: &Target) ->
     let here = || holes::ranges(handle, meta, shared.options.ignore_holes, &shared.stop);
     let there = match target {
         Target::File(_) if !shared.options.inplace => return here(),
-        Target::File(path) => ranges_there(shared, path, meta, false),
-        Target::Compare(path) => ranges_there(shared, path, meta, true),
+        Target::File(at) => ranges_there(shared, at, meta, false),
+        Target::Compare(at) => ranges_there(shared, at, meta, true),
         Target::Special(_) | Target::Device(_) | Target::Tree(_) | Target::Stream | Target::Null => None,
     };
     match there {
@@ -295,8 +295,8 @@ fn ranges(shared: &Shared<'_>, handle: &Handle, meta: &Meta, target: &Target) ->
 
 /// What the other file holds; `None` when every byte counts. What is wrong with that file is told when it is opened to
 /// be used.
-fn ranges_there(shared: &Shared<'_>, path: &Path, meta: &Meta, same_size: bool) -> Option<Ranges> {
-    let other = match shared.world.disk.open(path, Access::Read) {
+fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) -> Option<Ranges> {
+    let other = match at.open(Access::Read) {
         Ok(other) => other,
         Err(errno) => return (errno.0 == 2).then(Vec::new), // ENOENT: nothing stands there
     };
@@ -330,49 +330,50 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         source_is_file: opened.is_file,
         sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
         bytes_are_looked_at: shared.hashes || shared.compares || shared.far.is_some(),
-        same_file_system: same_file_system(shared, item, opened),
+        same_file_system: same_file_system(item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
         synced_alone: true,
     }
 }
 
-fn same_file_system(shared: &Shared<'_>, item: &Item, opened: &Opened) -> bool {
-    let (Target::File(path), Some(original)) = (&item.target, &opened.original) else { return false };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    shared.world.disk.metadata(parent).is_ok_and(|meta| meta.device == original.meta.device)
+fn same_file_system(item: &Item, opened: &Opened) -> bool {
+    let (Target::File(at), Some(original)) = (&item.target, &opened.original) else { return false };
+    at.folder_device().is_ok_and(|device| device == original.meta.device)
 }
 
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<Landing, Problem> {
-    let disk = &shared.world.disk;
     match &item.target {
         Target::Null => Ok(Landing::Null),
         Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
         // What a device or a pipe took stays there.
-        Target::Special(path) | Target::Device(path) if shared.options.rehearsal_bytes.is_some() => {
-            Err(Problem::new(Class::Usage, "rehearse", path, "is no file"))
+        Target::Special(at) | Target::Device(at) if shared.options.rehearsal_bytes.is_some() => {
+            Err(Problem::new(Class::Usage, "rehearse", &at.path, "is no file"))
         }
-        Target::Special(path) => {
-            stream::open_special(path, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
+        Target::Special(at) => {
+            stream::open_special(at, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
         }
-        Target::File(path) if shared.options.rehearsal_bytes.is_some() => {
-            Staged::rehearsed(disk, path).map(Landing::Staged)
+        Target::File(at) if shared.options.rehearsal_bytes.is_some() => {
+            Staged::rehearsed(at).map(Landing::Staged)
         }
-        Target::Tree(path) => {
-            Err(Problem::new(Class::Changed, "open", path, "the source is no folder any more"))
+        Target::Tree(at) => {
+            Err(Problem::new(Class::Changed, "open", &at.path, "the source is no folder any more"))
         }
-        Target::File(path) if shared.options.inplace => Staged::in_place(disk, path).map(Landing::Staged),
-        Target::File(path) => {
+        Target::File(at) if shared.options.inplace => Staged::in_place(at).map(Landing::Staged),
+        Target::File(at) => {
             let wish = resume::wish(shared, opened.original.as_ref(), how);
-            Staged::replacing(disk, path, wish.as_ref()).map(Landing::Staged)
+            Staged::replacing(at, wish.as_ref()).map(Landing::Staged)
         }
-        Target::Compare(path) => {
-            let handle =
-                disk.open(path, Access::Read).map_err(|errno| Problem::system("open", path, errno.0))?;
-            compare_attributes(shared, opened, &handle, path);
+        Target::Compare(at) => {
+            let handle = open_at(at, Access::Read)?;
+            compare_attributes(shared, opened, &handle, &at.path);
             Ok(Landing::Compare(Arc::new(handle)))
         }
-        Target::Device(path) => open_device(shared, path, opened),
+        Target::Device(at) => open_device(at, opened),
     }
+}
+
+fn open_at(at: &PathAt, access: Access) -> Result<Handle, Problem> {
+    at.open(access).map_err(|errno| Problem::system("open", &at.path, errno.0))
 }
 
 /// Mode and time of two regular files; what else they are is told by the comparison of their content.
@@ -383,18 +384,14 @@ fn compare_attributes(shared: &Shared<'_>, opened: &Opened, other: &Handle, othe
     }
 }
 
-fn open_device(shared: &Shared<'_>, path: &Path, opened: &Opened) -> Result<Landing, Problem> {
-    let handle = shared
-        .world
-        .disk
-        .open(path, Access::Write)
-        .map_err(|errno| Problem::system("open", path, errno.0))?;
+fn open_device(at: &PathAt, opened: &Opened) -> Result<Landing, Problem> {
+    let (path, handle) = (&at.path, open_at(at, Access::Write)?);
     let room = device_bytes(&handle, path)?;
     let needed = opened.ranges.as_ref().and_then(|ranges| ranges.last()).map_or(0, |&(_, end)| end);
     if needed > room {
         return Err(Problem::new(Class::NoSpace, "reserve", path, room_words(Some(needed), room)).at(0));
     }
-    Ok(Landing::Device(path.to_path_buf(), Arc::new(handle)))
+    Ok(Landing::Device(at.clone(), Arc::new(handle)))
 }
 
 /// Tries to share the source's blocks: then nothing is left to move.
@@ -443,9 +440,7 @@ fn complete(
         Landing::Stream(handle) => Sink::Stream(Arc::clone(handle)),
         Landing::Compare(handle) => Sink::Compare(file_end(Arc::clone(handle), sink_direct)),
         Landing::Staged(staged) => Sink::File(file_end(Arc::clone(&staged.handle), sink_direct)),
-        Landing::Device(path, handle) => {
-            Sink::File(device_end(shared, path, Arc::clone(handle), sink_direct)?)
-        }
+        Landing::Device(at, handle) => Sink::File(device_end(at, Arc::clone(handle), sink_direct)?),
     };
     let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
     if let (Landing::Staged(staged), Some(ranges)) = (landing, &mut ranges) {
@@ -464,15 +459,9 @@ fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {
 }
 
 /// A device cannot be cut off behind a padded tail, so its tail is written buffered.
-fn device_end(
-    shared: &Shared<'_>,
-    path: &Path,
-    handle: Arc<Handle>,
-    direct: bool,
-) -> Result<FileEnd, Problem> {
-    let opened = shared.world.disk.open(path, Access::Write);
-    let buffered = opened.map_err(|errno| Problem::system("open", path, errno.0))?;
-    Ok(FileEnd { buffered: Some(Arc::new(buffered)), ..file_end(handle, direct) })
+fn device_end(at: &PathAt, handle: Arc<Handle>, direct: bool) -> Result<FileEnd, Problem> {
+    let buffered = Some(Arc::new(open_at(at, Access::Write)?));
+    Ok(FileEnd { buffered, ..file_end(handle, direct) })
 }
 
 /// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.

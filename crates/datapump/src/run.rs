@@ -115,8 +115,6 @@ pub(crate) struct Shared<'run> {
     pub(crate) has_one_source: bool,
     /// The host on which remote sources lie.
     pub(crate) far: Option<Arc<Far>>,
-    /// Symbolic links in the place of targets are not followed.
-    pub(crate) is_confined: bool,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) events: &'run (dyn Fn(Event) + Sync),
     /// Somebody wants to hear of each file of a tree.

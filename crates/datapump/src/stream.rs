@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Access, Disk, FileKind};
+use crate::disk::{Access, Disk, FileKind, Outcome, PathAt};
 use crate::problem::{Class, Problem};
 use crate::world::PATIENCE;
 
@@ -39,20 +39,29 @@ fn duplicate(number: u8, fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<
 }
 
 /// Opens what is written as a stream where it stands.
-pub(crate) fn open_special(path: &Path, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
-    let kind = Disk::Os.metadata(path).map(|meta| meta.kind);
-    match kind {
-        Ok(FileKind::Fifo) => open_fifo(path, Access::Write, stop),
-        _ => Disk::Os.open(path, Access::Write).map_err(|errno| Problem::system("open", path, errno.0)),
+pub(crate) fn open_special(target: &PathAt, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
+    let (path, owned) = (&target.path, target.clone());
+    match target.metadata().map(|meta| meta.kind) {
+        Ok(FileKind::Fifo) => open_waiting(path, stop, move || owned.open(Access::Write)),
+        _ => target.open(Access::Write).map_err(|errno| Problem::system("open", path, errno.0)),
     }
 }
 
-/// Opens a named pipe. The system makes the caller wait for the other side, so a thread of its own does it: a stop is
-/// answered meanwhile, and the thread is left behind.
-pub(crate) fn open_fifo(path: &Path, access: Access, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
-    let (sender, receiver) = channel();
+/// Opens a named pipe to read it.
+pub(crate) fn open_fifo(path: &Path, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
     let owned: PathBuf = path.to_path_buf();
-    let spawned = std::thread::Builder::new().spawn(move || sender.send(Disk::Os.open(&owned, access)));
+    open_waiting(path, stop, move || Disk::Os.open(&owned, Access::Read))
+}
+
+/// The system makes the caller wait for the other side of a pipe, so a thread of its own opens it: a stop is answered
+/// meanwhile, and the thread is left behind.
+fn open_waiting(
+    path: &Path,
+    stop: &Arc<AtomicBool>,
+    open: impl FnOnce() -> Outcome<Handle> + Send + 'static,
+) -> Result<Handle, Problem> {
+    let (sender, receiver) = channel();
+    let spawned = std::thread::Builder::new().spawn(move || sender.send(open()));
     spawned.map_err(|error| Problem::system("open", path, error.raw_os_error().unwrap_or(5)))?;
     loop {
         match receiver.recv_timeout(PATIENCE) {

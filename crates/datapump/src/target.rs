@@ -12,35 +12,38 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::disk::{Disk, FileKind, Meta};
+use crate::disk::{Disk, FileKind, Meta, PathAt};
 use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 
 const ENAMETOOLONG: Errno = Errno(36);
+const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
+const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
+                                 the target; remove it, or name what it points to";
 pub(crate) const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
 
 /// Where one source goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// A file that stands there or will: the path behind all links.
-    File(PathBuf),
+    /// A file that stands there or will, behind all links.
+    File(PathAt),
     /// Character devices, pipes: written as a stream where they stand.
-    Special(PathBuf),
+    Special(PathAt),
     /// A block device.
-    Device(PathBuf),
+    Device(PathAt),
     /// Standard output.
     Stream,
     Null,
     /// A folder that stands there or will, for the content of a folder.
-    Tree(PathBuf),
+    Tree(PathAt),
     /// Nothing is written: compared with this file.
-    Compare(PathBuf),
+    Compare(PathAt),
 }
 
 /// One source and where it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) source: Place,
     /// What the source is, when it is a path.
@@ -83,11 +86,11 @@ impl Item {
 pub(crate) fn items(
     hosts: &Hosts<'_>,
     sources: &[Place],
-    target: &Place,
+    (target, found): (&Place, Option<&PathAt>),
     options: &Options,
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
     let disk = hosts.disk;
-    let folder = target_folder(hosts, sources, target, options)?;
+    let folder = target_folder(hosts, sources, (target, found), options)?;
     let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (number, source) in (0..).zip(sources) {
         let meta = match source_meta(hosts, number, source, options) {
@@ -101,8 +104,8 @@ pub(crate) fn items(
         };
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         let resolved = match is_folder {
-            true => resolve_tree(disk, (source, meta.as_ref()), target, folder.as_deref()),
-            false => resolve(hosts, source, target, folder.as_deref(), options),
+            true => resolve_tree(disk, (source, meta.as_ref()), (target, found), folder),
+            false => resolve(hosts, source, (target, found), folder, options),
         };
         let resolved = match resolved {
             Err(problem) if problem.class != Class::Usage => {
@@ -111,14 +114,14 @@ pub(crate) fn items(
             }
             resolved => resolved?,
         };
-        refuse_same_file(disk, source, meta.as_ref(), &resolved)?;
+        refuse_same_file(source, meta.as_ref(), &resolved)?;
         if hosts.is_confined {
-            refuse_leading_out(disk, &resolved)?;
+            refuse_leading_out(&resolved)?;
         }
-        if let Target::File(path) | Target::Tree(path) = &resolved
-            && !names.insert(path.clone())
+        if let Target::File(at) | Target::Tree(at) = &resolved
+            && !names.insert(at.path.clone())
         {
-            return Err(usage(path, "two of the sources would get this name; copy them one by one"));
+            return Err(usage(&at.path, "two of the sources would get this name; copy them one by one"));
         }
         items.push(Item { source: source.clone(), meta, target: resolved, number });
     }
@@ -138,13 +141,13 @@ pub(crate) fn items(
 }
 
 /// What another host may not have written: through a link, or into a device.
-fn refuse_leading_out(disk: &Disk, target: &Target) -> Result<(), Problem> {
+fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
     let refused = |path: &Path, words: &str| Err(Problem::new(Class::Refused, "open", path, words));
     match target {
-        Target::File(path) | Target::Tree(path) if disk.is_symlink(path) => {
-            refused(path, "is a symbolic link, which is not followed for another host")
+        Target::File(at) | Target::Tree(at) if at.is_symlink() => {
+            refused(&at.path, "is a symbolic link, which is not followed for another host")
         }
-        Target::Special(path) | Target::Device(path) => refused(path, "is no file and no folder"),
+        Target::Special(at) | Target::Device(at) => refused(&at.path, "is no file and no folder"),
         _ => Ok(()),
     }
 }
@@ -184,8 +187,9 @@ fn refuse_deleting_what_is_needed(disk: &Disk, items: &[Item], options: &Options
     });
     let needed: Vec<&PathBuf> = sources.chain(&options.link_dest).collect();
     for (index, item) in items.iter().enumerate() {
-        let Target::Tree(tree) = &item.target else { continue };
-        let Some(root) = id(tree) else { continue };
+        let Target::Tree(at) = &item.target else { continue };
+        let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };
+        let tree = &at.path;
         for path in &needed {
             let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
             if full.ancestors().skip(1).any(|above| id(above) == Some(root)) {
@@ -194,7 +198,7 @@ fn refuse_deleting_what_is_needed(disk: &Disk, items: &[Item], options: &Options
             }
         }
         let holds = |(other, item): (usize, &Item)| match &item.target {
-            Target::File(path) | Target::Tree(path) => other != index && path.starts_with(tree),
+            Target::File(at) | Target::Tree(at) => other != index && at.path.starts_with(tree),
             _ => false,
         };
         if items.iter().enumerate().any(holds) {
@@ -212,14 +216,14 @@ fn usage(path: &Path, message: &str) -> Problem {
 }
 
 /// The folder that receives the sources, if the target is one.
-fn target_folder(
+fn target_folder<'at>(
     hosts: &Hosts<'_>,
     sources: &[Place],
-    target: &Place,
+    (target, found): (&Place, Option<&'at PathAt>),
     options: &Options,
-) -> Result<Option<PathBuf>, Problem> {
-    let (disk, several) = (hosts.disk, sources.len() > 1);
-    let Place::Path(path) = target else {
+) -> Result<Option<&'at PathAt>, Problem> {
+    let several = sources.len() > 1;
+    let (Place::Path(path), Some(found)) = (target, found) else {
         return if several && *target == Place::Stream {
             Err(Problem::usage(
                 "several sources cannot be told apart on standard output; copy them one by one",
@@ -228,13 +232,12 @@ fn target_folder(
             Ok(None)
         };
     };
-    let is_folder = disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
     let wants_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/")
         || path.as_os_str().as_encoded_bytes().ends_with(b"/.");
-    match (is_folder, options.target_is_name, several) {
+    match (found.is_folder(), options.target_is_name, several) {
         (true, true, _) if only_folders(hosts, sources) => Ok(None),
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
-        (true, false, _) => Ok(Some(path.clone())),
+        (true, false, _) => Ok(Some(found)),
         (false, _, true) => Err(usage(path, "several sources need an existing folder as target")),
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
         (false, _, false) if wants_folder => {
@@ -282,32 +285,32 @@ fn source_meta(
 fn resolve(
     hosts: &Hosts<'_>,
     source: &Place,
-    target: &Place,
-    folder: Option<&Path>,
+    (target, found): (&Place, Option<&PathAt>),
+    folder: Option<&PathAt>,
     options: &Options,
 ) -> Result<Target, Problem> {
-    let disk = hosts.disk;
-    let path = match target {
-        Place::Stream => return Ok(Target::Stream),
-        Place::Null { .. } => return Ok(Target::Null),
-        Place::Remote(_) => return Err(Problem::usage("both places are on other hosts; copy in two steps")),
-        Place::Path(path) => path,
+    let found = match (target, found) {
+        (Place::Stream, _) => return Ok(Target::Stream),
+        (Place::Path(_), Some(found)) => found,
+        (Place::Null { .. } | Place::Path(_), _) => return Ok(Target::Null),
+        (Place::Remote(_), _) => {
+            return Err(Problem::usage("both places are on other hosts; copy in two steps"));
+        }
     };
-    let path = match folder {
-        None => path.clone(),
-        Some(folder) if options.rehearsal_bytes.is_some() => folder.join("rehearsal"),
-        Some(folder) => folder.join(own_name(source).ok_or_else(|| {
-            usage(folder, "is a folder, and the source has no name of its own; write the name of the copy")
+    let at = match folder {
+        None => found.clone(),
+        Some(folder) if options.rehearsal_bytes.is_some() => folder.child(OsStr::new("rehearsal")),
+        Some(folder) => folder.child(own_name(source).ok_or_else(|| {
+            let words = "is a folder, and the source has no name of its own; write the name of the copy";
+            usage(&folder.path, words)
         })?),
     };
-    match disk.metadata(&path) {
-        Ok(meta) => existing(hosts, path, &meta, options),
-        Err(_) if disk.is_symlink(&path) => {
-            Err(usage(&path, "is a symbolic link to nothing; remove it or make what it points to"))
-        }
+    match at.metadata() {
+        Ok(meta) => existing(hosts, at, &meta, options),
+        Err(_) if at.is_symlink() => Err(usage(&at.path, LINK_TO_NOTHING)),
         // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
-        Err(errno) if errno == ENAMETOOLONG => Err(Problem::system("create", &path, errno.0)),
-        Err(_) => Ok(Target::File(path)),
+        Err(errno) if errno == ENAMETOOLONG => Err(Problem::system("create", &at.path, errno.0)),
+        Err(_) => Ok(Target::File(at)),
     }
 }
 
@@ -315,45 +318,44 @@ fn resolve(
 fn resolve_tree(
     disk: &Disk,
     (source, meta): (&Place, Option<&Meta>),
-    target: &Place,
-    folder: Option<&Path>,
+    (target, found): (&Place, Option<&PathAt>),
+    folder: Option<&PathAt>,
 ) -> Result<Target, Problem> {
-    let (Some(from), Place::Path(to)) = (source.path(), target) else {
+    let (Some(from), Place::Path(_), Some(found)) = (source.path(), target, found) else {
         return Err(Problem::usage(format!(
             "'{source}' is a folder; it is copied to a folder, not to '{target}'"
         )));
     };
-    let goes_on = |folder: &Path| meta.is_some_and(|meta| crate::tree::journal::is_of(disk, folder, meta));
-    let path = match (folder, own_name(source)) {
-        // A killed copy to a new name: the same command goes on into it, not below it.
-        (Some(folder), _) if goes_on(folder) => folder.to_path_buf(),
-        (Some(folder), Some(name)) if !stands_for_content(from) => folder.join(name),
-        _ => to.clone(),
+    let goes_on = |at: &PathAt| {
+        let is_of = |folder| meta.is_some_and(|meta| crate::tree::journal::is_of(folder, meta));
+        at.folder().is_ok_and(is_of)
     };
-    // cp(1): "cannot overwrite non-directory with directory". Another may have put the link there.
-    if folder.is_some_and(|folder| folder != path) && disk.is_symlink(&path) {
-        let words = "is a symbolic link, and a folder is never copied through a link that was not named as the \
-                     target; remove it, or name what it points to";
-        return Err(usage(&path, words));
-    }
-    match disk.metadata(&path) {
+    let at = match (folder, own_name(source)) {
+        // A killed copy to a new name: the same command goes on into it, not below it.
+        (Some(folder), _) if goes_on(folder) => folder.clone(),
+        (Some(folder), Some(name)) if !stands_for_content(from) => folder.child(name),
+        _ => found.clone(),
+    };
+    match at.metadata_of_name() {
+        // For another host no link is followed at all, which is told alike for files and folders.
+        Ok(meta) if meta.kind == FileKind::Symlink && !at.follows() => {}
+        // cp(1): "cannot overwrite non-directory with directory". Another may have put the link there.
+        Ok(meta) if meta.kind == FileKind::Symlink => {
+            let words = if at.metadata().is_err() { LINK_TO_NOTHING } else { LINK_FOR_A_FOLDER };
+            return Err(usage(&at.path, words));
+        }
         Ok(meta) if meta.kind != FileKind::Folder => {
-            return Err(usage(
-                &path,
-                "is no folder, and the source is one; remove it or choose another name",
-            ));
+            let words = "is no folder, and the source is one; remove it or choose another name";
+            return Err(usage(&at.path, words));
         }
         Ok(_) => {}
-        Err(_) if disk.is_symlink(&path) => {
-            return Err(usage(&path, "is a symbolic link to nothing; remove it or make what it points to"));
-        }
-        Err(errno) if errno == ENAMETOOLONG => return Err(Problem::system("make", &path, errno.0)),
+        Err(errno) if errno == ENAMETOOLONG => return Err(Problem::system("make", &at.path, errno.0)),
         Err(_) => {}
     }
     if matches!(source, Place::Path(_)) {
-        refuse_into_itself(disk, from, &path)?;
+        refuse_into_itself(disk, from, &at)?;
     }
-    Ok(Target::Tree(path))
+    Ok(Target::Tree(at))
 }
 
 fn stands_for_content(path: &Path) -> bool {
@@ -362,20 +364,12 @@ fn stands_for_content(path: &Path) -> bool {
 }
 
 /// A folder copied into itself, or into one below it, would never end.
-fn refuse_into_itself(disk: &Disk, from: &Path, to: &Path) -> Result<(), Problem> {
-    let system = |errno: Errno| Problem::system("open", from, errno.0);
-    let source = disk.metadata(from).map_err(system)?;
-    let exists = |path: &&Path| disk.metadata(path).is_ok();
-    let nearest = to.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    let Some(nearest) = nearest.into_iter().find(exists) else { return Ok(()) };
-    let Ok(nearest) = std::fs::canonicalize(nearest) else { return Ok(()) };
-    let is_source = |path: &Path| {
-        disk.metadata(path).is_ok_and(|meta| (meta.device, meta.inode) == (source.device, source.inode))
-    };
-    match nearest.ancestors().any(is_source) {
+fn refuse_into_itself(disk: &Disk, from: &Path, to: &PathAt) -> Result<(), Problem> {
+    let source = disk.metadata(from).map_err(|errno| Problem::system("open", from, errno.0))?;
+    match to.lies_in((source.device, source.inode)) {
         true => {
             let from = shown_path(from);
-            Err(usage(to, &format!("is the source '{from}' or lies in it; choose a place outside")))
+            Err(usage(&to.path, &format!("is the source '{from}' or lies in it; choose a place outside")))
         }
         false => Ok(()),
     }
@@ -386,27 +380,29 @@ fn own_name(source: &Place) -> Option<&OsStr> {
     source.path().and_then(Path::file_name)
 }
 
-fn existing(hosts: &Hosts<'_>, path: PathBuf, meta: &Meta, options: &Options) -> Result<Target, Problem> {
+fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Result<Target, Problem> {
     match meta.kind {
-        FileKind::Regular | FileKind::Symlink if hosts.is_confined => Ok(Target::File(path)),
-        FileKind::Regular | FileKind::Symlink => Ok(Target::File(behind_links(hosts.disk, path)?)),
-        FileKind::CharDevice | FileKind::Fifo => Ok(Target::Special(path)),
-        FileKind::BlockDevice if options.devices => Ok(Target::Device(path)),
+        FileKind::Regular | FileKind::Symlink if hosts.is_confined => Ok(Target::File(at)),
+        FileKind::Regular | FileKind::Symlink => behind_links(at, meta).map(Target::File),
+        FileKind::CharDevice | FileKind::Fifo => Ok(Target::Special(at)),
+        FileKind::BlockDevice if options.devices => Ok(Target::Device(at)),
         FileKind::BlockDevice => {
-            Err(usage(&path, "is a block device; say --devices to overwrite what is on it"))
+            Err(usage(&at.path, "is a block device; say --devices to overwrite what is on it"))
         }
-        FileKind::Folder => Err(usage(&path, "is a folder; it is not replaced by a file")),
-        FileKind::Socket => Err(usage(&path, "is a socket and cannot be written")),
+        FileKind::Folder => Err(usage(&at.path, "is a folder; it is not replaced by a file")),
+        FileKind::Socket => Err(usage(&at.path, "is a socket and cannot be written")),
     }
 }
 
-/// The file that a symbolic link points to: the copy replaces that file, and the link stays.
-fn behind_links(disk: &Disk, path: PathBuf) -> Result<PathBuf, Problem> {
-    if !disk.is_symlink(&path) {
-        return Ok(path);
+/// The file that a symbolic link points to: the copy replaces that file, and the link stays. It must be the one that
+/// the system itself was led to, which refuses some links of other users.
+fn behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
+    let path = at.path.clone();
+    let behind = at.behind_links().and_then(|at| Ok((at.metadata_of_name()?, at)));
+    match behind.map_err(|errno| Problem::system("follow", &path, errno.0))? {
+        (found, at) if (found.device, found.inode) == (meta.device, meta.inode) => Ok(at),
+        _ => Err(Problem::new(Class::Changed, "follow", &path, "was replaced meanwhile; copy again")),
     }
-    std::fs::canonicalize(&path)
-        .map_err(|error| Problem::system("follow", &path, error.raw_os_error().unwrap_or(5)))
 }
 
 /// A source that standard output appends to would grow for ever.
@@ -429,24 +425,19 @@ fn refuse_own_output(source: &Place, meta: Option<&Meta>) -> Result<(), Problem>
     }
 }
 
-fn refuse_same_file(
-    disk: &Disk,
-    source: &Place,
-    meta: Option<&Meta>,
-    target: &Target,
-) -> Result<(), Problem> {
-    if *target == Target::Stream {
+fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Target) -> Result<(), Problem> {
+    if matches!(target, Target::Stream) {
         return refuse_own_output(source, meta);
     }
     let (Place::Path(source), Some(meta)) = (source, meta) else { return Ok(()) };
-    let (Target::File(path) | Target::Device(path)) = target else { return Ok(()) };
-    let Ok(existing) = disk.metadata(path) else { return Ok(()) };
+    let (Target::File(at) | Target::Device(at)) = target else { return Ok(()) };
+    let Ok(existing) = at.metadata() else { return Ok(()) };
     let same_file = (existing.device, existing.inode) == (meta.device, meta.inode);
     let same_device = meta.kind == FileKind::BlockDevice
         && existing.kind == meta.kind
         && existing.special_device == meta.special_device;
     if same_file || same_device {
-        return Err(usage(path, &format!("is the same file as the source '{}'", shown_path(source))));
+        return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
     }
     Ok(())
 }

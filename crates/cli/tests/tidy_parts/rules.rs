@@ -23,6 +23,8 @@ pub const FILE_RULES: &[Rule] = &[
     no_machine_paths,
     one_copy_loop,
     no_printing_that_panics,
+    open_files_are_named_in_one_place,
+    nothing_lies_below_an_open_file,
 ];
 
 const FILE_LINES_MAX: usize = 500;
@@ -295,6 +297,39 @@ fn no_printing_that_panics(file: &File, found: &mut Vec<String>) {
             let what =
                 format!("`{}!` panics on a closed pipe: take `writeln!` and look at the error", word.text);
             tell(found, file, word.line, what);
+        }
+    }
+}
+
+/// The one file of the mover that names open files, and its function.
+const NAMES_OPEN_FILES: &str = "crates/datapump/src/disk/proc.rs";
+const NAME_OF_OPEN_FILE: &str = "path_of_open_file(";
+
+fn is_mover(file: &File) -> bool {
+    is_product(file) && file.path.starts_with("crates/datapump/")
+}
+
+/// What stands in literals too: only comments may name it.
+fn open_files_are_named_in_one_place(file: &File, found: &mut Vec<String>) {
+    let named = ["/self/fd", "/thread-self/fd", "/dev/fd"].into_iter().filter(|_| is_mover(file));
+    let places = named.flat_map(|name| file.text.match_indices(name).map(|(start, _)| start));
+    let places =
+        places.filter(|&start| file.comments[start..].starts_with(' ') && start < file.tests_start());
+    let allowed = if file.path == NAMES_OPEN_FILES { 1 } else { 0 };
+    for start in places.skip(allowed) {
+        let what = "an open file is named in `disk/proc.rs` alone: take its `path_of_open_file`, or a handle";
+        tell(found, file, file.line_of(start), what);
+    }
+}
+
+/// A path below an open folder is resolved anew, and led elsewhere by whoever may change names there.
+fn nothing_lies_below_an_open_file(file: &File, found: &mut Vec<String>) {
+    let is_meant = is_mover(file) && file.path != NAMES_OPEN_FILES;
+    for (start, _) in file.code.match_indices(NAME_OF_OPEN_FILE).filter(|_| is_meant) {
+        let statement = file.code[start..].split([';', '}']).next().unwrap_or_default();
+        if [".join(", ".push(", "format!", "concat"].iter().any(|call| statement.contains(call)) {
+            let what = "nothing is opened below an open file by a path: go by its handle and one name";
+            tell(found, file, file.line_of(start), what);
         }
     }
 }

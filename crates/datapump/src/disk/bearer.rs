@@ -5,13 +5,13 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
-use std::path::PathBuf;
 
 use datapump_engine::Errno;
 use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno as System;
 
-use super::{Meta, Outcome, names, os};
+use super::proc::path_of_open_file;
+use super::{Meta, Outcome, os};
 
 /// The names of most files' extended attributes fit in this; the kernel's limit is 64 KiB: xattr(7).
 const FEW_BYTES: usize = 256;
@@ -59,7 +59,7 @@ impl Bearer<'_> {
             Bearer::Named(folder, name) => {
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let opened = fs::openat(folder, *name, flags, Mode::empty()).map(File::from);
-                opened.and_then(|file| fs::chmod(names::path_of(&file), mode))
+                opened.and_then(|file| fs::chmod(path_of_open_file(&file), mode))
             }
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
@@ -99,7 +99,7 @@ impl Bearer<'_> {
         }
         let read = |value: &mut [u8]| match self {
             Bearer::Open(file) => fs::fgetxattr(file, name, value),
-            _ => fs::lgetxattr(self.path(), name, value),
+            _ => self.with_path(|path| fs::getxattr(path, name, &mut *value)),
         };
         match grown(FEW_BYTES, read) {
             Ok(value) => Ok(Some(value)),
@@ -111,7 +111,7 @@ impl Bearer<'_> {
     pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Outcome<()> {
         match self {
             Bearer::Open(file) => fs::fsetxattr(file, name, value, XattrFlags::empty()),
-            Bearer::Named(..) => fs::lsetxattr(self.path(), name, value, XattrFlags::empty()),
+            Bearer::Named(..) => self.with_path(|path| fs::setxattr(path, name, value, XattrFlags::empty())),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
@@ -121,7 +121,7 @@ impl Bearer<'_> {
     pub(crate) fn remove_xattr(&self, name: &CStr) -> Outcome<()> {
         let removed = match self {
             Bearer::Open(file) => fs::fremovexattr(file, name),
-            Bearer::Named(..) => fs::lremovexattr(self.path(), name),
+            Bearer::Named(..) => self.with_path(|path| fs::removexattr(path, name)),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         };
         match removed {
@@ -133,18 +133,17 @@ impl Bearer<'_> {
     fn list_xattrs(&self, list: &mut [u8]) -> rustix::io::Result<usize> {
         match self {
             Bearer::Open(file) => fs::flistxattr(file, list),
-            Bearer::Named(..) => fs::llistxattr(self.path(), list),
+            Bearer::Named(..) => self.with_path(|path| fs::listxattr(path, &mut *list)),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
     }
 
-    /// For the calls that take no folder; those that begin with `l` do not follow a link at the end.
-    fn path(&self) -> PathBuf {
-        match self {
-            Bearer::Open(file) => names::path_of(file),
-            Bearer::Named(folder, name) => names::path_of(folder).join(name),
-            Bearer::Told(_) => unreachable!("nothing is asked of the system about what lies at another host"),
-        }
+    /// A path for the calls that take no folder and no name.
+    fn with_path<T>(&self, call: impl FnOnce(&CStr) -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+        let Bearer::Named(folder, name) = self else { return Err(System::OPNOTSUPP) };
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = fs::openat(folder, *name, flags, Mode::empty()).map(File::from)?;
+        call(&path_of_open_file(&held))
     }
 }
 

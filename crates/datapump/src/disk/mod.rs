@@ -7,11 +7,14 @@
 mod bearer;
 pub(crate) mod names;
 mod os;
+mod path_at;
+mod proc;
 mod sim;
 
 pub(crate) use bearer::{Bearer, hands_down};
 pub(crate) use names::Name;
 pub(crate) use os::boot;
+pub(crate) use path_at::PathAt;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -118,14 +121,6 @@ impl Disk {
         match self {
             Disk::Os => os::metadata(path),
             Disk::Sim(disk) => disk.metadata(sim::name(path.as_os_str())).map(sim::meta),
-        }
-    }
-
-    /// Whether the path itself is a symbolic link.
-    pub(crate) fn is_symlink(&self, path: &Path) -> bool {
-        match self {
-            Disk::Os => path.is_symlink(),
-            Disk::Sim(_) => false,
         }
     }
 

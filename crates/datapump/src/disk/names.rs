@@ -6,15 +6,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use datapump_engine::Errno;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno as System;
 
-use super::{FileKind, Meta, Outcome, os};
+use super::proc::path_of_open_file;
+use super::{Access, FileKind, Meta, Outcome, os};
 use crate::net::far::Told;
 
 /// What one call of getdents64(2) may fill: about a thousand short names.
@@ -70,13 +70,34 @@ pub(crate) fn open_path(path: &Path) -> Outcome<File> {
 
 /// The same below a folder that no link may lead out of: openat2(2), RESOLVE_BENEATH.
 pub(crate) fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
+    beneath(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC)
+}
+
+fn beneath(root: &File, path: &Path, flags: OFlags) -> Outcome<File> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let open = || fs::openat2(root, path, flags, Mode::empty(), resolve);
     // EAGAIN: something on the way was renamed meanwhile, which may happen once more.
     let opened = (0..TRIES_MAX).map(|_| open()).find(|opened| !matches!(opened, Err(System::AGAIN)));
     opened.unwrap_or(Err(System::AGAIN)).map(File::from).map_err(errno)
+}
+
+/// What is needed to go on from a folder: it need not be readable.
+const ON_THE_WAY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Finds a folder by its path, following links, to go on from it by names.
+pub(crate) fn find_folder(path: &Path) -> Outcome<File> {
+    fs::open(path, ON_THE_WAY, Mode::empty()).map(File::from).map_err(errno)
+}
+
+/// The same of a path that begins in an open folder.
+pub(crate) fn find_folder_from(folder: &File, path: &Path) -> Outcome<File> {
+    fs::openat(folder, path, ON_THE_WAY, Mode::empty()).map(File::from).map_err(errno)
+}
+
+/// The same below a folder that no link may lead out of.
+pub(crate) fn find_beneath(root: &File, path: &Path) -> Outcome<File> {
+    beneath(root, path, ON_THE_WAY)
 }
 
 /// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
@@ -146,7 +167,9 @@ pub(crate) fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
 pub(crate) fn link_in(file: &File, folder: &File, name: &OsStr) -> Outcome<()> {
     match fs::linkat(file, c"", folder, name, AtFlags::EMPTY_PATH) {
         // Before Linux 6.10 only a process with CAP_DAC_READ_SEARCH may link what it has open: open(2), O_TMPFILE.
-        Err(System::NOENT) => fs::linkat(fs::CWD, path_of(file), folder, name, AtFlags::SYMLINK_FOLLOW),
+        Err(System::NOENT) => {
+            fs::linkat(fs::CWD, path_of_open_file(file), folder, name, AtFlags::SYMLINK_FOLLOW)
+        }
         linked => linked,
     }
     .map_err(errno)
@@ -186,9 +209,9 @@ pub(crate) fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr)
     fs::renameat(from, from_name, to, to_name).map_err(errno)
 }
 
-/// A path to an open file or folder, whatever became of its name: proc(5).
-pub(crate) fn path_of(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+/// Opens the file once more that is open, whatever became of its name.
+pub(crate) fn open_again(file: &File, access: Access) -> Outcome<File> {
+    fs::open(path_of_open_file(file), os::flags(access), Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// Puts everything of the file system on stable storage on which the folder lies. Tells also of what could not be

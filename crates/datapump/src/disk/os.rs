@@ -21,7 +21,7 @@ fn errno(error: rustix::io::Errno) -> Errno {
     Errno(error.raw_os_error())
 }
 
-fn flags(access: Access) -> OFlags {
+pub(super) fn flags(access: Access) -> OFlags {
     let base = match access {
         Access::Read => OFlags::RDONLY,
         Access::ReadWrite => OFlags::RDWR,
@@ -37,6 +37,11 @@ pub(super) fn open(path: &Path, access: Access) -> Outcome<File> {
 pub(super) fn open_at(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
     let flags = flags(access) | OFlags::NOFOLLOW;
     fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
+}
+
+/// The same, following a link under the name.
+pub(super) fn open_behind(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
+    fs::openat(folder, name, flags(access), Mode::empty()).map(File::from).map_err(errno)
 }
 
 pub(super) fn folder(path: &Path) -> Outcome<File> {
@@ -56,6 +61,11 @@ pub(super) fn metadata(path: &Path) -> Outcome<Meta> {
 
 pub(super) fn metadata_at(folder: &File, name: &OsStr) -> Outcome<Meta> {
     fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(meta).map_err(errno)
+}
+
+/// The same, following a link under the name.
+pub(super) fn metadata_behind(folder: &File, name: &OsStr) -> Outcome<Meta> {
+    fs::statat(folder, name, AtFlags::empty()).map(meta).map_err(errno)
 }
 
 pub(super) fn file_metadata(file: &File) -> Outcome<Meta> {

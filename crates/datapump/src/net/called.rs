@@ -9,7 +9,6 @@
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +31,7 @@ use super::server::{Root, State};
 use super::shelf::{Flow, Origin, Shelf};
 use super::sockets::SocketOptions;
 use super::told::{self, progress};
-use crate::disk::{Disk, FileKind, names};
+use crate::disk::{Disk, FileKind, Meta, PathAt};
 use crate::job::Job;
 use crate::options::Options;
 use crate::place::{Fill, Host, Place, Remote};
@@ -68,8 +67,7 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     match checked {
         Ok((wanted, memory)) => {
             left.agree(wanted.connections);
-            let receives =
-                wanted.target.as_ref().map(|target| kind_of(&target.path) == Some(FileKind::Folder));
+            let receives = wanted.target.as_ref().map(PathAt::is_folder);
             control.say(Message::Begun { receives })?;
             let done = match begin.way {
                 Way::Push => write(state, control, (line, joins), outbox, wanted),
@@ -82,12 +80,8 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
     }
 }
 
-fn kind_of(path: &Path) -> Option<FileKind> {
-    Disk::Os.metadata(path).ok().map(|meta| meta.kind)
-}
-
 fn refusal(problem: Problem) -> Box<Message> {
-    Box::new(Message::Refused(told::tell(Event::Problem(problem), &Path::to_path_buf)))
+    Box::new(Message::Refused(told::tell(Event::Problem(problem))))
 }
 
 /// What is wanted, as far as it is allowed.
@@ -95,36 +89,13 @@ struct Wanted {
     /// Where places are: what is served, or null.
     root: Root,
     sources: Vec<PathBuf>,
-    target: Option<Target>,
+    /// Where is written, as the caller calls it.
+    target: Option<PathAt>,
     options: Options,
     connections: u32,
     tells_files: bool,
     /// Which start of which system the caller runs on.
     boot: Option<[u8; 16]>,
-}
-
-impl Target {
-    /// A path of this side in the words of the caller.
-    fn shown_of(&self, path: &Path) -> PathBuf {
-        match path.strip_prefix(&self.path) {
-            Ok(rest) if rest.as_os_str().is_empty() => self.shown.clone(),
-            Ok(rest) => self.shown.join(rest),
-            Err(_) => path.to_path_buf(),
-        }
-    }
-
-    /// The same within words.
-    fn shown_in(&self, words: &str) -> String {
-        words.replace(&*self.path.to_string_lossy(), &self.shown.to_string_lossy())
-    }
-}
-
-/// Where is written, and how the caller calls it.
-struct Target {
-    path: PathBuf,
-    shown: PathBuf,
-    /// The folder that `path` begins with, by its number; none where the path is the user's own.
-    _folder: Option<Arc<File>>,
 }
 
 fn refused(path: &Path, words: &str) -> Problem {
@@ -170,11 +141,14 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     };
     let target = match (begin.way, &root) {
         (Way::Push, Root::Folder(root)) => Some(target(root, &shown)?),
-        (Way::Push, Root::User(home)) => Some(Target { path: of_user(home, &shown)?, shown, _folder: None }),
+        (Way::Push, Root::User(home)) => {
+            Some(PathAt::find(&Disk::Os, &of_user(home, &shown)?).shown_as(&shown))
+        }
         (Way::Push, Root::Null { .. }) | (Way::Pull, _) => None,
     };
-    let is_pipe = |path: &Path| matches!(kind_of(path), Some(FileKind::Fifo | FileKind::CharDevice));
-    if begin.instead_of.is_some() && target.as_ref().is_some_and(|target| is_pipe(&target.path)) {
+    let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
+    let writes_a_pipe = |target: &PathAt| target.metadata().is_ok_and(is_pipe);
+    if begin.instead_of.is_some() && target.as_ref().is_some_and(writes_a_pipe) {
         let words = "is a pipe, and has taken bytes that do not come back; copy anew";
         return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
     }
@@ -207,36 +181,13 @@ fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
     }
 }
 
-/// Opens the folder that is written in, beneath the served one.
-fn target(root: &Arc<File>, shown: &Path) -> Result<Target, Problem> {
-    let wrong = |path: &Path, errno: datapump_engine::Errno| match errno.0 {
+/// Finds what is written, once, beneath the served folder.
+fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
+    PathAt::find_beneath(root, shown).map_err(|errno| match errno.0 {
         // EXDEV: the way leads out.
-        18 => refused(path, "leads out of the served folder"),
-        errno => Problem::system("open", path, errno),
-    };
-    let folder_path = |folder: &File| PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-    match names::open_beneath(root, shown) {
-        Ok(file) if file.metadata().is_ok_and(|meta| meta.is_dir()) => {
-            let folder = Arc::new(file);
-            let shown = if shown.as_os_str().is_empty() { Path::new(".") } else { shown };
-            return Ok(Target {
-                path: folder_path(&folder).join("."),
-                shown: shown.into(),
-                _folder: Some(folder),
-            });
-        }
-        Ok(_) => {}
-        Err(errno) if errno.0 == 2 => {}
-        Err(errno) => return Err(wrong(shown, errno)),
-    }
-    let name = shown.file_name().ok_or_else(|| refused(shown, "is no name"))?;
-    let above = shown.parent().unwrap_or(Path::new(""));
-    let folder = Arc::new(names::open_beneath(root, above).map_err(|errno| wrong(above, errno))?);
-    let mut path = folder_path(&folder).join(name);
-    if shown.as_os_str().as_bytes().ends_with(b"/") {
-        path.push("");
-    }
-    Ok(Target { path, shown: shown.into(), _folder: Some(folder) })
+        18 => refused(shown, "leads out of the served folder"),
+        errno => Problem::system("open", shown, errno),
+    })
 }
 
 impl Wanted {
@@ -304,16 +255,8 @@ fn tuned(
 }
 
 /// Tells the caller; what comes often later, together with more of it.
-fn tell(outbox: &Outbox, event: Event, tells_files: bool, target: Option<&Target>) {
-    let shown = |path: &Path| target.map_or_else(|| path.into(), |target| target.shown_of(path));
-    let worded = |words: String| target.map_or(words.clone(), |target| target.shown_in(&words));
-    let event = match event {
-        Event::Warning(words) => Event::Warning(worded(words)),
-        Event::Notice(words) => Event::Notice(worded(words)),
-        Event::Note(words) => Event::Note(worded(words)),
-        event => event,
-    };
-    let message = |event| Message::Event(told::tell(event, &shown));
+fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
+    let message = |event| Message::Event(told::tell(event));
     match event {
         Event::File { .. } if !tells_files => {}
         event @ (Event::File { .. } | Event::Change(_)) => outbox.say_later(message(event)),
@@ -333,17 +276,20 @@ fn write(
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
     let far =
         Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks), wanted.boot);
-    let target = wanted.target;
-    let place = target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
+    let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
     let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
     let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
-    let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch)).shared_rate(state.rate.clone());
+    let job = job
+        .found(wanted.target)
+        .stop(Arc::clone(&stop))
+        .watch(Arc::clone(&watch))
+        .shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let events = |event: Event| tell(&outbox, event, wanted.tells_files, target.as_ref());
+            let events = |event: Event| tell(&outbox, event, wanted.tells_files);
             let report = job.run(&events);
             // The caller waits for that before it agrees.
             [&names, &blocks].iter().for_each(|pool| pool.close());

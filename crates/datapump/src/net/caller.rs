@@ -20,7 +20,7 @@ use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
 use super::told;
 use crate::account::{cpu_now, cpu_since};
-use crate::disk::{Access, Disk, FileKind};
+use crate::disk::{Disk, FileKind};
 use crate::job::Job;
 use crate::options::Options;
 use crate::place::{Place, Remote};
@@ -141,7 +141,7 @@ impl RemoteCopy {
     fn origin(&self, place: &Place) -> Result<Origin, Problem> {
         match place {
             Place::Path(path) if is_pipe(path) => {
-                let pipe = stream::open_fifo(path, Access::Read, &self.stop)?;
+                let pipe = stream::open_fifo(path, &self.stop)?;
                 Ok(Origin::Flow(Flow::Stream(Arc::new(pipe))))
             }
             Place::Path(path) => Ok(Origin::Path(path.clone())),

@@ -20,7 +20,7 @@ use datapump_core::wire::attributes::{Attribute, Entry, is_plain};
 use datapump_engine::{Errno, Handle};
 
 use super::convert::{attributes_of, fault, told};
-use crate::disk::{Access, Bearer, Disk, FileCalls, FileKind, Meta, Name, file_meta, names};
+use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, names};
 use crate::holes;
 use crate::how::{self, Facts};
 use crate::open::{folder_is_made_up, is_made_up};
@@ -312,7 +312,7 @@ impl Given {
         if !how::decide(&facts, &Options::default()).source_direct {
             return self;
         }
-        let again = Disk::Os.open(&names::path_of(self.handle.os()), Access::Read);
+        let again = names::open_again(self.handle.os(), Access::Read).map(Handle::Os);
         if let Ok(direct) = again
             && direct.set_direct().is_ok()
         {

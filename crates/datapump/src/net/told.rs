@@ -79,15 +79,15 @@ fn path(bytes: ByteVec) -> PathBuf {
     OsString::from_vec(bytes.into()).into()
 }
 
-/// As it is told. `shown` turns a path of this side into the one that the other side knows.
-pub(crate) fn tell(event: Event, shown: &dyn Fn(&Path) -> PathBuf) -> wire::Event {
+/// As it is told.
+pub(crate) fn tell(event: Event) -> wire::Event {
     match event {
         Event::File { path, bytes: length, blake3 } => {
-            wire::Event::File { path: bytes(&shown(&path)), bytes: length, blake3 }
+            wire::Event::File { path: bytes(&path), bytes: length, blake3 }
         }
         Event::Problem(problem) => wire::Event::Problem {
             class: problem.class.name().into(),
-            path: problem.path.as_deref().map(|path| bytes(&shown(path))),
+            path: problem.path.as_deref().map(bytes),
             operation: problem.operation.into(),
             offset: problem.offset,
             message: problem.message,
@@ -99,7 +99,7 @@ pub(crate) fn tell(event: Event, shown: &dyn Fn(&Path) -> PathBuf) -> wire::Even
             wire::Event::Change {
                 kind: kind.into(),
                 source: bytes(&change.source),
-                target: bytes(&shown(&change.target)),
+                target: bytes(&change.target),
                 relative: bytes(&change.relative),
                 bytes: change.bytes,
                 what: change.what.into(),

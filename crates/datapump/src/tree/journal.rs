@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Access, Disk, FileCalls, FileKind, Folder, Meta, file_meta, names};
+use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, file_meta, names};
 use crate::problem::{Class, Problem};
 use crate::tree::branch::Branch;
 
@@ -136,9 +136,9 @@ impl Drop for Journal {
 }
 
 /// Whether a folder holds the list of an unfinished copy of this source: the same command then goes on into it.
-pub(crate) fn is_of(disk: &Disk, folder: &Path, source: &Meta) -> bool {
-    let Ok(Folder::Os(folder)) = disk.folder(folder) else { return false };
-    let Some(mut file) = open_regular(&folder) else { return false };
+pub(crate) fn is_of(folder: &Folder, source: &Meta) -> bool {
+    let Folder::Os(folder) = folder else { return false };
+    let Some(mut file) = open_regular(folder) else { return false };
     let mut header = [0; HEADER_BYTES];
     let read = file.read_exact(&mut header);
     let header = read.ok().and_then(|()| Header::decode(&header));

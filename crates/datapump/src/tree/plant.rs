@@ -4,7 +4,6 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
 use crate::commit::{taken, temporary_name};
-use crate::disk::{self, Folder, Meta, names};
+use crate::disk::{self, Folder, Meta, PathAt, names};
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
@@ -26,19 +25,20 @@ const EEXIST: Errno = Errno(17);
 const EACCES: Errno = Errno(13);
 
 /// Begins a tree.
-pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), to: &Path) -> Result<(), Problem> {
+pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &PathAt) -> Result<(), Problem> {
     let source = match &shared.far {
         Some(far) => Side::far_root(from, far.root(number, from)?),
         None => Side::root(from, open(shared, from)?, &shared.trees.keeper)?,
     };
     if !shared.writes {
-        return look_at(shared, source, to);
+        return look_at(shared, source, at);
     }
+    let to = &*at.path;
     let link_dest = link_dest(shared, to)?;
-    let made = make(shared, &source.meta, to)?;
+    let made = make(&source.meta, at)?;
     let folder = match &made {
         Some((_, folder, _)) => Arc::clone(folder),
-        None => Arc::new(open_target(shared, to)?),
+        None => open_target(at)?,
     };
     let target = Side::root_of(to, folder, &shared.trees.keeper)?;
     tell_devices(shared, &source, &target);
@@ -75,7 +75,14 @@ fn folds_case(folder: &File) -> bool {
 fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Option<Arc<Side>>, Problem> {
     let Some(path) = &shared.options.link_dest else { return Ok(None) };
     let below = shared.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
-    match open(shared, &path.join(below)) {
+    let mut here = open(shared, path);
+    for name in below {
+        here = here.and_then(|folder| {
+            names::open_folder(&folder, name)
+                .map_err(|errno| Problem::system("open", &path.join(below), errno.0))
+        });
+    }
+    match here {
         Ok(folder) => Side::root(path, folder, &shared.trees.keeper).map(Some),
         Err(problem) if problem.class == Class::Missing => Ok(None),
         Err(problem) => Err(problem),
@@ -83,9 +90,10 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Option<Arc<Side>>, Proble
 }
 
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
-fn look_at(shared: &Shared<'_>, source: Arc<Side>, to: &Path) -> Result<(), Problem> {
-    let target = match open(shared, to) {
-        Ok(folder) => Some(Side::root(to, folder, &shared.trees.keeper)?),
+fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Problem> {
+    let to = &*at.path;
+    let target = match open_target(at) {
+        Ok(folder) => Some(Side::root_of(to, folder, &shared.trees.keeper)?),
         Err(problem) if problem.class == Class::Missing && !shared.compares => None,
         Err(problem) => return Err(problem),
     };
@@ -113,8 +121,9 @@ fn journal_of(
     target: &Side,
     path: &Path,
 ) -> Result<Option<Journal>, Problem> {
-    let is_needed = !shared.trees.rules.leaves_some() || journal::is_of(&shared.world.disk, path, source);
     let folder = target.file()?.0;
+    let is_of = || journal::is_of(&Folder::Os(Arc::clone(&folder)), source);
+    let is_needed = !shared.trees.rules.leaves_some() || is_of();
     let begin = || match Journal::begin(&folder, path, source, false) {
         Err(problem) if problem.class == Class::Denied && target.open_up() => {
             Journal::begin(&folder, path, source, false)
@@ -142,25 +151,27 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
     }
 }
 
-/// Only a link that the user named as the target is followed, and for another host not even that: a root below what was
-/// named is opened in it by its own name.
-fn open_target(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return open(shared, path) };
-    let is_named = shared.target == Some(path);
-    let is_content = path.ends_with(".") || path.as_os_str().as_bytes().ends_with(b"/.");
-    if is_named && (!shared.is_confined || is_content) {
-        return open(shared, path);
-    }
-    let folder = open(shared, parent)?;
-    names::open_folder(&folder, name).map_err(|errno| Problem::system("open", path, errno.0))
+/// Opens a target that stands there. A link that stands, or is put, in its place leads nobody anywhere.
+fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
+    let name = at.name().unwrap_or(OsStr::new("."));
+    let opened = match at.folder() {
+        Ok(Folder::Os(folder)) => names::open_folder(folder, name),
+        Ok(Folder::Sim(_)) => return Err(simulated(&at.path)),
+        Err(errno) => Err(errno),
+    };
+    opened.map(Arc::new).map_err(|errno| Problem::system("open", &at.path, errno.0))
 }
 
 fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
     let opened = shared.world.disk.folder(path).map_err(|errno| Problem::system("open", path, errno.0))?;
     match opened {
         Folder::Os(folder) => Ok(Arc::into_inner(folder).expect("opened one line above")),
-        Folder::Sim(_) => Err(Problem::new(Class::Usage, "open", path, "the simulation has no trees")),
+        Folder::Sim(_) => Err(simulated(path)),
     }
+}
+
+fn simulated(path: &Path) -> Problem {
+    Problem::new(Class::Usage, "open", path, "the simulation has no trees")
 }
 
 /// The folder that it was made in, the root itself, and its list.
@@ -178,14 +189,18 @@ fn refuse_strangers(folder: &File, path: &Path) -> Result<(), Problem> {
 
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
 /// `None` if it stands there.
-fn make(shared: &Shared<'_>, source: &Meta, path: &Path) -> Result<Option<Made>, Problem> {
+fn make(source: &Meta, at: &PathAt) -> Result<Option<Made>, Problem> {
+    let path = &*at.path;
     let system = |errno: Errno| Problem::system("make", path, errno.0);
-    if shared.world.disk.metadata(path).is_ok() {
+    let Some(name) = at.name() else { return Ok(None) };
+    if at.metadata_of_name().is_ok() {
         return Ok(None);
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Some(name) = path.file_name() else { return Ok(None) };
-    let parent_folder = Arc::new(open(shared, parent)?);
+    let parent_folder = match at.folder_to_sync() {
+        Ok(Folder::Os(folder)) => folder,
+        Ok(Folder::Sim(_)) => return Err(simulated(path)),
+        Err(errno) => return Err(Problem::system("open", path.parent().unwrap_or(path), errno.0)),
+    };
     let temporary = temporary_name(name);
     match names::make_folder(&parent_folder, &temporary) {
         // A killed run left it with nothing but its list in it, or another pump is at this very point.

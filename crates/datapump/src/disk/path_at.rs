@@ -1,0 +1,197 @@
+//! A target, found once: an open folder and one name in it, or an open folder alone.
+//!
+//! Whatever is done with a target afterwards goes by that folder and that name. The path is only shown: it is never
+//! opened again, so that nobody who may rename things on the way can lead a copy elsewhere.
+//!
+//! Must not know: what is copied there, cp's rules for targets.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use super::{Access, Disk, FileKind, Folder, Meta, Outcome, names, os};
+
+const ENOENT: Errno = Errno(2);
+const ENOTDIR: Errno = Errno(20);
+const ELOOP: Errno = Errno(40);
+/// As many links as the kernel follows: path_resolution(7).
+const LINKS_MAX: u32 = 40;
+/// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
+const ABOVE_MAX: u32 = 2048;
+
+/// A target.
+#[derive(Clone, Debug)]
+pub(crate) struct PathAt {
+    /// Or why it could not be opened, which matters to whoever uses it.
+    folder: Outcome<Folder>,
+    /// One component; none where the folder itself is the target.
+    name: Option<OsString>,
+    /// As the user knows it.
+    pub(crate) path: PathBuf,
+    /// A symbolic link under the name is followed: the user named it, or the folder it stands in.
+    follows: bool,
+}
+
+impl PathAt {
+    /// Finds a target by the path that the user gave; links are followed.
+    pub(crate) fn find(disk: &Disk, path: &Path) -> PathAt {
+        let (parent, name) = split(path);
+        let (folder, name) = match disk {
+            Disk::Sim(disk) => (Ok(Folder::Sim(Arc::clone(disk))), name.map(OsStr::to_owned)),
+            Disk::Os => match (names::find_folder(path), name) {
+                (Err(_), Some(name)) => (names::find_folder(parent).map(of_file), Some(name.to_owned())),
+                (found, _) => (found.map(of_file), None),
+            },
+        };
+        PathAt { folder, name, path: path.to_path_buf(), follows: true }
+    }
+
+    /// Finds a target beneath an open folder, which nothing leads out of. A link under its name is not followed.
+    pub(crate) fn find_beneath(root: &File, path: &Path) -> Outcome<PathAt> {
+        let (parent, name) = split(path);
+        let (folder, name) = match (names::find_beneath(root, path), name) {
+            (Err(ENOENT | ENOTDIR), Some(name)) => {
+                (names::find_beneath(root, parent)?, Some(name.to_owned()))
+            }
+            (found, _) => (found?, None),
+        };
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        Ok(PathAt { folder: Ok(of_file(folder)), name, path: path.to_path_buf(), follows: false })
+    }
+
+    /// The same target under the name that its user knows.
+    pub(crate) fn shown_as(self, path: &Path) -> PathAt {
+        PathAt { path: path.to_path_buf(), ..self }
+    }
+
+    /// A folder that stands there.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.name.is_none() && self.folder.is_ok()
+    }
+
+    /// A name in this folder.
+    pub(crate) fn child(&self, name: &OsStr) -> PathAt {
+        debug_assert!(self.name.is_none());
+        PathAt { name: Some(name.to_owned()), path: self.path.join(name), ..self.clone() }
+    }
+
+    /// The folder: the target itself, or where its name stands.
+    pub(crate) fn folder(&self) -> Outcome<&Folder> {
+        self.folder.as_ref().map_err(|errno| *errno)
+    }
+
+    /// The name in the folder.
+    pub(crate) fn name(&self) -> Option<&OsStr> {
+        self.name.as_deref()
+    }
+
+    /// What stands there.
+    pub(crate) fn metadata(&self) -> Outcome<Meta> {
+        match (self.folder()?, &self.name) {
+            (Folder::Os(folder), Some(name)) if self.follows => os::metadata_behind(folder, name),
+            _ => self.metadata_of_name(),
+        }
+    }
+
+    /// The same of a link itself.
+    pub(crate) fn metadata_of_name(&self) -> Outcome<Meta> {
+        match (self.folder()?, &self.name) {
+            (Folder::Os(folder), None) => os::file_metadata(folder),
+            (folder, name) => folder.metadata(name.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// The device that the folder lies on.
+    pub(crate) fn folder_device(&self) -> Outcome<u64> {
+        match self.folder()? {
+            Folder::Os(folder) => os::file_metadata(folder).map(|meta| meta.device),
+            Folder::Sim(_) => Err(ENOENT),
+        }
+    }
+
+    /// Whether a symbolic link stands under the name.
+    pub(crate) fn is_symlink(&self) -> bool {
+        self.metadata_of_name().is_ok_and(|meta| meta.kind == FileKind::Symlink)
+    }
+
+    /// Whether a symbolic link under the name is followed.
+    pub(crate) fn follows(&self) -> bool {
+        self.follows
+    }
+
+    /// Opens what stands there.
+    pub(crate) fn open(&self, access: Access) -> Outcome<Handle> {
+        let name = self.name.as_deref().unwrap_or(OsStr::new("."));
+        match self.folder()? {
+            Folder::Os(folder) if self.follows => os::open_behind(folder, name, access).map(Handle::Os),
+            folder => folder.open(name, access),
+        }
+    }
+
+    /// The folder, open so that names in it can be listed and made durable.
+    pub(crate) fn folder_to_sync(&self) -> Outcome<Folder> {
+        match self.folder()? {
+            Folder::Os(folder) => names::open_folder(folder, OsStr::new(".")).map(of_file),
+            Folder::Sim(disk) => Ok(Folder::Sim(Arc::clone(disk))),
+        }
+    }
+
+    /// The file that the links under this name lead to: a copy replaces that, and the links stay.
+    pub(crate) fn behind_links(self) -> Outcome<PathAt> {
+        let mut here = PathAt { follows: false, ..self };
+        for _ in 0..LINKS_MAX {
+            let content = match (here.folder()?, &here.name) {
+                (Folder::Os(folder), Some(name)) if here.is_symlink() => names::read_symlink(folder, name)?,
+                _ => return Ok(here),
+            };
+            here = here.led_by(Path::new(&content))?;
+        }
+        Err(ELOOP)
+    }
+
+    fn led_by(&self, content: &Path) -> Outcome<PathAt> {
+        let (Folder::Os(folder), (parent, Some(name))) = (self.folder()?, split(content)) else {
+            return Err(ELOOP);
+        };
+        let folder = names::find_folder_from(folder, parent).map(of_file);
+        // What is shown is never opened.
+        let path = self.path.parent().unwrap_or(Path::new("")).join(content);
+        Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false })
+    }
+
+    /// Whether the target is this folder or lies below it, as far as folders above may be looked at.
+    pub(crate) fn lies_in(&self, (device, inode): (u64, u64)) -> bool {
+        let is_it = |meta: Meta| (meta.device, meta.inode) == (device, inode);
+        let Ok(Folder::Os(folder)) = self.folder() else { return false };
+        if self.metadata().is_ok_and(is_it) {
+            return true;
+        }
+        let mut here = Arc::clone(folder);
+        for _ in 0..ABOVE_MAX {
+            let Ok(meta) = os::file_metadata(&here) else { return false };
+            if is_it(meta) {
+                return true;
+            }
+            let Ok(above) = names::find_folder_from(&here, Path::new("..")) else { return false };
+            match os::file_metadata(&above) {
+                // Above the root is the root.
+                Ok(next) if (next.device, next.inode) != (meta.device, meta.inode) => here = Arc::new(above),
+                _ => return false,
+            }
+        }
+        false
+    }
+}
+
+fn of_file(folder: File) -> Folder {
+    Folder::Os(Arc::new(folder))
+}
+
+/// The folder that a path's last name stands in, and that name.
+fn split(path: &Path) -> (&Path, Option<&OsStr>) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    (parent.unwrap_or(Path::new(".")), path.file_name())
+}
