@@ -10,7 +10,7 @@ use datapump_engine::{Errno, Handle};
 use crate::attributes::{self, New, copy_of_handle};
 use crate::bill::{Stage, within};
 use crate::commit::Staged;
-use crate::disk::{Bearer, FileCalls};
+use crate::disk::{Bearer, FileCalls, kind};
 use crate::end::Sink;
 use crate::identity::check_unchanged;
 use crate::open;
@@ -31,7 +31,8 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
     let finished = match &task.finish {
         Finish::Checked => tree::finish::checked(shared, &task).map(|()| false),
         Finish::Nothing => {
-            source_stood_still(shared, &task).and_then(|()| nothing_is_behind(&task)).map(|()| true)
+            let compared = source_stood_still(shared, &task).and_then(|()| nothing_is_behind(&task));
+            compared.and_then(|()| stream_took_all(&task)).map(|()| true)
         }
         Finish::Commit(staged) => complete(shared, waits, &task, staged).and_then(|()| match task.verify {
             true => verify::read_back(shared, waits, &task, task.ranges_to_read_back(), 0).map(|()| false),
@@ -186,6 +187,9 @@ pub(crate) fn publish(
         return Ok(());
     }
     let start_ns = shared.world.clock.now_ns();
+    if !closes_silently(task, staged) {
+        close_first(task, &staged.handle)?;
+    }
     staged.publish()?;
     let named_ns = shared.world.clock.now_ns();
     waits.metadata += named_ns - start_ns;
@@ -195,6 +199,28 @@ pub(crate) fn publish(
         waits.sync += shared.world.clock.now_ns() - named_ns;
     }
     Ok(())
+}
+
+/// Whether close(2) has nothing to tell there. Of a tree that is found out once.
+fn closes_silently(task: &Task, staged: &Staged) -> bool {
+    match &task.leaf {
+        Some(leaf) => leaf.spot.branch.traits.syncs_whole,
+        None => kind::syncs_whole(staged.folder.room().magic),
+    }
+}
+
+/// Hears what closing a file tells before it gets its name, also with `--sync=none`: some file systems (FUSE, NFS, CIFS)
+/// keep what was written only then, or fail to.
+fn close_first(task: &Task, handle: &Handle) -> Result<(), Problem> {
+    handle.flush().map_err(|errno| Problem::system("close", &task.target_name, errno.0))
+}
+
+/// Standard output may be a file of such a file system.
+fn stream_took_all(task: &Task) -> Result<(), Problem> {
+    match &task.sink {
+        Sink::Stream(handle) => close_first(task, handle),
+        _ => Ok(()),
+    }
 }
 
 fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Handle) -> Result<(), Problem> {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use datapump_engine::Handle;
 
 use crate::commit::{Staged, room_words};
-use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt};
+use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
@@ -24,27 +24,14 @@ use crate::target::{Item, Target};
 use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
 use crate::{finish, holes, lane, resume, stream, tree};
 
-/// `statfs(2)` types of file systems whose files the kernel makes up as they are read: magic.h.
-const MADE_UP: [u64; 9] = [
-    0x9fa0,      // proc
-    0x6265_6572, // sysfs
-    0x0027_e0eb, // cgroup
-    0x6367_7270, // cgroup2
-    0x6462_6720, // debugfs
-    0x7472_6163, // tracefs
-    0x7363_6673, // securityfs
-    0x6265_6570, // configfs
-    0xcafe_4a11, // bpf
-];
-
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
 pub(crate) fn is_made_up(handle: &Handle) -> bool {
-    MADE_UP.contains(&handle.room().magic)
+    kind::is_made_up(handle.room().magic)
 }
 
 /// The same for all files of a folder.
 pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
-    MADE_UP.contains(&crate::disk::magic(folder))
+    kind::is_made_up(crate::disk::magic(folder))
 }
 
 /// A file of another host.

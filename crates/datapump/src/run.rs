@@ -24,7 +24,7 @@ use crate::rate::Rate;
 use crate::report::Asked;
 use crate::target::Item;
 use crate::task::{Finish, Task};
-use crate::tree::branch::{Batch, Branch};
+use crate::tree::branch::{Batch, Branch, Traits};
 use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::{EngineNeed, World};
@@ -268,8 +268,15 @@ impl Shared<'_> {
         match (self.options.sync, &task.leaf) {
             (options::Sync::None, _) => false,
             (options::Sync::Each, _) | (options::Sync::End, None) => true,
-            (options::Sync::End, Some(_)) => staged.replaces(),
+            (options::Sync::End, Some(leaf)) => {
+                staged.replaces() || self.syncs_alone(&leaf.spot.branch.traits)
+            }
         }
+    }
+
+    /// Whether each file and each folder is synced, because no sync of the whole file system does for them.
+    pub(crate) fn syncs_alone(&self, traits: &Traits) -> bool {
+        self.options.sync == options::Sync::End && !traits.syncs_whole
     }
 
     /// Whether a new name is made durable at once.

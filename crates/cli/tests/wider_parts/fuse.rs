@@ -1,6 +1,6 @@
 //! A file system in memory, mounted by FUSE, that fails where a test says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
     INodeNo, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow,
+    WriteFlags,
 };
 
 use crate::support::Home;
@@ -27,6 +28,8 @@ pub enum Fault {
     Write(u64, i32),
     /// Every sync of a file fails.
     Sync(i32),
+    /// Every close of a file whose number is a multiple of this fails, and what it held is lost.
+    Close(u64, i32),
     /// Every rename fails.
     Rename(i32),
     /// When this byte is read, the file is cut off there first.
@@ -43,9 +46,14 @@ struct Node {
 
 #[derive(Default)]
 struct State {
-    names: BTreeMap<OsString, u64>,
+    /// By the folder that they stand in.
+    names: BTreeMap<(u64, OsString), u64>,
     nodes: BTreeMap<u64, Node>,
     fault: Option<Fault>,
+    /// Files and folders that were changed after their last sync; that a name is gone counts for nothing.
+    unsynced: BTreeSet<u64>,
+    /// Sizes that are told instead of the true ones.
+    told_sizes: BTreeMap<u64, u64>,
     /// Upper and lower case are the same.
     folds: bool,
 }
@@ -82,19 +90,35 @@ impl Fuse {
 
     pub fn put(&self, name: &str, content: &[u8]) {
         let mut state = lock(&self.state);
-        let number = state.make(name.as_ref(), 0o644);
+        let number = state.make(INodeNo::ROOT.0, name.as_ref(), FileType::RegularFile, 0o644);
         state.nodes.get_mut(&number).expect("just made").content = content.to_vec();
     }
 
-    /// The content under a name, past the kernel.
-    pub fn content(&self, name: &str) -> Option<Vec<u8>> {
-        let state = lock(&self.state);
-        let number = state.names.get(OsStr::new(name))?;
-        state.nodes.get(number).map(|node| node.content.clone())
+    /// From now on a file that [`Fuse::put`] made tells this size, and gives what it holds.
+    pub fn tell_size(&self, name: &str, bytes: u64) {
+        let mut state = lock(&self.state);
+        let number = state.names[&(INodeNo::ROOT.0, name.into())];
+        state.told_sizes.insert(number, bytes);
     }
 
+    /// The content under a path, past the kernel.
+    pub fn content(&self, path: &str) -> Option<Vec<u8>> {
+        let state = lock(&self.state);
+        let step = |folder: u64, name: &str| state.names.get(&(folder, name.into())).copied();
+        let number = path.split('/').try_fold(INodeNo::ROOT.0, step)?;
+        state.nodes.get(&number).map(|node| node.content.clone())
+    }
+
+    /// All names, whichever folder they stand in.
     pub fn names(&self) -> Vec<String> {
-        lock(&self.state).names.keys().map(|name| name.to_string_lossy().into_owned()).collect()
+        lock(&self.state).names.keys().map(|(_, name)| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Names of what was changed after its last sync.
+    pub fn unsynced(&self) -> Vec<String> {
+        let state = lock(&self.state);
+        let names = state.names.iter().filter(|(_, number)| state.unsynced.contains(number));
+        names.map(|((_, name), _)| name.to_string_lossy().into_owned()).collect()
     }
 
     /// From now on this goes wrong, and nothing else.
@@ -121,7 +145,11 @@ impl State {
         if self.folds { name.to_ascii_lowercase() } else { name.into() }
     }
 
-    fn make(&mut self, name: &OsStr, mode: u32) -> u64 {
+    fn find(&self, folder: u64, name: &OsStr) -> Option<u64> {
+        self.names.get(&(folder, self.key(name))).copied()
+    }
+
+    fn make(&mut self, folder: u64, name: &OsStr, kind: FileType, mode: u32) -> u64 {
         let number = self.nodes.last_key_value().map_or(INodeNo::ROOT.0, |(number, _)| *number) + 1;
         let now = SystemTime::now();
         let attributes = FileAttr {
@@ -132,7 +160,7 @@ impl State {
             mtime: now,
             ctime: now,
             crtime: now,
-            kind: FileType::RegularFile,
+            kind,
             perm: (mode & 0o7777) as u16,
             nlink: 1,
             uid: 0,
@@ -142,7 +170,8 @@ impl State {
             flags: 0,
         };
         self.nodes.insert(number, Node { content: Vec::new(), attributes });
-        self.names.insert(self.key(name), number);
+        self.names.insert((folder, self.key(name)), number);
+        self.unsynced.extend([folder, number]);
         number
     }
 
@@ -151,8 +180,9 @@ impl State {
             return Some(root());
         }
         let node = self.nodes.get(&number)?;
-        let size = node.content.len() as u64;
-        Some(FileAttr { size, blocks: size.div_ceil(512), ..node.attributes })
+        let bytes = node.content.len() as u64;
+        let size = self.told_sizes.get(&number).copied().unwrap_or(bytes);
+        Some(FileAttr { size, blocks: bytes.div_ceil(512), ..node.attributes })
     }
 
     /// The error of a transfer of these bytes, if one is due.
@@ -195,6 +225,7 @@ impl State {
             _ => None,
         };
         self.fault = self.fault.filter(|_| flipped.is_none());
+        self.unsynced.insert(number);
         let node = self.node(number).ok_or(Errno::ENOENT)?;
         let end = at as usize + bytes.len();
         if node.content.len() < end {
@@ -251,9 +282,9 @@ fn answer(reply: ReplyEmpty, error: Option<i32>) {
 }
 
 impl Filesystem for Memory {
-    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let state = self.state();
-        match state.names.get(&state.key(name)).and_then(|&number| state.attributes(number)) {
+        match state.find(folder.0, name).and_then(|number| state.attributes(number)) {
             Some(attributes) => reply.entry(&NOW, &attributes, Generation(0)),
             None => reply.error(Errno::ENOENT),
         }
@@ -299,14 +330,51 @@ impl Filesystem for Memory {
         gid.into_iter().for_each(|gid| attributes.gid = gid);
         atime.into_iter().for_each(|asked| attributes.atime = time(asked));
         mtime.into_iter().for_each(|asked| attributes.mtime = time(asked));
+        state.unsynced.insert(number.0);
         reply.attr(&NOW, &state.attributes(number.0).expect("it was there"));
     }
 
-    fn create(&self, _: &Request, _: INodeNo, name: &OsStr, mode: u32, _: u32, _: i32, reply: ReplyCreate) {
+    fn create(
+        &self,
+        _: &Request,
+        folder: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
         let mut state = self.state();
-        let number = state.make(name, mode);
+        let number = state.make(folder.0, name, FileType::RegularFile, mode);
         let attributes = state.attributes(number).expect("just made");
         reply.created(&NOW, &attributes, Generation(0), FileHandle(0), FopenFlags::empty());
+    }
+
+    fn mkdir(&self, _: &Request, folder: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
+        let mut state = self.state();
+        let number = state.make(folder.0, name, FileType::Directory, mode);
+        reply.entry(&NOW, &state.attributes(number).expect("just made"), Generation(0));
+    }
+
+    fn open(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // The kernel gives no more than the size that is told, unless it leaves the end to the file system.
+        let flags = match self.state().told_sizes.contains_key(&number.0) {
+            true => FopenFlags::FOPEN_DIRECT_IO,
+            false => FopenFlags::empty(),
+        };
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn flush(&self, _: &Request, number: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        let mut state = self.state();
+        let failing = match state.fault {
+            Some(Fault::Close(each, errno)) if number.0.is_multiple_of(each) => Some(errno),
+            _ => None,
+        };
+        if let Some(node) = state.node(number.0).filter(|_| failing.is_some()) {
+            node.content.clear();
+        }
+        answer(reply, failing);
     }
 
     fn read(
@@ -344,22 +412,27 @@ impl Filesystem for Memory {
         }
     }
 
-    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let error = match self.state().fault {
+    fn fsync(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let mut state = self.state();
+        let error = match state.fault {
             Some(Fault::Sync(errno)) => Some(errno),
             _ => None,
         };
+        if error.is_none() {
+            state.unsynced.remove(&number.0);
+        }
         answer(reply, error);
     }
 
-    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+    fn fsyncdir(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.state().unsynced.remove(&number.0);
         reply.ok();
     }
 
-    fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+    fn unlink(&self, _: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         // Its node stays for those who have it open.
         let mut state = self.state();
-        let key = state.key(name);
+        let key = (folder.0, state.key(name));
         match state.names.remove(&key) {
             Some(_) => reply.ok(),
             None => reply.error(Errno::ENOENT),
@@ -369,9 +442,9 @@ impl Filesystem for Memory {
     fn rename(
         &self,
         _: &Request,
-        _: INodeNo,
+        folder: INodeNo,
         name: &OsStr,
-        _: INodeNo,
+        new_folder: INodeNo,
         new: &OsStr,
         _: RenameFlags,
         reply: ReplyEmpty,
@@ -380,9 +453,10 @@ impl Filesystem for Memory {
         if let Some(Fault::Rename(errno)) = state.fault {
             return reply.error(Errno::from_i32(errno));
         }
-        let (key, new) = (state.key(name), state.key(new));
+        let (key, new) = ((folder.0, state.key(name)), (new_folder.0, state.key(new)));
         match state.names.remove(&key) {
             Some(number) => {
+                state.unsynced.insert(new_folder.0);
                 state.names.insert(new, number);
                 reply.ok();
             }
@@ -390,10 +464,12 @@ impl Filesystem for Memory {
         }
     }
 
-    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+    fn readdir(&self, _: &Request, folder: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         let state = self.state();
-        for (index, (name, &number)) in state.names.iter().enumerate().skip(offset as usize) {
-            if reply.add(INodeNo(number), index as u64 + 1, FileType::RegularFile, name) {
+        let names = state.names.iter().filter(|((above, _), _)| *above == folder.0);
+        for (index, ((_, name), &number)) in names.enumerate().skip(offset as usize) {
+            let kind = state.nodes.get(&number).map_or(FileType::RegularFile, |node| node.attributes.kind);
+            if reply.add(INodeNo(number), index as u64 + 1, kind, name) {
                 break;
             }
         }

@@ -5,6 +5,7 @@
 //! Must not know: plans, jobs, in which order things must happen to be safe (see `commit`).
 
 mod bearer;
+pub(crate) mod kind;
 pub(crate) mod names;
 mod os;
 mod path_at;
@@ -261,6 +262,8 @@ pub(crate) trait FileCalls {
     fn peek(&self, at: u64, into: &mut [u8]) -> Outcome<usize>;
     /// Writes a few bytes, all of them.
     fn put(&self, at: u64, bytes: &[u8]) -> Outcome<()>;
+    /// Tells what closing it would tell, and keeps it open.
+    fn flush(&self) -> Outcome<()>;
     /// Puts what was written, and what is needed to read it, on stable storage.
     fn sync_data(&self) -> Outcome<()>;
     /// When the file was made, in nanoseconds since 1970, and the number of the mount that it was opened by, which no
@@ -382,6 +385,13 @@ impl FileCalls for Handle {
         match self {
             Handle::Os(file) => os::put(file, at, bytes),
             Handle::Sim(file) => file.write(Some(at), bytes).map(|_| ()),
+        }
+    }
+
+    fn flush(&self) -> Outcome<()> {
+        match self {
+            Handle::Os(file) => datapump_engine::os::linux::flush(file),
+            Handle::Sim(_) => Ok(()),
         }
     }
 

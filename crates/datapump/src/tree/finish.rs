@@ -21,7 +21,7 @@ use crate::tree::branch::{Batch, Branch};
 use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::Journal;
 use crate::tree::origin::Origin;
-use crate::tree::side::WRITABLE;
+use crate::tree::side::{Side, WRITABLE};
 use crate::tree::{delete, linking, right};
 
 const EACCES: Errno = Errno(13);
@@ -106,24 +106,36 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         crate::commit::sweep(&Folder::Os(target.file()?.0));
     }
     let (from, to) = (branch.source.origin()?, target.file()?.0);
-    if is_right(shared, branch, (&from, &to)) {
-        return Ok(());
+    let was_right = is_right(shared, branch, (&from, &to));
+    if !was_right {
+        set_attributes(shared, branch, target, (&from, &to))?;
     }
-    let keep = shared.options.keep;
-    let made = branch.traits.fresh;
-    let new = New { made, bare: made && !branch.traits.hands_down };
-    let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(&to), keep, new);
-    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
-    lost.0.into_iter().for_each(|words| shared.warn_once(words));
-    if target.was_opened_up() && !keep.mode {
-        let closed = Bearer::Open(&to).set_mode(target.meta.mode);
-        closed.map_err(|errno| Problem::system("set the mode of", &target.path(), errno.0))?;
-    }
-    if shared.options.sync == Sync::Each {
+    // Names were made in a folder that has its attributes already, too.
+    let synced = shared.syncs_alone(&branch.traits) || (shared.options.sync == Sync::Each && !was_right);
+    if synced {
         let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {
             Problem::system("sync the folder", &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
+    }
+    Ok(())
+}
+
+fn set_attributes(
+    shared: &Shared<'_>,
+    branch: &Branch,
+    target: &Side,
+    (from, to): (&Origin, &File),
+) -> Result<(), Problem> {
+    let keep = shared.options.keep;
+    let made = branch.traits.fresh;
+    let new = New { made, bare: made && !branch.traits.hands_down };
+    let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(to), keep, new);
+    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
+    lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    if target.was_opened_up() && !keep.mode {
+        let closed = Bearer::Open(to).set_mode(target.meta.mode);
+        closed.map_err(|errno| Problem::system("set the mode of", &target.path(), errno.0))?;
     }
     Ok(())
 }

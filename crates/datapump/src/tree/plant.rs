@@ -11,7 +11,7 @@ use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
 use crate::commit::{taken, temporary_name};
-use crate::disk::{self, Folder, Meta, PathAt, names};
+use crate::disk::{self, Folder, Meta, PathAt, kind, names};
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
@@ -52,6 +52,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         fresh,
         same_file_system: shared.far.is_none() && source.meta.device == target.meta.device,
         made_up: source.origin()?.is_made_up(),
+        syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
         hands_down: disk::hands_down(&target_folder),
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), journal, folds_case(&target_folder));

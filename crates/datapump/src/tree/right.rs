@@ -62,7 +62,8 @@ pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta
 fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
     let Some(target) = &spot.branch.target else { return Ok(()) };
     let (origin, to) = (spot.branch.source.origin()?, target.file()?.0);
-    let (to, path) = (Bearer::Named(&to, &spot.name), || target.path_of(&spot.name));
+    let (folder, path) = (&to, || target.path_of(&spot.name));
+    let to = Bearer::Named(folder, &spot.name);
     let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
     let keep = shared.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
@@ -71,7 +72,16 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), P
         errno => Problem::system("set the attributes of", &path(), errno.0),
     })?;
     lost.0.into_iter().for_each(|words| shared.warn_once(words));
-    Ok(())
+    match shared.syncs_alone(&spot.branch.traits) {
+        true => sync_alone(folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0)),
+        false => Ok(()),
+    }
+}
+
+/// A file of which only attributes were set.
+fn sync_alone(folder: &File, name: &OsStr) -> Result<(), Errno> {
+    let file = names::open_source(folder, name, true)?;
+    file.sync_all().map_err(|error| Errno::of(&error))
 }
 
 /// Whether extended attributes or access control lists differ. They are looked at only where the source's attributes

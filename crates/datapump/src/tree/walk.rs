@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
-use crate::disk::{self, Bearer, Meta, Name, names};
+use crate::disk::{self, Bearer, Meta, Name, kind, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Traits};
@@ -202,6 +202,12 @@ fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> 
         made_up: match source.meta.device == above.source.meta.device {
             true => above.traits.made_up,
             false => source.origin().is_ok_and(|folder| folder.is_made_up()),
+        },
+        syncs_whole: match (target, &above.target) {
+            (Some(target), Some(there)) if target.meta.device != there.meta.device => {
+                target.file().is_ok_and(|folder| kind::syncs_whole(disk::magic(&folder.0)))
+            }
+            _ => above.traits.syncs_whole,
         },
         hands_down: match (fresh, target) {
             (true, _) | (_, None) => above.traits.hands_down,

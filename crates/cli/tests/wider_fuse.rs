@@ -1,0 +1,127 @@
+//! A file system in user space: what only a close tells is heard, each file and folder is synced, and a file is copied
+//! to its end whatever its size tells.
+#![cfg(feature = "wider")]
+
+mod support;
+mod wider_parts;
+
+use std::fs::File;
+
+use support::{Home, expect, noise};
+use wider_parts::fuse::{Fault, Fuse};
+use wider_parts::{program, pump, pump_command, pump_with, with_content};
+
+const EIO: i32 = 5;
+const MIB: usize = 1 << 20;
+const SYNCS: [&[&str]; 4] = [&[], &["--sync=each"], &["--sync=none"], &["--verify"]];
+
+/// A folder with files of several sizes, some of them below another folder.
+fn tree(home: &Home) -> Vec<(String, Vec<u8>)> {
+    std::fs::create_dir_all(home.path("tree/below/deep")).expect("room");
+    let folders = ["", "below/", "below/deep/"];
+    let files = (0..30).map(|number| {
+        let name = format!("{}file{number}", folders[number % 3]);
+        let bytes = if number % 10 == 7 { 3 * MIB + number } else { 1000 * number };
+        let content =
+            with_content(&home.path("tree").join(&name).display().to_string(), bytes, number as u64);
+        (name, content)
+    });
+    files.collect()
+}
+
+#[test]
+fn a_file_whose_close_fails_is_told_and_gets_no_name() {
+    let home = Home::new();
+    let files = tree(&home);
+    let source = home.path("tree/.").display().to_string();
+    for way in SYNCS {
+        let fuse = Fuse::new();
+        fuse.fail(Some(Fault::Close(4, EIO)));
+        let run = pump_with(&["copy", &source, &fuse.at("")], way);
+        let row = format!("{way:?}: {run:?}");
+        expect(&run, 23, &["close '", "Input/output error (os error 5)"], &row);
+        let told = run.err.matches(": close '").count();
+        let stand = files.iter().filter(|(name, _)| fuse.content(name).is_some()).count();
+        assert!(told > 0 && told + stand == files.len(), "{told} told, {stand} stand: {row}");
+        for (name, content) in &files {
+            assert!(fuse.content(name).is_none_or(|there| there == *content), "{name} is not whole: {row}");
+        }
+        fuse.fail(None);
+        expect(&pump_with(&["copy", &source, &fuse.at("")], way), 0, &[], "the same command once more");
+        for (name, content) in &files {
+            assert!(fuse.content(name).as_ref() == Some(content), "{name}: {way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_single_file_whose_close_fails_leaves_the_old_target() {
+    let home = Home::new();
+    let source = home.path("source").display().to_string();
+    let old = noise(5000, 1);
+    for bytes in [1000, 3 * MIB + 1] {
+        with_content(&source, bytes, 2);
+        for way in SYNCS {
+            let (fuse, row) = (Fuse::new(), format!("{bytes} {way:?}"));
+            fuse.put("target", &old);
+            // The old target's own number is 2.
+            fuse.fail(Some(Fault::Close(3, EIO)));
+            let run = pump_with(&["copy", &source, &fuse.at("target")], way);
+            expect(&run, 1, &["close '", "Input/output error"], &row);
+            assert!(fuse.content("target") == Some(old.clone()), "{row}");
+            assert_eq!(fuse.names(), ["target"], "{row}");
+        }
+        let fuse = Fuse::new();
+        fuse.put("target", &old);
+        fuse.fail(Some(Fault::Close(2, EIO)));
+        let run = pump(&["copy", "--inplace", &source, &fuse.at("target")]);
+        expect(&run, 1, &["close '", "Input/output error"], "in place");
+    }
+}
+
+#[test]
+fn standard_output_whose_close_fails_is_told() {
+    let home = Home::new();
+    let source = home.path("source").display().to_string();
+    with_content(&source, 100_000, 3);
+    let fuse = Fuse::new();
+    fuse.put("target", b"");
+    fuse.fail(Some(Fault::Close(2, EIO)));
+    let mut command = pump_command(&["copy", &source, "-"]);
+    command.stdout(File::options().write(true).open(fuse.at("target")).expect("it is there"));
+    let ended = command.output().expect("pump was built");
+    let err = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{err}");
+    assert!(err.contains("close 'standard output': Input/output error"), "{err}");
+}
+
+#[test]
+fn each_file_and_folder_is_synced_where_no_sync_of_all_reaches() {
+    let home = Home::new();
+    let files = tree(&home);
+    let source = home.path("tree/.").display().to_string();
+    let fuse = Fuse::new();
+    for round in ["new", "over what stands there"] {
+        expect(&pump(&["copy", &source, &fuse.at("copy")]), 0, &[], round);
+        assert_eq!(unsynced(&fuse), [""; 0], "{round}");
+        touch_all(&source);
+    }
+    // Files come into a folder that is right already, and a file gets only other attributes.
+    with_content(&format!("{source}/below/more"), 2000, 50);
+    support::set_mode(&home.path("tree/below/file1"), 0o600);
+    expect(&pump(&["copy", "--update", &source, &fuse.at("copy")]), 0, &[], "update");
+    assert_eq!(unsynced(&fuse), [""; 0], "update");
+    assert_eq!(fuse.content("copy/below/more"), Some(noise(2000, 50)));
+    expect(&pump(&["copy", "--sync=none", &source, &fuse.at("other")]), 0, &[], "none");
+    assert!(fuse.unsynced().len() >= files.len(), "--sync=none: {:?}", fuse.unsynced());
+}
+
+/// The root is touched once more when the list of what was committed goes.
+fn unsynced(fuse: &Fuse) -> Vec<String> {
+    fuse.unsynced().into_iter().filter(|name| name != "copy").collect()
+}
+
+/// Every file has another time than the one that was copied.
+fn touch_all(source: &str) {
+    program(&["find", source, "-type", "f", "-exec", "touch", "{}", "+"]);
+}

@@ -1,0 +1,63 @@
+//! What is known of file systems by their `statfs(2)` types (linux/magic.h), where no call tells it.
+//!
+//! Lists are closed: what is not on them is taken for the worse.
+//!
+//! Must not know: what the answers are used for.
+
+/// The kernel makes their files up as they are read: sizes tell nothing.
+const MADE_UP: [u64; 9] = [
+    0x9fa0,      // proc
+    0x6265_6572, // sysfs
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0x6265_6570, // configfs
+    0xcafe_4a11, // bpf
+];
+
+/// `syncfs(2)` puts all that was written on stable storage and tells what could not be, and close(2) has nothing to
+/// tell. FUSE's daemons mostly hear of no `syncfs` and may fail at each close; of network file systems the server hears
+/// of none; FAT does not flush its device.
+const SYNCED_WHOLE: [u64; 9] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // xfs
+    0x9123_683e, // btrfs
+    0xf2f5_2010, // f2fs
+    0xca45_1a4e, // bcachefs
+    0x2fc1_2fc1, // zfs
+    0x794c_7630, // overlayfs: passed on to the upper file system
+    0x0102_1994, // tmpfs
+    0x8584_58f6, // ramfs
+];
+
+/// Whether the kernel makes files up as they are read.
+pub(crate) fn is_made_up(magic: u64) -> bool {
+    MADE_UP.contains(&magic)
+}
+
+/// Whether one `syncfs(2)` does for all files and folders, and a close tells nothing.
+pub(crate) fn syncs_whole(magic: u64) -> bool {
+    SYNCED_WHOLE.contains(&magic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_taken_for_the_worse() {
+        const FUSE: u64 = 0x6573_5546;
+        for (magic, whole, made_up) in [
+            (0xef53, true, false),
+            (0x6969, false, false),
+            (FUSE, false, false),
+            (0x9fa0, false, true),
+            (0, false, false),
+        ] {
+            assert_eq!(syncs_whole(magic), whole, "{magic:x}");
+            assert_eq!(is_made_up(magic), made_up, "{magic:x}");
+        }
+    }
+}
