@@ -209,7 +209,7 @@ fn closes_silently(task: &Task, staged: &Staged) -> bool {
     }
 }
 
-/// Hears what closing a file tells before it gets its name, also with `--sync=none`: some file systems (FUSE, NFS, CIFS)
+/// Hears what a close tells before it gets its name, also with `--sync=none`: some file systems (FUSE, NFS, CIFS)
 /// keep what was written only then, or fail to.
 fn close_first(task: &Task, handle: &Handle) -> Result<(), Problem> {
     handle.flush().map_err(|errno| Problem::system("close", &task.target_name, errno.0))
