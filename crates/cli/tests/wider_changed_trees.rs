@@ -12,7 +12,8 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use support::running::{Running, eventually};
-use support::{Outcome, expect, has_content, make_fifo};
+use support::{Home, Outcome, expect, has_content, make_fifo};
+use wider_parts::mounts::Bind;
 use wider_parts::{Mount, pump_command};
 
 /// Copies `one`, waits in a pipe until `change` was made, then copies `two`.
@@ -63,4 +64,55 @@ fn an_inode_that_is_used_again_is_no_hard_link() {
         has_content(&folder.join(name), b"the new one", name);
     }
     assert_eq!(inode("copy/two/new"), inode("copy/two/newer"), "they are one file in the copy, too");
+}
+
+/// Two source trees and their backup, which has one file more in each.
+fn mirrored(folder: &Path) {
+    for name in ["one", "two", "copy", "copy/one", "copy/two"] {
+        fs::create_dir(folder.join(name)).expect("room");
+    }
+    fs::write(folder.join("one/first"), "first").expect("room");
+    for name in ["two/moved", "copy/two/moved", "copy/one/too much", "copy/two/too much"] {
+        fs::write(folder.join(name), "backed up").expect("room");
+    }
+}
+
+/// What is in neither folder as walked may be in one of them all the same.
+#[test]
+fn a_file_that_is_moved_between_folders_stays_in_the_backup() {
+    let (home, options) = (Home::new(), ["--update", "--delete"]);
+    mirrored(&home.path(""));
+    let run = copy_around(&home.path(""), &options, || {
+        fs::rename(home.path("two/moved"), home.path("one/moved")).expect("one file system");
+    });
+    expect(&run, 24, &["one'", "nothing was removed"], "moved");
+    for name in ["copy/two/moved", "copy/one/too much", "copy/two/too much"] {
+        has_content(&home.path(name), b"backed up", name);
+    }
+    let pipe = home.path("pipe");
+    fs::remove_file(pipe).expect("it is there");
+    let again = copy_around(&home.path(""), &options, || {});
+    expect(&again, 0, &[], "quiet");
+    has_content(&home.path("copy/one/moved"), b"backed up", "copied");
+    for name in ["copy/two/moved", "copy/one/too much", "copy/two/too much"] {
+        assert!(!home.path(name).exists(), "{name}: removed");
+    }
+}
+
+#[test]
+fn a_mount_that_goes_away_behind_its_copy_keeps_its_backup() {
+    let home = Home::new();
+    mirrored(&home.path(""));
+    let mounted = home.path("one/mounted");
+    fs::create_dir(&mounted).expect("room");
+    let (mount, point) = (Mount::ext4(16, &[]), mounted.display().to_string());
+    fs::write(mount.at("precious"), "precious").expect("room");
+    let bind = Bind::new(&mount.point(), &point);
+    let run = copy_around(&home.path(""), &["--update", "--delete"], || {
+        eventually("it is copied", || home.path("copy/one/mounted/precious").exists());
+        drop(bind);
+        assert!(!mounted.join("precious").exists(), "nothing is mounted any more");
+    });
+    expect(&run, 24, &["one/mounted'", "nothing was removed"], "a mount that went away");
+    has_content(&home.path("copy/one/mounted/precious"), b"precious", "it was copied by this very run");
 }

@@ -95,7 +95,8 @@ pub enum Ask {
         #[n(2)]
         len: u32,
     },
-    /// What a name in a folder is, links not followed. Answer: [`Answer::Names`] with this one.
+    /// What a name in a folder is, links not followed. Answer: [`Answer::Names`] with this one. Of an empty name: what
+    /// the folder itself is now. Answer: [`Answer::Meta`].
     #[n(11)]
     LookAt {
         /// The folder that it lies in.

@@ -256,6 +256,15 @@ impl FarFolder {
         Ok((names, next))
     }
 
+    /// What the folder is now.
+    pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
+        let ask = Ask::LookAt { above: self.number, name: Vec::new().into() };
+        match self.far.ask(&ask, path)? {
+            Answer::Meta { meta, .. } => Ok(heard(&meta)),
+            _ => Err(self.far.unexpected()),
+        }
+    }
+
     /// What a name is, links not followed.
     pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<Told, Problem> {
         let ask = Ask::LookAt { above: self.number, name: name.as_bytes().to_vec().into() };

@@ -279,8 +279,13 @@ impl Shelf {
     }
 
     fn look_at(&self, above: u64, name: &[u8]) -> Outcome<Answer> {
-        let (side, name) = (self.folder(above)?, plain(name)?);
+        let side = self.folder(above)?;
         let folder = side.file().map_err(problem)?.0;
+        if name.is_empty() {
+            let meta = file_meta(&folder).map_err(|errno| fault("look at", errno))?;
+            return Ok(Answer::Meta { meta: told(&meta), named: None });
+        }
+        let name = plain(name)?;
         let entries = vec![entry(&folder, Name::here(name.to_owned(), None))];
         Ok(Answer::Names { entries, cookie: 0, more: false })
     }

@@ -16,6 +16,7 @@ use crate::disk::{Meta, Name};
 use crate::run::Shared;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
+use crate::tree::visited::{self, FolderKey};
 
 /// A folder on its way.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Branch {
     /// `None` where nothing stands and nothing is made: a plan that is only shown.
     pub(crate) target: Option<Arc<Side>>,
     pub(crate) traits: Traits,
+    /// By this it is found again, if something is to be removed.
+    folder_key: FolderKey,
     /// The same folder in `Options::link_dest`, if there is one.
     pub(crate) link_dest: Option<Arc<Side>>,
     pending: AtomicU32,
@@ -88,12 +91,18 @@ impl Branch {
         traits: Traits,
         link_dest: Option<Arc<Side>>,
     ) -> Arc<Branch> {
+        let folder_key = match parent {
+            Some(parent) => root.visited.below(parent.folder_key, &sides.0.name),
+            None => visited::ROOT,
+        };
+        root.visited.note(folder_key, &sides.0.meta);
         Arc::new(Branch {
             parent: parent.cloned(),
             root: Arc::clone(root),
             source: sides.0,
             target: sides.1,
             traits,
+            folder_key,
             link_dest,
             pending: AtomicU32::new(1),
             cookie: AtomicU64::new(0),

@@ -1,10 +1,14 @@
 //! Removes from a target what its source does not have, once everything was copied without an error.
 //!
-//! First all are counted, so that too many are refused before the first is removed. What a pattern excludes is left
-//! alone at the target too. A folder goes when nothing is left in it.
+//! It acts on what was walked. First all folders of the source are compared with what they were then (`visited`): one
+//! difference, and nothing is removed, because what is missing in one folder may have been moved to another. Then all
+//! names are counted, so that too many are refused before the first is removed. Each batch of names that go is looked
+//! up first, and its folder compared once more behind that. What a pattern excludes is left alone at the target too.
+//! A folder goes when nothing is left in it.
 //!
 //! Must not know: how trees are copied.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
@@ -19,9 +23,11 @@ use crate::disk::{Bearer, FileKind, Name, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::Branch;
-use crate::tree::journal;
-use crate::tree::origin::Origin;
+use crate::tree::links::{FileId, id};
+use crate::tree::root::Root;
 use crate::tree::side::Side;
+use crate::tree::visited::{self, FolderKey};
+use crate::tree::{folded, journal, walk};
 
 const ENOENT: Errno = Errno(2);
 const EACCES: Errno = Errno(13);
@@ -29,118 +35,263 @@ const ENOTEMPTY: Errno = Errno(39);
 
 /// Removes what is too much in these trees.
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), Problem> {
-    if let Some(most) = shared.options.max_delete {
-        let mut counted = Pass { shared, removes: false, found: 0, most };
-        roots.iter().try_for_each(|root| counted.tree(root))?;
-        if counted.found > most {
-            let copied = if shared.options.dry_run { "would be copied" } else { "was copied" };
-            let words = format!(
-                "more than {most} names would be removed (--max-delete); none is, and all the rest {copied}"
-            );
-            return Err(Problem { class: Class::Refused, operation: "delete", ..Problem::usage(words) });
+    for step in [Step::Check, Step::Count, Step::Remove] {
+        if step == Step::Count && shared.options.max_delete.is_none() {
+            continue;
+        }
+        let mut pass = Pass { shared, step, found: 0, has_changed: false };
+        roots.iter().try_for_each(|root| pass.tree(root))?;
+        if pass.has_changed {
+            return Ok(());
         }
     }
-    let mut pass = Pass { shared, removes: !shared.options.dry_run, found: 0, most: u64::MAX };
-    roots.iter().try_for_each(|root| pass.tree(root))
+    Ok(())
+}
+
+/// What a walk over the target is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Whether the source is still what was walked.
+    Check,
+    /// How many names are to go.
+    Count,
+    Remove,
 }
 
 /// One walk over the target.
 struct Pass<'run> {
     shared: &'run Shared<'run>,
-    removes: bool,
+    step: Step,
     found: u64,
-    most: u64,
+    /// A folder of the source is not what was walked. It was told.
+    has_changed: bool,
 }
 
 /// A folder that is being looked through; without a source everything in it goes.
 struct Place {
+    root: Arc<Root>,
     source: Option<Arc<Side>>,
+    key: FolderKey,
     target: Arc<Side>,
     cookie: u64,
     removed_some: bool,
     /// Something in it stays, so that it stays too.
     keeps_some: bool,
+    /// Entries that names of the source stand for, though written otherwise; found out when something is to go.
+    folded: Option<HashSet<FileId>>,
     /// Where its parent stands among the open places.
     above: usize,
 }
 
-impl Pass<'_> {
-    fn tree(&mut self, root: &Branch) -> Result<(), Problem> {
-        let Some(target) = &root.target else { return Ok(()) };
-        let mut open = vec![Place {
-            source: Some(Arc::clone(&root.source)),
-            target: Arc::clone(target),
+/// What becomes of a name.
+enum Fate {
+    /// It is right.
+    Right,
+    /// It is nobody's business here, and what it lies in stays.
+    Kept,
+    Goes(FileKind),
+    /// A folder to look into.
+    Enter(Box<Place>),
+}
+
+impl Fate {
+    /// Something goes, because the source does not have it.
+    fn is_final(&self) -> bool {
+        match self {
+            Fate::Goes(_) => true,
+            Fate::Enter(below) => below.source.is_none(),
+            Fate::Right | Fate::Kept => false,
+        }
+    }
+}
+
+impl Place {
+    fn new(root: &Arc<Root>, sides: (Option<Arc<Side>>, Arc<Side>), key: FolderKey) -> Place {
+        Place {
+            root: Arc::clone(root),
+            source: sides.0,
+            key,
+            target: sides.1,
             cookie: 0,
             removed_some: false,
             keeps_some: false,
+            folded: None,
             above: 0,
-        }];
+        }
+    }
+
+    /// A folder in it.
+    fn below(&self, sides: (Option<Arc<Side>>, Arc<Side>), key: FolderKey) -> Fate {
+        Fate::Enter(Box::new(Place::new(&self.root, sides, key)))
+    }
+
+    /// Whether a name that the source does not have stands for one that it has.
+    fn is_otherwise_written(&mut self, folder: &File, name: &Name) -> Result<bool, Problem> {
+        let Some(source) = &self.source else { return Ok(false) };
+        let folded = match &mut self.folded {
+            Some(folded) => folded,
+            empty => empty.insert(folded::standing_otherwise_written(
+                (&source.origin()?, &source.path()),
+                (folder, &self.target.path()),
+            )?),
+        };
+        // Most file systems fold nothing.
+        Ok(!folded.is_empty()
+            && names::metadata(folder, &name.name).map_or(true, |meta| folded.contains(&id(&meta))))
+    }
+}
+
+impl Pass<'_> {
+    fn removes(&self) -> bool {
+        self.step == Step::Remove && !self.shared.options.dry_run
+    }
+
+    fn tree(&mut self, root: &Branch) -> Result<(), Problem> {
+        let Some(target) = &root.target else { return Ok(()) };
+        let sides = (Some(Arc::clone(&root.source)), Arc::clone(target));
+        let mut open = vec![Place::new(&root.root, sides, visited::ROOT)];
+        if !self.is_as_walked(&open[0])? {
+            return Ok(());
+        }
         while let Some(here) = open.last_mut() {
-            if self.found > self.most || self.shared.stop.load(Ordering::Relaxed) {
+            if self.shared.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
             let folder = here.target.file()?.0;
             let (names, cookie) = names::list(&folder, here.cookie)
                 .map_err(|errno| Problem::system("list", &here.target.path(), errno.0))?;
             here.cookie = cookie;
-            if names.is_empty() {
-                let done = open.pop().expect("looked at above");
-                self.leave(&done, open.get_mut(done.above))?;
-                continue;
-            }
-            let below = self.batch(here, &folder, &names)?;
+            let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
             let above = open.len() - 1;
-            open.extend(below.into_iter().map(|(source, target)| Place {
-                source,
-                target,
-                cookie: 0,
-                removed_some: false,
-                keeps_some: false,
-                above,
-            }));
+            match below {
+                Some(below) => open.extend(below.into_iter().map(|below| Place { above, ..below })),
+                None => {
+                    let done = open.pop().expect("looked at above");
+                    self.leave(&done, open.get_mut(done.above))?;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Deals with names of a folder; gives the folders to look into.
-    fn batch(&mut self, here: &mut Place, folder: &File, names: &[Name]) -> Result<Vec<Below>, Problem> {
-        let source = here.source.as_ref().map(|source| source.origin()).transpose()?;
+    /// Deals with names of a folder; gives the folders to look into, or nothing where the source has changed.
+    fn batch(
+        &mut self,
+        here: &mut Place,
+        folder: &File,
+        names: &[Name],
+    ) -> Result<Option<Vec<Place>>, Problem> {
+        let fates: Vec<Fate> =
+            names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
+        // What is missing counts only if the folder was what was walked when it was found missing.
+        if fates.iter().any(Fate::is_final) && !self.is_as_walked(here)? {
+            return Ok(None);
+        }
         let mut below = Vec::new();
-        for name in names {
-            let Some(kind) = self.kind(here, folder, name)? else {
-                here.keeps_some = true;
-                continue;
-            };
-            let stands = match (&source, &here.source) {
-                (Some(source), Some(side)) => source.if_there(&name.name, || side.path_of(&name.name))?,
-                _ => None,
-            };
-            match stands {
-                Some(meta) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
-                    let side = here.source.as_ref().expect("it stands in it").child(&name.name)?;
-                    let target = here.target.child(&name.name)?;
-                    if !self.is_elsewhere(here, Some(&side), &target) {
-                        below.push((Some(side), target));
-                    }
-                }
-                Some(_) => {}
-                None if stands_otherwise_written(source.as_ref(), folder, name) => {
-                    here.keeps_some = true;
-                }
-                None if kind == FileKind::Folder => {
-                    let target = here.target.child(&name.name)?;
-                    match self.is_elsewhere(here, None, &target) {
-                        true => here.keeps_some = true,
-                        false => below.push((None, target)),
-                    }
-                }
-                None => {
+        for (name, fate) in names.iter().zip(fates) {
+            match fate {
+                Fate::Right => {}
+                Fate::Kept => here.keeps_some = true,
+                Fate::Enter(place) => below.push(*place),
+                Fate::Goes(kind) => {
                     self.remove((&here.target, folder), &name.name, kind)?;
                     here.removed_some = true;
                 }
             }
         }
-        Ok(below)
+        Ok(Some(below))
+    }
+
+    fn fate(&mut self, here: &mut Place, folder: &File, name: &Name) -> Result<Fate, Problem> {
+        let Some(kind) = self.kind(here, folder, name)? else { return Ok(Fate::Kept) };
+        if self.step == Step::Check && kind != FileKind::Folder {
+            return Ok(Fate::Right);
+        }
+        let source = here.source.clone();
+        let stands = match &source {
+            Some(side) => side.origin()?.if_there(&name.name, || side.path_of(&name.name))?,
+            None => None,
+        };
+        let key = here.root.visited.below(here.key, &name.name);
+        match (stands, &source) {
+            (Some(meta), Some(side)) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
+                let source = side.child(&name.name).map_err(walk::vanished)?;
+                self.common(here, name, source, key)
+            }
+            (_, Some(side)) if self.step == Step::Check => {
+                if here.root.visited.has(key) {
+                    self.tell_changed(&side.path_of(&name.name));
+                }
+                Ok(Fate::Right)
+            }
+            (Some(_), _) => Ok(Fate::Right),
+            (None, _) if here.is_otherwise_written(folder, name)? => Ok(Fate::Kept),
+            (None, _) if kind == FileKind::Folder => {
+                let target = here.target.child(&name.name)?;
+                match self.is_elsewhere(here, None, &target) {
+                    true => Ok(Fate::Kept),
+                    false => Ok(here.below((None, target), key)),
+                }
+            }
+            (None, _) => Ok(Fate::Goes(kind)),
+        }
+    }
+
+    /// A folder that both sides have.
+    fn common(
+        &mut self,
+        here: &Place,
+        name: &Name,
+        source: Arc<Side>,
+        key: FolderKey,
+    ) -> Result<Fate, Problem> {
+        let target = here.target.child(&name.name)?;
+        if self.is_elsewhere(here, Some(&source), &target) {
+            return Ok(Fate::Right);
+        }
+        if !here.root.visited.is_as_walked(key, &source.meta) {
+            self.tell_changed(&source.path());
+            return Ok(Fate::Right);
+        }
+        Ok(here.below((Some(source), target), key))
+    }
+
+    /// Whether the source's folder is now what it was when it was walked; told, if not.
+    fn is_as_walked(&mut self, here: &Place) -> Result<bool, Problem> {
+        let Some(source) = &here.source else { return Ok(true) };
+        let is_same = here.root.visited.is_as_walked(here.key, &source.now()?);
+        if !is_same {
+            self.tell_changed(&source.path());
+        }
+        Ok(is_same)
+    }
+
+    fn tell_changed(&mut self, path: &Path) {
+        self.has_changed = true;
+        let removed = match self.step {
+            Step::Check | Step::Count => "nothing was removed",
+            Step::Remove => "nothing more was removed in it",
+        };
+        let words = format!(
+            "is not what it was when it was copied (something in it, or a mount, came or went): {removed} (--delete); \
+             run the same command again when the source is quiet"
+        );
+        self.shared.report(Problem::new(Class::Changed, "delete", path, words));
+    }
+
+    /// `--max-delete` is reached, and one more would go.
+    fn too_many(&self) -> Problem {
+        let most = self.found;
+        let copied = if self.shared.options.dry_run { "would be copied" } else { "was copied" };
+        let words = match self.step {
+            Step::Check | Step::Count => {
+                format!(
+                    "more than {most} names would be removed (--max-delete); none is, and all the rest {copied}"
+                )
+            }
+            Step::Remove => format!("{most} names were removed, and no more may be (--max-delete)"),
+        };
+        Problem { class: Class::Refused, operation: "delete", ..Problem::usage(words) }
     }
 
     /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at
@@ -187,8 +338,11 @@ impl Pass<'_> {
         name: &OsStr,
         kind: FileKind,
     ) -> Result<(), Problem> {
+        if self.shared.options.max_delete == Some(self.found) {
+            return Err(self.too_many());
+        }
         self.found += 1;
-        if self.removes {
+        if self.removes() {
             let remove = || names::remove(folder, name, kind == FileKind::Folder);
             let removed = match remove() {
                 Err(EACCES) if above.open_up() => remove(),
@@ -201,7 +355,7 @@ impl Pass<'_> {
                 Err(errno) => return Err(Problem::system("remove", &above.path_of(name), errno.0)),
             }
         }
-        if self.most == u64::MAX && self.shared.tells_changes() {
+        if self.step == Step::Remove && self.shared.tells_changes() {
             self.shared.tell(Some(Box::new(deletion(
                 &above.path_of(name),
                 above.relative().join(name),
@@ -221,7 +375,7 @@ impl Pass<'_> {
                 self.remove((&above.target, &folder), &done.target.name, FileKind::Folder)?;
                 above.removed_some = true;
             }
-            (Some(source), Some(_)) if changed && self.removes => {
+            (Some(source), Some(_)) if changed && self.removes() => {
                 let (from, to) = (source.origin()?, done.target.file()?.0);
                 let keep = self.shared.options.keep;
                 let kept =
@@ -233,30 +387,3 @@ impl Pass<'_> {
         Ok(())
     }
 }
-
-/// Where upper and lower case are the same, a name of the source may stand at the target as it was first written there.
-/// Found out by the name itself in other letters, and only of what would be removed.
-fn stands_otherwise_written(source: Option<&Origin>, target: &File, name: &Name) -> bool {
-    let (Some(source), Some(text)) = (source, name.name.to_str()) else { return false };
-    let swap = |letter: char| {
-        if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
-    };
-    let swapped: String = text.chars().map(swap).collect();
-    let id = |name: &OsStr| names::metadata(target, name).map(|meta| (meta.device, meta.inode));
-    if swapped == text || id(OsStr::new(&swapped)).is_err() || id(OsStr::new(&swapped)) != id(&name.name) {
-        return false;
-    }
-    let lower = text.to_lowercase();
-    let (mut cookie, mut found) = (0, false);
-    while let Ok((names, next)) = source.list(cookie, Path::new(""))
-        && !names.is_empty()
-        && !found
-    {
-        found = names.iter().any(|name| name.name.to_str().is_some_and(|name| name.to_lowercase() == lower));
-        cookie = next;
-    }
-    found
-}
-
-/// A folder to look into: its source, if it has one, and itself.
-type Below = (Option<Arc<Side>>, Arc<Side>);

@@ -14,6 +14,7 @@ pub(crate) mod delete;
 pub(crate) mod entry;
 mod filter;
 pub(crate) mod finish;
+mod folded;
 pub(crate) mod journal;
 mod linking;
 pub(crate) mod links;
@@ -25,6 +26,7 @@ pub(crate) mod root;
 pub(crate) mod select;
 pub(crate) mod side;
 pub(crate) mod special;
+pub(crate) mod visited;
 pub(crate) mod walk;
 mod wildcard;
 

@@ -19,6 +19,7 @@ use crate::tree::compare;
 use crate::tree::journal::{self, Journal};
 use crate::tree::root::Root;
 use crate::tree::side::Side;
+use crate::tree::visited::Visited;
 use crate::tree::walk;
 
 const EEXIST: Errno = Errno(17);
@@ -57,6 +58,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), journal, folds_case(&target_folder));
     root.made_in = made_in;
+    root.visited = visited(shared);
     let sides = (source, Some(target));
     let branch = Branch::new(None, &Arc::new(root), sides, traits, link_dest);
     shared.trees.walk(1);
@@ -106,7 +108,8 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
         target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
     let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, &source.meta));
     let traits = Traits { fresh: target.is_none(), ..Traits::default() };
-    let root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal, false);
+    let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal, false);
+    root.visited = visited(shared);
     let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest(shared, to)?);
     shared.trees.walk(1);
     shared.trees.plant();
@@ -132,6 +135,11 @@ fn journal_of(
         begun => begun,
     };
     is_needed.then(begin).transpose()
+}
+
+/// Folders are kept in mind only where that is needed to remove something.
+fn visited(shared: &Shared<'_>) -> Visited {
+    if shared.options.delete && !shared.compares { Visited::keeping() } else { Visited::default() }
 }
 
 /// A root that is made is a change like any other.

@@ -12,6 +12,7 @@ use crate::disk::Meta;
 use crate::problem::Problem;
 use crate::run::Shared;
 use crate::tree::journal::Journal;
+use crate::tree::visited::Visited;
 
 /// A tree.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Root {
     pub(crate) target_id: Option<(u64, u64)>,
     /// What was committed. `None` where a second run finds out by itself (`update`) or nothing is written.
     pub(crate) journal: Option<Journal>,
+    /// What its folders were when they were walked.
+    pub(crate) visited: Visited,
     /// The folder that the target's root was made in.
     pub(crate) made_in: Option<Arc<File>>,
     /// On a file system that takes upper and lower case for the same: what this run made, so that the second of two
@@ -45,6 +48,7 @@ impl Root {
             target_path: target_path.to_path_buf(),
             target_id,
             journal,
+            visited: Visited::default(),
             made_in: None,
             made: folds.then(Mutex::default),
             failed: AtomicBool::new(false),

@@ -140,6 +140,17 @@ impl Side {
         matches!(self.place, Place::Here { .. })
     }
 
+    /// What the folder is now, whatever its name means.
+    pub(crate) fn now(&self) -> Result<Meta, Problem> {
+        match &self.place {
+            Place::Here { .. } => {
+                let now = file_meta(&self.file()?.0);
+                now.map_err(|errno| Problem::system("look at", &self.path(), errno.0))
+            }
+            Place::There(folder) => folder.now(&self.path()),
+        }
+    }
+
     /// The folder, to be asked for what is in it.
     pub(crate) fn origin(&self) -> Result<Origin, Problem> {
         match &self.place {
