@@ -8,65 +8,19 @@ mod support;
 mod wider_parts;
 
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags};
 use support::listing::{listing, paths, stamps};
 use support::{Home, Outcome, expect, noise};
 use wider_parts::judge::{is_ours, same_tree};
 use wider_parts::pump_with;
-use wider_parts::random::{Random, seeds};
+use wider_parts::random::seeds;
+use wider_parts::swapper::Swapper;
 
 /// What stands in every file outside.
 const MARKER: &[u8] = b"outside: must not be in any copy";
 const FILES: usize = 120;
-
-/// Swaps two names for each other, over and over, until it is dropped.
-struct Swapper {
-    stop: Arc<AtomicBool>,
-    swaps: Arc<AtomicU64>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Swapper {
-    fn start(one: PathBuf, other: PathBuf, seed: u64) -> Swapper {
-        let (stop, swaps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (told, count) = (Arc::clone(&stop), Arc::clone(&swaps));
-        let thread = thread::spawn(move || {
-            let mut random = Random(seed);
-            while !told.load(Ordering::Relaxed) {
-                // It fails while the target does not have the folder yet.
-                if rustix::fs::renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).is_ok() {
-                    count.fetch_add(1, Ordering::Relaxed);
-                }
-                (0..random.below(2000)).for_each(|_| std::hint::spin_loop());
-            }
-        });
-        Swapper { stop, swaps, thread: Some(thread) }
-    }
-
-    /// Stops; how often it swapped.
-    fn stop(mut self) -> u64 {
-        self.end();
-        self.swaps.load(Ordering::Relaxed)
-    }
-
-    fn end(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().expect("no panic while swapping");
-        }
-    }
-}
-
-impl Drop for Swapper {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
 
 /// Makes folders in a folder, with files in each; outside they have the same names and hold the marker.
 fn make_ground(home: &Home) {

@@ -37,6 +37,7 @@ mod how;
 mod identity;
 mod job;
 mod lane;
+mod made;
 mod net;
 mod open;
 mod options;

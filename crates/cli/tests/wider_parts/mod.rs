@@ -14,6 +14,7 @@ pub mod peer;
 pub mod random;
 pub mod run;
 pub mod sshd;
+pub mod swapper;
 pub mod throttle;
 pub mod tree;
 pub mod truth;

@@ -1,13 +1,14 @@
-//! What has attributes: an open file or folder, or a name in an open folder for what cannot be opened (symbolic links,
-//! pipes, devices). The same calls for both; none follows a symbolic link at the end of a name.
+//! What has attributes: an open file or folder, or a handle of what cannot be opened to read (symbolic links, pipes,
+//! devices, files that their mode closes). The same calls for both; none takes a name, so that nobody can swap what it
+//! means between two calls.
 //!
 //! Must not know: which attributes are kept, in which order they are set.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString};
 use std::fs::File;
 
 use datapump_engine::Errno;
-use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timestamps, Uid, XattrFlags};
+use rustix::fs::{self, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno as System;
 
 use super::proc::path_of_open_file;
@@ -20,7 +21,8 @@ const FEW_BYTES: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bearer<'open> {
     Open(&'open File),
-    Named(&'open File, &'open OsStr),
+    /// Opened by [`names::hold`].
+    Held(&'open File),
     /// At another host: its extended attributes were told, and nothing else can be asked of it or done to it.
     Told(&'open [(CString, Vec<u8>)]),
 }
@@ -34,8 +36,7 @@ fn errno(error: System) -> Errno {
 impl Bearer<'_> {
     pub(crate) fn meta(&self) -> Outcome<Meta> {
         match self {
-            Bearer::Open(file) => os::file_metadata(file),
-            Bearer::Named(folder, name) => os::metadata_at(folder, name),
+            Bearer::Open(file) | Bearer::Held(file) => os::file_metadata(file),
             Bearer::Told(_) => Err(EOPNOTSUPP),
         }
     }
@@ -45,22 +46,18 @@ impl Bearer<'_> {
         let (uid, gid) = (uid.map(Uid::from_raw), Some(Gid::from_raw(gid)));
         match self {
             Bearer::Open(file) => fs::fchown(file, uid, gid),
-            Bearer::Named(folder, name) => fs::chownat(folder, *name, uid, gid, AtFlags::SYMLINK_NOFOLLOW),
+            Bearer::Held(file) => fs::chownat(file, c"", uid, gid, AtFlags::EMPTY_PATH),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
 
-    /// Sets the permissions of what is no symbolic link. chmod(2) follows links, so a name is opened first.
+    /// Sets the permissions of what is no symbolic link.
     pub(crate) fn set_mode(&self, mode: u32) -> Outcome<()> {
         let mode = Mode::from_raw_mode(mode);
         match self {
             Bearer::Open(file) => fs::fchmod(file, mode),
-            Bearer::Named(folder, name) => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let opened = fs::openat(folder, *name, flags, Mode::empty()).map(File::from);
-                opened.and_then(|file| fs::chmod(path_of_open_file(&file), mode))
-            }
+            Bearer::Held(file) => fs::chmod(path_of_open_file(file), mode),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
@@ -69,7 +66,13 @@ impl Bearer<'_> {
     pub(crate) fn set_times(&self, times: &Timestamps) -> Outcome<()> {
         match self {
             Bearer::Open(file) => fs::futimens(file, times),
-            Bearer::Named(folder, name) => fs::utimensat(folder, *name, times, AtFlags::SYMLINK_NOFOLLOW),
+            Bearer::Held(file) => match fs::utimensat(file, c"", times, AtFlags::EMPTY_PATH) {
+                // Before Linux 5.8.
+                Err(System::INVAL) => {
+                    fs::utimensat(fs::CWD, path_of_open_file(file), times, AtFlags::empty())
+                }
+                set => set,
+            },
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
@@ -99,7 +102,8 @@ impl Bearer<'_> {
         }
         let read = |value: &mut [u8]| match self {
             Bearer::Open(file) => fs::fgetxattr(file, name, value),
-            _ => self.with_path(|path| fs::getxattr(path, name, &mut *value)),
+            Bearer::Held(file) => fs::getxattr(path_of_open_file(file), name, value),
+            Bearer::Told(_) => Err(System::OPNOTSUPP),
         };
         match grown(FEW_BYTES, read) {
             Ok(value) => Ok(Some(value)),
@@ -111,7 +115,7 @@ impl Bearer<'_> {
     pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Outcome<()> {
         match self {
             Bearer::Open(file) => fs::fsetxattr(file, name, value, XattrFlags::empty()),
-            Bearer::Named(..) => self.with_path(|path| fs::setxattr(path, name, value, XattrFlags::empty())),
+            Bearer::Held(file) => fs::setxattr(path_of_open_file(file), name, value, XattrFlags::empty()),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
@@ -121,7 +125,7 @@ impl Bearer<'_> {
     pub(crate) fn remove_xattr(&self, name: &CStr) -> Outcome<()> {
         let removed = match self {
             Bearer::Open(file) => fs::fremovexattr(file, name),
-            Bearer::Named(..) => self.with_path(|path| fs::removexattr(path, name)),
+            Bearer::Held(file) => fs::removexattr(path_of_open_file(file), name),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         };
         match removed {
@@ -133,17 +137,9 @@ impl Bearer<'_> {
     fn list_xattrs(&self, list: &mut [u8]) -> rustix::io::Result<usize> {
         match self {
             Bearer::Open(file) => fs::flistxattr(file, list),
-            Bearer::Named(..) => self.with_path(|path| fs::listxattr(path, &mut *list)),
+            Bearer::Held(file) => fs::listxattr(path_of_open_file(file), list),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
-    }
-
-    /// A path for the calls that take no folder and no name.
-    fn with_path<T>(&self, call: impl FnOnce(&CStr) -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-        let Bearer::Named(folder, name) = self else { return Err(System::OPNOTSUPP) };
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let held = fs::openat(folder, *name, flags, Mode::empty()).map(File::from)?;
-        call(&path_of_open_file(&held))
     }
 }
 

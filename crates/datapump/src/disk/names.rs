@@ -62,6 +62,23 @@ pub(crate) fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome
     .map_err(errno)
 }
 
+/// Opens what stands under a name to be looked at and to get attributes, whatever it is (O_PATH): nothing waits, no
+/// device is started, no permission but that to search the folder is needed.
+pub(crate) fn hold(folder: &File, name: &OsStr) -> Outcome<File> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
+}
+
+/// The same of a name that was looked at: `ESTALE` if another file stands there by now.
+pub(crate) fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<File> {
+    let held = hold(folder, name)?;
+    let now = os::file_metadata(&held)?;
+    match (now.device, now.inode, now.kind) == (known.device, known.inode, known.kind) {
+        true => Ok(held),
+        false => Err(errno(System::STALE)),
+    }
+}
+
 /// Opens a file or folder by its path for reading, following links, without waiting for the other side of a pipe.
 pub(crate) fn open_path(path: &Path) -> Outcome<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -140,6 +157,12 @@ fn kind(told: FileType) -> Option<FileKind> {
     }
 }
 
+/// What a symbolic link points to that is held.
+pub(crate) fn read_held_symlink(held: &File) -> Outcome<OsString> {
+    let content = fs::readlinkat(held, c"", Vec::new()).map_err(errno)?;
+    Ok(OsString::from_vec(content.into_bytes()))
+}
+
 /// What a name is.
 pub(crate) fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
     os::metadata_at(folder, name)
@@ -163,7 +186,18 @@ pub(crate) fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
     fs::openat(folder, c".", flags, Mode::from_raw_mode(mode)).map(File::from).map_err(errno)
 }
 
-/// Gives a file without a name its first one; `EEXIST` if that is taken.
+/// Whom new files in a folder belong to, found out by one that is made and goes again.
+pub(crate) fn owner_of_new(folder: &File, spare: &OsStr) -> Outcome<u32> {
+    if let Ok(file) = make_unnamed(folder, 0o600) {
+        return os::file_metadata(&file).map(|meta| meta.uid);
+    }
+    let made = os::create_new(folder, spare)?;
+    // Best effort: a leftover is recognised and removed by the next run.
+    let _ = os::remove(folder, spare);
+    os::file_metadata(&made).map(|meta| meta.uid)
+}
+
+/// Gives what is open, or held, a name: its first one, or one more; `EEXIST` if that is taken.
 pub(crate) fn link_in(file: &File, folder: &File, name: &OsStr) -> Outcome<()> {
     match fs::linkat(file, c"", folder, name, AtFlags::EMPTY_PATH) {
         // Before Linux 6.10 only a process with CAP_DAC_READ_SEARCH may link what it has open: open(2), O_TMPFILE.
@@ -173,11 +207,6 @@ pub(crate) fn link_in(file: &File, folder: &File, name: &OsStr) -> Outcome<()> {
         linked => linked,
     }
     .map_err(errno)
-}
-
-/// Gives a file that has a name another one.
-pub(crate) fn link(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
-    fs::linkat(from, from_name, to, to_name, AtFlags::empty()).map_err(errno)
 }
 
 pub(crate) fn make_symlink(content: &OsStr, folder: &File, name: &OsStr) -> Outcome<()> {
@@ -207,6 +236,11 @@ pub(crate) fn remove(folder: &File, name: &OsStr, is_folder: bool) -> Outcome<()
 
 pub(crate) fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
     fs::renameat(from, from_name, to, to_name).map_err(errno)
+}
+
+/// The same; `EEXIST` if the new name is taken.
+pub(crate) fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
+    os::rename_new(folder, from, to)
 }
 
 /// Opens the file once more that is open, whatever became of its name.

@@ -454,11 +454,12 @@ fn look_into(folder: &File, name: &OsStr) -> Result<LookedInto, Errno> {
         let generation = generation(&meta, || names::generation(folder, name));
         return Ok((Meta { generation, ..meta }, None, None));
     }
+    let held = names::hold_the(folder, name, &meta)?;
     let points_to = match meta.kind {
-        FileKind::Symlink => Some(names::read_symlink(folder, name)?),
+        FileKind::Symlink => Some(names::read_held_symlink(&held)?),
         _ => None,
     };
-    let attributes = attributes_of(Bearer::Named(folder, name))?;
+    let attributes = attributes_of(Bearer::Held(&held))?;
     match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
         true => Err(E2BIG),
         false => Ok((meta, points_to, Some(attributes))),

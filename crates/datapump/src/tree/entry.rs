@@ -29,7 +29,7 @@ use crate::tree::branch::{Batch, Branch};
 use crate::tree::compare::Compared;
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
-use crate::tree::links::{FileState, Spot};
+use crate::tree::links::{FileId, FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
 use crate::tree::{compare, journal, right, special, walk};
@@ -209,7 +209,7 @@ impl Hand {
         let Met::First(links) = linking::meet(shared, &spot, &meta, held.as_ref())? else { return Ok(None) };
         match self.begin(shared, name, (held, meta), there.as_ref(), (spot, links)) {
             Ok(Begun::Task(task, how)) => return self.hand_on(shared, waits, task, how),
-            Ok(Begun::Stands(spot)) => linking::stands(shared, &spot, links),
+            Ok(Begun::Stands(spot, file)) => linking::stands(shared, &spot, links, file),
             Ok(Begun::Later) => {}
             Err(problem) => {
                 linking::failed(shared, links);
@@ -228,13 +228,13 @@ impl Hand {
         there: Option<&Meta>,
         (spot, links): (Spot, Option<FileState>),
     ) -> Result<Begun, Problem> {
-        if linking::link_unchanged(shared, &spot, &meta)? {
-            return Ok(Begun::Stands(spot));
+        if let Some(file) = linking::link_unchanged(shared, &spot, &meta)? {
+            return Ok(Begun::Stands(spot, Some(file)));
         }
         let change = self.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there);
         let Some(held) = held else {
             shared.tell(change);
-            return Ok(Begun::Stands(spot));
+            return Ok(Begun::Stands(spot, None));
         };
         if links.is_none() && self.comes_later(shared, name, &meta) {
             return Ok(Begun::Later);
@@ -264,14 +264,14 @@ impl Hand {
         }
         let (meta, spot) = (self.meta(name)?, self.spot(&name.name));
         if self.was_committed(name, &meta, there) {
-            return right::committed(shared, &spot, &meta).map(|()| Stays::Yes);
+            return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
             Action::Leave(_) if self.hidden_differ(shared, name, &meta, there) => adjusted(&meta, there),
             action => action,
         };
         match action {
-            Action::Leave(why) => right::left(shared, &spot, &meta, why).map(|()| Stays::Yes),
+            Action::Leave(why) => right::left(shared, &spot, (&meta, there), why).map(|()| Stays::Yes),
             Action::Keep(why) => {
                 right::tell_kept(shared, &spot, why);
                 Ok(Stays::Yes)
@@ -482,8 +482,8 @@ impl Hand {
 enum Begun {
     /// Its blocks are to be moved.
     Task(Arc<Task>, How),
-    /// It stands already, or only would be copied.
-    Stands(Spot),
+    /// It stands already (the file), or only would be copied.
+    Stands(Spot, Option<FileId>),
     /// It is met once more.
     Later,
 }

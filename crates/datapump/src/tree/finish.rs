@@ -20,6 +20,7 @@ use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::Journal;
+use crate::tree::links::{FileId, id};
 use crate::tree::origin::Origin;
 use crate::tree::side::{Side, WRITABLE};
 use crate::tree::{delete, linking, right};
@@ -38,10 +39,16 @@ pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, leaf: &Leaf, complete:
         shared.tell(leaf.change.clone());
     }
     match complete {
-        true => linking::stands(shared, &leaf.spot, leaf.links),
+        true => linking::stands(shared, &leaf.spot, leaf.links, leaf.links.and_then(|_| file_of(task))),
         false => linking::failed(shared, leaf.links),
     }
     release(shared, &leaf.spot.branch);
+}
+
+/// What was committed.
+fn file_of(task: &Task) -> Option<FileId> {
+    let Finish::Commit(staged) = &task.finish else { return None };
+    staged.handle.meta().ok().map(|meta| id(&meta))
 }
 
 /// A file was found equal in content to what stands at the target: only its attributes may be wrong.

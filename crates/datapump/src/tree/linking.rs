@@ -10,13 +10,13 @@ use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
 use crate::commit::{taken, temporary_name};
-use crate::disk::{FileCalls, FileKind, Meta, Name, Outcome, names};
-use crate::problem::{Problem, shown_path, system_words};
+use crate::disk::{FileCalls, FileKind, Meta, Name, Outcome, file_meta, names};
+use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::task::Held;
 use crate::tree::branch::Batch;
 use crate::tree::decide::{Action, same_time};
-use crate::tree::links::{FileState, Meeting, Spot, Waiting, id};
+use crate::tree::links::{Copied, FileId, FileState, Meeting, Spot, Waiting, id};
 use crate::tree::{finish, right};
 
 const EACCES: Errno = Errno(13);
@@ -76,11 +76,12 @@ fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
     ));
 }
 
-/// The first name stands: those that waited are linked to it.
-pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>) {
+/// The first name stands, and this file under it: those that waited are linked to it.
+pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>, copy: Option<FileId>) {
     let Some(file) = links else { return };
-    for Waiting { spot, meta } in shared.trees.links.committed(file, first.clone()) {
-        if let Err(problem) = link(shared, first, &spot, (file, &meta)) {
+    let copied = Copied { spot: first.clone(), copy };
+    for Waiting { spot, meta } in shared.trees.links.committed(file, copied.clone()) {
+        if let Err(problem) = link(shared, &copied, &spot, (file, &meta)) {
             spot.branch.root.report(shared, problem);
         }
         finish::release(shared, &spot.branch);
@@ -103,10 +104,11 @@ fn once_more(spot: Spot) -> Work {
 /// Gives a file that stands at the target another name.
 fn link(
     shared: &Shared<'_>,
-    there: &Spot,
+    copied: &Copied,
     spot: &Spot,
     (file, meta): (FileState, &Meta),
 ) -> Result<(), Problem> {
+    let there = &copied.spot;
     let change = || spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None);
     if shared.options.dry_run {
         if !is_linked(there, spot)? {
@@ -116,7 +118,8 @@ fn link(
     }
     let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(()) };
     let (from, to) = (from.file()?.0, to.file()?.0);
-    match link_into(spot, (&from, &there.name), &to) {
+    let held = hold_copied(copied, &from)?;
+    match link_into(spot, &held, &to) {
         Ok(false) => {}
         Ok(true) => {
             list_again(there, meta, &from);
@@ -132,6 +135,22 @@ fn link(
         Err(errno) => return Err(not_linked(spot, errno)),
     }
     Ok(())
+}
+
+/// The file that this run left under the first name. Another that was put there meanwhile, by who may write to that
+/// folder, must not get a name in this one.
+fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
+    let path = || copied.spot.branch.target_path().join(&copied.spot.name);
+    let system = |errno: Errno| Problem::system("open to link", &path(), errno.0);
+    let held = names::hold(folder, &copied.spot.name).map_err(system)?;
+    let found = id(&file_meta(&held).map_err(system)?);
+    match copied.copy.is_none_or(|copy| copy == found) {
+        true => Ok(held),
+        false => {
+            let words = "another program replaced it meanwhile; no other name was linked to it";
+            Err(Problem::new(Class::Refused, "link", &path(), words))
+        }
+    }
 }
 
 /// Whether two names at the target are one file already.
@@ -170,8 +189,8 @@ fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, file: FileState)
 }
 
 /// Links, in a folder of this user that only its mode closes, too.
-fn link_into(spot: &Spot, (from, from_name): (&File, &OsStr), to: &File) -> Outcome<bool> {
-    let link = || link_over(from, from_name, to, &spot.name, spot.branch.traits.fresh);
+fn link_into(spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
+    let link = || link_over(held, to, &spot.name, spot.branch.traits.fresh);
     match link() {
         Err(EACCES) if spot.branch.open_up() => link(),
         linked => linked,
@@ -179,20 +198,20 @@ fn link_into(spot: &Spot, (from, from_name): (&File, &OsStr), to: &File) -> Outc
 }
 
 /// Links over what stands there; false if it is the same file already.
-fn link_over(from: &File, from_name: &OsStr, to: &File, name: &OsStr, fresh: bool) -> Outcome<bool> {
-    match names::link(from, from_name, to, name) {
+fn link_over(held: &File, to: &File, name: &OsStr, fresh: bool) -> Outcome<bool> {
+    match names::link_in(held, to, name) {
         Err(EEXIST) if !fresh => {}
         linked => return linked.map(|()| true),
     }
-    let (old, new) = (names::metadata(from, from_name)?, names::metadata(to, name)?);
+    let (old, new) = (file_meta(held)?, names::metadata(to, name)?);
     if (old.device, old.inode) == (new.device, new.inode) {
         return Ok(false);
     }
     let temporary = temporary_name(name);
-    match names::link(from, from_name, to, &temporary) {
+    match names::link_in(held, to, &temporary) {
         Err(EEXIST) => {
             names::remove(to, &temporary, false)?;
-            names::link(from, from_name, to, &temporary)?;
+            names::link_in(held, to, &temporary)?;
         }
         linked => linked?,
     }
@@ -203,27 +222,33 @@ fn link_over(from: &File, from_name: &OsStr, to: &File, name: &OsStr, fresh: boo
     })
 }
 
-/// Links a file that is unchanged in another folder (`--link-dest`) to the one there; false if it is not.
-pub(crate) fn link_unchanged(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<bool, Problem> {
-    let Some(other) = &spot.branch.link_dest else { return Ok(false) };
+/// Links a file that is unchanged in another folder (`--link-dest`) to the one there, and gives that; `None` if it is
+/// not unchanged.
+pub(crate) fn link_unchanged(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    meta: &Meta,
+) -> Result<Option<FileId>, Problem> {
+    let Some(other) = &spot.branch.link_dest else { return Ok(None) };
     let folder = other.file()?.0;
-    let Ok(there) = names::metadata(&folder, &spot.name) else { return Ok(false) };
+    let Ok(held) = names::hold(&folder, &spot.name) else { return Ok(None) };
+    let Ok(there) = file_meta(&held) else { return Ok(None) };
     let same = there.kind == FileKind::Regular
         && there.size_bytes == meta.size_bytes
         && same_time(meta, &there)
         && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));
     let from = spot.branch.source.origin()?;
     if !same || right::hidden_of_name_differ(shared, &spot.name, (&from, meta), (&folder, &there)) {
-        return Ok(false);
+        return Ok(None);
     }
     if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {
-        match link_into(spot, (&folder, &spot.name), &target.file()?.0) {
+        match link_into(spot, &held, &target.file()?.0) {
             Ok(_) => {}
             // Another file system, or too many names: it is copied.
-            Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => return Ok(false),
+            Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),
             Err(errno) => return Err(not_linked(spot, errno)),
         }
     }
     shared.tell(spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None));
-    Ok(true)
+    Ok(Some(id(&there)))
 }

@@ -59,12 +59,19 @@ pub(crate) struct Waiting {
     pub(crate) meta: Meta,
 }
 
+/// The first name of a file at the target, and the file that this run left under it; `None` where nothing is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Copied {
+    pub(crate) spot: Spot,
+    pub(crate) copy: Option<FileId>,
+}
+
 #[derive(Debug)]
 enum State {
     /// On its way; these names wait for it.
     Copying(Vec<Waiting>),
     /// It stands here.
-    Done(Spot),
+    Done(Copied),
 }
 
 #[derive(Debug)]
@@ -85,7 +92,7 @@ pub(crate) enum Meeting {
     /// It waits; whoever copies the first gets it back.
     Waits,
     /// Link it to this.
-    Link(Spot),
+    Link(Copied),
     /// The target has no hard links: copy it for itself.
     Alone,
 }
@@ -134,10 +141,10 @@ impl Links {
     }
 
     /// The first name stands; gives the names that waited for it.
-    pub(crate) fn committed(&self, file: FileState, spot: Spot) -> Vec<Waiting> {
+    pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<Waiting> {
         let mut table = self.table();
         let Some(linked) = table.get_mut(&file) else { return Vec::new() };
-        let waiting = match std::mem::replace(&mut linked.state, State::Done(spot)) {
+        let waiting = match std::mem::replace(&mut linked.state, State::Done(copied)) {
             State::Copying(waiting) => waiting,
             State::Done(_) => Vec::new(),
         };
@@ -157,8 +164,8 @@ impl Links {
     pub(crate) fn forget(&self, file: FileState, there: &Spot) {
         let mut table = self.table();
         let is_there = |spot: &Spot| Arc::ptr_eq(&spot.branch, &there.branch) && spot.name == there.name;
-        if let Some(Linked { state: State::Done(spot), .. }) = table.get(&file)
-            && is_there(spot)
+        if let Some(Linked { state: State::Done(copied), .. }) = table.get(&file)
+            && is_there(&copied.spot)
         {
             table.remove(&file);
         }

@@ -29,6 +29,15 @@ fn system<T>(operation: &'static str, path: &Path, answer: Result<T, Errno>) -> 
     answer.map_err(|errno| Problem::system(operation, path, errno.0))
 }
 
+/// What stood under a name is not what stands there now.
+fn of_replaced(path: &Path, errno: Errno) -> Problem {
+    const ESTALE: Errno = Errno(116);
+    match errno {
+        ESTALE => Problem::new(Class::Changed, "copy", path, "the source was replaced while it was copied"),
+        errno => walk::vanished(Problem::system("open", path, errno.0)),
+    }
+}
+
 impl Origin {
     /// The next names, and where those behind them begin; none at the end.
     pub(crate) fn list(&self, cookie: u64, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
@@ -132,7 +141,11 @@ impl Origin {
         new: New,
     ) -> Result<Result<Lost, Errno>, Problem> {
         Ok(match self {
-            Origin::Here(folder) => attributes::copy(Bearer::Named(folder, &name.name), meta, to, keep, new),
+            Origin::Here(folder) => {
+                let held =
+                    names::hold_the(folder, &name.name, meta).map_err(|errno| of_replaced(path, errno))?;
+                attributes::copy(Bearer::Held(&held), meta, to, keep, new)
+            }
             Origin::There(folder) if meta.kind == FileKind::Regular => {
                 let file = folder.open(&name.name, path)?;
                 attributes::copy(Bearer::Told(&file.attributes), meta, to, keep, new)
@@ -156,7 +169,7 @@ impl Origin {
     /// they are not compared: that would take a question for each file.
     pub(crate) fn hidden_of_name(&self, name: &OsStr, differ: impl FnOnce(Bearer<'_>) -> bool) -> bool {
         match self {
-            Origin::Here(folder) => differ(Bearer::Named(folder, name)),
+            Origin::Here(folder) => names::hold(folder, name).is_ok_and(|held| differ(Bearer::Held(&held))),
             Origin::There(_) => false,
         }
     }

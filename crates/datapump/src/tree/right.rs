@@ -15,10 +15,11 @@ use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::linking::{self, Met};
-use crate::tree::links::Spot;
+use crate::tree::links::{Spot, id};
 use crate::tree::origin::Origin;
 
 const ENOENT: Errno = Errno(2);
+const ESTALE: Errno = Errno(116);
 
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
@@ -29,20 +30,29 @@ pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
 }
 
 /// A file that is right as it stands: its other names may be linked to it.
-pub(crate) fn left(shared: &Shared<'_>, spot: &Spot, meta: &Meta, why: &str) -> Result<(), Problem> {
+pub(crate) fn left(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (meta, there): (&Meta, &Meta),
+    why: &str,
+) -> Result<(), Problem> {
     tell_kept(shared, spot, why);
     if let Met::First(links) = linking::meet(shared, spot, meta, None)? {
-        linking::stands(shared, spot, links);
+        linking::stands(shared, spot, links, Some(id(there)));
     }
     Ok(())
 }
 
 /// A file that an earlier run of the same command committed, of which it has told.
-pub(crate) fn committed(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+pub(crate) fn committed(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (meta, there): (&Meta, &Meta),
+) -> Result<(), Problem> {
     tell_kept(shared, spot, "an earlier run committed it");
     if let Met::First(links) = linking::meet(shared, spot, meta, None)? {
         shared.committed_before(meta.size_bytes);
-        linking::stands(shared, spot, links);
+        linking::stands(shared, spot, links, Some(id(there)));
     }
     Ok(())
 }
@@ -52,28 +62,30 @@ pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta
     let change = spot.branch.change(shared, ChangeKind::Adjust, &spot.name, meta, Some(there));
     if shared.options.dry_run {
         shared.tell(change);
-        return left(shared, spot, meta, "its attributes would be set");
+        return left(shared, spot, (meta, there), "its attributes would be set");
     }
-    set_attributes(shared, spot, meta)?;
+    set_attributes(shared, spot, meta, there)?;
     shared.tell(change);
-    left(shared, spot, meta, "its attributes were set")
+    left(shared, spot, (meta, there), "its attributes were set")
 }
 
-fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
     let Some(target) = &spot.branch.target else { return Ok(()) };
-    let (origin, to) = (spot.branch.source.origin()?, target.file()?.0);
-    let (folder, path) = (&to, || target.path_of(&spot.name));
-    let to = Bearer::Named(folder, &spot.name);
+    let (origin, path) = (spot.branch.source.origin()?, || target.path_of(&spot.name));
+    let folder = target.file()?.0;
+    let held = names::hold_the(&folder, &spot.name, there);
+    let held = held.map_err(|errno| match errno {
+        ENOENT | ESTALE => taken(&path()),
+        errno => Problem::system("open to set the attributes of", &path(), errno.0),
+    })?;
+    let to = Bearer::Held(&held);
     let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
     let keep = shared.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
-    let lost = lost.map_err(|errno| match errno {
-        ENOENT => taken(&path()),
-        errno => Problem::system("set the attributes of", &path(), errno.0),
-    })?;
+    let lost = lost.map_err(|errno| Problem::system("set the attributes of", &path(), errno.0))?;
     lost.0.into_iter().for_each(|words| shared.warn_once(words));
     match shared.syncs_alone(&spot.branch.traits) {
-        true => sync_alone(folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0)),
+        true => sync_alone(&folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0)),
         false => Ok(()),
     }
 }
@@ -102,7 +114,9 @@ pub(crate) fn hidden_of_name_differ(
     (from, meta): (&Origin, &Meta),
     (to, there): (&File, &Meta),
 ) -> bool {
-    from.hidden_of_name(name, |from| hidden_differ(shared, (from, meta), (Bearer::Named(to, name), there)))
+    from.hidden_of_name(name, |from| {
+        names::hold(to, name).is_ok_and(|to| hidden_differ(shared, (from, meta), (Bearer::Held(&to), there)))
+    })
 }
 
 /// The content was compared and is right; time, owner or mode may not be.
@@ -117,7 +131,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Re
         Ok::<bool, Problem>(hidden_of_name_differ(shared, &spot.name, (&from, meta), (&folder, &there)))
     };
     match shared.trees.rules.kept(meta, &there) {
-        Action::Leave(_) if in_time && !hidden()? => left(shared, spot, meta, "equal in content"),
+        Action::Leave(_) if in_time && !hidden()? => left(shared, spot, (meta, &there), "equal in content"),
         _ => adjust(shared, spot, meta, &there),
     }
 }

@@ -10,17 +10,20 @@ use datapump_engine::Errno;
 use crate::attributes::New;
 use crate::change::ChangeKind;
 use crate::commit::{taken, temporary_name};
-use crate::disk::{Bearer, FileKind, Meta, Name, Outcome, names};
+use crate::disk::{Bearer, FileKind, Meta, Name, Outcome, file_meta, names};
+use crate::made;
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::entry::Hand;
 use crate::tree::linking::{self, Met};
+use crate::tree::links::{FileId, id};
 use crate::tree::right;
 
 const EEXIST: Errno = Errno(17);
 
-/// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set.
+/// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
+/// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.
 pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
     let meta = hand.meta(name)?;
     let path = hand.target_path(&name.name);
@@ -32,27 +35,33 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
     }
     let spot = hand.spot(&name.name);
     if shared.trees.rules.leaves_some()
-        && there.is_some_and(|there| is_same(shared, hand, name, &meta, &there))
+        && let Some(there) = there.filter(|there| is_same(shared, hand, name, &meta, there))
     {
-        return right::left(shared, &spot, &meta, "the same");
+        return right::left(shared, &spot, (&meta, &there), "the same");
     }
     let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
     let made = match shared.options.dry_run {
-        true => Ok(()),
+        true => Ok(None),
         false => placed(shared, hand, name, &meta, there.is_some()),
     };
     match &made {
-        Ok(()) => {
+        Ok(copy) => {
             shared.tell(hand.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there.as_ref()));
-            linking::stands(shared, &spot, links);
+            linking::stands(shared, &spot, links, *copy);
         }
         Err(_) => linking::failed(shared, links),
     }
-    made
+    made.map(|_| ())
 }
 
-/// In a folder of this user that only its mode closes, too.
-fn placed(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, stands: bool) -> Result<(), Problem> {
+/// In a folder of this user that only its mode closes, too. Gives what was made.
+fn placed(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+    stands: bool,
+) -> Result<Option<FileId>, Problem> {
     match replace(shared, hand, name, meta, stands) {
         Err(problem) if problem.class == Class::Denied && hand.branch.open_up() => {
             replace(shared, hand, name, meta, stands)
@@ -61,33 +70,43 @@ fn placed(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, stands: bo
     }
 }
 
-/// Where nothing stands the name is made at once: nobody waits for its attributes, and a kill leaves what the next run
-/// replaces.
-fn replace(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, stands: bool) -> Result<(), Problem> {
+fn replace(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+    stands: bool,
+) -> Result<Option<FileId>, Problem> {
     let (target, path) = (hand.target()?, hand.target_path(&name.name));
     let source_path = hand.source_path(&name.name);
     let wrong = |errno: Errno| match errno {
         EEXIST => taken(&path),
         errno => Problem::system(verb(meta.kind), &path, errno.0),
     };
-    let made_as = if stands { temporary_name(&name.name) } else { name.name.clone() };
+    let temporary = temporary_name(&name.name);
     let points_to = match meta.kind {
         FileKind::Symlink => Some(hand.source().read_symlink(name, &source_path)?),
         _ => None,
     };
-    let made = make_one(meta, points_to.as_deref(), target, (&made_as, stands));
-    made.map_err(wrong)?;
-    let (to, keep) = (Bearer::Named(target, &made_as), shared.options.keep);
+    make_one(meta, points_to.as_deref(), target, &temporary).map_err(wrong)?;
+    let held = made::hold(target, &temporary, meta, &path)?;
+    let (to, keep) = (Bearer::Held(&held), shared.options.keep);
     let new = New { made: true, bare: !hand.branch.traits.hands_down };
     let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
         kept.map_err(wrong)?.0.into_iter().for_each(|words| shared.warn_once(words));
-        if stands { names::rename(target, &made_as, target, &name.name).map_err(wrong) } else { Ok(()) }
+        match stands {
+            true => names::rename(target, &temporary, target, &name.name),
+            false => names::rename_new(target, &temporary, &name.name),
+        }
+        .map_err(wrong)
     });
     // What is not whole goes, best effort.
     done.inspect_err(|_| {
-        let _ = names::remove(target, &made_as, false);
-    })
+        let _ = names::remove(target, &temporary, false);
+    })?;
+    let has_names = meta.links > 1;
+    Ok(has_names.then(|| file_meta(&held)).and_then(Result::ok).map(|made| id(&made)))
 }
 
 fn verb(kind: FileKind) -> &'static str {
@@ -98,20 +117,15 @@ fn verb(kind: FileKind) -> &'static str {
     }
 }
 
-/// Under a temporary name a leftover is replaced; under the final one it is somebody else's.
-fn make_one(
-    meta: &Meta,
-    points_to: Option<&OsStr>,
-    target: &File,
-    (made_as, is_temporary): (&OsStr, bool),
-) -> Outcome<()> {
+/// What a killed run left under the temporary name is replaced.
+fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &OsStr) -> Outcome<()> {
     let make = || match points_to {
-        Some(points_to) => names::make_symlink(points_to, target, made_as),
-        None => names::make_special(target, made_as, meta),
+        Some(points_to) => names::make_symlink(points_to, target, temporary),
+        None => names::make_special(target, temporary, meta),
     };
     match make() {
-        Err(EEXIST) if is_temporary => {
-            names::remove(target, made_as, false)?;
+        Err(EEXIST) => {
+            names::remove(target, temporary, false)?;
             make()
         }
         made => made,

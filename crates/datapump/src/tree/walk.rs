@@ -8,11 +8,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
 use crate::disk::{self, Bearer, Meta, Name, kind, names};
+use crate::made;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Traits};
@@ -151,6 +153,7 @@ fn target_of(
     let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.options.dry_run)) else {
         return Ok((None, true));
     };
+    let start = SystemTime::now();
     if fresh {
         make(hand, name, &path)?;
     }
@@ -161,12 +164,17 @@ fn target_of(
         }
         side => side,
     };
-    side.map(|side| (Some(side), fresh))
+    let side = side?;
+    if fresh {
+        made::check_folder(hand.target()?, (&side.file()?.0, &side.meta), start, &path)?;
+    }
+    Ok((Some(side), fresh))
 }
 
 /// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.
 pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), Problem> {
-    let opened = Bearer::Named(folder, name).set_mode(0o700);
+    let held = made::hold_folder(folder, name, path)?;
+    let opened = Bearer::Held(&held).set_mode(0o700);
     opened.map_err(|errno| Problem::system("open up", path, errno.0))
 }
 
