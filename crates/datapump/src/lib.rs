@@ -24,6 +24,7 @@
 mod account;
 mod attributes;
 mod bill;
+mod budget;
 mod change;
 mod commit;
 mod comparison;

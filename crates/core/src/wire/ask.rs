@@ -9,6 +9,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use super::attributes::{Attribute, Entry, Meta};
+use super::lists;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -158,6 +159,7 @@ pub enum Answer {
     Names {
         /// The names.
         #[n(0)]
+        #[cbor(decode_with = "lists::names")]
         entries: Vec<Entry>,
         /// Where the next ones begin.
         #[n(1)]

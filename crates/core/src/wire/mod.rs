@@ -16,6 +16,7 @@ pub mod ask;
 pub mod attributes;
 pub mod frame;
 pub mod hello;
+mod lists;
 pub mod opening;
 pub mod session;
 pub mod streams;
@@ -29,10 +30,14 @@ use minicbor::{Decode, Encode};
 pub const VERSION: (u16, u16) = (1, 0);
 /// Bytes of the longest message: a batch of names with their attributes, or one large extended attribute.
 pub const MESSAGE_BYTES_MAX: u32 = 1 << 20;
+/// Bytes of the longest request: a name and a few numbers.
+pub const ASK_BYTES_MAX: u32 = 4 << 10;
 /// Bytes of the longest block.
 pub const BLOCK_BYTES_MAX: u32 = 64 << 20;
 /// Names in the longest batch of names.
 pub const NAMES_MAX: usize = 1024;
+/// Places of a session that are read.
+pub const SOURCES_MAX: usize = 1 << 16;
 
 /// Why bytes mean nothing here.
 #[derive(Clone, Debug, PartialEq, Eq)]

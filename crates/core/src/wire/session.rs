@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
+use super::lists;
 use super::{WireError, decode, encode};
 
 /// Which side writes.
@@ -36,6 +37,7 @@ pub struct Begin {
     pub way: Way,
     /// Places that are read, by their paths at the reading side. Asked for by their number in this list.
     #[n(1)]
+    #[cbor(decode_with = "lists::sources")]
     pub sources: Vec<ByteVec>,
     /// The place that is written, at the called side; with [`Way::Pull`] empty.
     #[n(2)]

@@ -5,7 +5,6 @@
 //!
 //! Must not know: who asks, why.
 
-use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +24,12 @@ use crate::run::{Shared, Work};
 use crate::task::{Finish, Parts, Task};
 
 const EINVAL: i32 = 22;
+const EMFILE: i32 = 24;
+/// Askings that are taken before the first of them is answered; honest ones are a quarter of it. The others stay in the
+/// connection.
+const ASKED_MAX: usize = 64;
+/// Pipes, and null, that are read over one connection.
+const FLOWS_MAX: usize = 256;
 
 /// What another host asks for over one connection.
 pub(super) struct Giving {
@@ -54,7 +59,9 @@ enum State {
     /// The task of this number reads so many bytes; with what is said before the block.
     Reading { task: u32, len: u32, head: Option<Box<Answer>>, small: Option<Arc<Given>> },
     /// It can be answered when its turn comes.
-    Ready(Vec<Answer>),
+    Ready(Box<Answer>),
+    /// What is no block is looked at when its turn comes: answers are made only to be sent.
+    Waiting(Box<Ask>),
 }
 
 impl Giving {
@@ -64,10 +71,10 @@ impl Giving {
 
     /// What was asked for next, if something was.
     pub(super) fn claim(&mut self, shared: &Shared<'_>) -> Result<Claim<Work>, NetFault> {
-        while !self.is_over {
+        while !self.is_over && self.asked.len() < ASKED_MAX {
             let received = match self.channel.has_come() {
                 Ok(false) => break,
-                Ok(true) => self.channel.receive_message(),
+                Ok(true) => self.channel.receive_request(),
                 Err(fault) => Err(fault),
             };
             let (body, number) = match received {
@@ -123,19 +130,18 @@ impl Giving {
                 .fetch(above, &name, len)
                 .map(|(answer, given)| (Some(answer), given.map(|given| (Arc::new(given), 0, len)))),
             ask => {
-                let answers = self.shelf.answer(ask);
-                self.asked.push_back(Asked { number, state: State::Ready(answers) });
+                self.asked.push_back(Asked { number, state: State::Waiting(Box::new(ask)) });
                 return None;
             }
         };
         let most = shared.shape.request_bytes;
         let state = match taken {
-            Err(fault) => State::Ready(vec![Answer::Fault(fault)]),
-            Ok((Some(answer), Some((_, _, 0)) | None)) => State::Ready(vec![answer]),
+            Err(fault) => State::Ready(Box::new(Answer::Fault(fault))),
+            Ok((Some(answer), Some((_, _, 0)) | None)) => State::Ready(Box::new(answer)),
             Ok((_, Some((given, at, len)))) if len > most || !is_wanted(at, len, given.meta.size_bytes) => {
-                State::Ready(vec![unwanted()])
+                State::Ready(Box::new(unwanted()))
             }
-            Ok((None, None)) => State::Ready(vec![unwanted()]),
+            Ok((None, None)) => State::Ready(Box::new(unwanted())),
             Ok((head, Some((given, at, len)))) => {
                 let task = task(shared, &given, at, len);
                 let small = head.is_some().then_some(given);
@@ -159,6 +165,11 @@ impl Giving {
         number: u64,
     ) -> Option<(Arc<Task>, Extent)> {
         if !self.flows.iter().any(|flowing| flowing.file == file) {
+            if self.flows.len() == FLOWS_MAX {
+                let answer = Answer::Fault(Fault { errno: Some(EMFILE), ..unwanted_fault() });
+                self.asked.push_back(Asked { number, state: State::Ready(Box::new(answer)) });
+                return None;
+            }
             self.flows.push(Flowing { file, task: flow_task(shared, flow), over: None });
         }
         let flowing = self.flows.iter().find(|flowing| flowing.file == file).expect("it was just made");
@@ -168,7 +179,7 @@ impl Giving {
             over => over.clone(),
         };
         if let Some(over) = over {
-            self.asked.push_back(Asked { number, state: State::Ready(vec![over]) });
+            self.asked.push_back(Asked { number, state: State::Ready(Box::new(over)) });
             return None;
         }
         let length = match flow {
@@ -203,9 +214,9 @@ impl Giving {
         };
         debug_assert_eq!(first, task, "blocks are sent as they were asked for");
         if small.is_some_and(|given| !given.stood_still()) {
-            self.put(&[Answer::Fault(changed())], number)?;
+            self.put(&Answer::Fault(changed()), number)?;
         } else {
-            self.put(head.as_deref().as_slice(), number)?;
+            head.as_deref().map_or(Ok(()), |head| self.put(head, number))?;
             self.channel.put_block(bytes, digest, number)?;
             if bytes.len() < len as usize {
                 self.flow_is_over(task, &Answer::End);
@@ -224,23 +235,29 @@ impl Giving {
         let is_it =
             |asked: &&mut Asked| matches!(asked.state, State::Reading { task: number, .. } if number == task);
         if let Some(asked) = self.asked.iter_mut().find(is_it) {
-            asked.state = State::Ready(vec![answer]);
+            asked.state = State::Ready(Box::new(answer));
         }
         self.answer_ready()
     }
 
     /// Says what can be said before a block comes whose turn it is. Sent before the next wait.
     fn answer_ready(&mut self) -> Result<(), NetFault> {
-        while let Some(Asked { number, state: State::Ready(answers) }) = self.asked.front_mut() {
-            let (number, answers) = (*number, std::mem::take(answers));
-            self.put(&answers, number)?;
-            self.asked.pop_front();
+        while let Some(Asked { number, state }) =
+            self.asked.pop_front_if(|asked| !matches!(asked.state, State::Reading { .. }))
+        {
+            let Giving { channel, shelf, .. } = self;
+            let mut put = |answer| channel.put_message(&encode(&answer), number);
+            match state {
+                State::Ready(answer) => put(*answer)?,
+                State::Waiting(ask) => shelf.answer(*ask, &mut put)?,
+                State::Reading { .. } => unreachable!("it was looked at above"),
+            }
         }
         Ok(())
     }
 
-    fn put(&mut self, answers: &[impl Borrow<Answer>], number: u64) -> Result<(), NetFault> {
-        answers.iter().try_for_each(|answer| self.channel.put_message(&encode(answer.borrow()), number))
+    fn put(&mut self, answer: &Answer, number: u64) -> Result<(), NetFault> {
+        self.channel.put_message(&encode(answer), number)
     }
 }
 
@@ -251,7 +268,11 @@ fn is_wanted(at: u64, len: u32, size_bytes: u64) -> bool {
 }
 
 fn unwanted() -> Answer {
-    Answer::Fault(Fault { operation: "read".into(), errno: Some(EINVAL), words: None, class: None })
+    Answer::Fault(unwanted_fault())
+}
+
+fn unwanted_fault() -> Fault {
+    Fault { operation: "read".into(), errno: Some(EINVAL), words: None, class: None }
 }
 
 fn changed() -> Fault {

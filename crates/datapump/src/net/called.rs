@@ -11,9 +11,9 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
@@ -31,6 +31,7 @@ use super::server::{Root, State};
 use super::shelf::{Flow, Origin, Shelf};
 use super::sockets::SocketOptions;
 use super::told::{self, progress};
+use crate::budget::Reserved;
 use crate::disk::{Disk, FileKind, Meta, PathAt};
 use crate::job::Job;
 use crate::options::Options;
@@ -40,6 +41,8 @@ use crate::run::Event;
 use crate::shape::{ASKING_DEPTH, ASKING_DEPTH_TREES, DEPTH, REQUEST_BYTES};
 use crate::watch::Watch;
 
+/// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
+const CONNECTION_BYTES: u64 = 2 << 20;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -61,7 +64,7 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
         state.end(before, &number);
     }
     let checked = checked(state, &begin).map_err(refusal).and_then(|mut wanted| {
-        let memory = Memory::take(state, &mut wanted)?;
+        let memory = reserve(state, &mut wanted)?;
         Ok((wanted, memory))
     });
     match checked {
@@ -195,48 +198,29 @@ impl Wanted {
     fn slots_bytes(&self, source_depth: u32) -> u64 {
         let slots = source_depth + self.options.sink_depth.unwrap_or(DEPTH);
         let slot_bytes = self.options.request_bytes.unwrap_or(REQUEST_BYTES);
-        u64::from(self.connections) * u64::from(slots) * u64::from(slot_bytes)
+        let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
+        u64::from(self.connections).saturating_mul(of_one)
     }
 }
 
-/// Slots that a session has of the server's memory.
-struct Memory<'state> {
-    state: &'state State,
-    bytes: u64,
-}
-
-impl Memory<'_> {
-    /// What it has in all is a limit for good, what others have of it one for now. Where little is free, trees are
-    /// asked for as files are.
-    fn take<'state>(state: &'state State, wanted: &mut Wanted) -> Result<Memory<'state>, Box<Message>> {
-        let asked = wanted.options.source_depth;
-        let bytes = |depth| wanted.slots_bytes(asked.unwrap_or(depth));
-        if bytes(ASKING_DEPTH) > state.options.memory_bytes {
-            let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
-            let problem = Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) };
-            return Err(refusal(problem));
-        }
-        let mut in_use = state.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        // The greater depth leaves room for others.
-        let most = |depth| match depth {
-            ASKING_DEPTH_TREES => state.options.memory_bytes / 2,
-            _ => state.options.memory_bytes,
-        };
-        let fits = |depth: &u32| *in_use + bytes(*depth) <= most(*depth);
-        let Some(depth) = [ASKING_DEPTH_TREES, ASKING_DEPTH].into_iter().find(fits) else {
-            return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
-        };
-        let bytes = bytes(depth);
-        *in_use += bytes;
-        wanted.options.source_depth = asked.or((depth == ASKING_DEPTH).then_some(depth));
-        Ok(Memory { state, bytes })
+/// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
+/// now. Where little is free, trees are asked for as files are.
+fn reserve(state: &State, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
+    let (asked, memory_bytes) = (wanted.options.source_depth, state.options.memory_bytes);
+    let bytes = |depth| wanted.slots_bytes(asked.unwrap_or(depth));
+    if bytes(ASKING_DEPTH) > memory_bytes {
+        let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
+        let problem = Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) };
+        return Err(refusal(problem));
     }
-}
-
-impl Drop for Memory<'_> {
-    fn drop(&mut self) {
-        *self.state.memory.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
-    }
+    // The greater depth leaves room for others.
+    let most = |depth| if depth == ASKING_DEPTH_TREES { memory_bytes / 2 } else { memory_bytes };
+    let reserved = |depth| Some((depth, state.budget.reserve(bytes(depth), most(depth))?));
+    let Some((depth, reserved)) = [ASKING_DEPTH_TREES, ASKING_DEPTH].into_iter().find_map(reserved) else {
+        return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
+    };
+    wanted.options.source_depth = asked.or((depth == ASKING_DEPTH).then_some(depth));
+    Ok(reserved)
 }
 
 /// The session's connections: whether they go on, and those that join.
@@ -318,7 +302,8 @@ fn write(
             },
             &mut Given::default,
         );
-        // Who still waits for the caller, or for the other side of a pipe here, waits in vain.
+        // Whoever still has something to say, or waits for the caller or the other side of a pipe here, waits in vain.
+        drop(control);
         line.cut();
         stop.store(true, Ordering::Relaxed);
         talked
@@ -332,7 +317,7 @@ fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Want
         Root::User(_) => Origin::Path(path),
         Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }),
     });
-    let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop)));
+    let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop), state.budget.share()));
     let sockets = wanted.options.sockets.clone();
     let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {

@@ -20,6 +20,7 @@ use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
 use super::told;
 use crate::account::{cpu_now, cpu_since};
+use crate::budget::Budget;
 use crate::disk::{Disk, FileKind};
 use crate::job::Job;
 use crate::options::Options;
@@ -31,6 +32,8 @@ use crate::stream;
 use crate::target::NULL_WANTS_SIZE;
 use crate::watch::Watch;
 
+/// What the side that writes may make this one hold in open folders and files.
+const MEMORY_BYTES: u64 = 256 << 20;
 /// How long a lost connection is tried again.
 pub(super) const RETRY_FOR: Duration = Duration::from_secs(60);
 /// Between two tries, at first and at most.
@@ -168,7 +171,7 @@ impl RemoteCopy {
     fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
-        let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop)));
+        let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop), Budget::new(MEMORY_BYTES).share()));
         let mut begun = self.begin(Way::Push, remote, last, events)?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };

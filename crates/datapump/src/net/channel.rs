@@ -11,8 +11,8 @@ use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::WireError;
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
+use datapump_core::wire::{ASK_BYTES_MAX, WireError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::carried::{Carried, path};
@@ -167,6 +167,15 @@ impl Channel {
         let mut head = [0; HEAD_BYTES];
         self.receive(&mut head)?;
         Ok(Head::decode(&head)?)
+    }
+
+    /// A request of the other side: no honest one is long.
+    pub(crate) fn receive_request(&mut self) -> Result<(Vec<u8>, u64), NetFault> {
+        let head = self.receive_head()?;
+        if head.len > ASK_BYTES_MAX {
+            return Err(WireError::TooLong("a request", head.len.into(), ASK_BYTES_MAX.into()).into());
+        }
+        Ok((self.receive_body(head)?, head.number))
     }
 
     /// The body of a message whose head was received.

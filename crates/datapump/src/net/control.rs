@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Session};
@@ -19,27 +19,33 @@ use super::fault::NetFault;
 const ALIVE_EVERY: Duration = Duration::from_millis(500);
 /// Messages that are sent at a time.
 const SAID_TOGETHER: u32 = 256;
+/// Messages that wait to be said. Each may hold a path of any length: who says more waits until they are taken, so that
+/// a client that does not listen makes nothing grow.
+const WAITING_MAX: usize = 64;
 /// A wait looks up as often.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// What other threads want to say.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
-    messages: Sender<Message>,
+    messages: SyncSender<Message>,
     waker: Arc<UnixStream>,
 }
 
 impl Outbox {
     /// Says something soon.
     pub(crate) fn say(&self, message: Message) {
-        // If nobody listens any more, nobody needs to hear.
-        let _ = self.messages.send(message);
+        self.say_later(message);
         self.wake();
     }
 
     /// Says something when the one that holds the session looks up the next time: what comes often is said together.
     pub(crate) fn say_later(&self, message: Message) {
-        let _ = self.messages.send(message);
+        // If nobody listens any more, nobody needs to hear.
+        if let Err(TrySendError::Full(message)) = self.messages.try_send(message) {
+            self.wake();
+            let _ = self.messages.send(message);
+        }
     }
 
     /// Makes the one that holds the session look up.
@@ -58,7 +64,7 @@ pub(crate) struct Inbox {
 
 /// Both ends.
 pub(crate) fn boxes() -> Result<(Outbox, Inbox), NetFault> {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(WAITING_MAX);
     let (waker, woken) =
         UnixStream::pair().map_err(|error| NetFault::of_io("make a pair of sockets", &error))?;
     for socket in [&waker, &woken] {

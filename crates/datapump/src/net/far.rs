@@ -28,6 +28,9 @@ use crate::problem::{Class, Problem};
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;
 
+/// Folders and files that are given back together: as many as connections take without anybody reading.
+const GIVEN_BACK_TOGETHER: usize = 256;
+
 /// Extended attributes that the other side told.
 pub(crate) type Attributes = Vec<(CString, Vec<u8>)>;
 
@@ -154,13 +157,15 @@ impl Far {
 
     fn converse(&self, channel: &mut Channel, ask: &Ask) -> Result<Vec<Answer>, NetFault> {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
-        for ask in &gone {
-            channel.put_message(&encode(ask), 0)?;
+        let last = gone.len().saturating_sub(GIVEN_BACK_TOGETHER);
+        for gone in gone[..last].chunks(GIVEN_BACK_TOGETHER) {
+            put_all(channel, gone)?;
+            channel.flush()?;
+            gone.iter().try_for_each(|_| channel.receive_message().map(drop))?;
         }
+        put_all(channel, &gone[last..])?;
         channel.send_message(&encode(ask), 1)?;
-        for _ in &gone {
-            channel.receive_message()?;
-        }
+        gone[last..].iter().try_for_each(|_| channel.receive_message().map(drop))?;
         let mut answers = Vec::new();
         loop {
             let (body, number) = channel.receive_message()?;
@@ -349,6 +354,10 @@ impl FarFile {
             }
         }
     }
+}
+
+fn put_all(channel: &mut Channel, asks: &[Ask]) -> Result<(), NetFault> {
+    asks.iter().try_for_each(|ask| channel.put_message(&encode(ask), 0))
 }
 
 /// Attributes with their names as the system takes them.

@@ -100,10 +100,8 @@ fn add(given: &mut Given, lane: &LaneResult) {
 /// Answers until the other side hangs up.
 fn answer_names(mut channel: Channel, shelf: &Shelf) -> Result<(), NetFault> {
     loop {
-        let (body, number) = channel.receive_message()?;
-        for answer in shelf.answer(decode(&body)?) {
-            channel.put_message(&encode(&answer), number)?;
-        }
+        let (body, number) = channel.receive_request()?;
+        shelf.answer(decode(&body)?, &mut |answer| channel.put_message(&encode(&answer), number))?;
         if !channel.has_come()? {
             channel.flush()?;
         }

@@ -35,6 +35,7 @@ use super::seal::{Seal, called_config};
 use super::sockets::SocketOptions;
 use super::ticket::Ticket;
 use crate::account::version;
+use crate::budget::Budget;
 use crate::disk::{Disk, Folder, boot};
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem};
@@ -69,7 +70,7 @@ pub struct ServeOptions {
     pub sessions_max: u32,
     /// Connections for blocks of a session.
     pub connections_max: u32,
-    /// Bytes in slots of all sessions together.
+    /// Bytes of memory that all sessions hold together: in slots, and for what their clients have opened.
     pub memory_bytes: u64,
     /// Silence after which a client is taken for dead.
     pub peer_timeout: Duration,
@@ -134,8 +135,8 @@ pub(crate) struct State {
     /// Of connections that belong to no session yet.
     greeting_line: Line,
     greeting: AtomicU32,
-    /// Bytes in slots of all sessions.
-    pub(crate) memory: Mutex<u64>,
+    /// What all sessions may hold together.
+    pub(crate) budget: Arc<Budget>,
     /// The limit that all sessions share.
     pub(crate) rate: Option<Arc<Rate>>,
 }
@@ -206,6 +207,7 @@ impl Server {
             offset: None,
             message: format!("make a pair of sockets: {error}"),
         })?;
+        let budget = Budget::new(options.memory_bytes);
         let (maker, holder) = (Seed::random(), Seed::random());
         let ticket = Ticket { maker: maker.public(), holder: holder.clone() };
         let state = State {
@@ -221,7 +223,7 @@ impl Server {
             sessions: Mutex::default(),
             greeting_line: Line::default(),
             greeting: AtomicU32::new(0),
-            memory: Mutex::new(0),
+            budget,
             rate,
         };
         let config = called_config(&maker);

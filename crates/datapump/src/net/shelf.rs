@@ -20,21 +20,26 @@ use datapump_core::wire::attributes::{Attribute, Entry, is_plain};
 use datapump_engine::{Errno, Handle};
 
 use super::convert::{attributes_of, fault, told};
+use super::fault::NetFault;
+use crate::budget::{Charge, Share};
 use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, names};
 use crate::holes;
 use crate::how::{self, Facts};
 use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
 use crate::place::Fill;
-use crate::problem::Problem;
+use crate::problem::{Class, Problem};
 use crate::tree::side::{Keeper, Side};
 
-/// Folders that a session may have open by number; each may be closed and opened again.
-const FOLDERS_MAX: usize = 1 << 20;
-/// Folders that stay open at a time.
-const OPEN_FOLDERS: usize = 64;
-/// Files that a session may have open.
-const FILES_MAX: usize = 1 << 10;
+/// Folders that stay open at a time, and the least: each may be closed and opened again.
+const OPEN_FOLDERS: u64 = 64;
+const OPEN_FOLDERS_MIN: u64 = 4;
+/// What a folder takes besides its name: itself, its place in the table, what an allocator rounds up to.
+const FOLDER_BYTES: usize = size_of::<Side>() + 128;
+/// The same of a file.
+const FILE_BYTES: usize = size_of::<Given>() + size_of::<Handle>() * 2 + 128;
+/// One through the cache, one past it.
+const FILES_OF_A_FILE: u64 = 2;
 /// Names are told in messages of about so many bytes.
 const NAMES_BYTES: usize = 256 << 10;
 /// Attributes of one name that are told with it.
@@ -45,7 +50,6 @@ const E2BIG: Errno = Errno(7);
 const EBADF: Errno = Errno(9);
 const ENOTDIR: Errno = Errno(20);
 const EINVAL: Errno = Errno(22);
-const EMFILE: Errno = Errno(24);
 
 /// A place that is read.
 #[derive(Clone, Debug)]
@@ -92,24 +96,33 @@ pub(crate) struct Given {
 pub(crate) struct Shelf {
     places: Vec<Origin>,
     folders: Mutex<HashMap<u64, Arc<Side>>>,
-    files: Mutex<HashMap<u64, Taken>>,
+    files: Mutex<HashMap<u64, (Taken, Charge)>>,
     keeper: Arc<Keeper>,
+    share: Arc<Share>,
+    _kept_open: Option<Charge>,
     stop: Arc<AtomicBool>,
 }
 
 type Outcome<T> = Result<T, Fault>;
 
 impl Shelf {
-    /// Of these places.
-    pub(crate) fn of(places: Vec<Origin>, stop: Arc<AtomicBool>) -> Shelf {
-        let keeper = Keeper::new(OPEN_FOLDERS);
-        Shelf { places, folders: Mutex::default(), files: Mutex::default(), keeper, stop }
+    /// Of these places. What the other side has opened is charged to this session's part.
+    pub(crate) fn of(places: Vec<Origin>, stop: Arc<AtomicBool>, share: Arc<Share>) -> Shelf {
+        let kept_open = (share.budget().files_max() / 8).clamp(OPEN_FOLDERS_MIN, OPEN_FOLDERS);
+        let charge = share.charge(0, kept_open).ok();
+        let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
+        let (folders, files) = (Mutex::default(), Mutex::default());
+        Shelf { places, folders, files, keeper, share, _kept_open: charge, stop }
     }
 
-    /// Answers what is asked of names and attributes. More than one answer where one would be too long.
-    pub(crate) fn answer(&self, ask: Ask) -> Vec<Answer> {
+    /// Answers what is asked of names and attributes. More than one answer where one would be too long: each is told
+    /// before the next is made.
+    pub(crate) fn answer(&self, ask: Ask, tell: Tell<'_>) -> Result<(), NetFault> {
         let one = match ask {
-            Ask::List { folder, cookie } => return self.list(folder, cookie).unwrap_or_else(refused),
+            Ask::List { folder, cookie } => match self.listed(folder, cookie) {
+                Ok(listed) => return tell_names(listed, tell),
+                Err(fault) => Err(fault),
+            },
             Ask::Look(place) => self.look(place),
             Ask::Root { folder, place } => self.root(folder, place),
             Ask::Enter { folder, above, name } => self.enter(folder, above, &name),
@@ -127,14 +140,14 @@ impl Shelf {
             }
             Ask::Fetch { .. } | Ask::Read { .. } => Err(fault("read", EINVAL)),
         };
-        vec![one.unwrap_or_else(Answer::Fault)]
+        tell(one.unwrap_or_else(Answer::Fault))
     }
 
     fn folders(&self) -> MutexGuard<'_, HashMap<u64, Arc<Side>>> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn files(&self) -> MutexGuard<'_, HashMap<u64, Taken>> {
+    fn files(&self) -> MutexGuard<'_, HashMap<u64, (Taken, Charge)>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +161,7 @@ impl Shelf {
 
     /// An open file, or what stands for one.
     pub(crate) fn file(&self, number: u64) -> Outcome<Taken> {
-        self.files().get(&number).cloned().ok_or_else(|| fault("read", EBADF))
+        self.files().get(&number).map(|(taken, _)| taken.clone()).ok_or_else(|| fault("read", EBADF))
     }
 
     /// A place is a pipe: it is read in its own order.
@@ -176,13 +189,25 @@ impl Shelf {
 
     fn root(&self, number: u64, place: u32) -> Outcome<Answer> {
         let origin = self.place(place)?;
+        // A root stays open.
+        let charge = self.charge(FOLDER_BYTES + origin.path().as_os_str().len(), 1)?;
         let side = Side::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
-        self.keep_folder(number, side)
+        self.keep_folder(number, side.charged(charge))
     }
 
     fn enter(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+        let charge = self.charge(FOLDER_BYTES + name.len(), 0)?;
         let side = self.folder(above)?.child(plain(name)?).map_err(problem)?;
-        self.keep_folder(number, side)
+        self.keep_folder(number, side.charged(charge))
+    }
+
+    fn charge(&self, bytes: usize, files: u64) -> Outcome<Charge> {
+        self.share.charge(bytes, files).map_err(|over| Fault {
+            operation: "open".into(),
+            errno: None,
+            words: Some(over.words().into()),
+            class: Some(Class::Refused.name().into()),
+        })
     }
 
     fn keep_folder(&self, number: u64, side: Arc<Side>) -> Outcome<Answer> {
@@ -192,39 +217,21 @@ impl Shelf {
         }
         let attributes = attributes(Bearer::Open(&open))?;
         let answer = Answer::Folder { meta: told(&side.meta), attributes, made_up: folder_is_made_up(&open) };
-        let mut folders = self.folders();
-        if folders.len() >= FOLDERS_MAX {
-            return Err(fault("open", EMFILE));
-        }
-        folders.insert(number, side);
+        self.folders().insert(number, side);
         Ok(answer)
     }
 
-    fn list(&self, folder: u64, cookie: u64) -> Outcome<Vec<Answer>> {
+    fn listed(&self, folder: u64, cookie: u64) -> Outcome<Listed> {
         let folder = self.folder(folder)?.file().map_err(problem)?.0;
         let (names, cookie) = names::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
-        let mut answers: Vec<Answer> = Vec::new();
-        let (mut entries, mut bytes) = (Vec::new(), 0);
-        let mut tell = |entries: &mut Vec<Entry>, more| {
-            answers.push(Answer::Names { entries: std::mem::take(entries), cookie, more });
-        };
-        for name in names {
-            let entry = entry(&folder, name);
-            bytes += length(&entry);
-            entries.push(entry);
-            if bytes >= NAMES_BYTES || entries.len() == NAMES_MAX {
-                tell(&mut entries, true);
-                bytes = 0;
-            }
-        }
-        tell(&mut entries, false);
-        Ok(answers)
+        Ok((folder, names, cookie))
     }
 
     fn open_place(&self, number: u64, place: u32) -> Outcome<Answer> {
         let origin = self.place(place)?;
         if let Origin::Flow(flow) = origin {
-            self.files().insert(number, Taken::Flow(flow.clone()));
+            let charge = self.charge(FILE_BYTES, 0)?;
+            self.files().insert(number, (Taken::Flow(flow.clone()), charge));
             return Ok(flow.told());
         }
         let handle = Arc::new(Handle::Os(origin.open()?));
@@ -256,12 +263,11 @@ impl Shelf {
         };
         let attributes = attributes(Bearer::Open(handle.os()))?;
         let answer = told(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
-        let mut files = self.files();
-        if files.len() >= FILES_MAX {
-            return Err(fault("open", EMFILE));
-        }
+        let named = above.as_ref().map_or(0, |(_, name)| name.len());
+        let charge = self.charge(FILE_BYTES + named, FILES_OF_A_FILE)?;
         let given = Given { handle, meta, align_bytes: 1, buffered: None, above };
-        files.insert(number, Taken::File(Arc::new(given.made_direct())));
+        let taken = Taken::File(Arc::new(given.made_direct()));
+        self.files().insert(number, (taken, charge));
         Ok(Answer::File { meta: answer, attributes, ranges })
     }
 
@@ -367,8 +373,24 @@ impl Flow {
     }
 }
 
-fn refused(fault: Fault) -> Vec<Answer> {
-    vec![Answer::Fault(fault)]
+/// An open folder, names in it, and where those behind them begin.
+type Listed = (Arc<File>, Vec<Name>, u64);
+
+/// Takes one answer after the other; an error is one of the connection.
+pub(crate) type Tell<'tell> = &'tell mut dyn FnMut(Answer) -> Result<(), NetFault>;
+
+fn tell_names((folder, names, cookie): Listed, tell: Tell<'_>) -> Result<(), NetFault> {
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    for name in names {
+        let entry = entry(&folder, name);
+        bytes += length(&entry);
+        entries.push(entry);
+        if bytes >= NAMES_BYTES || entries.len() == NAMES_MAX {
+            tell(Answer::Names { entries: std::mem::take(&mut entries), cookie, more: true })?;
+            bytes = 0;
+        }
+    }
+    tell(Answer::Names { entries, cookie, more: false })
 }
 
 fn plain(name: &[u8]) -> Outcome<&OsStr> {

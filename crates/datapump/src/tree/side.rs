@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use datapump_engine::Errno;
 
+use crate::budget::Charge;
 use crate::disk::{Bearer, Meta, file_meta, names};
 use crate::net::far::FarFolder;
 use crate::problem::{Class, Problem};
@@ -56,6 +57,8 @@ pub(crate) struct Side {
     pub(crate) meta: Meta,
     place: Place,
     was_opened_up: AtomicBool,
+    /// Of a folder that is open for another host: what it takes of the session's part.
+    charge: Option<Charge>,
 }
 
 /// Where the folder lies.
@@ -92,6 +95,7 @@ impl Side {
             meta,
             place: Place::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
             was_opened_up: AtomicBool::new(false),
+            charge: None,
         }))
     }
 
@@ -107,6 +111,7 @@ impl Side {
             meta: folder.meta,
             place: Place::There(folder),
             was_opened_up: AtomicBool::new(false),
+            charge: None,
         })
     }
 
@@ -132,7 +137,15 @@ impl Side {
                 keeper: Arc::clone(keeper),
             },
             was_opened_up: AtomicBool::new(false),
+            charge: None,
         }))
+    }
+
+    /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
+    /// number was given back, while folders below it are open.
+    pub(crate) fn charged(mut self: Arc<Side>, charge: Charge) -> Arc<Side> {
+        Arc::get_mut(&mut self).expect("it was just opened").charge = Some(charge);
+        self
     }
 
     /// Whether it lies on this host.

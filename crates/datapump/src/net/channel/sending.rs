@@ -18,7 +18,7 @@ use crate::net::seal::Seal;
 /// So much is gathered before it is sent: fewer calls, and fewer times that the other side is woken.
 const GATHERED_BYTES: usize = 64 << 10;
 /// Answers to one who asks on and on and takes nothing are not gathered without end.
-const UNSENT_BYTES_MAX: usize = 1 << 20;
+const UNSENT_BYTES_MAX: usize = 256 << 10;
 /// What is sent open is copied behind what was put before if it is no longer than this, else sent from where it lies.
 const COPIED_BYTES_MAX: usize = 4 << 10;
 /// How long who hangs up waits for a full connection to take its last word.

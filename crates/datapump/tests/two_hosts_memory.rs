@@ -1,0 +1,293 @@
+//! What a client can make a server hold: memory within its budget, open files within its limit, and others are served.
+//!
+//! One test alone: what a process has had at most is one number for all that runs in it.
+
+mod net_parts;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use datapump::{Options, Place, RemoteCopy, ServeOptions, WayIn};
+use datapump_core::wire::ask::{Answer, Ask};
+use datapump_core::wire::attributes::Entry;
+use datapump_core::wire::frame::{HEAD_BYTES, Head};
+use datapump_core::wire::hello::{Purpose, Reply, greet};
+use datapump_core::wire::session::{Begin, Message, Way};
+use datapump_core::wire::{decode, encode};
+use net_parts::{Served, noise};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+
+const MIB: u64 = 1 << 20;
+const MEMORY: u64 = 64 * MIB;
+/// What a server takes besides its budget: the program, threads and their stacks, buffers of connections; here also
+/// what the clients take, which run in the same process.
+const BESIDES: u64 = 32 * MIB;
+/// A guard for the suite, not a measure of speed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const LEVELS: u64 = 1000;
+const NAME: [u8; 250] = [b'n'; 250];
+
+/// A connection of a client that speaks for itself, not sealed.
+struct Wire(TcpStream);
+
+impl Wire {
+    fn call(address: &str, purpose: Purpose, session: Option<[u8; 16]>) -> (Wire, Option<[u8; 16]>) {
+        let stream = TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a socket");
+        let mut wire = Wire(stream);
+        wire.put(&greet(purpose, session, "test"), 0).expect("sent");
+        let reply = decode(&wire.take().expect("a reply")).expect("a reply");
+        let Reply::Welcome { session, .. } = reply else { panic!("{reply:?}") };
+        (wire, session)
+    }
+
+    fn put(&mut self, body: &[u8], number: u64) -> std::io::Result<()> {
+        let head = Head::message(body, number).expect("it is short").encode();
+        self.0.write_all(&[&head[..], body].concat())
+    }
+
+    fn take(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut head = [0; HEAD_BYTES];
+        self.0.read_exact(&mut head)?;
+        let mut body = vec![0; Head::decode(&head).expect("a head").len as usize];
+        self.0.read_exact(&mut body)?;
+        Ok(body)
+    }
+
+    fn ask(&mut self, ask: &Ask) -> Answer {
+        self.put(&encode(ask), 1).expect("sent");
+        decode(&self.take().expect("an answer")).expect("an answer")
+    }
+}
+
+/// A session that has begun: its control connection, and its number.
+fn begin(address: &str, way: Way, connections: u32) -> (Wire, [u8; 16]) {
+    let (mut control, session) = Wire::call(address, Purpose::Control, None);
+    let begin = Begin {
+        way,
+        sources: vec![b"tree".to_vec().into()],
+        target: b"pushed".to_vec().into(),
+        options: "{}".into(),
+        connections,
+        tells_files: Some(true),
+        boot: None,
+        instead_of: None,
+    };
+    control.put(&encode(&Message::Begin(begin)), 0).expect("sent");
+    let answer = decode(&control.take().expect("an answer")).expect("an answer");
+    assert!(matches!(answer, Message::Begun { .. }), "{answer:?}");
+    (control, session.expect("a control connection"))
+}
+
+fn join(address: &str, purpose: Purpose, session: [u8; 16]) -> Wire {
+    Wire::call(address, purpose, Some(session)).0
+}
+
+/// Folders nested in each other, a folder of many names, and a file.
+fn make_served(served: &Path) {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY;
+    std::fs::create_dir_all(served.join("tree/many")).expect("room");
+    std::fs::write(served.join("tree/file"), noise(3_000_000)).expect("room");
+    (0..1000).for_each(|number| {
+        File::create(served.join(format!("tree/many/a-name-of-some-length-{number}"))).expect("room");
+    });
+    let mut folder = openat(CWD, served.join("tree"), flags, Mode::empty()).expect("it was made");
+    for _ in 0..LEVELS {
+        mkdirat(&folder, &NAME[..], Mode::from(0o755)).expect("room");
+        folder = openat(&folder, &NAME[..], flags, Mode::empty()).expect("it was just made");
+    }
+}
+
+fn is_refused(answer: &Answer) -> bool {
+    match answer {
+        Answer::Fault(fault) => {
+            assert_eq!(fault.class.as_deref(), Some("refused"), "{fault:?}");
+            true
+        }
+        _ => false,
+    }
+}
+
+fn enter(folder: u64, above: u64, name: &[u8]) -> Ask {
+    Ask::Enter { folder, above, name: name.to_vec().into() }
+}
+
+/// The most memory that this process has had.
+fn memory_max() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("Linux tells it").count()
+}
+
+struct Attacked {
+    served: Served,
+    home: tempfile::TempDir,
+}
+
+impl Attacked {
+    /// The budget holds, and a client that means no harm gets its file.
+    fn holds(&self, row: &str) {
+        let most = memory_max();
+        eprintln!("{row}: {} MiB at most, the budget is {} MiB", most / MIB, MEMORY / MIB);
+        assert!(most <= MEMORY + BESIDES, "{row}: {} MiB", most / MIB);
+        let target = self.home.path().join("got");
+        let honest = RemoteCopy {
+            way_in: WayIn::Open,
+            options: Options { lanes: Some(2), ..Options::default() },
+            connections: Some(2),
+            ..self.served.remote(vec![self.served.place("tree/file")], Place::Path(target.clone()))
+        };
+        let report = honest.run(&|event| eprintln!("{row}: {event:?}"));
+        assert_eq!(report.exit_status, 0, "{row}");
+        assert!(std::fs::read(&target).expect("it is there") == noise(3_000_000), "{row}");
+    }
+
+    /// Opens each folder in the one before, and then the last ones again and again, giving nothing back.
+    fn opens_folders(&self) {
+        let (_control, session) = begin(&self.served.address, Way::Pull, 2);
+        let mut names = join(&self.served.address, Purpose::Names, session);
+        assert!(matches!(names.ask(&Ask::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
+        for level in 0..LEVELS {
+            let answer = names.ask(&enter(level + 1, level, &NAME));
+            assert!(matches!(answer, Answer::Folder { .. }), "an honest depth: {level}: {answer:?}");
+            // It stays open for those below it.
+            names.ask(&Ask::Leave(level));
+        }
+        self.holds("nested folders");
+        assert!(matches!(names.ask(&Ask::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
+        let refused = (LEVELS + 1..200_000).find(|number| is_refused(&names.ask(&enter(*number, 0, &NAME))));
+        eprintln!("folders: {refused:?} was refused");
+        assert!(refused.is_some(), "folders without end");
+
+        self.holds("folders");
+        (LEVELS + 1..refused.unwrap_or(0)).for_each(|number| drop(names.ask(&Ask::Leave(number))));
+        assert!(matches!(names.ask(&enter(1, 0, &NAME)), Answer::Folder { .. }), "they were given back");
+    }
+
+    /// Opens roots and files, which stay open.
+    fn opens_files(&self) {
+        let (_control, session) = begin(&self.served.address, Way::Pull, 2);
+        let mut names = join(&self.served.address, Purpose::Names, session);
+        let before = open_files();
+        let root = |folder| Ask::Root { folder, place: 0 };
+        assert!((0..100_000).any(|number| is_refused(&names.ask(&root(number)))), "roots without end");
+        (100..100_000)
+            .take_while(|number| names.ask(&Ask::Leave(*number)) == Answer::Done)
+            .take(5000)
+            .count();
+        let file = |file| Ask::Open { file, above: 0, name: b"file".to_vec().into() };
+        assert!((0..100_000).any(|number| is_refused(&names.ask(&file(number)))), "files without end");
+        eprintln!("files: {} more are open", open_files() - before);
+        self.holds("files");
+    }
+
+    /// Asks for a block and, behind it, for names on and on, and reads no answer.
+    fn reads_nothing(&self) {
+        let (_control, session) = begin(&self.served.address, Way::Pull, 4);
+        let wires: Vec<Wire> = (0..4).map(|_| self.asks_on(session)).collect();
+        self.holds("answers that nobody reads");
+        drop(wires);
+    }
+
+    fn asks_on(&self, session: [u8; 16]) -> Wire {
+        let mut blocks = join(&self.served.address, Purpose::Blocks, session);
+        assert!(matches!(blocks.ask(&Ask::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
+        assert!(matches!(blocks.ask(&enter(1, 0, b"many")), Answer::Folder { .. }));
+        let open = Ask::Open { file: 1, above: 0, name: b"file".to_vec().into() };
+        assert!(matches!(blocks.ask(&open), Answer::File { .. }));
+        let short = Duration::from_millis(500);
+        blocks.0.set_write_timeout(Some(short)).expect("a socket");
+        let asks = std::iter::once(Ask::Read { file: 1, at: 0, len: 1 << 20 })
+            .chain(std::iter::repeat_n(Ask::List { folder: 1, cookie: 0 }, 400));
+        let frame = |ask: Ask| {
+            let body = encode(&ask);
+            [&Head::message(&body, 1).expect("it is short").encode()[..], &body].concat()
+        };
+        // Whatever the connection takes.
+        let _ = blocks.0.write_all(&asks.flat_map(frame).collect::<Vec<u8>>());
+        blocks
+    }
+
+    /// Is pushed what cannot be read, and hears none of the problems that it is told.
+    fn listens_to_nothing(&self) {
+        let (_control, session) = begin(&self.served.address, Way::Push, 2);
+        let mut names = join(&self.served.address, Purpose::Names, session);
+        let _blocks = join(&self.served.address, Purpose::Blocks, session);
+        let meta = match self.look() {
+            Answer::Meta { meta, .. } => meta,
+            answer => panic!("{answer:?}"),
+        };
+        names.0.set_read_timeout(Some(Duration::from_secs(3))).expect("a socket");
+        let mut answers = 0;
+        while let Ok(body) = names.take()
+            && answers < 20
+        {
+            let answer = match decode(&body).expect("an asking") {
+                Ask::Look(_) => Answer::Meta { meta, named: None },
+                Ask::Root { .. } => Answer::Folder { meta, attributes: Vec::new(), made_up: false },
+                Ask::List { .. } => {
+                    answers += 1;
+                    (0..63).for_each(|part| {
+                        let more = Answer::Names { entries: unreadable(part), cookie: answers, more: true };
+                        let _ = names.put(&encode(&more), 1);
+                    });
+                    Answer::Names { entries: unreadable(63), cookie: answers, more: false }
+                }
+                ask => panic!("{ask:?}"),
+            };
+            if names.put(&encode(&answer), 1).is_err() {
+                break;
+            }
+        }
+        eprintln!("problems: {answers} times {}", 64 * 1000);
+        self.holds("problems that nobody hears");
+    }
+
+    fn look(&self) -> Answer {
+        let (_control, session) = begin(&self.served.address, Way::Pull, 1);
+        join(&self.served.address, Purpose::Names, session).ask(&Ask::Look(0))
+    }
+}
+
+fn unreadable(part: u32) -> Vec<Entry> {
+    let entry = |number: u32| Entry {
+        name: format!("{part}-{number}").into_bytes().into(),
+        meta: None,
+        points_to: None,
+        attributes: None,
+        errno: Some(13),
+    };
+    (0..1000).map(entry).collect()
+}
+
+#[test]
+fn what_a_client_makes_a_server_hold_is_bounded_by_its_budget() {
+    let home = tempfile::tempdir().expect("room");
+    let served = home.path().join("served");
+    make_served(&served);
+    let options = ServeOptions {
+        memory_bytes: MEMORY,
+        insecure: true,
+        peer_timeout: PATIENCE,
+        ..ServeOptions::of(Place::Path(served.clone()))
+    };
+    let attacked = Attacked { served: Served::new(options), home };
+    attacked.holds("before");
+    attacked.opens_folders();
+    attacked.opens_files();
+    attacked.reads_nothing();
+    attacked.listens_to_nothing();
+    drop(attacked.served);
+    // Its removal would take an open file for each level.
+    let removed = std::process::Command::new("rm").arg("-rf").arg(served).status();
+    assert!(removed.expect("rm is installed").success());
+}
