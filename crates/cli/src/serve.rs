@@ -3,19 +3,19 @@
 //!
 //! Must not know: how sessions are held.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal, Write, stderr, stdin, stdout};
+use std::fs::File;
+use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datapump::{Class, Problem, Server, Status};
+use datapump::{Class, Server, Status};
 
 use crate::args::{Insecure, ServeArguments};
 use crate::signals::stop_flag;
+use crate::ticket;
 
 /// Serves. Gives the exit status.
 pub fn serve(arguments: &ServeArguments) -> i32 {
@@ -79,7 +79,7 @@ fn failed(words: &str) -> i32 {
 /// Address and ticket, for who is to call.
 fn told(arguments: &ServeArguments, server: &Server) -> Result<(), String> {
     let word = server.ticket().word();
-    let ticket = match &arguments.ticket_file {
+    let line = match &arguments.ticket_file {
         _ if arguments.insecure.is_some_and(Insecure::is_open) => {
             let _ = writeln!(
                 stderr(),
@@ -88,22 +88,12 @@ fn told(arguments: &ServeArguments, server: &Server) -> Result<(), String> {
             String::new()
         }
         Some(path) => {
-            let written = write_ticket(path, &word);
-            written.map_err(|error| {
-                Problem::system("write the ticket to", path, error.raw_os_error().unwrap_or(5)).to_string()
-            })?;
+            ticket::write(path, &word).map_err(|problem| problem.to_string())?;
             String::new()
         }
         None => format!("ticket: {word}\n"),
     };
     let mut out = stdout();
-    let printed = write!(out, "listening: {}\n{ticket}", server.address()).and_then(|()| out.flush());
+    let printed = write!(out, "listening: {}\n{line}", server.address()).and_then(|()| out.flush());
     printed.map_err(|error| format!("write to standard output: {error}"))
-}
-
-/// A file that only this user may read, from the first byte on.
-fn write_ticket(path: &Path, word: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    writeln!(file, "{word}")
 }

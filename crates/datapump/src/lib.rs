@@ -28,6 +28,7 @@ mod budget;
 mod change;
 mod commit;
 mod comparison;
+mod confidential;
 mod disk;
 mod end;
 mod fault;

@@ -22,7 +22,7 @@ use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
-use crate::{finish, holes, lane, resume, stream, tree};
+use crate::{confidential, finish, holes, lane, resume, stream, tree};
 
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
 pub(crate) fn is_made_up(handle: &Handle) -> bool {
@@ -159,11 +159,18 @@ pub(crate) fn ends(
     how: How,
     landing: &mut Landing,
 ) -> Result<Ends, Problem> {
+    let closed = match landing {
+        Landing::Staged(staged) => confidential::close(staged, opened.original.as_ref(), shared.options.keep),
+        _ => None,
+    };
     if how.try_reflink && reflinked(shared, &opened, landing) {
         return Ok((Source::Null, Sink::Null, opened.original, Some(Vec::new())));
     }
     shared.tally().in_kernel |= how.in_kernel;
-    complete(shared, names, opened, how, landing)
+    complete(shared, names, opened, how, landing).inspect_err(|_| {
+        // Best effort on the way out: a copy that did not begin leaves the file as it was, or closed.
+        let _ = closed.map(|closed| closed.undo());
+    })
 }
 
 /// What the target is before its end is made of it.

@@ -74,7 +74,8 @@ pub struct HostArguments {
     /// Read the ticket for pump:// from a file
     ///
     /// The flag of this name of pump serve writes it. Without it the ticket is taken from the environment (PUMP_TICKET)
-    /// or asked for on a terminal; never from the command line, which others can see. Default: none.
+    /// or asked for on a terminal; never from the command line, which others can see. A named pipe is refused; a file
+    /// that others may read is warned of. Default: none.
     ///
     /// Example: pump copy --ticket-file ticket photos pump://host:4000/photos
     #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOSTS)]
@@ -220,7 +221,8 @@ pub struct ServeArguments {
 
     /// Write the ticket to a file that only this user may read, instead of printing it
     ///
-    /// Default: it is printed.
+    /// The file is new. It replaces a file of this user that stands there; anything else (a link, a pipe, a file of
+    /// another user) is refused. Default: it is printed.
     ///
     /// Example: pump serve --ticket-file ticket /data
     #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOW)]
