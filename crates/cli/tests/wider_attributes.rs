@@ -217,3 +217,31 @@ fn a_copy_is_never_more_readable_than_its_source_meanwhile() {
     let ended = child.wait().expect("it has ended");
     assert!(ended.success() && seen > 0, "the temporary file was seen {seen} times, then: {ended}");
 }
+
+/// A capability that the source lost, and times that the file system cannot tell.
+#[test]
+fn a_capability_that_the_source_lost_is_taken_from_the_target() {
+    let pair = Pair::new(Kind::Ext4);
+    with_content(&pair.source(), 3000, 8);
+    program(&["setcap", "cap_net_raw+ep", &pair.source()]);
+    pair.copies_whole(&[], "with a capability");
+    assert!(program(&["getcap", &pair.target()]).contains("cap_net_raw"), "it was copied");
+    program(&["setcap", "-r", &pair.source()]);
+    // An old time of attributes at the source says nothing about the target.
+    program(&["touch", "-r", &pair.source(), &pair.target()]);
+    pair.copies_whole(&["--update"], "without it");
+    assert_eq!(program(&["getcap", &pair.target()]), "");
+}
+
+#[test]
+fn a_time_that_the_target_cannot_tell_is_told() {
+    let (one, other) = (Mount::new(Kind::Btrfs), Mount::ext4(64, &["-I", "128"]));
+    let (source, target) = (one.at("file"), other.at("file"));
+    for (time, is_kept) in [("2500-01-01", false), ("1900-01-01", false), ("2020-02-03", true)] {
+        with_content(&source, 3000, 9);
+        program(&["touch", "-d", &format!("{time} 04:05:06Z"), &source]);
+        let run = pump_with(&["copy", &source, &target], &[]);
+        let told = run.err.contains(&format!("'{target}': time of change: this file system cannot keep"));
+        assert_eq!((run.status, told), (0, !is_kept), "{time}: {run:?}");
+    }
+}

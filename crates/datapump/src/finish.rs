@@ -161,7 +161,7 @@ fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<
         (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),
     };
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
-    lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    shared.tell_lost(lost, || task.target_name.clone());
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use datapump_core::{Shape, Way};
 use datapump_engine::sim::Random;
 use datapump_engine::{Engine, Handle, Slot};
 
+use crate::attributes::Lost;
 use crate::bill::{Here, Meters, Stage};
 use crate::change::Change;
 use crate::commit::{Staged, room_words};
@@ -19,7 +20,7 @@ use crate::net::far::Far;
 use crate::options::{self, Options};
 use crate::place::Fill;
 use crate::plan::Plan;
-use crate::problem::{Class, Problem, class_of};
+use crate::problem::{Class, Problem, class_of, shown_path};
 use crate::rate::Rate;
 use crate::report::Asked;
 use crate::target::Item;
@@ -325,6 +326,12 @@ impl Shared<'_> {
 
     pub(crate) fn warn(&self, words: String) {
         (self.events)(Event::Warning(words));
+    }
+
+    /// Tells what a file could not keep.
+    pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) {
+        lost.of_all.into_iter().for_each(|words| self.warn_once(words));
+        lost.of_this.into_iter().for_each(|words| self.warn(format!("'{}': {words}", shown_path(&path()))));
     }
 
     /// Tells something once, however many files it concerns and in whatever words: what it is about is the first one.

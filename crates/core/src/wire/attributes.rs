@@ -120,6 +120,9 @@ pub struct Attribute {
     /// Its value.
     #[n(1)]
     pub value: ByteVec,
+    /// It could not be read: the value says nothing.
+    #[n(2)]
+    pub is_unreadable: Option<bool>,
 }
 
 /// A name in a folder.

@@ -231,7 +231,7 @@ fn meta() -> Meta {
 #[test]
 fn messages_are_read_as_they_were_written() {
     let bytes = |bytes: &[u8]| ByteVec::from(bytes.to_vec());
-    let attribute = Attribute { name: bytes(b"user.x"), value: bytes(b"\0\xff") };
+    let attribute = Attribute { name: bytes(b"user.x"), value: bytes(b"\0\xff"), is_unreadable: None };
     let entry = Entry {
         name: bytes(b"\xff\n"),
         meta: Some(meta()),

@@ -4,15 +4,17 @@
 //!
 //! Must not know: which attributes are kept, in which order they are set.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 
 use datapump_engine::Errno;
+use datapump_engine::os::linux::list_xattrs_at;
 use rustix::fs::{self, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno as System;
+use rustix::path::Arg;
 
 use super::proc::path_of_open_file;
-use super::{Meta, Outcome, os};
+use super::{Meta, Outcome, names, os};
 
 /// The names of most files' extended attributes fit in this; the kernel's limit is 64 KiB: xattr(7).
 const FEW_BYTES: usize = 256;
@@ -24,9 +26,11 @@ pub(crate) enum Bearer<'open> {
     /// Opened by [`names::hold`].
     Held(&'open File),
     /// At another host: its extended attributes were told, and nothing else can be asked of it or done to it.
-    Told(&'open [(CString, Vec<u8>)]),
+    /// A value is missing that could not be read there.
+    Told(&'open [(CString, Option<Vec<u8>>)]),
 }
 
+const EACCES: Errno = Errno(13);
 const EOPNOTSUPP: Errno = Errno(95);
 
 fn errno(error: System) -> Errno {
@@ -95,10 +99,11 @@ impl Bearer<'_> {
         Ok(split(&list))
     }
 
-    /// `None` for what is gone since it was listed, or not for this user's eyes.
+    /// `None` for what is gone since it was listed. `EPERM` and `EACCES`: it is not for this user's eyes.
     pub(crate) fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
         if let Bearer::Told(told) = self {
-            return Ok(told.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.clone()));
+            let found = told.iter().find(|(known, _)| **known == *name);
+            return found.map(|(_, value)| value.clone().ok_or(EACCES)).transpose();
         }
         let read = |value: &mut [u8]| match self {
             Bearer::Open(file) => fs::fgetxattr(file, name, value),
@@ -107,7 +112,7 @@ impl Bearer<'_> {
         };
         match grown(FEW_BYTES, read) {
             Ok(value) => Ok(Some(value)),
-            Err(System::NODATA | System::PERM | System::ACCESS) => Ok(None),
+            Err(System::NODATA) => Ok(None),
             Err(error) => Err(errno(error)),
         }
     }
@@ -140,6 +145,17 @@ impl Bearer<'_> {
             Bearer::Held(file) => fs::listxattr(path_of_open_file(file), list),
             Bearer::Told(_) => Err(System::OPNOTSUPP),
         }
+    }
+}
+
+/// The names of the extended attributes of a name in an open folder: one call where the system has it.
+pub(crate) fn xattr_names_at(folder: &File, name: &OsStr) -> Outcome<Vec<CString>> {
+    let mut few = [0; FEW_BYTES];
+    let listed = name.into_with_c_str(|name| Ok(list_xattrs_at(folder, name, &mut few))).map_err(errno)?;
+    match listed {
+        Some(Ok(len)) => Ok(split(&few[..len])),
+        Some(Err(EOPNOTSUPP)) => Ok(Vec::new()),
+        _ => Bearer::Held(&names::hold(folder, name)?).xattr_names(),
     }
 }
 

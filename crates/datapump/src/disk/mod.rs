@@ -12,7 +12,7 @@ mod path_at;
 mod proc;
 mod sim;
 
-pub(crate) use bearer::{Bearer, hands_down};
+pub(crate) use bearer::{Bearer, hands_down, xattr_names_at};
 pub(crate) use names::Name;
 pub(crate) use os::boot;
 pub(crate) use path_at::PathAt;

@@ -65,14 +65,21 @@ pub(crate) fn heard(meta: &wire::Meta) -> Meta {
     }
 }
 
-/// All extended attributes that can be read.
+/// All extended attributes; of those that this user may not read the name alone.
 pub(crate) fn attributes_of(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
     let read = |name: CString| -> Outcome<Option<Attribute>> {
-        let value = bearer.xattr_value(&name)?;
-        Ok(value.map(|value| Attribute { name: name.into_bytes().into(), value: value.into() }))
+        let (value, is_unreadable) = match bearer.xattr_value(&name) {
+            Err(Errno(EPERM | EACCES)) => (Some(Vec::new()), Some(true)),
+            value => (value?, None),
+        };
+        let name = name.into_bytes().into();
+        Ok(value.map(|value| Attribute { name, value: value.into(), is_unreadable }))
     };
     bearer.xattr_names()?.into_iter().filter_map(|name| read(name).transpose()).collect()
 }
+
+const EPERM: i32 = 1;
+const EACCES: i32 = 13;
 
 /// What could not be done here, for the other side.
 pub(crate) fn fault(operation: &str, errno: Errno) -> Fault {

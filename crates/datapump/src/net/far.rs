@@ -31,8 +31,8 @@ const ANSWERS_MAX: usize = 64;
 /// Folders and files that are given back together: as many as connections take without anybody reading.
 const GIVEN_BACK_TOGETHER: usize = 256;
 
-/// Extended attributes that the other side told.
-pub(crate) type Attributes = Vec<(CString, Vec<u8>)>;
+/// Extended attributes that the other side told; without a value those that it could not read.
+pub(crate) type Attributes = Vec<(CString, Option<Vec<u8>>)>;
 
 /// The other side.
 #[derive(Debug)]
@@ -364,7 +364,8 @@ fn put_all(channel: &mut Channel, asks: &[Ask]) -> Result<(), NetFault> {
 pub(crate) fn named(attributes: Vec<Attribute>) -> Attributes {
     let named = |attribute: Attribute| {
         let name = CString::new(Vec::from(attribute.name)).ok()?;
-        Some((name, Vec::from(attribute.value)))
+        let is_readable = attribute.is_unreadable != Some(true);
+        Some((name, is_readable.then(|| Vec::from(attribute.value))))
     };
     attributes.into_iter().filter_map(named).collect()
 }

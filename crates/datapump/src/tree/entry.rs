@@ -267,7 +267,7 @@ impl Hand {
             return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
-            Action::Leave(_) if self.hidden_differ(shared, name, &meta, there) => adjusted(&meta, there),
+            Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
             action => action,
         };
         match action {
@@ -282,9 +282,9 @@ impl Hand {
         }
     }
 
-    fn hidden_differ(&self, shared: &Shared<'_>, name: &Name, meta: &Meta, there: &Meta) -> bool {
-        let differ =
-            |target| right::hidden_of_name_differ(shared, &name.name, (&self.source, meta), (target, there));
+    /// Whether a name's extended attributes or access control lists are not those at the target.
+    pub(crate) fn hidden_differ(&self, shared: &Shared<'_>, name: &Name) -> bool {
+        let differ = |to| self.source.hidden_of_name_differ(&name.name, to, shared.options.keep);
         self.target.as_deref().is_some_and(differ)
     }
 

@@ -139,7 +139,7 @@ fn set_attributes(
     let new = New { made, bare: made && !branch.traits.hands_down };
     let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
-    lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    shared.tell_lost(lost, || target.path());
     if target.was_opened_up() && !keep.mode {
         let closed = Bearer::Open(to).set_mode(target.meta.mode);
         closed.map_err(|errno| Problem::system("set the mode of", &target.path(), errno.0))?;
@@ -157,7 +157,10 @@ fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) 
         && !branch.traits.fresh
         && in_time
         && matches!(rules.kept(meta, &there), Action::Leave(_))
-        && !right::hidden_differ(shared, (from.bearer(), meta), (Bearer::Open(to), &there))
+        && matches!(
+            attributes::hidden_differ(from.bearer(), Bearer::Open(to), shared.options.keep),
+            Ok(false)
+        )
 }
 
 /// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,

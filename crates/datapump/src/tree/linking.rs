@@ -16,8 +16,8 @@ use crate::run::{Shared, Work};
 use crate::task::Held;
 use crate::tree::branch::Batch;
 use crate::tree::decide::{Action, same_time};
+use crate::tree::finish;
 use crate::tree::links::{Copied, FileId, FileState, Meeting, Spot, Waiting, id};
-use crate::tree::{finish, right};
 
 const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);
@@ -238,7 +238,7 @@ pub(crate) fn link_unchanged(
         && same_time(meta, &there)
         && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));
     let from = spot.branch.source.origin()?;
-    if !same || right::hidden_of_name_differ(shared, &spot.name, (&from, meta), (&folder, &there)) {
+    if !same || from.hidden_of_name_differ(&spot.name, &folder, shared.options.keep) {
         return Ok(None);
     }
     if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {

@@ -165,11 +165,13 @@ impl Origin {
         }
     }
 
-    /// Whether a name's extended attributes or access control lists differ from those at the target. Of another host
-    /// they are not compared: that would take a question for each file.
-    pub(crate) fn hidden_of_name(&self, name: &OsStr, differ: impl FnOnce(Bearer<'_>) -> bool) -> bool {
+    /// Whether a name's extended attributes or access control lists differ from those at the target, or cannot be
+    /// told. Of another host they are not compared: that would take a question for each file.
+    pub(crate) fn hidden_of_name_differ(&self, name: &OsStr, to: &File, keep: Keep) -> bool {
         match self {
-            Origin::Here(folder) => names::hold(folder, name).is_ok_and(|held| differ(Bearer::Held(&held))),
+            Origin::Here(folder) => {
+                attributes::hidden_of_names_differ(folder, to, name, keep).unwrap_or(true)
+            }
             Origin::There(_) => false,
         }
     }

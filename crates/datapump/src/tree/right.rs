@@ -7,7 +7,7 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 
-use crate::attributes::{self, New};
+use crate::attributes::New;
 use crate::change::ChangeKind;
 use crate::commit::taken;
 use crate::disk::{Bearer, Meta, Name, names};
@@ -16,7 +16,6 @@ use crate::run::Shared;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{Spot, id};
-use crate::tree::origin::Origin;
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);
@@ -83,7 +82,7 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
     let keep = shared.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system("set the attributes of", &path(), errno.0))?;
-    lost.0.into_iter().for_each(|words| shared.warn_once(words));
+    shared.tell_lost(lost, path);
     match shared.syncs_alone(&spot.branch.traits) {
         true => sync_alone(&folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0)),
         false => Ok(()),
@@ -96,29 +95,6 @@ fn sync_alone(folder: &File, name: &OsStr) -> Result<(), Errno> {
     file.sync_all().map_err(|error| Errno::of(&error))
 }
 
-/// Whether extended attributes or access control lists differ. They are looked at only where the source's attributes
-/// were changed after the target's were set: reading them of every file would cost half of what a run with nothing to
-/// do takes.
-pub(crate) fn hidden_differ(
-    shared: &Shared<'_>,
-    (from, meta): (Bearer<'_>, &Meta),
-    (to, there): (Bearer<'_>, &Meta),
-) -> bool {
-    meta.ctime_ns >= there.ctime_ns && attributes::hidden_differ(from, to, shared.options.keep)
-}
-
-/// The same of a name in two open folders.
-pub(crate) fn hidden_of_name_differ(
-    shared: &Shared<'_>,
-    name: &OsStr,
-    (from, meta): (&Origin, &Meta),
-    (to, there): (&File, &Meta),
-) -> bool {
-    from.hidden_of_name(name, |from| {
-        names::hold(to, name).is_ok_and(|to| hidden_differ(shared, (from, meta), (Bearer::Held(&to), there)))
-    })
-}
-
 /// The content was compared and is right; time, owner or mode may not be.
 pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
     let Some(target) = &spot.branch.target else { return Ok(()) };
@@ -128,7 +104,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Re
     let in_time = !shared.options.keep.times || same_time(meta, &there);
     let hidden = || {
         let from = spot.branch.source.origin()?;
-        Ok::<bool, Problem>(hidden_of_name_differ(shared, &spot.name, (&from, meta), (&folder, &there)))
+        Ok::<bool, Problem>(from.hidden_of_name_differ(&spot.name, &folder, shared.options.keep))
     };
     match shared.trees.rules.kept(meta, &there) {
         Action::Leave(_) if in_time && !hidden()? => left(shared, spot, (meta, &there), "equal in content"),

@@ -94,7 +94,7 @@ fn replace(
     let new = New { made: true, bare: !hand.branch.traits.hands_down };
     let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
-        kept.map_err(wrong)?.0.into_iter().for_each(|words| shared.warn_once(words));
+        shared.tell_lost(kept.map_err(wrong)?, || path.clone());
         match stands {
             true => names::rename(target, &temporary, target, &name.name),
             false => names::rename_new(target, &temporary, &name.name),
@@ -139,7 +139,9 @@ fn is_same(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: &M
     if !in_time || !matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_)) {
         return false;
     }
-    if meta.kind != there.kind || meta.special_device != there.special_device {
+    if (meta.kind, meta.special_device) != (there.kind, there.special_device)
+        || hand.hidden_differ(shared, name)
+    {
         return false;
     }
     let Ok(target) = hand.target() else { return false };

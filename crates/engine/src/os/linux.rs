@@ -21,6 +21,7 @@ mod host;
 mod idle;
 mod socket;
 mod standard;
+mod xattr;
 pub use cache::{flush, has_dirty_pages, write_back};
 pub use extents::unwritten_bytes;
 pub use host::{
@@ -31,6 +32,7 @@ pub use host::{
 pub use idle::{Lowest, allowed_cpus, lowest_priority, pin_to};
 pub use socket::{TcpInfo, set_busy_poll, tcp_info};
 pub use standard::was_closed;
+pub use xattr::list_xattrs_at;
 
 /// A request was ended before it moved anything.
 pub const ECANCELED: Errno = Errno(libc::ECANCELED);

@@ -1,0 +1,76 @@
+//! Extended attributes under `--update` and `--checksum`: compared by what they are, not by when they were set.
+
+mod support;
+
+use std::path::Path;
+
+use support::{Home, as_ordinary_user, expect, set_mode, set_mtime, set_xattr, xattr};
+
+const NAME: &str = "user.note";
+
+fn make(home: &Home, root: &str) {
+    std::fs::create_dir(home.path(root)).expect("room");
+    std::fs::create_dir(home.path(root).join("folder")).expect("room");
+    std::fs::write(home.path(root).join("file"), "content").expect("room");
+}
+
+fn remove(path: &Path) {
+    rustix::fs::removexattr(path, NAME).expect("it has one");
+}
+
+#[test]
+fn what_the_target_got_later_is_put_right() {
+    let home = Home::new();
+    make(&home, "source");
+    let places = ["source/file", "source/folder"].map(|name| home.path(name));
+    if !places.iter().all(|path| set_xattr(path, NAME, b"right")) {
+        return;
+    }
+    let words = ["copy", "-T", "source", "copy"];
+    expect(&home.pump(&words), 0, &[], "first");
+    for option in ["--update", "--checksum"] {
+        for (name, source) in ["file", "folder"].iter().zip(&places) {
+            let target = home.path("copy").join(name);
+            let row = format!("{option} {name}");
+            let run = || expect(&home.pump(&[&words[..], &[option]].concat()), 0, &[], &row);
+            // Each of them is the last change on either side.
+            set_xattr(&target, NAME, b"wrong");
+            run();
+            assert_eq!(xattr(&target, NAME), Some(b"right".to_vec()), "{row}: another value");
+            remove(&target);
+            run();
+            assert_eq!(xattr(&target, NAME), Some(b"right".to_vec()), "{row}: none");
+            set_xattr(&target, "user.other", b"more");
+            run();
+            assert_eq!(xattr(&target, "user.other"), None, "{row}: one more");
+            remove(source);
+            set_xattr(&target, NAME, b"right");
+            run();
+            assert_eq!(xattr(&target, NAME), None, "{row}: removed at the source");
+            set_xattr(source, NAME, b"right");
+            run();
+        }
+    }
+}
+
+#[test]
+fn an_attribute_that_cannot_be_read_is_named() {
+    let home = Home::new();
+    for root in ["source", "copy"] {
+        make(&home, root);
+        set_mtime(&home.path(root).join("file"), 1_000_000_000);
+    }
+    let source = home.path("source/file");
+    if !set_xattr(&source, NAME, b"hidden") {
+        return;
+    }
+    set_mode(&source, 0);
+    if support::is_root() {
+        let nobody =
+            std::process::Command::new("chown").args(["-R", "65534:65534"]).arg(home.path("")).status();
+        assert!(nobody.expect("chown is installed").success());
+    }
+    let words = ["copy", "-T", "--update", "source", "copy"];
+    let Some(run) = as_ordinary_user(&home, &words) else { return };
+    expect(&run, 0, &["'copy/file': extended attribute user.note: could not be read"], "unreadable");
+}
