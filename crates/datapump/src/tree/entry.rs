@@ -132,7 +132,8 @@ impl Hand {
         waits: &mut Waits,
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
-        if is_temporary(&name.name) {
+        // A comparison looks at everything: what it left out it would call equal.
+        if is_temporary(&name.name) && !shared.compares {
             let path = shown_path(&self.source_path(&name.name));
             shared.warn(format!("'{path}' has the name of a temporary file of pump and is left out"));
             return Ok(None);
