@@ -142,7 +142,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl State {
     /// As what a name is kept.
     fn key(&self, name: &OsStr) -> OsString {
-        if self.folds { name.to_ascii_lowercase() } else { name.into() }
+        if self.folds { name.to_string_lossy().to_lowercase().into() } else { name.into() }
     }
 
     fn find(&self, folder: u64, name: &OsStr) -> Option<u64> {

@@ -32,6 +32,28 @@ const SYNCED_WHOLE: [u64; 9] = [
     0x8584_58f6, // ramfs
 ];
 
+/// How names are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameRule {
+    /// Byte by byte.
+    Exact,
+    /// So, too, but in folders that were made otherwise: `FS_CASEFOLD_FL`, ioctl_iflags(2).
+    ByFlag,
+    /// The file system may take two names for one, and tells nobody.
+    Unknown,
+}
+
+/// How a file system tells names apart. XFS (`-n version=ci`), ZFS and overlays of them do not tell.
+pub(crate) fn name_rule(magic: u64) -> NameRule {
+    match magic {
+        // btrfs, ramfs
+        0x9123_683e | 0x8584_58f6 => NameRule::Exact,
+        // ext2, ext3, ext4; f2fs; tmpfs
+        0xef53 | 0xf2f5_2010 | 0x0102_1994 => NameRule::ByFlag,
+        _ => NameRule::Unknown,
+    }
+}
+
 /// Whether the kernel makes files up as they are read.
 pub(crate) fn is_made_up(magic: u64) -> bool {
     MADE_UP.contains(&magic)

@@ -227,6 +227,15 @@ pub(crate) fn magic(folder: &std::fs::File) -> u64 {
     os::room(folder).magic
 }
 
+/// Whether two names in an open folder may be one.
+pub(crate) fn may_fold_names(folder: &std::fs::File) -> bool {
+    match kind::name_rule(magic(folder)) {
+        kind::NameRule::Exact => false,
+        kind::NameRule::ByFlag => os::folds_case(folder),
+        kind::NameRule::Unknown => true,
+    }
+}
+
 /// What an open folder is.
 pub(crate) fn file_meta(folder: &std::fs::File) -> Outcome<Meta> {
     os::file_metadata(folder)

@@ -164,6 +164,13 @@ pub(super) fn room(file: impl AsFd) -> Room {
     Room { free_bytes: statfs.f_bavail.saturating_mul(statfs.f_bsize as u64), magic: statfs.f_type as u64 }
 }
 
+/// Where the system does not tell, it is so.
+pub(super) fn folds_case(folder: &File) -> bool {
+    /// `FS_CASEFOLD_FL`: linux/fs.h.
+    const CASEFOLD: u32 = 0x4000_0000;
+    fs::ioctl_getflags(folder).map_or(true, |flags| flags.bits() & CASEFOLD != 0)
+}
+
 pub(super) fn data_ranges(file: &File, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>> {
     let mut ranges = Vec::new();
     let mut at = 0;

@@ -7,13 +7,17 @@
 //! Must not know: what is done with a name, who does it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::change::{Change, ChangeKind};
-use crate::disk::{Meta, Name};
+use crate::commit::taken;
+use crate::disk::{Meta, Name, names};
+use crate::problem::Problem;
 use crate::run::Shared;
+use crate::tree::claims::Claims;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
@@ -31,6 +35,8 @@ pub(crate) struct Branch {
     folder_key: FolderKey,
     /// The same folder in `Options::link_dest`, if there is one.
     pub(crate) link_dest: Option<Arc<Side>>,
+    /// Where the target may take two names for one.
+    claims: Option<Claims>,
     pending: AtomicU32,
     /// Where the listing goes on; used by the one lane that has it.
     cookie: AtomicU64,
@@ -68,6 +74,32 @@ impl Branch {
         self.target.as_ref().is_some_and(|target| target.open_up())
     }
 
+    /// Takes an entry of the target that a name found, or that was just made under it. False if it belongs to another
+    /// name of the source: then the file system takes the two for one.
+    pub(crate) fn claim(&self, entry: &Meta, name: &OsStr) -> bool {
+        let (Some(target), Some(claims)) = (&self.target, &self.claims) else { return true };
+        target.file().is_ok_and(|folder| claims.take(&folder.0, entry, name))
+    }
+
+    /// The same of what was just made without looking at it.
+    pub(crate) fn claim_made(&self, name: &OsStr) -> Result<(), Problem> {
+        let (Some(target), true) = (&self.target, self.claims.is_some()) else { return Ok(()) };
+        match names::metadata(&target.file()?.0, name) {
+            Ok(entry) if self.claim(&entry, name) => Ok(()),
+            Ok(_) => Err(taken(&target.path_of(name))),
+            Err(errno) => Err(Problem::system("look at", &target.path_of(name), errno.0)),
+        }
+    }
+
+    /// A name of this folder was made a further name of a file: the entry is its own.
+    pub(crate) fn claim_link(&self, folder: &File, name: &OsStr) {
+        if let Some(claims) = &self.claims
+            && let Ok(entry) = names::metadata(folder, name)
+        {
+            claims.add(&entry, name);
+        }
+    }
+
     /// What is told of a name of this folder, if anybody wants to know.
     pub(crate) fn change(
         &self,
@@ -91,6 +123,7 @@ impl Branch {
         traits: Traits,
         link_dest: Option<Arc<Side>>,
     ) -> Arc<Branch> {
+        let claims = claims(root, sides.1.as_deref(), traits);
         let folder_key = match parent {
             Some(parent) => root.visited.below(parent.folder_key, &sides.0.name),
             None => visited::ROOT,
@@ -104,6 +137,7 @@ impl Branch {
             traits,
             folder_key,
             link_dest,
+            claims,
             pending: AtomicU32::new(1),
             cookie: AtomicU64::new(0),
         })
@@ -137,6 +171,12 @@ impl Branch {
     pub(crate) fn release(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
+}
+
+/// In a folder that this run made, and where nothing is made, all that must be known the file system tells.
+fn claims(root: &Root, target: Option<&Side>, traits: Traits) -> Option<Claims> {
+    let target = target.filter(|_| !traits.fresh && root.is_copied)?;
+    target.file().ok().and_then(|folder| Claims::of(&folder.0))
 }
 
 impl Drop for Branch {

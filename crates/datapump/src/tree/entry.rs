@@ -89,7 +89,7 @@ impl Hand {
             return Ok(None);
         };
         match names::metadata(target, name) {
-            Ok(meta) if self.branch.root.is_ours(&meta) => Err(taken(&self.target_path(name))),
+            Ok(meta) if !self.branch.claim(&meta, name) => Err(taken(&self.target_path(name))),
             Ok(meta) => Ok(Some(meta)),
             Err(errno) if errno.0 == ENOENT => Ok(None),
             Err(errno) => Err(Problem::system("look at", &self.target_path(name), errno.0)),

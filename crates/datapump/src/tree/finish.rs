@@ -11,6 +11,7 @@ use datapump_engine::Errno;
 
 use crate::attributes::{self, New};
 use crate::bill::{Stage, within};
+use crate::commit::taken;
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Name, Outcome, names};
 use crate::options::Sync;
 use crate::problem::{Class, Problem};
@@ -35,7 +36,7 @@ pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, leaf: &Leaf, complete:
         leaf.spot.branch.root.fail();
     }
     if complete {
-        list(task, leaf);
+        list(shared, task, leaf);
         shared.tell(leaf.change.clone());
     }
     match complete {
@@ -77,15 +78,18 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
 }
 
 /// Puts a committed file on the list of its tree.
-fn list(task: &Task, leaf: &Leaf) {
+fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
     let (Finish::Commit(staged), Some(original)) = (&task.finish, &task.original) else { return };
     // A file whose attributes cannot be read is copied again.
     let Ok(target) = staged.handle.meta() else { return };
-    let root = &leaf.spot.branch.root;
-    root.has_made(&target);
+    let (branch, name) = (&leaf.spot.branch, &leaf.spot.name);
+    let root = &branch.root;
+    if !branch.claim(&target, name) {
+        root.report(shared, taken(&branch.target_path().join(name)));
+    }
     if let Some(journal) = &root.journal {
         let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
-        journal.add(&leaf.spot.branch, &leaf.spot.name, &original.meta, &target, soon);
+        journal.add(branch, name, &original.meta, &target, soon);
     }
 }
 

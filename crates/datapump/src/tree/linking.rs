@@ -3,7 +3,6 @@
 //!
 //! Must not know: how files are copied, which names wait for which (`links`).
 
-use std::ffi::OsStr;
 use std::fs::File;
 
 use datapump_engine::Errno;
@@ -190,7 +189,7 @@ fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, file: FileState)
 
 /// Links, in a folder of this user that only its mode closes, too.
 fn link_into(spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
-    let link = || link_over(held, to, &spot.name, spot.branch.traits.fresh);
+    let link = || link_over(held, to, spot);
     match link() {
         Err(EACCES) if spot.branch.open_up() => link(),
         linked => linked,
@@ -198,12 +197,18 @@ fn link_into(spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
 }
 
 /// Links over what stands there; false if it is the same file already.
-fn link_over(held: &File, to: &File, name: &OsStr, fresh: bool) -> Outcome<bool> {
+fn link_over(held: &File, to: &File, spot: &Spot) -> Outcome<bool> {
+    let Spot { branch, name } = spot;
+    let claimed = || branch.claim_link(to, name);
     match names::link_in(held, to, name) {
-        Err(EEXIST) if !fresh => {}
-        linked => return linked.map(|()| true),
+        Err(EEXIST) if !branch.traits.fresh => {}
+        linked => return linked.map(|()| true).inspect(|_| claimed()),
     }
     let (old, new) = (file_meta(held)?, names::metadata(to, name)?);
+    // What stands there may belong to another name of the source.
+    if !branch.claim(&new, name) {
+        return Err(EEXIST);
+    }
     if (old.device, old.inode) == (new.device, new.inode) {
         return Ok(false);
     }
@@ -215,7 +220,7 @@ fn link_over(held: &File, to: &File, name: &OsStr, fresh: bool) -> Outcome<bool>
         }
         linked => linked?,
     }
-    let renamed = names::rename(to, &temporary, to, name).map(|()| true);
+    let renamed = names::rename(to, &temporary, to, name).map(|()| true).inspect(|_| claimed());
     // Best effort on the way out.
     renamed.inspect_err(|_| {
         let _ = names::remove(to, &temporary, false);

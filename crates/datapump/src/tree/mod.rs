@@ -8,6 +8,7 @@
 //! Must not know: how blocks are moved, command lines.
 
 pub(crate) mod branch;
+mod claims;
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod delete;

@@ -56,7 +56,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
         hands_down: disk::hands_down(&target_folder),
     };
-    let mut root = Root::new(&source.meta, (to, Some(&target.meta)), journal, folds_case(&target_folder));
+    let mut root = Root::new(&source.meta, (to, Some(&target.meta)), journal);
     root.made_in = made_in;
     root.visited = visited(shared);
     let sides = (source, Some(target));
@@ -65,12 +65,6 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     shared.trees.plant();
     shared.plan.add_first([Work::List(branch)].into_iter());
     Ok(())
-}
-
-/// Whether upper and lower case are the same at the target: then its list is found under another name, too.
-fn folds_case(folder: &File) -> bool {
-    let at = |name: &str| names::metadata(folder, OsStr::new(name)).map(|meta| (meta.device, meta.inode));
-    at(journal::NAME).is_ok_and(|id| at(&journal::NAME.to_uppercase()) == Ok(id))
 }
 
 /// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
@@ -108,8 +102,9 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
         target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
     let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, &source.meta));
     let traits = Traits { fresh: target.is_none(), ..Traits::default() };
-    let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal, false);
+    let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal);
     root.visited = visited(shared);
+    root.is_copied = !shared.compares;
     let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest(shared, to)?);
     shared.trees.walk(1);
     shared.trees.plant();

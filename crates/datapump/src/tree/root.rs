@@ -2,11 +2,10 @@
 //!
 //! Must not know: what lies in it.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::Meta;
 use crate::problem::Problem;
@@ -29,9 +28,8 @@ pub(crate) struct Root {
     pub(crate) visited: Visited,
     /// The folder that the target's root was made in.
     pub(crate) made_in: Option<Arc<File>>,
-    /// On a file system that takes upper and lower case for the same: what this run made, so that the second of two
-    /// such names does not replace the first.
-    made: Option<Mutex<HashSet<(u64, u64)>>>,
+    /// Nothing is compared only.
+    pub(crate) is_copied: bool,
     failed: AtomicBool,
 }
 
@@ -40,7 +38,6 @@ impl Root {
         source: &Meta,
         (target_path, target): (&Path, Option<&Meta>),
         journal: Option<Journal>,
-        folds: bool,
     ) -> Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {
@@ -50,24 +47,9 @@ impl Root {
             journal,
             visited: Visited::default(),
             made_in: None,
-            made: folds.then(Mutex::default),
+            is_copied: true,
             failed: AtomicBool::new(false),
         }
-    }
-
-    /// This run made a file.
-    pub(crate) fn has_made(&self, file: &Meta) {
-        if let Some(made) = &self.made {
-            made.lock().unwrap_or_else(PoisonError::into_inner).insert((file.device, file.inode));
-        }
-    }
-
-    /// Whether what stands under a name was made by this run, under another name.
-    pub(crate) fn is_ours(&self, there: &Meta) -> bool {
-        let id = (there.device, there.inode);
-        self.made
-            .as_ref()
-            .is_some_and(|made| made.lock().unwrap_or_else(PoisonError::into_inner).contains(&id))
     }
 
     /// Something in the tree went wrong: it is told, and the tree is not whole.

@@ -42,7 +42,8 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
     let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
     let made = match shared.options.dry_run {
         true => Ok(None),
-        false => placed(shared, hand, name, &meta, there.is_some()),
+        false => placed(shared, hand, name, &meta, there.is_some())
+            .and_then(|copy| hand.branch.claim_made(&name.name).map(|()| copy)),
     };
     match &made {
         Ok(copy) => {

@@ -168,6 +168,9 @@ fn target_of(
     if fresh {
         made::check_folder(hand.target()?, (&side.file()?.0, &side.meta), start, &path)?;
     }
+    if fresh && !hand.branch.claim(&side.meta, &name.name) {
+        return Err(crate::commit::taken(&path));
+    }
     Ok((Some(side), fresh))
 }
 

@@ -1,0 +1,150 @@
+//! Which name of the source each entry of a target folder belongs to, where two names may be one entry.
+//!
+//! Some file systems take names for the same that differ in case, accents or width, by tables of their own. So they are
+//! asked: the entry that a name finds (device and inode) belongs to the first name of the source that finds or makes
+//! it, and a second name that finds it is refused. Folders that a run makes need none of this: there `EEXIST` tells.
+//!
+//! Must not know: what is done with names, how they are listed.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::sync::{Mutex, PoisonError};
+
+use crate::disk::{self, FileKind, Meta, names};
+use crate::tree::links::{FileId, id};
+
+/// The entries of one folder and the names that they belong to. Kept only as long as the folder is worked on.
+#[derive(Debug, Default)]
+pub(crate) struct Claims(Mutex<Claimed>);
+
+#[derive(Debug, Default)]
+struct Claimed {
+    owners: HashMap<FileId, Owners>,
+    /// Of files with several names: how many entries of this folder they have.
+    entries: HashMap<FileId, usize>,
+}
+
+/// The names that an entry, or the entries of one file with several names, belong to.
+#[derive(Debug)]
+struct Owners {
+    first: OsString,
+    others: HashSet<OsString>,
+}
+
+impl Owners {
+    fn new(name: &OsStr) -> Owners {
+        Owners { first: name.to_owned(), others: HashSet::new() }
+    }
+
+    fn has(&self, name: &OsStr) -> bool {
+        self.first == name || self.others.contains(name)
+    }
+}
+
+impl Claims {
+    /// `None` where the file system tells all names apart.
+    pub(crate) fn of(folder: &File) -> Option<Claims> {
+        disk::may_fold_names(folder).then(Claims::default)
+    }
+
+    /// Takes an entry that a name found, or that was just made under it; false if it belongs to another name.
+    pub(crate) fn take(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
+        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Claimed { owners, entries } = &mut *claimed;
+        let file = id(entry);
+        let Some(owner) = owners.get_mut(&file) else {
+            owners.insert(file, Owners::new(name));
+            return true;
+        };
+        if owner.has(name) {
+            return true;
+        }
+        // What had this number was replaced meanwhile, and the number used again.
+        if !is(folder, &owner.first, file) {
+            *owner = Owners::new(name);
+            return is(folder, name, file);
+        }
+        let is_own = entry.kind != FileKind::Folder
+            && entry.links > 1
+            && has_entries(folder, file, owner.others.len() + 2, entries);
+        if is_own {
+            owner.others.insert(name.to_owned());
+        }
+        is_own
+    }
+}
+
+impl Claims {
+    /// A new entry of a file that has several.
+    pub(crate) fn add(&self, entry: &Meta, name: &OsStr) {
+        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Claimed { owners, entries } = &mut *claimed;
+        let owner = owners.entry(id(entry)).or_insert_with(|| Owners::new(name));
+        if !owner.has(name) {
+            owner.others.insert(name.to_owned());
+            entries.entry(id(entry)).and_modify(|count| *count += 1);
+        }
+    }
+}
+
+fn is(folder: &File, name: &OsStr, file: FileId) -> bool {
+    names::metadata(folder, name).is_ok_and(|meta| id(&meta) == file)
+}
+
+/// Whether a file has so many entries in the folder. They are counted again when they do not suffice.
+fn has_entries(folder: &File, file: FileId, count: usize, entries: &mut HashMap<FileId, usize>) -> bool {
+    let enough = |entries: &HashMap<FileId, usize>| entries.get(&file).is_some_and(|&found| found >= count);
+    if !enough(entries) {
+        *entries = counted(folder);
+    }
+    enough(entries)
+}
+
+/// What cannot be listed has no entries: then names are refused rather than lost.
+fn counted(folder: &File) -> HashMap<FileId, usize> {
+    let (mut entries, mut cookie) = (HashMap::new(), 0);
+    while let Ok((names, next)) = names::list(folder, cookie)
+        && !names.is_empty()
+    {
+        let metas = names.iter().filter_map(|name| names::metadata(folder, &name.name).ok());
+        for meta in metas.filter(|meta| meta.links > 1) {
+            *entries.entry(id(&meta)).or_insert(0) += 1;
+        }
+        cookie = next;
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_belongs_to_the_first_name_that_finds_it() {
+        let room = tempfile::tempdir().expect("room");
+        let path = |name: &str| room.path().join(name);
+        for name in ["a", "b"] {
+            std::fs::write(path(name), name).expect("room");
+        }
+        std::fs::hard_link(path("a"), path("linked")).expect("links");
+        let (folder, claims) = (File::open(room.path()).expect("it is there"), Claims::default());
+        let found = |name: &str| names::metadata(&folder, OsStr::new(name)).expect("it is there");
+        for (entry, name, expected) in [
+            ("b", "b", true),
+            // It is dealt with once more.
+            ("b", "b", true),
+            ("b", "B", false),
+            ("a", "a", true),
+            // One file with two entries here has room for two names.
+            ("linked", "linked", true),
+            ("linked", "LINKED", false),
+        ] {
+            assert_eq!(claims.take(&folder, &found(entry), OsStr::new(name)), expected, "{name}");
+        }
+        // The number of what was replaced is used again.
+        let (b, b_path) = (found("b"), path("b"));
+        std::fs::rename(path("a"), b_path).expect("one folder");
+        assert!(!claims.take(&folder, &b, OsStr::new("c")), "nothing stands under this name");
+    }
+}
