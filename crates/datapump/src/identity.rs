@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use crate::disk::{Disk, FileCalls, Meta};
+use crate::mapped;
 use crate::net::far::FarFile;
 use crate::problem::{Class, Problem};
 use crate::task::{Held, Original};
@@ -18,9 +19,10 @@ pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: 
         Held::There(file) => return far_unchanged(file, original, target_is_kept),
     };
     let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
+    let was_stored_to = mapped::was_stored_to(handle, &now);
     // A name that is taken away or given to another file leaves its mark on the file (a name less, a new time of
     // attributes). So for the small files of trees, open for microseconds, the open file alone is asked.
-    if folder.is_some() && now == (Meta { atime_ns: now.atime_ns, ..*before }) {
+    if folder.is_some() && !was_stored_to && now == (Meta { atime_ns: now.atime_ns, ..*before }) {
         return Ok(());
     }
     const ENOENT: i32 = 2;
@@ -34,7 +36,8 @@ pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: 
         // Not to be seen any more is not gone: the open file tells the rest.
         Err(_) => Some(now),
     };
-    match change(before, &now, named.as_ref()) {
+    let stored_to = || was_stored_to.then(|| mapped::STORED_TO.to_owned());
+    match change(before, &now, named.as_ref()).or_else(stored_to) {
         None => Ok(()),
         Some(words) => Err(changed(path, &words, target_is_kept)),
     }

@@ -40,6 +40,7 @@ mod identity;
 mod job;
 mod lane;
 mod made;
+mod mapped;
 mod net;
 mod open;
 mod options;

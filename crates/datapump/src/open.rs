@@ -22,7 +22,7 @@ use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
-use crate::{confidential, finish, holes, lane, resume, stream, tree};
+use crate::{confidential, finish, holes, lane, mapped, resume, stream, tree};
 
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
 pub(crate) fn is_made_up(handle: &Handle) -> bool {
@@ -249,7 +249,8 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
 fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
     let system = |errno: datapump_engine::Errno| Problem::system("open", path, errno.0);
     let handle = Arc::new(shared.world.disk.open(path, Access::Read).map_err(system)?);
-    let mut meta = handle.meta().map_err(system)?;
+    let meta = handle.meta().map_err(system)?;
+    let mut meta = mapped::believed(&handle, meta, &shared.stop).map_err(system)?;
     if meta.kind == FileKind::BlockDevice {
         // stat(2) says 0.
         meta.size_bytes = device_bytes(&handle, path)?;

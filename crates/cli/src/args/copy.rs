@@ -26,6 +26,9 @@ use super::{HOW, OUTPUT, WHAT};
 /// as bytes, attributes of all of them; sockets are left out with a line. A source that is itself a symbolic link is
 /// followed, and a pipe is read. `DIR/.` stands for what is in DIR.
 ///
+/// A source that changes while it is copied is told, and its target stays as it was. What a program stores through a
+/// mapping (mmap) is noticed in files of 1 MiB and more; in smaller ones, and on tmpfs, it may not be.
+///
 /// A large file that is cut goes on where it was when the same command is given again; so does a folder: it leaves
 /// .pump-job in its target. A copy to a new folder in which something failed leaves it too; with --update onto a folder
 /// that stood there none is needed.

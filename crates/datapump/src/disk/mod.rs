@@ -271,6 +271,10 @@ pub(crate) trait FileCalls {
     fn peek(&self, at: u64, into: &mut [u8]) -> Outcome<usize>;
     /// Writes a few bytes, all of them.
     fn put(&self, at: u64, bytes: &[u8]) -> Outcome<()>;
+    /// Writes what is dirty in a range and waits for it, so that a later store through a mapping changes the times.
+    fn write_back(&self, at: u64, bytes: u64);
+    /// Whether something in its first bytes waits to be written, as far as the system tells.
+    fn has_dirty_pages(&self, size_bytes: u64) -> bool;
     /// Tells what closing it would tell, and keeps it open.
     fn flush(&self) -> Outcome<()>;
     /// Puts what was written, and what is needed to read it, on stable storage.
@@ -394,6 +398,20 @@ impl FileCalls for Handle {
         match self {
             Handle::Os(file) => os::put(file, at, bytes),
             Handle::Sim(file) => file.write(Some(at), bytes).map(|_| ()),
+        }
+    }
+
+    fn write_back(&self, at: u64, bytes: u64) {
+        match self {
+            Handle::Os(file) => datapump_engine::os::linux::write_back(file, at, bytes),
+            Handle::Sim(_) => {}
+        }
+    }
+
+    fn has_dirty_pages(&self, size_bytes: u64) -> bool {
+        match self {
+            Handle::Os(file) => datapump_engine::os::linux::has_dirty_pages(file, size_bytes),
+            Handle::Sim(_) => false,
         }
     }
 

@@ -25,6 +25,7 @@ use crate::budget::{Charge, Share};
 use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, names};
 use crate::holes;
 use crate::how::{self, Facts};
+use crate::mapped;
 use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
 use crate::place::Fill;
@@ -256,7 +257,7 @@ impl Shelf {
         handle: Arc<Handle>,
         above: Option<(Arc<Side>, OsString)>,
     ) -> Outcome<Answer> {
-        let meta = regular(&handle)?;
+        let meta = regular(&handle, &self.stop)?;
         let ranges = match is_made_up(&handle) {
             true => None,
             false => Some(ranges(&handle, &meta, &self.stop)?),
@@ -274,6 +275,9 @@ impl Shelf {
     fn look_again(&self, number: u64) -> Outcome<Answer> {
         let Taken::File(given) = self.file(number)? else { return Err(fault("look at", EINVAL)) };
         let meta = given.handle.meta().map_err(|errno| fault("look at", errno))?;
+        if mapped::was_stored_to(&given.handle, &meta) {
+            return Err(stored_to());
+        }
         let named = match &given.above {
             Some((side, name)) => {
                 let folder = side.file().map_err(problem)?.0;
@@ -299,7 +303,7 @@ impl Shelf {
     /// A small file, to be read once: what it is, and the file if it is as long as expected.
     pub(crate) fn fetch(&self, above: u64, name: &[u8], len: u32) -> Outcome<(Answer, Option<Given>)> {
         let (handle, side, name) = self.opened(above, name)?;
-        let meta = regular(&handle)?;
+        let meta = regular(&handle, &self.stop)?;
         let attributes = attributes(Bearer::Open(handle.os()))?;
         let answer = Answer::File { meta: told(&meta), attributes, ranges: None };
         let given = Given { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
@@ -340,7 +344,8 @@ impl Given {
 
     /// Whether the file is still what it was when it was opened.
     pub(crate) fn stood_still(&self) -> bool {
-        self.handle.meta().is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, ..self.meta })
+        !mapped::was_stored_to(&self.handle, &self.meta)
+            && self.handle.meta().is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, ..self.meta })
     }
 }
 
@@ -410,10 +415,16 @@ fn problem(problem: Problem) -> Fault {
     }
 }
 
-fn regular(handle: &Handle) -> Outcome<Meta> {
+fn stored_to() -> Fault {
+    let words = format!("{}; copy again when the source is quiet", mapped::STORED_TO);
+    let class = Some(Class::Changed.name().into());
+    Fault { operation: "read".into(), errno: None, words: Some(words), class }
+}
+
+fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
     let meta = handle.meta().map_err(|errno| fault("look at", errno))?;
     match meta.kind {
-        FileKind::Regular => Ok(meta),
+        FileKind::Regular => mapped::believed(handle, meta, stop).map_err(|errno| fault("look at", errno)),
         _ => Err(Fault {
             operation: "open".into(),
             errno: None,

@@ -110,7 +110,8 @@ fn content(
             format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
         return Err(differs(&path, words));
     }
-    let (one, _) = hand.source().open_file(name, &path, shared.shape.request_bytes.into())?;
+    let small_bytes = shared.shape.request_bytes.into();
+    let (one, _) = hand.source().open_file(name, &path, small_bytes, &shared.stop)?;
     let other = names::open_source(hand.target()?, &name.name, true);
     let other = other.map_err(|errno| Problem::system("open", &other_path, errno.0))?;
     Ok(Compared::Content(*meta, one, Arc::new(Handle::Os(other))))

@@ -348,11 +348,12 @@ impl Hand {
     /// Opens a regular file and takes its attributes from what is open.
     fn open_file(&self, shared: &Shared<'_>, name: &Name) -> Result<(Held, Meta), Problem> {
         let small_bytes = shared.shape.request_bytes.into();
-        let opened = self.source.open_file(name, &self.source_path(&name.name), small_bytes);
+        let path = self.source_path(&name.name);
+        let opened = self.source.open_file(name, &path, small_bytes, &shared.stop);
         let (held, meta) = opened.map_err(walk::vanished)?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";
-            return Err(Problem::new(Class::Changed, "open", &self.source_path(&name.name), words));
+            return Err(Problem::new(Class::Changed, "open", &path, words));
         }
         Ok((held, meta))
     }

@@ -6,11 +6,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
 use crate::attributes::{self, Lost, New};
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, Name, names};
+use crate::mapped;
 use crate::net::far::{FarFile, FarFolder, SmallFile, Told};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
@@ -98,12 +100,14 @@ impl Origin {
         name: &Name,
         path: &Path,
         small_bytes: u64,
+        stop: &AtomicBool,
     ) -> Result<(Held, Meta), Problem> {
         match self {
             Origin::Here(folder) => {
                 let file = system("open", path, names::open_source(folder, &name.name, true))?;
                 let handle = Handle::Os(file);
-                let meta = system("open", path, handle.meta())?;
+                let meta = handle.meta().and_then(|meta| mapped::believed(&handle, meta, stop));
+                let meta = system("open", path, meta)?;
                 Ok((Held::Here(Arc::new(handle)), meta))
             }
             Origin::There(folder) => {

@@ -11,14 +11,15 @@ use crate::Errno;
 /// A close that a signal cuts short is tried again on a new descriptor: FUSE lets a signal through to its daemon.
 const TRIES: u32 = 8;
 
-/// Writes the file's dirty pages and waits for them, and write-protects them on the way: a store through a mapping then
-/// faults, and changes the file's times. One cheap call where no page is dirty. The device's cache is not flushed.
+/// Writes the dirty pages of a range and waits for them, and write-protects them on the way: a store through a mapping
+/// then faults, and changes the file's times. A cheap call where no page is dirty. The device's cache is not flushed.
 /// What could not be written is no matter here: the error stays with the file for its owner.
-pub fn write_back(file: &File) {
+pub fn write_back(file: &File, at: u64, len: u64) {
     let all =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let (at, len) = (at.min(i64::MAX as u64) as i64, len.min(i64::MAX as u64) as i64);
     // SAFETY: takes numbers alone; the descriptor is open for as long as `file` is borrowed.
-    let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, all) };
+    let _ = unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, all) };
 }
 
 /// Whether pages of the file's first `len` bytes wait to be written. False where the kernel does not tell (see
@@ -56,7 +57,7 @@ mod tests {
         if super::super::cached_fraction(&file, 1 << 20).is_none() {
             return eprintln!("skipped: this kernel has no cachestat(2)");
         }
-        write_back(&file);
+        write_back(&file, 0, 1 << 20);
         assert!(!has_dirty_pages(&file, 1 << 20));
         assert!(!has_dirty_pages(&file, 0));
     }
