@@ -7,6 +7,7 @@ mod wider_parts;
 
 use std::fs::File;
 
+use support::serving::Serving;
 use support::{Home, expect, noise};
 use wider_parts::fuse::{Fault, Fuse};
 use wider_parts::{program, pump, pump_command, pump_with, with_content};
@@ -124,4 +125,66 @@ fn unsynced(fuse: &Fuse) -> Vec<String> {
 /// Every file has another time than the one that was copied.
 fn touch_all(source: &str) {
     program(&["find", source, "-type", "f", "-exec", "touch", "{}", "+"]);
+}
+
+/// Sizes that are told, of a file of 3 MiB and a bit.
+const TOLD: [u64; 5] = [0, 1, 5000, 1 << 20, 3 << 20];
+
+#[test]
+fn a_file_that_tells_too_small_a_size_is_copied_to_its_end() {
+    let (fuse, home) = (Fuse::new(), Home::new());
+    let content = noise(3 * MIB + 77, 5);
+    fuse.put("source", &content);
+    let target = home.path("target").display().to_string();
+    for told in TOLD {
+        fuse.tell_size("source", told);
+        for way in [
+            &[][..],
+            &["--verify"],
+            &["--engine=inline", "--direct=never"],
+            &["--direct=always"],
+            &["--checksum"],
+        ] {
+            let row = format!("{told} {way:?}");
+            if way != ["--checksum"] {
+                expect(&pump_with(&["copy", &fuse.at("source"), &target], way), 0, &[], &row);
+                support::has_content(target.as_ref(), &content, &row);
+            }
+            let tree = home.path("tree");
+            expect(&pump_with(&["copy", "-T", &fuse.at(""), &tree.display().to_string()], way), 0, &[], &row);
+            support::has_content(&tree.join("source"), &content, &row);
+            if way != ["--checksum"] {
+                std::fs::remove_dir_all(&tree).expect("it is there");
+            }
+        }
+        // A copy that was cut at the size that is told is found out.
+        let cut = home.path("tree/source");
+        std::fs::write(&cut, &content[..told as usize]).expect("room");
+        let tree = home.path("tree").display().to_string();
+        let differ = pump(&["verify", "--content-only", &fuse.at(""), &tree]);
+        assert!(differ.status == 1 && differ.out.contains("/tree/source'"), "{told}: {differ:?}");
+        expect(&pump(&["copy", "-T", "--checksum", &fuse.at(""), &tree]), 0, &[], "cut before");
+        support::has_content(&cut, &content, "cut before");
+        std::fs::remove_dir_all(&tree).expect("it is there");
+    }
+}
+
+#[test]
+fn a_file_that_tells_too_small_a_size_is_not_cut_between_hosts() {
+    let (fuse, home) = (Fuse::new(), Home::new());
+    fuse.put("source", &noise(3 * MIB + 77, 5));
+    fuse.put("whole", &noise(5000, 6));
+    fuse.tell_size("whole", 5000);
+    let serving = Serving::start(home.command(&["serve", &fuse.at(""), "--ticket-file", "ticket"]));
+    for told in TOLD {
+        fuse.tell_size("source", told);
+        for (from, to, status) in [("source", "target", 1), ("", "tree", 23)] {
+            let run = home.pump(&["copy", "-T", "--ticket-file", "ticket", &serving.at(from), to]);
+            let words = format!("holds more than the {told} bytes that its file system tells");
+            expect(&run, status, &[&words], &format!("{told} {from}"));
+        }
+        assert!(!home.path("target").exists() && !home.path("tree/source").exists(), "{told}");
+        support::has_content(&home.path("tree/whole"), &noise(5000, 6), "the rest is done");
+        std::fs::remove_dir_all(home.path("tree")).expect("it is there");
+    }
 }

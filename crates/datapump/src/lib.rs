@@ -54,6 +54,7 @@ mod reserve;
 mod resume;
 mod run;
 mod shape;
+mod sizes;
 mod stream;
 mod target;
 mod task;

@@ -22,7 +22,7 @@ use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
-use crate::{confidential, finish, holes, lane, mapped, resume, stream, tree};
+use crate::{confidential, finish, holes, lane, mapped, resume, sizes, stream, tree};
 
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
 pub(crate) fn is_made_up(handle: &Handle) -> bool {
@@ -255,10 +255,12 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
         // stat(2) says 0.
         meta.size_bytes = device_bytes(&handle, path)?;
     }
-    let made_up = is_made_up(&handle);
+    let magic = handle.room().magic;
+    let made_up = kind::is_made_up(magic);
+    let goes_on = made_up || meta.size_bytes == 0 || sizes::goes_on(&handle, &meta, magic).map_err(system)?;
     let (ranges, is_file) = match meta.kind {
         FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
-        FileKind::Regular if made_up || meta.size_bytes == 0 => (None, true),
+        FileKind::Regular if goes_on => (None, true),
         FileKind::Regular => (Some(ranges(shared, &handle, &meta, target).map_err(system)?), true),
         FileKind::CharDevice | FileKind::Fifo => (None, false),
         FileKind::Folder | FileKind::Socket | FileKind::Symlink => {
@@ -269,7 +271,7 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     let watched = meta.kind == FileKind::Regular && !made_up;
     let held = Held::Here(Arc::clone(&handle));
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
-    let ordinary = watched && meta.size_bytes > 0;
+    let ordinary = watched && ranges.is_some();
     Ok(Opened { handle: Some(handle), flow: None, original: Some(original), ranges, is_file, ordinary })
 }
 
@@ -419,7 +421,9 @@ fn complete(
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
         return Err(Problem::new(Class::Io, "reflink", name, message));
     }
-    let source_direct = how.source_direct && direct(shared, opened.handle.as_deref(), source_name)?;
+    // A direct read cannot tell less than one unit from the end, which alone ends such a file.
+    let ends = opened.ranges.is_some();
+    let source_direct = how.source_direct && ends && direct(shared, opened.handle.as_deref(), source_name)?;
     let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
     shared.note_direct(source_direct, sink_direct, how.why);
     shared.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));

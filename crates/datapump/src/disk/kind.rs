@@ -54,6 +54,18 @@ pub(crate) fn name_rule(magic: u64) -> NameRule {
     }
 }
 
+/// Besides those above: the kernel ends each read at the size that it tells.
+const SIZES_HOLD: [u64; 8] = [
+    0x6969,      // nfs
+    0x4d44,      // vfat
+    0x2011_bab0, // exfat
+    0x7366_746e, // ntfs3
+    0x9660,      // isofs
+    0x1501_3346, // udf
+    0x7371_7368, // squashfs
+    0xe0f5_e1e2, // erofs
+];
+
 /// Whether the kernel makes files up as they are read.
 pub(crate) fn is_made_up(magic: u64) -> bool {
     MADE_UP.contains(&magic)
@@ -64,6 +76,11 @@ pub(crate) fn syncs_whole(magic: u64) -> bool {
     SYNCED_WHOLE.contains(&magic)
 }
 
+/// Whether a file that is not made up may hold more than its size tells: FUSE asks its daemon as long as that gives.
+pub(crate) fn sizes_may_lie(magic: u64) -> bool {
+    ![&SYNCED_WHOLE[..], &SIZES_HOLD, &MADE_UP].iter().any(|known| known.contains(&magic))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,14 +88,15 @@ mod tests {
     #[test]
     fn what_is_not_known_is_taken_for_the_worse() {
         const FUSE: u64 = 0x6573_5546;
-        for (magic, whole, made_up) in [
-            (0xef53, true, false),
-            (0x6969, false, false),
-            (FUSE, false, false),
-            (0x9fa0, false, true),
-            (0, false, false),
+        for (magic, whole, may_lie, made_up) in [
+            (0xef53, true, false, false),
+            (0x6969, false, false, false),
+            (FUSE, false, true, false),
+            (0x9fa0, false, false, true),
+            (0, false, true, false),
         ] {
             assert_eq!(syncs_whole(magic), whole, "{magic:x}");
+            assert_eq!(sizes_may_lie(magic), may_lie, "{magic:x}");
             assert_eq!(is_made_up(magic), made_up, "{magic:x}");
         }
     }

@@ -32,6 +32,7 @@ impl Lane<'_> {
         }
         let at_once = match () {
             () if self.shared.has_trees && self.is_small(slot) => self.post_small(slot, op, transfer),
+            () if transfer == Transfer::Read && self.is_endless(slot) => self.post_small(slot, op, transfer),
             () if self.blocking || transfer == Transfer::Copy => self.post_timed(slot, op, transfer),
             () => self.post_queued(slot, op, transfer),
         };
@@ -42,6 +43,12 @@ impl Lane<'_> {
 
     pub(super) fn is_small(&self, slot: u32) -> bool {
         self.tasks[slot as usize].as_ref().is_some_and(|task| task.is_small())
+    }
+
+    /// A file of which only its end tells the length: FUSE cuts what the queue reads, and nothing else, at the size.
+    fn is_endless(&self, slot: u32) -> bool {
+        let endless = |task: &Arc<Task>| task.ranges().is_none() && matches!(task.source, Source::File(_));
+        self.tasks[slot as usize].as_ref().is_some_and(endless)
     }
 
     /// A small file of a tree: one request at a time costs less than a queue (LIMITS §5).

@@ -6,9 +6,11 @@ use std::ffi::CString;
 
 use datapump_core::wire::ask::Fault;
 use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
-use datapump_engine::Errno;
+use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Bearer, FileKind, Meta, Outcome};
+use crate::problem::Class;
+use crate::{mapped, sizes};
 
 pub(crate) fn told(meta: &Meta) -> wire::Meta {
     wire::Meta {
@@ -84,4 +86,24 @@ const EACCES: i32 = 13;
 /// What could not be done here, for the other side.
 pub(crate) fn fault(operation: &str, errno: Errno) -> Fault {
     Fault { operation: operation.into(), errno: Some(errno.0), words: None, class: None }
+}
+
+/// A source was changed while it was read.
+pub(super) fn stored_to() -> Fault {
+    let words = format!("{}; copy again when the source is quiet", mapped::STORED_TO);
+    let class = Some(Class::Changed.name().into());
+    Fault { operation: "read".into(), errno: None, words: Some(words), class }
+}
+
+/// What it holds behind its size would be cut.
+pub(super) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<(), Fault> {
+    if !sizes::goes_on(handle, meta, magic).map_err(|errno| fault("read", errno))? {
+        return Ok(());
+    }
+    let bytes = meta.size_bytes;
+    let words = format!(
+        "holds more than the {bytes} bytes that its file system tells; copy it on its own host first"
+    );
+    let class = Some(Class::Io.name().into());
+    Err(Fault { operation: "read".into(), errno: None, words: Some(words), class })
 }

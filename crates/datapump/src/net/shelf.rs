@@ -19,7 +19,7 @@ use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
 use datapump_core::wire::attributes::{Attribute, Entry, is_plain};
 use datapump_engine::{Errno, Handle};
 
-use super::convert::{attributes_of, fault, told};
+use super::convert::{attributes_of, fault, refuse_more, stored_to, told};
 use super::fault::NetFault;
 use crate::budget::{Charge, Share};
 use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, names};
@@ -30,6 +30,7 @@ use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
 use crate::place::Fill;
 use crate::problem::{Class, Problem};
+use crate::sizes::Magics;
 use crate::tree::side::{Keeper, Side};
 
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
@@ -101,6 +102,7 @@ pub(crate) struct Shelf {
     keeper: Arc<Keeper>,
     share: Arc<Share>,
     _kept_open: Option<Charge>,
+    magics: Magics,
     stop: Arc<AtomicBool>,
 }
 
@@ -113,7 +115,8 @@ impl Shelf {
         let charge = share.charge(0, kept_open).ok();
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
         let (folders, files) = (Mutex::default(), Mutex::default());
-        Shelf { places, folders, files, keeper, share, _kept_open: charge, stop }
+        let magics = Magics::default();
+        Shelf { places, folders, files, keeper, share, _kept_open: charge, magics, stop }
     }
 
     /// Answers what is asked of names and attributes. More than one answer where one would be too long: each is told
@@ -258,6 +261,7 @@ impl Shelf {
         above: Option<(Arc<Side>, OsString)>,
     ) -> Outcome<Answer> {
         let meta = regular(&handle, &self.stop)?;
+        refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let ranges = match is_made_up(&handle) {
             true => None,
             false => Some(ranges(&handle, &meta, &self.stop)?),
@@ -304,6 +308,7 @@ impl Shelf {
     pub(crate) fn fetch(&self, above: u64, name: &[u8], len: u32) -> Outcome<(Answer, Option<Given>)> {
         let (handle, side, name) = self.opened(above, name)?;
         let meta = regular(&handle, &self.stop)?;
+        refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let attributes = attributes(Bearer::Open(handle.os()))?;
         let answer = Answer::File { meta: told(&meta), attributes, ranges: None };
         let given = Given { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
@@ -413,12 +418,6 @@ fn problem(problem: Problem) -> Fault {
         words: Some(problem.message),
         class: Some(problem.class.name().into()),
     }
-}
-
-fn stored_to() -> Fault {
-    let words = format!("{}; copy again when the source is quiet", mapped::STORED_TO);
-    let class = Some(Class::Changed.name().into());
-    Fault { operation: "read".into(), errno: None, words: Some(words), class }
 }
 
 fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {

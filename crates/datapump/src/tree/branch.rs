@@ -51,6 +51,8 @@ pub(crate) struct Traits {
     pub(crate) same_file_system: bool,
     /// The kernel makes the source's files up as they are read.
     pub(crate) made_up: bool,
+    /// `statfs(2)` type of the source's file system, if it lies on this host.
+    pub(crate) source_magic: u64,
     /// One sync of the target's file system does for all that is made in it, and no close tells of what was lost.
     pub(crate) syncs_whole: bool,
     /// New files get an access control list from the target folder.

@@ -33,7 +33,7 @@ use crate::tree::links::{FileId, FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
 use crate::tree::{compare, journal, right, special, walk};
-use crate::{finish, holes, lane};
+use crate::{finish, lane, sizes};
 
 const ENOENT: i32 = 2;
 /// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.
@@ -321,7 +321,10 @@ impl Hand {
         finish: Finish,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let ranges = compare::ranges(shared, &meta, &one, &other);
+        let ranges = match sizes::goes_on_in(&one, &meta, self.branch.traits, &path)? {
+            true => Ok(None),
+            false => compare::ranges(shared, &meta, &one, &other).map(Some),
+        };
         let ranges = ranges.map_err(|errno| Problem::system("read the map of", &path, errno.0))?;
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = how::decide(&facts, shared.options);
@@ -329,7 +332,7 @@ impl Hand {
         let handle = one.here().cloned();
         let original =
             Original { path: path.clone(), held: one, meta, folder: self.source.folder(), watched };
-        let opened = open::Opened::file(handle, original, Some(ranges));
+        let opened = open::Opened::file(handle, original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut Landing::Compare(other))?;
         let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
         let task = open::task(shared, (path, other_path), ends, finish, leaf);
@@ -368,16 +371,10 @@ impl Hand {
     ) -> Result<Begun, Problem> {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
         let traits = self.branch.traits;
-        let ranges = match (&held, traits.made_up) {
-            (_, true) => None,
-            (Held::Here(handle), false) => {
-                let ranges = holes::ranges(handle, &meta, shared.options.ignore_holes, &shared.stop);
-                Some(ranges.map_err(|errno| Problem::system("read the map of", &source_path, errno.0))?)
-            }
-            (Held::There(file), false) => Some(file.ranges(&meta, shared.options.ignore_holes)),
-        };
+        let ranges = sizes::ranges(shared, (&held, &meta), traits, &source_path)?;
         let small = meta.size_bytes <= u64::from(shared.shape.request_bytes);
-        let how = how::decide(&self.facts(shared, &held, &meta, small), shared.options);
+        let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
+        let how = how::decide(&facts, shared.options);
         let watched = !traits.made_up;
         let handle = held.here().cloned();
         let original =
@@ -456,7 +453,8 @@ impl Hand {
         self.branch.hold();
         if self.walks {
             let trips = if task.verify { 2 } else { 1 };
-            shared.watch.found(task.expected_bytes.load(Ordering::Relaxed) * trips);
+            let bytes = task.expected_bytes.load(Ordering::Relaxed);
+            shared.watch.found(if task.ranges().is_some() { bytes * trips } else { 0 });
         }
         shared.begin(&task);
         let bytes = task.expected_bytes.load(Ordering::Relaxed);

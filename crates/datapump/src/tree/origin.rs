@@ -180,6 +180,14 @@ impl Origin {
         }
     }
 
+    /// `statfs(2)` type of its file system; 0 for that of another host.
+    pub(crate) fn magic(&self) -> u64 {
+        match self {
+            Origin::Here(folder) => crate::disk::magic(folder),
+            Origin::There(_) => 0,
+        }
+    }
+
     /// Whether the kernel makes the files up as they are read.
     pub(crate) fn is_made_up(&self) -> bool {
         match self {

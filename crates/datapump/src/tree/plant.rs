@@ -53,6 +53,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         fresh,
         same_file_system: shared.far.is_none() && source.meta.device == target.meta.device,
         made_up: source.origin()?.is_made_up(),
+        source_magic: source.origin()?.magic(),
         syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
         hands_down: disk::hands_down(&target_folder),
     };
@@ -101,7 +102,8 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     let earlier =
         target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
     let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, &source.meta));
-    let traits = Traits { fresh: target.is_none(), ..Traits::default() };
+    let source_magic = source.origin()?.magic();
+    let traits = Traits { fresh: target.is_none(), source_magic, ..Traits::default() };
     let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal);
     root.visited = visited(shared);
     root.is_copied = !shared.compares;

@@ -210,6 +210,10 @@ fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> 
     Traits {
         fresh,
         same_file_system,
+        source_magic: match source.meta.device == above.source.meta.device {
+            true => above.traits.source_magic,
+            false => source.origin().map_or(0, |folder| folder.magic()),
+        },
         made_up: match source.meta.device == above.source.meta.device {
             true => above.traits.made_up,
             false => source.origin().is_ok_and(|folder| folder.is_made_up()),
