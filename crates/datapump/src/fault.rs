@@ -3,6 +3,7 @@
 //! Must not know: how the loop found it.
 
 use datapump_core::wire::ask;
+use datapump_core::wire::bounds::ErrorNumber;
 use datapump_core::{Fault, FaultKind, Side};
 
 use crate::end::Sink;
@@ -14,7 +15,7 @@ use crate::task::Task;
 /// The same for another host that asked for the block.
 pub(crate) fn told(fault: Fault) -> ask::Fault {
     let (errno, words) = match fault.kind {
-        FaultKind::Errno(errno) => (Some(errno), None),
+        FaultKind::Errno(errno) => (Some(ErrorNumber::of(errno)), None),
         _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
     };
     ask::Fault { operation: "read".into(), errno, words, class: None }

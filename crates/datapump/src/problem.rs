@@ -56,6 +56,21 @@ pub enum Class {
     Usage,
 }
 
+impl Status {
+    /// All of them.
+    pub(crate) const ALL: [Status; 9] = [
+        Status::Done,
+        Status::Failed,
+        Status::Usage,
+        Status::Refused,
+        Status::Lost,
+        Status::Interrupted,
+        Status::Partial,
+        Status::Changed,
+        Status::Mismatch,
+    ];
+}
+
 impl Class {
     /// The name in `--json`.
     pub fn name(self) -> &'static str {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use datapump::{Options, Place, RemoteCopy, ServeOptions, WayIn};
 use datapump_core::wire::ask::{Answer, Ask};
 use datapump_core::wire::attributes::Entry;
+use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::frame::{HEAD_BYTES, Head};
 use datapump_core::wire::hello::{Purpose, Reply, greet};
 use datapump_core::wire::session::{Begin, Message, Way};
@@ -206,7 +207,7 @@ impl Attacked {
         assert!(matches!(blocks.ask(&open), Answer::File { .. }));
         let short = Duration::from_millis(500);
         blocks.0.set_write_timeout(Some(short)).expect("a socket");
-        let asks = std::iter::once(Ask::Read { file: 1, at: 0, len: 1 << 20 })
+        let asks = std::iter::once(Ask::Read { file: 1, at: FileSize(0), len: 1 << 20 })
             .chain(std::iter::repeat_n(Ask::List { folder: 1, cookie: 0 }, 400));
         let frame = |ask: Ask| {
             let body = encode(&ask);
@@ -264,7 +265,7 @@ fn unreadable(part: u32) -> Vec<Entry> {
         meta: None,
         points_to: None,
         attributes: None,
-        errno: Some(13),
+        errno: Some(ErrorNumber(13)),
     };
     (0..1000).map(entry).collect()
 }

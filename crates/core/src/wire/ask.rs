@@ -6,9 +6,11 @@
 //! Must not know: what the answers are used for.
 
 use minicbor::bytes::ByteVec;
+use minicbor::decode::{Decoder, Error};
 use minicbor::{Decode, Encode};
 
 use super::attributes::{Attribute, Entry, Meta};
+use super::bounds::{ErrorNumber, FileSize};
 use super::lists;
 
 /// What is asked.
@@ -115,7 +117,7 @@ pub enum Ask {
         file: u64,
         /// Offset in bytes.
         #[n(1)]
-        at: u64,
+        at: FileSize,
         /// Bytes.
         #[n(2)]
         len: u32,
@@ -186,22 +188,40 @@ pub enum Answer {
     Stream {
         /// Its length in bytes; missing where only its end tells. A pipe is read in its own order, once.
         #[n(0)]
-        bytes: Option<u64>,
+        bytes: Option<FileSize>,
     },
     /// Instead of a block: the pipe has ended.
     #[n(7)]
     End,
 }
 
-/// Bytes of a file that hold data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+/// Bytes of a file that hold data: the first is not behind the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode)]
 pub struct Range {
     /// Offset of the first.
     #[n(0)]
-    pub start: u64,
+    pub start: FileSize,
     /// Offset behind the last.
     #[n(1)]
-    pub end: u64,
+    pub end: FileSize,
+}
+
+/// A range as it comes.
+#[derive(Decode)]
+struct Ends {
+    #[n(0)]
+    start: FileSize,
+    #[n(1)]
+    end: FileSize,
+}
+
+impl<'bytes, C> Decode<'bytes, C> for Range {
+    fn decode(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Self, Error> {
+        match Ends::decode(decoder, context)? {
+            Ends { start, end } if start <= end => Ok(Range { start, end }),
+            _ => Err(Error::message("a range ends before it begins")),
+        }
+    }
 }
 
 /// Why something could not be done at the other side.
@@ -212,7 +232,7 @@ pub struct Fault {
     pub operation: String,
     /// The Linux error number, if the system said one.
     #[n(1)]
-    pub errno: Option<i32>,
+    pub errno: Option<ErrorNumber>,
     /// What else is to be said.
     #[n(2)]
     pub words: Option<String>,

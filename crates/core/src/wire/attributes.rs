@@ -7,6 +7,8 @@ use minicbor::decode::{Decoder, Error};
 use minicbor::encode::{Encoder, Write};
 use minicbor::{Decode, Encode};
 
+use super::bounds::{ErrorNumber, FileSize, OwnerId};
+
 /// What a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
@@ -75,16 +77,16 @@ pub struct Meta {
     pub mode: u32,
     /// Owner.
     #[n(2)]
-    pub uid: u32,
+    pub uid: OwnerId,
     /// Group.
     #[n(3)]
-    pub gid: u32,
+    pub gid: OwnerId,
     /// Length in bytes.
     #[n(4)]
-    pub size_bytes: u64,
+    pub size_bytes: FileSize,
     /// Bytes that are allocated.
     #[n(5)]
-    pub allocated_bytes: u64,
+    pub allocated_bytes: FileSize,
     /// Device and inode: which names are one file.
     #[n(6)]
     pub device: u64,
@@ -142,7 +144,7 @@ pub struct Entry {
     pub attributes: Option<Vec<Attribute>>,
     /// Why it could not be looked at: Linux error number.
     #[n(4)]
-    pub errno: Option<i32>,
+    pub errno: Option<ErrorNumber>,
 }
 
 impl Entry {

@@ -8,12 +8,13 @@
 //! connections go through the pipe of ssh (`streams`).
 //!
 //! Fields are numbered and never renumbered; unknown ones are skipped, and a field that is added later is optional.
-//! Every length is bounded before memory is taken for it.
+//! Every length is bounded before memory is taken for it, and every number where it is read (`bounds`).
 //!
 //! Must not know: sockets, encryption, files, who is right.
 
 pub mod ask;
 pub mod attributes;
+pub mod bounds;
 pub mod frame;
 pub mod hello;
 mod lists;

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
+use super::bounds::{Counts, FileSize, counted};
 use super::lists;
 use super::{WireError, decode, encode};
 
@@ -142,6 +143,15 @@ pub struct Path {
 }
 
 impl Path {
+    fn counts(&self) -> [u64; 8] {
+        let Path { rtt_us, min_rtt_us, sent_segments, retransmitted_segments, .. } = *self;
+        let Path { delivered_bytes_per_second, busy_ns, .. } = *self;
+        let Path { receive_window_limited_ns, send_buffer_limited_ns, .. } = *self;
+        let [window, buffer] = [receive_window_limited_ns, send_buffer_limited_ns];
+        let [sent, again] = [sent_segments, retransmitted_segments];
+        [rtt_us, min_rtt_us, sent, again, delivered_bytes_per_second, busy_ns, window, buffer]
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(&self, other: &Path) -> Path {
@@ -155,6 +165,19 @@ impl Path {
             receive_window_limited_ns: self.receive_window_limited_ns + other.receive_window_limited_ns,
             send_buffer_limited_ns: self.send_buffer_limited_ns + other.send_buffer_limited_ns,
         }
+    }
+}
+
+impl Counts for Box<Given> {
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        let Given { blocks, bytes, path, spent_ns, .. } = **self;
+        let Given { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
+        let Given { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
+        let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
+        let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
+        let told = waits.into_iter().chain(times).flatten();
+        let of_path = path.into_iter().flat_map(|path| path.counts());
+        [blocks, bytes].into_iter().chain(told).chain(of_path).chain(spent_ns.into_iter().flatten())
     }
 }
 
@@ -178,6 +201,13 @@ pub struct Progress {
     pub files_found: u64,
 }
 
+impl Counts for Progress {
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        let Progress { bytes, bytes_total, files, bytes_found, files_found } = *self;
+        [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total)
+    }
+}
+
 /// Something that happened. Paths are those of the side that tells.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Event {
@@ -189,7 +219,7 @@ pub enum Event {
         path: ByteVec,
         /// Its length in bytes.
         #[n(1)]
-        bytes: u64,
+        bytes: FileSize,
         /// Root of its BLAKE3 tree in hex.
         #[n(2)]
         blake3: Option<String>,
@@ -208,7 +238,7 @@ pub enum Event {
         operation: String,
         /// Where in the file.
         #[n(3)]
-        offset: Option<u64>,
+        offset: Option<FileSize>,
         /// The words for people.
         #[n(4)]
         message: String,
@@ -236,7 +266,7 @@ pub enum Event {
         relative: ByteVec,
         /// Length in bytes.
         #[n(4)]
-        bytes: Option<u64>,
+        bytes: Option<FileSize>,
         /// What kind of thing it is.
         #[n(5)]
         what: String,
@@ -268,7 +298,11 @@ pub enum Message {
     Event(#[n(0)] Event),
     /// Of the writing side: how far it is.
     #[n(4)]
-    Progress(#[n(0)] Progress),
+    Progress(
+        #[n(0)]
+        #[cbor(decode_with = "counted")]
+        Progress,
+    ),
     /// Of the caller: end soon.
     #[n(5)]
     Stop,
@@ -277,7 +311,11 @@ pub enum Message {
     Report(#[n(0)] String),
     /// Of the reading side, after the report: what it gave.
     #[n(7)]
-    Agreed(#[n(0)] Box<Given>),
+    Agreed(
+        #[n(0)]
+        #[cbor(decode_with = "counted")]
+        Box<Given>,
+    ),
     /// Of either side, when nothing else is said for a while: it is alive.
     #[n(8)]
     Alive,

@@ -6,9 +6,10 @@ use proptest::prelude::*;
 
 use super::ask::{Answer, Ask, Fault, Range};
 use super::attributes::{Attribute, Entry, FileKind, Meta, TimeNs, is_plain};
+use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
 use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
-use super::session::{Begin, Event, Given, Message, Progress, Session, Way};
+use super::session::{Begin, Event, Given, Message, Path, Progress, STAGES_MAX, Session, Way};
 use super::{VERSION, WireError, decode, encode};
 
 /// A side of a session with the messages that it says in their turn.
@@ -65,7 +66,7 @@ fn talk(way: Way) -> (Vec<Message>, Vec<Message>) {
         Message::Progress(Progress { bytes: 7, ..Progress::default() }),
         Message::Report("{}".into()),
     ];
-    let spent_ns = Some([u64::MAX; 16]);
+    let spent_ns = Some([COUNT_MAX; 16]);
     let agreed = Message::Agreed(Box::new(Given { blocks: 1, bytes: 7, spent_ns, ..Given::default() }));
     match way {
         Way::Push => {
@@ -213,10 +214,10 @@ fn meta() -> Meta {
     Meta {
         kind: FileKind::Regular,
         mode: 0o7644,
-        uid: u32::MAX,
-        gid: 0,
-        size_bytes: u64::MAX,
-        allocated_bytes: 0,
+        uid: OwnerId(u32::MAX - 1),
+        gid: OwnerId(0),
+        size_bytes: FileSize::MAX,
+        allocated_bytes: FileSize(0),
         device: 5,
         inode: 6,
         links: 7,
@@ -251,24 +252,72 @@ fn messages_are_read_as_they_were_written() {
         Ask::LookAt { above: 1, name: bytes(b"x") },
         Ask::Close(1),
         Ask::Fetch { above: 1, name: bytes(b"x"), len: 9 },
-        Ask::Read { file: 1, at: 1 << 40, len: 9 },
+        Ask::Read { file: 1, at: FileSize(1 << 40), len: 9 },
     ] {
         assert_eq!(decode::<Ask>(&encode(&ask)), Ok(ask));
     }
     for answer in [
         Answer::Done,
-        Answer::Fault(Fault { operation: "open".into(), errno: Some(13), words: None, class: None }),
+        Answer::Fault(Fault {
+            operation: "open".into(),
+            errno: Some(ErrorNumber(13)),
+            words: None,
+            class: None,
+        }),
         Answer::Meta { meta: meta(), named: None },
         Answer::Folder { meta: meta(), attributes: vec![attribute.clone()], made_up: true },
         Answer::Names { entries: vec![entry; 3], cookie: 7, more: false },
         Answer::File {
             meta: meta(),
             attributes: vec![attribute],
-            ranges: Some(vec![Range { start: 1, end: 2 }]),
+            ranges: Some(vec![Range { start: FileSize(1), end: FileSize(2) }]),
         },
     ] {
         assert_eq!(decode::<Answer>(&encode(&answer)), Ok(answer));
     }
+}
+
+/// Each of these ended the program once, or would make a sum of it overflow.
+#[test]
+fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
+    let fault = |errno| Fault { operation: "open".into(), errno, words: None, class: None };
+    for number in [0, -1, i32::MIN, 4096, 5000, i32::MAX] {
+        let answer = Answer::Fault(fault(Some(ErrorNumber(number))));
+        assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
+    }
+    let sized = |size_bytes| Answer::Meta { meta: Meta { size_bytes, ..meta() }, named: None };
+    let allocated = |allocated_bytes| Answer::Meta { meta: Meta { allocated_bytes, ..meta() }, named: None };
+    let owned = |uid, gid| Answer::Meta { meta: Meta { uid, gid, ..meta() }, named: None };
+    let ranged = |start, end| {
+        let ranges = Some(vec![Range { start: FileSize(start), end: FileSize(end) }]);
+        Answer::File { meta: meta(), attributes: Vec::new(), ranges }
+    };
+    for answer in [
+        sized(FileSize(1 << 63)),
+        allocated(FileSize(u64::MAX)),
+        owned(OwnerId(u32::MAX), OwnerId(0)),
+        owned(OwnerId(0), OwnerId(u32::MAX)),
+        ranged(2, 1),
+        ranged(0, u64::MAX),
+        Answer::Stream { bytes: Some(FileSize(u64::MAX)) },
+    ] {
+        assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
+    }
+    let read = Ask::Read { file: 1, at: FileSize(u64::MAX), len: 9 };
+    assert!(decode::<Ask>(&encode(&read)).is_err());
+    for given in [
+        Given { bytes: u64::MAX, ..Given::default() },
+        Given { hashing_ns: Some(COUNT_MAX + 1), ..Given::default() },
+        Given { spent_ns: Some([u64::MAX; STAGES_MAX]), ..Given::default() },
+        Given { path: Some(Path { busy_ns: u64::MAX, ..Path::default() }), ..Given::default() },
+    ] {
+        let message = Message::Agreed(Box::new(given));
+        assert!(decode::<Message>(&encode(&message)).is_err(), "{message:?}");
+    }
+    let progress = Message::Progress(Progress { bytes_total: Some(u64::MAX), ..Progress::default() });
+    assert!(decode::<Message>(&encode(&progress)).is_err());
+    let most = Message::Agreed(Box::new(Given { bytes: COUNT_MAX, ..Given::default() }));
+    assert_eq!(decode::<Message>(&encode(&most)), Ok(most));
 }
 
 proptest! {

@@ -191,7 +191,7 @@ fn refused(file: &FarFile, answer: Answer, len: u32) -> Result<Option<Fault>, Ne
     match (answer, file) {
         (Answer::Fault(fault), _) => Ok(Some(fault)),
         (Answer::File { meta, attributes, .. }, FarFile::Small(small)) => {
-            let is_other = meta.size_bytes != u64::from(len);
+            let is_other = meta.size_bytes.0 != u64::from(len);
             let _ = small.told.set((heard(&meta), named(attributes)));
             let words =
                 || Some("changed its length after it was listed; copy again when the source is quiet".into());

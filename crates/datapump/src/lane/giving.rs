@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datapump_core::wire::ask::{Answer, Ask, Fault};
+use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::{decode, encode};
 use datapump_core::{Extent, Length, Way};
 
@@ -23,8 +24,8 @@ use crate::plan::Claim;
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Parts, Task};
 
-const EINVAL: i32 = 22;
-const EMFILE: i32 = 24;
+const EINVAL: ErrorNumber = ErrorNumber(22);
+const EMFILE: ErrorNumber = ErrorNumber(24);
 /// Askings that are taken before the first of them is answered; honest ones are a quarter of it. The others stay in the
 /// connection.
 const ASKED_MAX: usize = 64;
@@ -118,7 +119,7 @@ impl Giving {
 
     fn take_up(&mut self, shared: &Shared<'_>, ask: Ask, number: u64) -> Option<(Arc<Task>, Extent)> {
         let taken = match ask {
-            Ask::Read { file, at, len } => match self.shelf.file(file) {
+            Ask::Read { file, at: FileSize(at), len } => match self.shelf.file(file) {
                 Ok(Taken::Flow(flow)) => {
                     return self.take_flow(shared, (file, &flow), (at, len), number);
                 }

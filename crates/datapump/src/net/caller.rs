@@ -193,7 +193,7 @@ impl RemoteCopy {
                     Next::Go
                 }
                 Message::Report(text) => {
-                    report = serde_json::from_str(&text).ok();
+                    report = told::report(&text);
                     Next::Agree
                 }
                 _ => Next::Go,

@@ -6,6 +6,7 @@ use std::ffi::CString;
 
 use datapump_core::wire::ask::Fault;
 use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
+use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Bearer, FileKind, Meta, Outcome};
@@ -24,10 +25,10 @@ pub(crate) fn told(meta: &Meta) -> wire::Meta {
             FileKind::Socket => wire::FileKind::Socket,
         },
         mode: meta.mode,
-        uid: meta.uid,
-        gid: meta.gid,
-        size_bytes: meta.size_bytes,
-        allocated_bytes: meta.allocated_bytes,
+        uid: OwnerId(meta.uid),
+        gid: OwnerId(meta.gid),
+        size_bytes: FileSize::of(meta.size_bytes),
+        allocated_bytes: FileSize::of(meta.allocated_bytes),
         device: meta.device,
         inode: meta.inode,
         links: meta.links,
@@ -52,10 +53,10 @@ pub(crate) fn heard(meta: &wire::Meta) -> Meta {
         },
         // Bits beyond the permissions would be somebody's mistake.
         mode: meta.mode & 0o7777,
-        uid: meta.uid,
-        gid: meta.gid,
-        size_bytes: meta.size_bytes,
-        allocated_bytes: meta.allocated_bytes,
+        uid: meta.uid.0,
+        gid: meta.gid.0,
+        size_bytes: meta.size_bytes.0,
+        allocated_bytes: meta.allocated_bytes.0,
         device: meta.device,
         inode: meta.inode,
         links: meta.links,
@@ -85,7 +86,7 @@ const EACCES: i32 = 13;
 
 /// What could not be done here, for the other side.
 pub(crate) fn fault(operation: &str, errno: Errno) -> Fault {
-    Fault { operation: operation.into(), errno: Some(errno.0), words: None, class: None }
+    Fault { operation: operation.into(), errno: Some(ErrorNumber::of(errno.0)), words: None, class: None }
 }
 
 /// A source was changed while it was read.

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datapump_core::wire::ask::{Answer, Ask, Fault};
 use datapump_core::wire::attributes::{Attribute, Entry};
+use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_engine::Errno;
@@ -217,7 +218,10 @@ impl Far {
     pub(crate) fn open_place(self: &Arc<Far>, place: u32, path: &Path) -> Result<FarFile, Problem> {
         let file = self.number();
         match self.ask(&Ask::OpenPlace { file, place }, path)? {
-            Answer::Stream { bytes } => Ok(FarFile::Stream(StreamFile { number: file, bytes })),
+            Answer::Stream { bytes } => {
+                let bytes = bytes.map(|bytes| bytes.0);
+                Ok(FarFile::Stream(StreamFile { number: file, bytes }))
+            }
             answer => self.file(file, answer).map(FarFile::Open),
         }
     }
@@ -226,7 +230,7 @@ impl Far {
         match answer {
             Answer::File { meta, attributes, ranges } => {
                 let ranges =
-                    ranges.map(|ranges| ranges.iter().map(|range| (range.start, range.end)).collect());
+                    ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
                 let (meta, attributes) = (heard(&meta), named(attributes));
                 let file = OpenFile { far: Arc::clone(self), number, meta, attributes, ranges };
                 file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
@@ -347,7 +351,7 @@ impl FarFile {
     pub(crate) fn asking(&self, at: u64, len: u32) -> Ask {
         match self {
             FarFile::Open(OpenFile { number, .. }) | FarFile::Stream(StreamFile { number, .. }) => {
-                Ask::Read { file: *number, at, len }
+                Ask::Read { file: *number, at: FileSize(at), len }
             }
             FarFile::Small(file) => {
                 Ask::Fetch { above: file.folder.number, name: file.name.as_bytes().to_vec().into(), len }
@@ -374,7 +378,7 @@ fn name_of(entry: Entry) -> Name {
     const EIO: i32 = 5;
     let meta = match (&entry.meta, entry.errno) {
         (Some(meta), None) => Ok(heard(meta)),
-        (_, errno) => Err(Errno(errno.unwrap_or(EIO))),
+        (_, errno) => Err(Errno(errno.map_or(EIO, |errno| errno.0))),
     };
     let kind: Option<FileKind> = meta.ok().map(|meta| meta.kind);
     let told = Told {
@@ -399,10 +403,10 @@ pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
     /// EXDEV: openat2(2) was to stay beneath a folder.
     const LEADS_OUT: i32 = 18;
     match (&fault.errno, &fault.words) {
-        (Some(LEADS_OUT), _) => {
+        (Some(ErrorNumber(LEADS_OUT)), _) => {
             Problem::new(Class::Refused, operation, path, "leads out of the served folder")
         }
-        (Some(errno), _) => Problem::system(operation, path, *errno),
+        (Some(errno), _) => Problem::system(operation, path, errno.0),
         (None, words) => {
             let words = words.as_deref().unwrap_or("the other side could not do it");
             let class = fault.class.as_deref().and_then(class_named).filter(|class| *class != Class::Lost);
@@ -427,7 +431,12 @@ mod tests {
             (None, Some("lost"), Class::Changed),
         ] {
             let class = class.map(String::from);
-            let fault = Fault { operation: "open".into(), errno, words: Some("words".into()), class };
+            let fault = Fault {
+                operation: "open".into(),
+                errno: errno.map(ErrorNumber),
+                words: Some("words".into()),
+                class,
+            };
             assert_eq!(problem_of(&fault, Path::new("x")).class, expected, "{fault:?}");
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use datapump_core::wire::ask::{Answer, Ask};
 use datapump_core::wire::attributes::Entry;
+use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::frame::Kind;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Message, Way};
@@ -122,16 +123,16 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
         (1, 0, 0),
         (1, 0, u32::MAX),
         (2, 0, 10),
-        (1, u64::MAX - 1023, 1024),
+        (1, FileSize::MAX.0 - 1023, 1024),
         (1, 1 << 40, 1024),
     ] {
-        let answer = ask(&mut blocks, &Ask::Read { file, at, len });
+        let answer = ask(&mut blocks, &Ask::Read { file, at: FileSize(at), len });
         assert!(matches!(answer, Answer::Fault(_)), "{file} {at} {len}: {answer:?}");
     }
     let fetch = Ask::Fetch { above: 9, name: b"../file".to_vec().into(), len: 10 };
     assert!(matches!(ask(&mut blocks, &fetch), Answer::Fault(_)));
     // It is still a good connection.
-    blocks.send_message(&encode(&Ask::Read { file: 1, at: 1024, len: 10 }), 2).expect("sent");
+    blocks.send_message(&encode(&Ask::Read { file: 1, at: FileSize(1024), len: 10 }), 2).expect("sent");
     let head = blocks.receive_head().expect("a block");
     assert_eq!((head.kind, head.len), (Kind::Block, 10));
     stage.serves_on();

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use datapump_core::wire::NAMES_MAX;
 use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
 use datapump_core::wire::attributes::{Attribute, Entry, is_plain};
+use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_engine::{Errno, Handle};
 
 use super::convert::{attributes_of, fault, refuse_more, stored_to, told};
@@ -378,7 +379,7 @@ impl Flow {
     fn told(&self) -> Answer {
         match self {
             Flow::Stream(_) => Answer::Stream { bytes: None },
-            Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(*bytes) },
+            Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(FileSize::of(*bytes)) },
         }
     }
 }
@@ -436,10 +437,11 @@ fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
 fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>> {
     /// More pieces than fit into a message are told as one.
     const RANGES_MAX: usize = 30_000;
+    let range = |(start, end)| Range { start: FileSize::of(start), end: FileSize::of(end) };
     let ranges = holes::ranges(handle, meta, false, stop).map_err(|errno| fault("read the map of", errno))?;
     match ranges.len() > RANGES_MAX {
-        true => Ok(vec![Range { start: 0, end: meta.size_bytes }]),
-        false => Ok(ranges.into_iter().map(|(start, end)| Range { start, end }).collect()),
+        true => Ok(vec![range((0, meta.size_bytes))]),
+        false => Ok(ranges.into_iter().map(range).collect()),
     }
 }
 
@@ -465,7 +467,7 @@ fn length(entry: &Entry) -> usize {
 
 fn entry(folder: &File, name: Name) -> Entry {
     let looked = look_into(folder, &name.name);
-    let errno = looked.as_ref().err().map(|errno| errno.0);
+    let errno = looked.as_ref().err().map(|errno| ErrorNumber::of(errno.0));
     let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
         (Some(told(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
     });

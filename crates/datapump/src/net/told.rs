@@ -6,11 +6,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use datapump_core::wire::bounds::{COUNT_MAX, FileSize};
 use datapump_core::wire::session as wire;
 use minicbor::bytes::ByteVec;
+use serde_json::Value;
 
 use crate::change::{Change, ChangeKind};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, Status};
+use crate::report::Report;
 use crate::run::Event;
 use crate::watch::Watch;
 
@@ -83,13 +86,13 @@ fn path(bytes: ByteVec) -> PathBuf {
 pub(crate) fn tell(event: Event) -> wire::Event {
     match event {
         Event::File { path, bytes: length, blake3 } => {
-            wire::Event::File { path: bytes(&path), bytes: length, blake3 }
+            wire::Event::File { path: bytes(&path), bytes: FileSize::of(length), blake3 }
         }
         Event::Problem(problem) => wire::Event::Problem {
             class: problem.class.name().into(),
             path: problem.path.as_deref().map(bytes),
             operation: problem.operation.into(),
-            offset: problem.offset,
+            offset: problem.offset.map(FileSize::of),
             message: problem.message,
         },
         Event::Warning(words) => wire::Event::Warning(words),
@@ -101,7 +104,7 @@ pub(crate) fn tell(event: Event) -> wire::Event {
                 source: bytes(&change.source),
                 target: bytes(&change.target),
                 relative: bytes(&change.relative),
-                bytes: change.bytes,
+                bytes: change.bytes.map(FileSize::of),
                 what: change.what.into(),
                 itemized: change.itemized,
             }
@@ -112,12 +115,14 @@ pub(crate) fn tell(event: Event) -> wire::Event {
 /// As it was told.
 pub(crate) fn hear(event: wire::Event) -> Event {
     match event {
-        wire::Event::File { path: name, bytes, blake3 } => Event::File { path: path(name), bytes, blake3 },
+        wire::Event::File { path: name, bytes, blake3 } => {
+            Event::File { path: path(name), bytes: bytes.0, blake3 }
+        }
         wire::Event::Problem { class, path: name, operation, offset, message } => Event::Problem(Problem {
             class: class_named(&class).unwrap_or(Class::Io),
             path: name.map(path),
             operation: OPERATIONS.into_iter().find(|known| *known == operation).unwrap_or("copy"),
-            offset,
+            offset: offset.map(|offset| offset.0),
             message: crate::shown(message.as_bytes()),
         }),
         wire::Event::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
@@ -131,11 +136,40 @@ pub(crate) fn hear(event: wire::Event) -> Event {
                 source: path(source),
                 target: path(target),
                 relative: path(relative),
-                bytes,
+                bytes: bytes.map(|bytes| bytes.0),
                 what: THINGS.into_iter().find(|known| *known == what).unwrap_or("file"),
                 itemized: crate::shown(itemized.as_bytes()),
             }))
         }
+    }
+}
+
+/// A report as it was told, if it is one: a status of the contract, numbers that can be summed, words for a terminal.
+pub(super) fn report(text: &str) -> Option<Report> {
+    let mut told = serde_json::from_str(text).ok()?;
+    bound(&mut told);
+    let report: Report = serde_json::from_value(told).ok()?;
+    let is_known = Status::ALL.iter().any(|status| *status as i32 == report.exit_status);
+    let exit_status = if is_known { report.exit_status } else { Status::Failed as i32 };
+    Some(Report { exit_status, ..report })
+}
+
+/// Every number within the bounds of counts, every word without control characters.
+fn bound(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.as_u64().is_some_and(|count| count > COUNT_MAX) => {
+            *value = COUNT_MAX.into();
+        }
+        Value::String(words) => *words = crate::shown(words.as_bytes()),
+        Value::Array(values) => values.iter_mut().for_each(bound),
+        Value::Object(fields) => {
+            let shown = |(name, mut value): (String, Value)| {
+                bound(&mut value);
+                (crate::shown(name.as_bytes()), value)
+            };
+            *fields = std::mem::take(fields).into_iter().map(shown).collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -148,5 +182,29 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
         files: now.files,
         bytes_found: now.bytes_found,
         files_found: now.files_found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_of_a_stranger_can_be_summed_and_shown() {
+        for (what, status) in [("0", 0), ("23", 23), ("77", 1), ("-5", 1), ("2147483647", 1)] {
+            let most = u64::MAX;
+            let text = format!(
+                r#"{{"exit_status":{what},"bytes":{most},"elapsed_ns":{most},"cpu":{{"user_ns":{most},"system_ns":{most}}},
+                "limited_detail":{{"host":"a\u001b[2J","stage":"","why":"x\ny"}},"problems":{{"\u001b":{most}}}}}"#
+            );
+            let report = report(&text).expect("it is one");
+            assert_eq!(report.exit_status, status);
+            let sum = report.clone().following(&report).following(&report);
+            assert!(sum.bytes == 3 * COUNT_MAX && !sum.sentence().contains(['\u{1b}', '\n']), "{sum:?}");
+            assert_eq!(report.problems.keys().next().map(String::as_str), Some("\\u{1b}"));
+        }
+        assert_eq!(report("{}}"), None);
+        assert_eq!(report(r#"{"lanes":99999999999}"#), None);
+        assert_eq!(report(&"[".repeat(100_000)), None);
     }
 }
