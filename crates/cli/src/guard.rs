@@ -19,6 +19,11 @@ pub fn quiet_panics(json: bool) {
     }));
 }
 
+/// The same for a server, which goes on: a mistake in a session is told in a line, and the server ends that session.
+pub fn log_panics() {
+    panic::set_hook(Box::new(|info| write_raw(rustix::stdio::stderr(), &words(info))));
+}
+
 fn words(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
     let message = info.payload_as_str().unwrap_or("no message");

@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use datapump::{Class, Server, Status};
 
 use crate::args::{Insecure, ServeArguments};
+use crate::guard;
 use crate::signals::stop_flag;
 use crate::ticket;
 
@@ -37,6 +38,7 @@ pub fn serve(arguments: &ServeArguments) -> i32 {
     };
     match told(arguments, &server) {
         Ok(()) => {
+            guard::log_panics();
             server.run();
             Status::Done as i32
         }

@@ -4,9 +4,11 @@
 mod support;
 mod wider_parts;
 
-use std::net::TcpStream;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use support::running::{Running, eventually};
 use support::serving::Serving;
@@ -73,6 +75,48 @@ fn a_thousand_connections_that_say_nothing_keep_nobody_out() {
     expect(&home.pump(&copy("large", &serving.at("after"))), 0, &[], "a copy when they are there");
     has_content(&home.path("served/after"), &content, "after");
     keeps_to(&serving, 32 * MEBIBYTE, "silent connections");
+}
+
+/// A caller from this address that says so much.
+fn caller(address: &str, server: &str, says: &[u8]) -> Option<TcpStream> {
+    let to: SocketAddr = server.parse().expect("an address");
+    let from: SocketAddr = format!("{address}:0").parse().expect("an address");
+    let caller = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&caller, &from).expect("an address of this host");
+    connect(&caller, &to).ok()?;
+    let mut caller = TcpStream::from(caller);
+    let _ = caller.write_all(says);
+    Some(caller)
+}
+
+/// Those who call are others (127.0.0.2) or the same host as the client; each try has 2 s for what the server says.
+#[test]
+fn a_thousand_connections_that_say_little_keep_nobody_out() {
+    allow_open_files(3000);
+    let home = home();
+    let content = noise_file(&home, "small", 100_000, 1);
+    for (row, address, says) in [
+        ("nothing, from elsewhere", "127.0.0.2", &b""[..]),
+        ("a byte, from elsewhere", "127.0.0.2", b"\x16"),
+        ("a byte, from here", "127.0.0.1", b"\x16"),
+        ("half a hello, from here", "127.0.0.1", b"\x16\x03\x01\x01\x00\x01\x00"),
+    ] {
+        let serving = Serving::new(&home, &[]);
+        let crowd: Vec<TcpStream> =
+            (0..1000).filter_map(|_| caller(address, &serving.address, says)).collect();
+        assert_eq!(crowd.len(), 1000, "{row}");
+        let mut let_in = 0;
+        for index in 0..20 {
+            let target = serving.at(&format!("copy{index}"));
+            let limits = ["--peer-timeout=2s", "--retry-for=0s"];
+            let run = home.pump(&[&copy("small", &target)[..], &limits].concat());
+            if run.status == 0 {
+                has_content(&home.path(&format!("served/copy{index}")), &content, row);
+                let_in += 1;
+            }
+        }
+        assert_eq!(let_in, 20, "{row}");
+    }
 }
 
 #[test]

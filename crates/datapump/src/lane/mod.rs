@@ -24,7 +24,7 @@ use latency::LaneLatencies;
 use crate::bill::{Stage, add_workers, within};
 use crate::hash::BlockHash;
 use crate::net::carried::Carried;
-use crate::net::channel::Channel;
+use crate::net::channel::{Channel, CutOnPanic};
 use crate::net::shelf::Shelf;
 use crate::plan::{Asker, Claim};
 use crate::problem::{Class, Problem};
@@ -374,6 +374,8 @@ pub(crate) fn way(in_kernel: bool) -> Way {
 pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
     let run = |index: u32| {
         let _meter = shared.metered(Stage::Loop);
+        // The other lanes must not wait for what this one would have received.
+        let _cuts = shared.far.as_ref().map(|far| CutOnPanic(far.line.clone()));
         let result = Lane::new(shared, index as usize).and_then(Lane::run);
         // What it had claimed will never land: the others must not wait for it.
         result.inspect_err(|_| shared.plan.lose_lane())

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,8 @@ use super::far::Far;
 use super::fault::NetFault;
 use super::giver::gave;
 use super::joins::NewSession;
-use super::line::Stopping;
+use super::limits::{Limits, bounded_by_server, left_out};
+use super::line::{CutOnPanic, Stopping};
 use super::pool::Pool;
 use super::server::{Root, State};
 use super::shelf::{Flow, Origin, Shelf};
@@ -48,9 +50,11 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Holds a session from its first message to its last.
 pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
-    let number = session.number;
-    // Whatever went wrong was told to the caller, if it could be told.
-    let _ = held(state, channel, session);
+    let (number, line) = (session.number, session.line.clone());
+    // Whatever went wrong was told to the caller, if it could be told. A mistake of this program ends this session and
+    // no other; whoever prints words has told it.
+    let _ = catch_unwind(AssertUnwindSafe(|| held(state, channel, session)));
+    line.cut();
     state.close(&number);
 }
 
@@ -95,6 +99,8 @@ struct Wanted {
     /// Where is written, as the caller calls it.
     target: Option<PathAt>,
     options: Options,
+    /// What the caller chose and does not get, in words.
+    left_out: Option<String>,
     connections: u32,
     tells_files: bool,
     /// Which start of which system the caller runs on.
@@ -127,11 +133,9 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         return Err(refused(&shown, "--link-dest and --devices are not for other hosts yet"));
     }
     let connections = begin.connections.clamp(1, state.options.connections_max);
-    let options = Options {
-        lanes: Some(options.lanes.unwrap_or(connections).min(connections)),
-        sockets: options.sockets.or(&state.options.sockets),
-        ..options
-    };
+    let asked = options.clone();
+    let options = bounded_by_server(options, Limits::of(state, connections));
+    let left_out = left_out(&asked, &options);
     if options.unhashed && !state.options.unhashed {
         return Err(refused(
             &shown,
@@ -163,7 +167,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
         _ => sources.collect(),
     };
     let tells_files = begin.tells_files.unwrap_or(false);
-    Ok(Wanted { root, connections, sources, target, options, tells_files, boot: begin.boot })
+    Ok(Wanted { root, connections, sources, target, options, left_out, tells_files, boot: begin.boot })
 }
 
 /// A place as the far user's shell would take it.
@@ -248,32 +252,40 @@ fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
     }
 }
 
+/// What this side writes, of what the caller has.
+fn pushed(state: &State, wanted: Wanted, far: Arc<Far>) -> Job {
+    let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
+    let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
+    let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
+    let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
+    let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
+    job.found(wanted.target).shared_rate(state.rate.clone())
+}
+
 /// This side writes, and asks the caller for what it reads.
 fn write(
     state: &State,
     mut control: Control,
     (line, joins): Joined,
     outbox: Outbox,
-    wanted: Wanted,
+    mut wanted: Wanted,
 ) -> Result<(), NetFault> {
-    let sockets = wanted.options.sockets.clone();
+    let (sockets, tells_files) = (wanted.options.sockets.clone(), wanted.tells_files);
+    let left_out = wanted.left_out.take();
+    #[cfg(test)]
+    let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(super::hostile::PANICS));
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
     let far =
         Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks), wanted.boot);
-    let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
-    let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
-    let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
-    let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
-    let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
-    let job = job
-        .found(wanted.target)
-        .stop(Arc::clone(&stop))
-        .watch(Arc::clone(&watch))
-        .shared_rate(state.rate.clone());
+    let job = pushed(state, wanted, far).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let events = |event: Event| tell(&outbox, event, wanted.tells_files);
+            let _cuts = CutOnPanic(line.clone());
+            #[cfg(test)]
+            assert!(!is_mistaken, "a test wants it");
+            let events = |event: Event| tell(&outbox, event, tells_files);
+            left_out.into_iter().for_each(|words| events(Event::Warning(words)));
             let report = job.run(&events);
             // The caller waits for that before it agrees.
             [&names, &blocks].iter().for_each(|pool| pool.close());

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::carried::{Carried, path};
 use super::fault::NetFault;
-pub(crate) use super::line::Line;
+pub(crate) use super::line::{CutOnPanic, Line};
 use super::outgoing::Outgoing;
 use super::pipe::{Pipe, Timed};
 use super::seal::{Seal, Turn};
@@ -66,8 +66,29 @@ impl Channel {
     ///
     /// Errors: the handshake failed, or took too long.
     pub(crate) fn new(pipe: Pipe, seal: Seal, line: Line, patience: Duration) -> Result<Channel, NetFault> {
+        let mut channel = Channel::prepared(pipe, seal, line)?;
+        channel.within(patience, Channel::shake_hands)?;
+        Ok(channel)
+    }
+
+    /// A connection after a handshake that was made elsewhere, with what came behind it: `came` is not opened yet.
+    pub(super) fn greeted(
+        pipe: Pipe,
+        seal: Seal,
+        line: Line,
+        came: &[u8],
+        plain: Vec<u8>,
+    ) -> Result<Channel, NetFault> {
+        let mut channel = Channel::prepared(pipe, seal, line)?;
+        channel.plain = plain;
+        channel.incoming[..came.len()].copy_from_slice(came);
+        channel.filled = came.len();
+        Ok(channel)
+    }
+
+    fn prepared(pipe: Pipe, seal: Seal, line: Line) -> Result<Channel, NetFault> {
         pipe.prepare().map_err(|error| NetFault::of_io("prepare the connection", &error))?;
-        let mut channel = Channel {
+        Ok(Channel {
             pipe: Timed::new(pipe),
             seal,
             line,
@@ -81,9 +102,7 @@ impl Channel {
             is_closed: false,
             sealing_ns: 0,
             opening_ns: 0,
-        };
-        channel.within(patience, Channel::shake_hands)?;
-        Ok(channel)
+        })
     }
 
     fn shake_hands(&mut self) -> Result<(), NetFault> {

@@ -2,14 +2,16 @@
 //!
 //! Must not know: how honest peers are served; other tests hold that.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use datapump_core::wire::ask::{Answer, Ask};
-use datapump_core::wire::attributes::Entry;
-use datapump_core::wire::bounds::FileSize;
+use datapump_core::wire::ask::{Answer, Ask, Fault};
+use datapump_core::wire::attributes::{Entry, Meta};
+use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::frame::Kind;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Message, Way};
@@ -18,12 +20,18 @@ use datapump_core::wire::{decode, encode};
 use super::channel::{Channel, Line};
 use super::convert::told;
 use super::dial::{Dialer, Route};
+use super::outgoing::Outgoing;
+use super::seal::Seal;
 use super::server::{ServeOptions, Server};
 use super::sockets::SocketOptions;
 use crate::disk::Disk;
 use crate::place::Place;
 
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Callers that keep others out if they can; both ends of each are open files of this process.
+const CROWD: usize = 150;
+/// A source for which the session of a test server panics.
+pub(super) const PANICS: &str = "/panic of a test";
 
 /// A server, and a caller that speaks for itself.
 struct Stage {
@@ -217,4 +225,77 @@ fn whether_a_folder_receives_is_told() {
     drop(stage.begin(Way::Push, "tree", "copy"));
     std::fs::create_dir(stage.home.path().join("served/copy")).expect("room");
     drop(stage.begin(Way::Push, "tree", "copy"));
+}
+
+/// A number that no system says was a panic, and that the end of every session.
+#[test]
+fn a_number_that_no_system_says_ends_one_session_and_no_other() {
+    let stage = Stage::new();
+    let (_other, other_session) = stage.begin(Way::Pull, "file", "");
+    let mut other = stage.join(Purpose::Names, other_session);
+    let folder = told(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
+    let fault = |number| {
+        let errno = Some(ErrorNumber(number));
+        Answer::Fault(Fault { operation: "open".into(), errno, words: None, class: None })
+    };
+    let sized = |bytes| Answer::Meta { meta: Meta { size_bytes: FileSize(bytes), ..folder }, named: None };
+    for lie in [fault(0), fault(-1), fault(5000), sized(1 << 63), sized(u64::MAX)] {
+        let (mut control, session) = stage.begin(Way::Push, "tree", "copy");
+        let mut names = stage.join(Purpose::Names, session);
+        let (_, number) = names.message_within(PATIENCE).expect("something is asked");
+        names.send_message(&encode(&lie), number).expect("sent");
+        let report = Stage::end(&mut control);
+        assert!(report.is_none_or(|report| !report.contains("\"exit_status\":0,")), "{lie:?}");
+        assert!(matches!(ask(&mut other, &Ask::Look(0)), Answer::Meta { .. }), "{lie:?}");
+    }
+    stage.serves_on();
+}
+
+/// A mistake of this program in a session is that session's end: its place and memory are free again.
+#[test]
+fn a_panic_in_a_session_ends_that_session_alone() {
+    let stage = Stage::new();
+    let (_other, other_session) = stage.begin(Way::Pull, "file", "");
+    let mut other = stage.join(Purpose::Names, other_session);
+    let (mut control, session) = stage.begin(Way::Push, PANICS, "copy");
+    let _names = stage.join(Purpose::Names, session);
+    assert_eq!(Stage::end(&mut control), None);
+    assert!(matches!(ask(&mut other, &Ask::Look(0)), Answer::Meta { .. }));
+    drop((other, _other));
+    stage.serves_on();
+}
+
+/// More callers than may wait, of one address, each of whom says so much. Those that gave way are closed there.
+fn crowd(stage: &Stage, says: &[u8]) -> Vec<TcpStream> {
+    let Route::Called(address) = &stage.dialer.route else { unreachable!("it is called") };
+    let call = |_| {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let _ = stream.write_all(says);
+        stream
+    };
+    (0..CROWD).map(call).collect()
+}
+
+/// What a caller says first, who needs no ticket for that.
+fn hello(stage: &Stage) -> Vec<u8> {
+    let mut seal = Seal::caller(stage.dialer.ticket.as_ref().expect("it has one")).expect("a side");
+    let mut outgoing = Outgoing::default();
+    for _ in 0..2 {
+        let _ = seal.open(&mut [], &mut outgoing, &mut |_| {}).expect("it begins");
+    }
+    outgoing.bytes().to_vec()
+}
+
+/// 64 of them, a byte each, kept everybody else out.
+#[test]
+fn callers_that_say_nothing_or_little_keep_nobody_out() {
+    let stage = Stage::new();
+    let hello = hello(&stage);
+    for says in [&b""[..], b"\x16", &hello[..hello.len() - 1], &hello] {
+        let crowd = crowd(&stage, says);
+        let patience = Duration::from_secs(2);
+        let dialer = Dialer { patience, ..stage.dialer.clone() };
+        let let_in = (0..20).filter(|_| dialer.control().is_ok()).count();
+        assert_eq!((let_in, crowd.len()), (20, CROWD), "{says:?}");
+    }
 }

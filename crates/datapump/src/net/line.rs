@@ -88,3 +88,15 @@ impl Line {
         }
     }
 }
+
+/// Cuts a line when its thread panics: what others wait for is never going to come.
+#[derive(Debug)]
+pub(crate) struct CutOnPanic(pub(crate) Line);
+
+impl Drop for CutOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.cut();
+        }
+    }
+}

@@ -1,17 +1,16 @@
 //! The side that is called: lets in who holds its ticket, and gives each session its connections.
 //!
-//! A connection that says nothing costs an open file and no thread, and not for long. Connections belong to a session
-//! by its number, which nobody can guess, and by the key of who began it.
+//! Until it has greeted a connection costs an open file and no thread, and not for long (`waiting`). Connections belong
+//! to a session by its number, which nobody can guess, and by the key of who began it.
 //!
 //! Must not know: what sessions do (`called`), command lines.
 
-use std::collections::{HashMap, VecDeque};
-use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,24 +27,28 @@ use super::called;
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::control::boxes;
 use super::fault::NetFault;
+use super::handshake::Handshake;
 use super::joins::{Joins, Left, NewSession};
 use super::keys::{PublicKey, Seed, random};
 use super::pipe::Pipe;
+pub(crate) use super::root::Root;
 use super::seal::{Seal, called_config};
 use super::sockets::SocketOptions;
 use super::ticket::Ticket;
+use super::waiting::{Caller, Waiting};
 use crate::account::version;
 use crate::budget::Budget;
-use crate::disk::{Disk, Folder, boot};
-use crate::place::{Fill, Place};
+use crate::disk::boot;
+use crate::place::Place;
 use crate::problem::{Class, Problem};
 use crate::rate::Rate;
 use crate::world::World;
 
-/// Connections that have said nothing yet. The oldest go when there are more.
-const SILENT_MAX: usize = 512;
-/// Handshakes at a time: each is a thread.
+/// Greetings that are answered at a time: each is a thread, for as long as that takes.
 const GREETING_MAX: u32 = 64;
+/// Callers that are taken at a time, and those that the system keeps meanwhile.
+const CALLERS_MAX: usize = 64;
+const BACKLOG: i32 = 1024;
 /// Between two looks whether a session has ended.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// How long the accepting looks away.
@@ -113,7 +116,9 @@ pub struct Server {
     config: Arc<ServerConfig>,
     pub(crate) ticket: Ticket,
     pub(crate) state: Arc<State>,
-    /// Wakes the accepting when there is an end to it.
+    /// Connections that came another way.
+    carried: Mutex<Vec<Pipe>>,
+    /// Wakes the accepting when there is an end to it, or when one was carried.
     woken: UnixStream,
 }
 
@@ -141,33 +146,6 @@ pub(crate) struct State {
     pub(crate) rate: Option<Arc<Rate>>,
 }
 
-/// What is served, open.
-#[derive(Clone, Debug)]
-pub(crate) enum Root {
-    Folder(Arc<File>),
-    /// Whatever this user may; relative places begin in his home folder.
-    User(PathBuf),
-    /// Takes everything, and gives so many bytes.
-    Null {
-        bytes: u64,
-        fill: Fill,
-    },
-}
-
-impl Root {
-    fn open(place: &Place) -> Result<Root, Problem> {
-        match place {
-            Place::Path(path) => match Disk::Os.folder(path) {
-                Ok(Folder::Os(folder)) => Ok(Root::Folder(folder)),
-                Ok(Folder::Sim(_)) => unreachable!("the system's own file system"),
-                Err(errno) => Err(Problem::system("open", path, errno.0)),
-            },
-            Place::Null { bytes, fill } => Ok(Root::Null { bytes: bytes.unwrap_or(0), fill: *fill }),
-            place => Err(Problem::usage(format!("'{place}' cannot be served; name a folder of this host"))),
-        }
-    }
-}
-
 struct Entry {
     holder: Option<PublicKey>,
     line: Line,
@@ -186,6 +164,7 @@ impl Server {
         };
         let listener = TcpListener::bind(options.listen).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
+        rustix::net::listen(&listener, BACKLOG).map_err(|errno| wrong(errno.into()))?;
         // Whoever calls gets a socket like this one.
         options.sockets.apply(listener.as_fd()).map_err(Problem::usage)?;
         let root = Root::open(&options.place)?;
@@ -227,7 +206,7 @@ impl Server {
             rate,
         };
         let config = called_config(&maker);
-        Ok(Server { listener, config, ticket, state: Arc::new(state), woken })
+        Ok(Server { listener, config, ticket, state: Arc::new(state), carried: Mutex::default(), woken })
     }
 
     /// Where it listens.
@@ -248,70 +227,87 @@ impl Server {
 
     /// Lets in who calls, until all is over.
     pub(crate) fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let mut silent: VecDeque<(TcpStream, Instant)> = VecDeque::new();
-        while !self.state.is_over() {
-            let spoke = self.wait(&mut silent);
-            for stream in spoke {
-                self.greet(scope, Pipe::Tcp(stream));
+        let mut waiting = Waiting::default();
+        while !self.is_over(&waiting) {
+            let (has_called, ready) = self.wait(&waiting);
+            for handshake in waiting.advance(&ready) {
+                self.greet(scope, handshake);
+            }
+            self.take_carried(&mut waiting);
+            if has_called {
+                self.take_callers(&mut waiting);
             }
         }
         self.state.greeting_line.stop();
     }
 
-    /// Waits for callers; gives those that have said something.
-    fn wait(&self, silent: &mut VecDeque<(TcpStream, Instant)>) -> Vec<TcpStream> {
+    fn is_over(&self, waiting: &Waiting) -> bool {
+        // In this order: who is carried waits, greets, and becomes a session.
+        let is_awaited = !self.carried().is_empty() || waiting.has_speakers();
+        self.state.is_over(is_awaited)
+    }
+
+    /// Waits for callers. Whether there are new ones, and which of those that wait have said something.
+    fn wait(&self, waiting: &Waiting) -> (bool, Vec<bool>) {
         let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let listener = self.listener.as_ref().map_or(self.woken.as_fd(), |listener| listener.as_fd());
         let mut fds = vec![of(listener), of(self.woken.as_fd())];
-        fds.extend(silent.iter().map(|(stream, _)| of(stream.as_fd())));
+        fds.extend(waiting.fds().map(of));
         let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
         let _ = poll(&mut fds, Some(&patience));
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        drop(fds);
-        let (mut spoke, now) = (Vec::new(), Instant::now());
-        for has_spoken in ready[2..].iter() {
-            let (stream, deadline) = silent.pop_front().expect("one for each");
-            match has_spoken {
-                true => spoke.push(stream),
-                false if deadline > now => silent.push_back((stream, deadline)),
-                false => {}
-            }
-        }
         let _ = (&self.woken).read(&mut [0; 64]);
-        if let (true, Some(listener)) = (ready[0], &self.listener) {
-            loop {
-                let stream = match listener.accept() {
-                    Ok((stream, _)) => stream,
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                    // No more open files: the oldest of those that say nothing gives up its place.
-                    Err(_) => {
-                        silent.pop_front();
-                        std::thread::sleep(LOOK_UP);
-                        break;
-                    }
-                };
-                if stream.set_nonblocking(false).is_ok() {
-                    silent.push_back((stream, now + HANDSHAKE_MAX));
-                }
-                if silent.len() > SILENT_MAX {
-                    silent.pop_front();
-                }
-            }
-        }
-        spoke
+        (ready[0] && self.listener.is_some(), ready[2..].to_vec())
     }
 
-    /// Hears a caller on a thread of its own.
-    pub(crate) fn greet<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, pipe: Pipe) {
+    /// Takes those that have called, and not so many that others wait for it.
+    fn take_callers(&self, waiting: &mut Waiting) {
+        let Some(listener) = &self.listener else { return };
+        for _ in 0..CALLERS_MAX {
+            match listener.accept() {
+                Ok((stream, address)) => self.admit(waiting, Caller::of(address.ip()), Pipe::Tcp(stream)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // No more open files: one of those that have not greeted gives up its place.
+                Err(_) if waiting.give_way() => {}
+                Err(_) => return std::thread::sleep(LOOK_UP),
+            }
+        }
+    }
+
+    /// Takes those that come another way.
+    fn take_carried(&self, waiting: &mut Waiting) {
+        let carried = std::mem::take(&mut *self.carried());
+        carried.into_iter().for_each(|pipe| self.admit(waiting, Caller::OWN, pipe));
+    }
+
+    fn carried(&self) -> MutexGuard<'_, Vec<Pipe>> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection that comes another way: it is let in as those that call.
+    pub(crate) fn carry(&self, pipe: Pipe) {
+        self.carried().push(pipe);
+        self.state.wake();
+    }
+
+    fn admit(&self, waiting: &mut Waiting, caller: Caller, pipe: Pipe) {
+        let seal = if self.state.options.insecure { Ok(Seal::Open) } else { Seal::called(&self.config) };
+        if let Ok(seal) = seal {
+            waiting.add(caller, Handshake::new(pipe, seal));
+        }
+    }
+
+    /// Hears a caller that has greeted, on a thread of its own.
+    fn greet<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, handshake: Handshake) {
         if self.state.greeting.fetch_add(1, Ordering::Relaxed) >= GREETING_MAX {
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
             return;
         }
         // Where the system gives no more threads the caller is hung up on, and may call again.
         let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
-            let greeted = self.greeted(pipe);
+            let greeted = catch_unwind(AssertUnwindSafe(|| self.greeted(handshake)));
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
-            if let Ok(Some((channel, session))) = greeted {
+            if let Ok(Ok(Some((channel, session)))) = greeted {
                 called::session(&self.state, channel, session);
             }
         });
@@ -320,10 +316,9 @@ impl Server {
         }
     }
 
-    /// Shakes hands and reads the greeting. Gives a control connection and its new session.
-    fn greeted(&self, pipe: Pipe) -> Result<Option<(Channel, NewSession)>, NetFault> {
-        let seal = if self.state.options.insecure { Seal::Open } else { Seal::called(&self.config)? };
-        let mut channel = Channel::new(pipe, seal, self.state.greeting_line.clone(), HANDSHAKE_MAX)?;
+    /// Reads and answers the greeting. Gives a control connection and its new session.
+    fn greeted(&self, handshake: Handshake) -> Result<Option<(Channel, NewSession)>, NetFault> {
+        let mut channel = handshake.channel(self.state.greeting_line.clone())?;
         channel.watch(self.state.options.peer_timeout)?;
         let holder = channel.peer();
         let (body, _) = channel.message_within(HANDSHAKE_MAX)?;
@@ -375,10 +370,11 @@ fn refused(reason: Reason, words: &str) -> Reply {
 }
 
 impl State {
-    fn is_over(&self) -> bool {
+    /// Whether nothing is left to be done; `is_awaited` says whether somebody is about to greet.
+    fn is_over(&self, is_awaited: bool) -> bool {
         // In this order: a greeting becomes a session.
         let is_idle = || self.greeting.load(Ordering::SeqCst) == 0 && self.sessions().is_empty();
-        let is_closed = self.is_closing.load(Ordering::SeqCst) && is_idle();
+        let is_closed = self.is_closing.load(Ordering::SeqCst) && !is_awaited && is_idle();
         self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed) || is_closed
     }
 
@@ -465,7 +461,7 @@ impl State {
         let holder = |number: &[u8; 16]| self.sessions().get(number).map(|entry| entry.holder);
         let is_same = || holder(session).is_some_and(|one| holder(of) == Some(one));
         let start = Instant::now();
-        while is_same() && start.elapsed() < self.options.peer_timeout && !self.is_over() {
+        while is_same() && start.elapsed() < self.options.peer_timeout && !self.is_over(false) {
             self.sessions().get(session).inspect(|entry| entry.line.cut());
             std::thread::sleep(LOOK_AGAIN_AFTER);
         }

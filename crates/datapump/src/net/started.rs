@@ -65,7 +65,7 @@ impl Server {
         std::thread::scope(|scope| {
             let reading = Arc::clone(&carrier);
             scope.spawn(move || {
-                let mut accept = |stream| server.greet(scope, Pipe::Unix(stream));
+                let mut accept = |stream| server.carry(Pipe::Unix(stream));
                 let _ = reading.receive(&[], input, Some(&mut accept));
                 server.state.is_closing.store(true, Ordering::SeqCst);
                 server.state.wake();

@@ -194,7 +194,8 @@ mod tests {
         for (what, status) in [("0", 0), ("23", 23), ("77", 1), ("-5", 1), ("2147483647", 1)] {
             let most = u64::MAX;
             let text = format!(
-                r#"{{"exit_status":{what},"bytes":{most},"elapsed_ns":{most},"cpu":{{"user_ns":{most},"system_ns":{most}}},
+                r#"{{"exit_status":{what},"bytes":{most},"elapsed_ns":{most},
+                "cpu":{{"user_ns":{most},"system_ns":{most}}},
                 "limited_detail":{{"host":"a\u001b[2J","stage":"","why":"x\ny"}},"problems":{{"\u001b":{most}}}}}"#
             );
             let report = report(&text).expect("it is one");

@@ -1,0 +1,121 @@
+//! A connection on its way to its greeting: takes what came, answers what the handshake has to say, and never waits.
+//! Whoever says nothing, or a byte now and then, costs an open file and a few kilobytes; no thread.
+//!
+//! Must not know: who may connect, how many may wait, what follows the greeting.
+
+use std::os::fd::BorrowedFd;
+
+use datapump_core::wire::WireError;
+use datapump_core::wire::frame::{HEAD_BYTES, Head, Kind};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::channel::{Channel, Line};
+use super::fault::NetFault;
+use super::outgoing::Outgoing;
+use super::pipe::Pipe;
+use super::seal::{Seal, Turn};
+
+/// What is received at a time, so that one caller does not hold up the others.
+const PIECE_BYTES: usize = 16 << 10;
+/// A handshake and a greeting take about a kilobyte.
+const CAME_BYTES_MAX: usize = 64 << 10;
+
+/// A connection that has not greeted yet.
+pub(super) struct Handshake {
+    pipe: Pipe,
+    seal: Seal,
+    /// Came, and is not opened yet.
+    came: Vec<u8>,
+    /// Opened: the greeting, as far as it came.
+    plain: Vec<u8>,
+    outgoing: Outgoing,
+    has_spoken: bool,
+}
+
+impl Handshake {
+    pub(super) fn new(pipe: Pipe, seal: Seal) -> Handshake {
+        let (came, plain) = (Vec::new(), Vec::new());
+        Handshake { pipe, seal, came, plain, outgoing: Outgoing::default(), has_spoken: false }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.pipe.fd()
+    }
+
+    /// Whether anything came.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.has_spoken
+    }
+
+    /// Takes what is there. Whether the greeting is here.
+    ///
+    /// Errors: the caller has gone, or says what is no handshake and greeting.
+    pub(super) fn advance(&mut self) -> Result<bool, NetFault> {
+        let start = self.came.len();
+        self.came.resize(start + PIECE_BYTES, 0);
+        let received = recv(self.pipe.fd(), &mut self.came[start..], RecvFlags::DONTWAIT);
+        self.came.truncate(start + received.as_ref().map_or(0, |(_, len)| *len));
+        match received {
+            Ok((_, 0)) => return Err(NetFault::Lost("the caller has hung up".into())),
+            Ok(_) => self.has_spoken = true,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+            Err(errno) => return Err(NetFault::of_io("receive", &errno.into())),
+        }
+        self.open()?;
+        self.has_greeted()
+    }
+
+    /// Opens what came, and answers it.
+    fn open(&mut self) -> Result<(), NetFault> {
+        loop {
+            let Handshake { seal, came, plain, outgoing, .. } = self;
+            let opened = seal.open(came, outgoing, &mut |opened| plain.extend_from_slice(opened));
+            // Also why it is refused is told.
+            let sent = self.answer();
+            let (used, turn) = opened?;
+            self.came.drain(..used);
+            sent?;
+            match turn {
+                Turn::Closed => return Err(NetFault::Lost("the caller has closed the connection".into())),
+                Turn::Receive | Turn::Ready if used == 0 || self.came.is_empty() => return Ok(()),
+                Turn::Send | Turn::Receive | Turn::Ready => {}
+            }
+        }
+    }
+
+    /// The buffer of a new connection takes all that a handshake says: one that does not is none of ours.
+    fn answer(&mut self) -> Result<(), NetFault> {
+        let bytes = self.outgoing.bytes();
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        match send(self.pipe.fd(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(sent) if sent == bytes.len() => {}
+            Ok(_) => return Err(NetFault::Lost("the caller takes no answer".into())),
+            Err(errno) => return Err(NetFault::of_io("send", &errno.into())),
+        }
+        self.outgoing.clear();
+        Ok(())
+    }
+
+    fn has_greeted(&self) -> Result<bool, NetFault> {
+        if self.came.len() + self.plain.len() > CAME_BYTES_MAX {
+            let (came, most) = (self.came.len() + self.plain.len(), CAME_BYTES_MAX);
+            return Err(WireError::TooLong("a greeting", came as u64, most as u64).into());
+        }
+        let Some(head) = self.plain.first_chunk::<HEAD_BYTES>() else { return Ok(false) };
+        let head = Head::decode(head)?;
+        match head.kind {
+            Kind::Message if head.len as usize <= CAME_BYTES_MAX - HEAD_BYTES => {
+                Ok(self.plain.len() >= HEAD_BYTES + head.len as usize)
+            }
+            _ => Err(WireError::Unexpected("what is no greeting").into()),
+        }
+    }
+
+    /// The connection, whose greeting is here.
+    pub(super) fn channel(self, line: Line) -> Result<Channel, NetFault> {
+        Channel::greeted(self.pipe, self.seal, line, &self.came, self.plain)
+    }
+}

@@ -1,0 +1,95 @@
+//! The peer of a whole session, in both roles: whatever it says, in frames that can be read and with numbers at the
+//! ends of their ranges, the other side is a server that serves on, or a client that ends with a status.
+//!
+//! A panic of any thread is the end of the target: libFuzzer's hook comes before whoever catches it.
+#![no_main]
+
+mod peer_parts;
+
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use datapump::{Host, Options, Place, Remote, RemoteCopy, ServeOptions, Server, Watch, WayIn};
+use libfuzzer_sys::fuzz_target;
+use peer_parts::{Role, Say, called, caller};
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    role: Role,
+    /// Of the real side.
+    writes: bool,
+    /// What the peer chooses, as JSON: numbers for some of its options.
+    options: [Option<peer_parts::Number>; 4],
+    says: Vec<Say>,
+}
+
+/// A folder of this process: what is served, and what is copied.
+fn home() -> PathBuf {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    let made = || {
+        let home = std::env::temp_dir().join(format!("pump-fuzz-peer-{}", std::process::id()));
+        std::fs::create_dir_all(home.join("served/tree/below")).expect("room");
+        std::fs::write(home.join("served/file"), [7; 9000]).expect("room");
+        std::fs::write(home.join("served/tree/below/file"), [8; 70_000]).expect("room");
+        home
+    };
+    HOME.get_or_init(made).clone()
+}
+
+/// One server for all: what one peer says must not end it.
+fn server() -> SocketAddr {
+    static SERVER: OnceLock<SocketAddr> = OnceLock::new();
+    let started = || {
+        let options = ServeOptions {
+            insecure: true,
+            peer_timeout: Duration::from_secs(1),
+            ..ServeOptions::of(Place::Path(home().join("served")))
+        };
+        let server = Server::bind(options, Arc::new(AtomicBool::new(false))).expect("a port is free");
+        let address = server.address();
+        std::thread::spawn(move || server.run());
+        address
+    };
+    *SERVER.get_or_init(started)
+}
+
+/// The real client, whose peer is a server of ours.
+fn copy(address: SocketAddr, writes: bool) {
+    let there = Place::Remote(Remote { host: Host::Served(address.to_string()), path: "tree".into() });
+    let here = |name: &str| Place::Path(home().join(name));
+    let (source, target) = if writes { (there, here("copied")) } else { (here("served/tree"), there) };
+    let copy = RemoteCopy {
+        sources: vec![source],
+        target,
+        compares: false,
+        options: Options { no_reserve: true, sync: datapump::Sync::None, ..Options::default() },
+        way_in: WayIn::Open,
+        connections: Some(1),
+        peer_timeout: Some(Duration::from_secs(1)),
+        retry_for: Some(Duration::ZERO),
+        tells_files: true,
+        stop: Arc::new(AtomicBool::new(false)),
+        watch: Arc::new(Watch::default()),
+    };
+    let report = copy.run(&|event| drop(format!("{event:?}")));
+    let _ = (report.sentence(), report.line());
+    let _ = std::fs::remove_dir_all(home().join("copied"));
+}
+
+fuzz_target!(|input: Input| {
+    let Input { role, writes, options, says } = input;
+    match role {
+        Role::Caller => {
+            let address = server();
+            caller(address, writes, &options, says);
+            assert!(TcpStream::connect(address).is_ok(), "it serves on");
+            let _ = std::fs::remove_dir_all(home().join("served/copied"));
+        }
+        Role::Called => called(says, |address| copy(address, writes)),
+    }
+});
