@@ -4,7 +4,7 @@
 use datapump_core::resume::{HEAD_BYTES, Head, Journal, Life, RECORD_BYTES, SourceId, TargetId};
 use libfuzzer_sys::fuzz_target;
 
-const LIFE: Life = Life { boot: [1; 16], mount: 2 };
+const LIFE: Life = Life { boot: [1; 16], mount: 2, is_unsynced: false };
 
 fuzz_target!(|input: (Vec<u8>, Vec<(bool, u16, u8)>)| {
     let (bytes, steps) = input;

@@ -221,10 +221,20 @@ fn a_file_of_somebody_named_like_the_list_is_never_taken_for_it() {
     let home = Home::new();
     small(&home);
     make_folder(&home, "to");
-    for words in ["", "x", "precious, and longer than the header of any list that there is"] {
+    for (words, mode) in [
+        ("", 0o600),
+        ("x", 0o600),
+        ("precious, and longer than the header of any list that there is", 0o600),
+        ("x", 0o644),
+    ] {
         fs::write(home.path("to/.pump-job"), words).expect("room");
-        let status = if words.is_empty() { 0 } else { 1 };
-        pump(&home, "copy -T from to", status, if words.is_empty() { &[] } else { &["to you"] });
+        set_mode(&home.path("to/.pump-job"), mode);
+        let (status, parts): (i32, &[&str]) = match mode {
+            0o600 if words.is_empty() => (0, &[]),
+            0o600 => (1, &["to you"]),
+            _ => (0, &["is ignored", "its mode is not 0600"]),
+        };
+        pump(&home, "copy -T from to", status, parts);
         let left = fs::read(home.path("to/.pump-job")).unwrap_or_default();
         assert_eq!(left, words.as_bytes(), "{words:?}");
     }

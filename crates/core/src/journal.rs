@@ -4,22 +4,56 @@
 //! (inode, size, times) and the source (size, time of change). A file that changed since, at either side, has another
 //! mark. So a list of ten million files takes 80 MB, and a torn end costs one entry.
 //!
+//! The header tells where, for what and during which life of the system the marks were made: under any other they count
+//! for nothing.
+//!
 //! Must not know: files, where the list is kept, which clock or hash of contents is in use.
 
+use crate::resume::fnv;
+
 /// The first bytes of every list; the digit is the version.
-const MAGIC: [u8; 8] = *b"pumpjob2";
+const MAGIC: [u8; 8] = *b"pumpjob3";
 /// Bytes before the first mark.
-pub const HEADER_BYTES: usize = 48;
+pub const HEADER_BYTES: usize = 136;
+
+/// A folder: the root of a source, or that of a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Root {
+    /// Its number on its file system, which is given to another once it is gone.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970; 0 where the file system does not tell.
+    pub born_ns: i128,
+    /// Which file system it lies on, as far as that tells.
+    pub file_system: u64,
+}
 
 /// What the list belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Device and inode of the source's root.
-    pub source: (u64, u64),
-    /// The boot of the system during which it was written. After another, what was not synced may be lost.
-    pub boot: [u8; 16],
+    /// What is copied.
+    pub source: Root,
+    /// On which host, if it is another.
+    pub source_host: u64,
+    /// The folder that the list lies in.
+    pub target: Root,
+    /// During which life of both ends, and with which options, the marks were made.
+    pub life: Life,
     /// The folder was made for this copy: without the list the same command would go below it.
     pub is_new: bool,
+}
+
+/// What must be the same for marks to count at all: where it differs, what was written may be lost, or is not what is
+/// asked for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The boot of the system that writes; zeros where it does not tell.
+    pub boot: [u8; 16],
+    /// The target's mount, by a number that no later one gets; 0 where the system does not tell.
+    pub mount: u64,
+    /// The source's mount, and the boot of its host if that is another.
+    pub source: u64,
+    /// A digest of the options that decide what is kept and what is promised.
+    pub options: u64,
 }
 
 /// What must agree for an entry to count. Times are nanoseconds since 1970.
@@ -43,27 +77,72 @@ pub struct Entry<'path> {
     pub source_ctime_ns: i128,
 }
 
+impl Root {
+    /// Whether both are one folder. What a file system says of itself may change when it is mounted again, and is
+    /// asked only where nobody knows when the folder was made.
+    fn is(&self, other: &Root) -> bool {
+        let same = (self.inode, self.born_ns) == (other.inode, other.born_ns);
+        same && (self.born_ns != 0 || self.file_system == other.file_system)
+    }
+}
+
 impl Header {
     /// The header as bytes.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..16].copy_from_slice(&self.source.0.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.source.1.to_le_bytes());
-        bytes[24..40].copy_from_slice(&self.boot);
-        bytes[40] = self.is_new.into();
-        bytes
+        let Header { source, source_host, target, life, is_new } = self;
+        let mut bytes = Vec::from(MAGIC);
+        for root in [source, target] {
+            bytes.extend(root.inode.to_le_bytes());
+            bytes.extend(root.born_ns.to_le_bytes());
+            bytes.extend(root.file_system.to_le_bytes());
+        }
+        bytes.extend(life.boot);
+        for number in [*source_host, life.mount, life.source, life.options, u64::from(*is_new)] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(fnv(1, &bytes).to_le_bytes());
+        bytes.try_into().expect("each field has its place")
     }
 
-    /// Reads a header; `None` for what is none, or of another version.
+    /// Reads a header; `None` for what is none, or damaged, or of another version.
     pub fn decode(bytes: &[u8]) -> Option<Header> {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
         let number = |at: usize| bytes[at..].first_chunk().map(|chunk| u64::from_le_bytes(*chunk));
-        let boot = *bytes[24..].first_chunk()?;
-        let [is_new @ (0 | 1), 0, 0, 0, 0, 0, 0, 0] = bytes[40..] else { return None };
-        let header = Header { source: (number(8)?, number(16)?), boot, is_new: is_new == 1 };
-        bytes.starts_with(&MAGIC).then_some(header)
+        let root = |at: usize| {
+            let born_ns = bytes[at + 8..].first_chunk().map(|chunk| i128::from_le_bytes(*chunk))?;
+            Some(Root { inode: number(at)?, born_ns, file_system: number(at + 24)? })
+        };
+        let life = Life {
+            boot: *bytes[72..].first_chunk()?,
+            mount: number(96)?,
+            source: number(104)?,
+            options: number(112)?,
+        };
+        let (source, target, source_host) = (root(8)?, root(40)?, number(88)?);
+        let header = Header { source, source_host, target, life, is_new: number(120)? == 1 };
+        (header.encode() == *bytes).then_some(header)
     }
+
+    /// Whether both are of the same source.
+    pub fn is_of_source(&self, other: &Header) -> bool {
+        self.source_host == other.source_host && self.source.is(&other.source)
+    }
+
+    /// Whether both lie in the same folder.
+    pub fn is_of_target(&self, other: &Header) -> bool {
+        self.target.is(&other.target)
+    }
+
+    /// Whether marks made under the one count under the other.
+    pub fn counts_for(&self, other: &Header) -> bool {
+        let is_known = self.life.boot != [0; 16];
+        is_known && Header { is_new: other.is_new, ..*self } == *other
+    }
+}
+
+/// Whether bytes begin as a list of any version does.
+pub fn is_list(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
 }
 
 /// Whether bytes may be the beginning of a list whose writing was cut.
@@ -99,18 +178,55 @@ impl Entry<'_> {
 mod tests {
     use super::*;
 
-    const HEADER: Header = Header { source: (7, 9), boot: [3; 16], is_new: true };
+    const HEADER: Header = Header {
+        source: Root { inode: 1, born_ns: -2, file_system: 3 },
+        source_host: 4,
+        target: Root { inode: 5, born_ns: 6, file_system: 7 },
+        life: Life { boot: [3; 16], mount: 8, source: 9, options: 10 },
+        is_new: true,
+    };
 
     #[test]
     fn a_header_is_read_as_it_was_written() {
         assert_eq!(Header::decode(&HEADER.encode()), Some(HEADER));
         let mut other = HEADER.encode();
-        other[7] = b'9';
+        other[7] = b'2';
         assert_eq!(Header::decode(&other), None, "another version");
+        assert!(is_list(&other) && is_list(&HEADER.encode()) && !is_list(b"a note of somebody"));
         assert_eq!(Header::decode(&HEADER.encode()[..HEADER_BYTES - 1]), None, "torn");
         assert_eq!(Header::decode(b""), None);
         assert!(is_torn(b"") && is_torn(b"pump") && is_torn(&HEADER.encode()[..HEADER_BYTES - 1]));
         assert!(!is_torn(b"a note of somebody") && !is_torn(b"x") && !is_torn(&HEADER.encode()));
+    }
+
+    #[test]
+    fn damage_anywhere_makes_it_none() {
+        for at in 0..HEADER_BYTES {
+            let mut other = HEADER.encode();
+            other[at] ^= 0x10;
+            assert_eq!(Header::decode(&other), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn marks_count_where_and_for_what_they_were_made() {
+        let (source, target, life) = (HEADER.source, HEADER.target, HEADER.life);
+        let others = [
+            Header { source: Root { born_ns: 0, ..source }, ..HEADER },
+            Header { source: Root { file_system: 0, ..source }, ..HEADER },
+            Header { source_host: 0, ..HEADER },
+            Header { target: Root { inode: 0, ..target }, ..HEADER },
+            Header { target: Root { born_ns: 0, ..target }, ..HEADER },
+            Header { target: Root { file_system: 0, ..target }, ..HEADER },
+            Header { life: Life { boot: [4; 16], ..life }, ..HEADER },
+            Header { life: Life { mount: 0, ..life }, ..HEADER },
+            Header { life: Life { source: 0, ..life }, ..HEADER },
+            Header { life: Life { options: 0, ..life }, ..HEADER },
+        ];
+        assert!(others.iter().all(|other| !other.counts_for(&HEADER) && !HEADER.counts_for(other)));
+        assert!(HEADER.counts_for(&HEADER) && Header { is_new: false, ..HEADER }.counts_for(&HEADER));
+        let unknown = Header { life: Life { boot: [0; 16], ..life }, ..HEADER };
+        assert!(!unknown.counts_for(&unknown), "a system that does not tell its boot");
     }
 
     #[test]

@@ -6,17 +6,18 @@
 //! or lost record costs the range that it told, never more. A record is written anew as its range grows, so that the
 //! journal of 4 TiB is as small as that of 64 MiB: one record for each piece that is not yet joined with another.
 //!
-//! Two words for two promises. *Written*: handed over to the system, which keeps it as long as it runs and the file
-//! system stays mounted; such a record names that life, and counts for nothing in another. *Synced*: on stable storage,
-//! and told only behind the sync. A synced range that grows is told at two places in turn, so that the power may fail
-//! while one of them is written.
+//! Two words for two promises. *Written*: a direct write has ended, which the system keeps as long as it runs and the
+//! file system stays mounted; such a record names that life, and counts for nothing in another. What went through the
+//! cache is told as written only where no sync is asked for: the write-back may fail and tell nobody. *Synced*: on
+//! stable storage, and told only behind the sync. A synced range that grows is told at two places in turn, so that
+//! the power may fail while one of them is written.
 //!
 //! Must not know: files, where the journal is kept, what boot and mount are.
 
 use std::collections::BTreeMap;
 
 /// The first bytes of every journal; the digit is the version.
-const MAGIC: [u8; 8] = *b"pumpres1";
+const MAGIC: [u8; 8] = *b"pumpres2";
 /// Bytes before the first record.
 pub const HEAD_BYTES: usize = 512;
 /// Bytes of a record; none crosses a sector of a disk.
@@ -69,6 +70,8 @@ pub struct Life {
     pub boot: [u8; 16],
     /// The mount, by a number that no later one gets.
     pub mount: u64,
+    /// No sync was asked for: what was written may be in the cache alone, and counts for who asks for none either.
+    pub is_unsynced: bool,
 }
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo); with seed 0 as they wrote it.
@@ -91,7 +94,7 @@ impl Life {
 
     /// What records of this life bear: 62 bits.
     fn tag(&self) -> u64 {
-        hash(self.mount, &self.boot) >> 2
+        hash(self.mount ^ u64::from(self.is_unsynced).reverse_bits(), &self.boot) >> 2
     }
 }
 

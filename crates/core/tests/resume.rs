@@ -7,9 +7,9 @@ use datapump_core::resume::{
 use proptest::prelude::*;
 
 const BLOCK: u64 = 1 << 20;
-const LIFE: Life = Life { boot: [1; 16], mount: 7 };
-const AFTER_RESTART: Life = Life { boot: [255; 16], mount: 7 };
-const AFTER_MOUNT: Life = Life { boot: [1; 16], mount: 255 };
+const LIFE: Life = Life { boot: [1; 16], mount: 7, is_unsynced: false };
+const AFTER_RESTART: Life = Life { boot: [255; 16], mount: 7, is_unsynced: false };
+const AFTER_MOUNT: Life = Life { boot: [1; 16], mount: 255, is_unsynced: false };
 
 fn head(blocks: u64) -> Head {
     let source = SourceId { device: 1, inode: 2, size_bytes: blocks * BLOCK, mtime_ns: -3, ctime_ns: 4 };

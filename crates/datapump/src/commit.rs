@@ -74,8 +74,8 @@ pub(crate) struct Staged {
     earlier: Option<Box<Opened>>,
     /// An earlier run began it.
     pub(crate) goes_on: bool,
-    /// An earlier run left an unfinished copy of another source, or of this one before it changed.
-    pub(crate) starts_over: bool,
+    /// Why what an earlier run left is of no use.
+    pub(crate) starts_over: Option<String>,
 }
 
 /// The temporary name beside `name`: FNV-1a, which needs no start-up as BLAKE3 does (it asks what the CPU can, and in a
@@ -107,8 +107,8 @@ impl Staged {
                 return Ok(Staged { earlier: Some(Box::new(opened)), goes_on: true, ..staged });
             }
             Found::Busy => return Err(busy(&path)),
-            Found::OfAnother => true,
-            Found::Nothing => false,
+            Found::StartsOver(words) => Some(words),
+            Found::Nothing => None,
         };
         for _ in 0..ROUNDS_MAX {
             remove_leftover(&folder, &temporary, &path)?;
@@ -133,7 +133,7 @@ impl Staged {
         handle: Handle,
     ) -> Staged {
         let (journal, earlier, handle) = (None, None, Arc::new(handle));
-        let (goes_on, starts_over) = (false, false);
+        let (goes_on, starts_over) = (false, None);
         Staged { folder, path, name, stage, before, handle, journal, earlier, goes_on, starts_over }
     }
 
@@ -358,7 +358,7 @@ impl Staged {
     /// Leaves what was written, and its journal, for the same command to go on with; removes it if that gains nothing.
     pub(crate) fn leave(&self) {
         match self.journal() {
-            Some(journal) if journal.close().is_ok() && journal.is_of_use() => {}
+            Some(journal) if journal.leave().is_ok() && journal.is_of_use() => {}
             _ => self.discard(),
         }
     }
@@ -387,27 +387,6 @@ fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
     Ok((folder, name.to_os_string()))
 }
 
-/// Removes what killed runs left in a folder: temporary files that nobody has locked. Best effort.
-pub(crate) fn sweep(folder: &Folder) {
-    let Folder::Os(open) = folder else { return };
-    let mut cookie = 0;
-    while let Ok((names, next)) = names::list(open, cookie)
-        && !names.is_empty()
-    {
-        cookie = next;
-        for name in names.iter().filter(|name| is_temporary(&name.name)) {
-            match resume::temporary_of(&name.name) {
-                // A journal goes with its temporary file, or is left over alone.
-                Some(temporary) if folder.metadata(temporary) == Err(ENOENT) => {
-                    resume::remove_journal(folder, temporary);
-                }
-                Some(_) => {}
-                None => drop(remove_leftover(folder, &name.name, Path::new(&name.name))),
-            }
-        }
-    }
-}
-
 /// Whether a name is one of our temporary ones, or that of a journal of one.
 pub(crate) fn is_temporary(name: &OsStr) -> bool {
     let name = resume::temporary_of(name).unwrap_or(name);
@@ -416,7 +395,7 @@ pub(crate) fn is_temporary(name: &OsStr) -> bool {
 }
 
 /// Removes the temporary file of a run that was killed; refuses when its owner lives.
-fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
+pub(crate) fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
     let system = |operation, errno: Errno| Problem::system(operation, path, errno.0);
     match folder.metadata(temporary) {
         Err(ENOENT) => return Ok(()),

@@ -56,7 +56,8 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
         (false, false) => return Ok(None),
         (true, true) => {
             let (source, target) = (source.clone(), Target::Tree(at));
-            return Ok(Some((vec![Item { source, meta: Some(meta), target, number: 0 }], Vec::new())));
+            let item = Item { source, meta: Some(meta), target, number: 0, warning: None };
+            return Ok(Some((vec![item], Vec::new())));
         }
         (true, false) => format!("is a folder, '{name}' is a file"),
         (false, true) => format!("is a file, '{name}' is a folder"),

@@ -445,7 +445,7 @@ fn complete(
     if let (Landing::Staged(staged), Some(ranges)) = (landing, &mut ranges) {
         resume::go_on(shared, staged, name, ranges);
         reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
-        if let Some(wish) = resume::wish(shared, original.as_ref(), how) {
+        if let Some(wish) = resume::wish(shared, original.as_ref(), How { sink_direct, ..how }) {
             staged.keep_journal(&wish);
         }
     }

@@ -12,11 +12,13 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::disk::{Disk, FileKind, Meta, PathAt};
+use crate::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
+use crate::tree::header::SourceRoot;
+use crate::tree::journal;
 
 const ENAMETOOLONG: Errno = Errno(36);
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
@@ -51,6 +53,8 @@ pub(crate) struct Item {
     pub(crate) target: Target,
     /// Which of the job's sources it is: another host knows it by that.
     pub(crate) number: u32,
+    /// What is told when it is begun.
+    pub(crate) warning: Option<String>,
 }
 
 impl Item {
@@ -103,8 +107,10 @@ pub(crate) fn items(
             }
         };
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
+        let into = folder.filter(|_| is_folder);
+        let (goes_on, warning) = goes_on_in(hosts, into, (source, meta.as_ref()), options);
         let resolved = match is_folder {
-            true => resolve_tree(disk, (source, meta.as_ref()), (target, found), folder),
+            true => resolve_tree(disk, (source, goes_on), (target, found), folder),
             false => resolve(hosts, source, (target, found), folder, options),
         };
         let resolved = match resolved {
@@ -123,7 +129,7 @@ pub(crate) fn items(
         {
             return Err(usage(&at.path, "two of the sources would get this name; copy them one by one"));
         }
-        items.push(Item { source: source.clone(), meta, target: resolved, number });
+        items.push(Item { source: source.clone(), meta, target: resolved, number, warning });
     }
     if options.inplace && items.iter().any(Item::is_tree) {
         return Err(Problem::usage(
@@ -314,10 +320,30 @@ fn resolve(
     }
 }
 
+/// Whether a folder was made by an earlier run of this copy that was cut; words if its list is not believed.
+fn goes_on_in(
+    hosts: &Hosts<'_>,
+    folder: Option<&PathAt>,
+    (source, meta): (&Place, Option<&Meta>),
+    options: &Options,
+) -> (bool, Option<String>) {
+    let Some(Ok(Folder::Os(open))) = folder.map(PathAt::folder) else { return (false, None) };
+    let root = || match (source, hosts.far, meta) {
+        (Place::Path(path), ..) => SourceRoot::at(path),
+        (Place::Remote(_), Some(far), Some(meta)) => Some(SourceRoot::there(far, meta)),
+        _ => None,
+    };
+    let path = folder.map_or(Path::new(""), |folder| &folder.path);
+    match journal::was_made_for((open, path), root, options) {
+        Ok(goes_on) => (goes_on, None),
+        Err(words) => (false, Some(words)),
+    }
+}
+
 /// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
 fn resolve_tree(
     disk: &Disk,
-    (source, meta): (&Place, Option<&Meta>),
+    (source, goes_on): (&Place, bool),
     (target, found): (&Place, Option<&PathAt>),
     folder: Option<&PathAt>,
 ) -> Result<Target, Problem> {
@@ -326,13 +352,9 @@ fn resolve_tree(
             "'{source}' is a folder; it is copied to a folder, not to '{target}'"
         )));
     };
-    let goes_on = |at: &PathAt| {
-        let is_of = |folder| meta.is_some_and(|meta| crate::tree::journal::is_of(folder, meta));
-        at.folder().is_ok_and(is_of)
-    };
     let at = match (folder, own_name(source)) {
         // A killed copy to a new name: the same command goes on into it, not below it.
-        (Some(folder), _) if goes_on(folder) => folder.clone(),
+        (Some(folder), _) if goes_on => folder.clone(),
         (Some(folder), Some(name)) if !stands_for_content(from) => folder.child(name),
         _ => found.clone(),
     };

@@ -348,7 +348,7 @@ fn journal(folder: &Path) -> Option<Vec<u8>> {
 
 /// What was synced is all that counts in another life.
 fn synced(bytes: &[u8]) -> u64 {
-    let other = Life { boot: [1; 16], mount: 1 };
+    let other = Life { boot: [1; 16], mount: 1, is_unsynced: false };
     Journal::read(bytes, other).map_or(0, |journal| journal.written().total())
 }
 

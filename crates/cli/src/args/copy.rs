@@ -31,7 +31,9 @@ use super::{HOW, OUTPUT, WHAT};
 ///
 /// A large file that is cut goes on where it was when the same command is given again; so does a folder: it leaves
 /// .pump-job in its target. A copy to a new folder in which something failed leaves it too; with --update onto a folder
-/// that stood there none is needed.
+/// that stood there none is needed. What counts there: files that were written directly, and what went through the
+/// cache up to the last good sync, one every 5 s or 256 MiB; all of it only for the same options, in the same boot and
+/// mount, and of a list that this user alone can have made.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
@@ -127,11 +129,12 @@ pub struct CopyArguments {
     /// Start large files over that an earlier run left unfinished, and leave none to go on with
     ///
     /// A file of 64 MiB or more that is cut or killed leaves what was written beside its target, as .pump- with 16
-    /// digits and a journal of that name, and the same command goes on where it was, if the source is the same. After a
-    /// restart of the system what came from another host goes on, but for its last second (not with --sync=none); of a
-    /// copy on one host nothing is synced before its end, and it starts over. So does every copy before Linux 6.8, but
-    /// for what was synced, and any with --verify or --inplace or inside the kernel. With this flag leftovers are
-    /// removed; what .pump-job lists of a folder is not copied again. Default: off.
+    /// digits and a journal of that name, and the same command goes on where it was, if the source is the same. After
+    /// a restart of the system what came from another host goes on, but for its last second (not with --sync=none);
+    /// of a copy on one host only what goes through the cache is synced before its end (every 5 s or 256 MiB), and a
+    /// direct one starts over. So does every copy before Linux 6.8, but for what was synced, and any with --verify or
+    /// --inplace or inside the kernel. With this flag leftovers are removed; what .pump-job lists of a folder is not
+    /// copied again. Default: off.
     ///
     /// Example: pump copy --no-resume big.bin /mnt/disk/
     #[arg(long, env = "PUMP_NO_RESUME", help_heading = HOW)]

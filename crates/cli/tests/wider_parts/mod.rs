@@ -15,6 +15,7 @@ pub mod random;
 pub mod run;
 pub mod sshd;
 pub mod swapper;
+pub mod thin;
 pub mod throttle;
 pub mod tree;
 pub mod truth;

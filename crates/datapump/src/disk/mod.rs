@@ -8,13 +8,15 @@ mod bearer;
 pub(crate) mod kind;
 pub(crate) mod names;
 mod os;
+mod own;
 mod path_at;
 mod proc;
 mod sim;
 
 pub(crate) use bearer::{Bearer, hands_down, xattr_names_at};
 pub(crate) use names::Name;
-pub(crate) use os::boot;
+pub(crate) use os::{boot, file_system, origin};
+pub(crate) use own::why_not_own;
 pub(crate) use path_at::PathAt;
 
 use std::ffi::OsStr;

@@ -236,7 +236,7 @@ pub(super) fn sync_data(file: &File) -> Outcome<()> {
 
 /// Before Linux 6.8 there is no number of a mount that is not given again: that of `STATX_MNT_ID` is the lowest free
 /// one, so that a disk that was pulled out, and whose cache is lost, gets the one that it had. It is not asked for.
-pub(super) fn origin(file: &File) -> (i128, u64) {
+pub(crate) fn origin(file: &File) -> (i128, u64) {
     /// `STATX_MNT_ID_UNIQUE`: statx(2).
     const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
     let asked = StatxFlags::BTIME | MOUNT;
@@ -245,6 +245,11 @@ pub(super) fn origin(file: &File) -> (i128, u64) {
     let born = told.stx_btime;
     let born_ns = i128::from(born.tv_sec) * 1_000_000_000 + i128::from(born.tv_nsec);
     (if has(StatxFlags::BTIME) { born_ns } else { 0 }, if has(MOUNT) { told.stx_mnt_id } else { 0 })
+}
+
+/// Which file system it is, as far as that tells: statvfs(3), f_fsid.
+pub(crate) fn file_system(file: &File) -> u64 {
+    fs::fstatvfs(file).map_or(0, |told| told.f_fsid)
 }
 
 pub(super) fn take_over(file: &File) -> Outcome<()> {

@@ -43,6 +43,8 @@ pub(crate) struct Far {
     pub(crate) line: Line,
     /// Both sides run on one host: devices of the same number are the same device.
     pub(crate) is_here: bool,
+    /// Which run of its system the other side told; zeros if none.
+    pub(crate) boot: [u8; 16],
     names: Arc<Pool>,
     blocks: Arc<Pool>,
     next: AtomicU64,
@@ -115,7 +117,8 @@ impl Far {
         let (next, gone) = (AtomicU64::new(1), Mutex::default());
         let own = crate::disk::boot();
         let is_here = own != [0; 16] && boot == Some(own);
-        Arc::new(Far { place, line, is_here, names, blocks, next, gone })
+        let boot = boot.unwrap_or_default();
+        Arc::new(Far { place, line, is_here, boot, names, blocks, next, gone })
     }
 
     /// A connection for the blocks of one lane.

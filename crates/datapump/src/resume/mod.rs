@@ -1,9 +1,10 @@
 //! Going on inside a large file: the temporary file and the journal beside it that an earlier run left.
 //!
-//! The side that writes keeps the journal, wherever the source lies: the temporary name with `.journal`, in which each
-//! block is told when its write has ended. The same command then moves only what is missing, if the source is the one
-//! that it was, the temporary file is the one that was written, and the system still runs that was told the writes;
-//! after a restart only what was synced counts (`sync.rs`). Whatever does not agree starts the file over.
+//! The side that writes keeps the journal, wherever the source lies: the temporary name with `.journal`, in which
+//! each block is told when its direct write has ended, or when it was synced behind the cache. The same command then
+//! moves only what is missing, if the source is the one that it was, the temporary file is the one that was written,
+//! and the system still runs that was told the writes; after a restart only what was synced counts (`sync.rs`).
+//! Whatever does not agree starts the file over.
 //!
 //! The temporary file is the lock: who has it may use, remove and make the journal. It goes before the temporary file
 //! does, and behind the rename, so that none is ever taken for that of another file: it names the inode, too.
@@ -18,18 +19,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::Block;
 use datapump_core::resume::{
-    self as core, HEAD_BYTES, Head, Life, RECORD_BYTES, RECORDS_MAX, SourceId, TargetId,
+    self as core, HEAD_BYTES, Head, Life, RECORD_BYTES, RECORDS_MAX, Ranges, SourceId, TargetId,
 };
 use datapump_engine::{Errno, Handle};
 
 use crate::commit::Staged;
-use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome};
+use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, why_not_own};
 use crate::how::How;
 use crate::options::Sync;
 use crate::problem::shown_path;
 use crate::run::Shared;
 use crate::task::{Held, Original};
-use crate::tree;
+use crate::tree::{self, checkpoint};
 use sync::Syncing;
 
 /// Files below this start over: 64 MiB are moved again in less than a second by most disks and in six by 100 Mbit/s,
@@ -47,14 +48,18 @@ pub(crate) struct Wish {
     /// Bytes that a run has under way at most: a kill makes them doubtful.
     under_way_bytes: u64,
     syncing: Syncing,
+    /// What is written goes through the cache, and is told only when it was synced.
+    waits_for_sync: bool,
+    /// Nobody asks for a sync.
+    is_unsynced: bool,
 }
 
 /// What an earlier run left.
 #[derive(Debug)]
 pub(crate) enum Found {
     Nothing,
-    /// An unfinished copy of another source, or of this one before it changed.
-    OfAnother,
+    /// What is of no use, and why.
+    StartsOver(String),
     /// It goes on: the temporary file, open and locked, and its journal.
     GoesOn(Box<(Handle, Opened)>),
     /// Another pump is at it.
@@ -84,6 +89,7 @@ struct Book {
     data: Arc<Handle>,
     folder: Folder,
     syncing: Syncing,
+    waits_for_sync: bool,
     state: Mutex<State>,
     wake: std::sync::Condvar,
 }
@@ -91,6 +97,8 @@ struct Book {
 #[derive(Debug)]
 struct State {
     told: core::Journal,
+    /// Ranges that are told when they are synced.
+    waiting: Ranges,
     /// No more is told: it cannot be written any more, and what it tells stays true, or a sync failed.
     is_broken: bool,
     unsynced_bytes: u64,
@@ -114,23 +122,31 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
     let usual_lanes = if shared.has_trees { tree::usual_lanes() } else { 1 };
     let lanes = u64::from(options.lanes.unwrap_or(usual_lanes));
     let depths = u64::from(shared.shape.source_depth + shared.shape.sink_depth);
+    let is_unsynced = options.sync == Sync::None;
+    let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
     Some(Wish {
         source: source_id(&original.meta),
-        under_way_bytes: lanes * depths * u64::from(shared.shape.request_bytes),
-        syncing: match &original.held {
-            _ if options.sync == Sync::None => Syncing::Never,
-            _ if at_once => Syncing::AtOnce,
-            // On a fast local disk the syncs would cost more than what a power failure costs.
-            Held::Here(_) => Syncing::Never,
-            Held::There(_) => Syncing::Aside,
+        // Nobody knows how much comes while a sync is under way.
+        under_way_bytes: match waits_for_sync {
+            true => u64::MAX,
+            false => lanes * depths * u64::from(shared.shape.request_bytes),
         },
+        syncing: match &original.held {
+            _ if is_unsynced => Syncing::Never,
+            _ if at_once => Syncing::AtOnce,
+            Held::There(_) => Syncing::Aside(sync::SOON),
+            // Past the cache, on a fast local disk, syncs would cost more than what a power failure costs.
+            Held::Here(_) if how.sink_direct => Syncing::Never,
+            Held::Here(_) => Syncing::Aside(checkpoint::EVERY),
+        },
+        waits_for_sync,
+        is_unsynced,
     })
 }
 
 /// Leaves out the ranges that an earlier run wrote, and tells so.
 pub(crate) fn go_on(shared: &Shared<'_>, staged: &Staged, name: &Path, ranges: &mut Vec<(u64, u64)>) {
-    if staged.starts_over {
-        let words = "the copy that was cut was of another source, or of this one before it changed";
+    if let Some(words) = &staged.starts_over {
         shared.warn(format!("'{}': {words}; it starts over", shown_path(name)));
     }
     let Some(earlier) = staged.earlier() else { return };
@@ -186,8 +202,8 @@ pub(crate) fn remove_journal(folder: &Folder, temporary: &OsStr) {
 /// nobody's.
 pub(crate) fn find(folder: &Folder, temporary: &OsStr, wish: &Wish) -> Found {
     let Ok(journal) = folder.metadata(&journal_name(temporary)) else { return Found::Nothing };
-    if !is_own(folder, &journal) {
-        return Found::Nothing;
+    if let Some(why) = why_not_own(folder, &journal) {
+        return Found::StartsOver(format!("the journal beside it is not believed: {why}"));
     }
     let Ok(handle) = open_written(folder, temporary) else { return Found::Nothing };
     match handle.lock() {
@@ -198,16 +214,14 @@ pub(crate) fn find(folder: &Folder, temporary: &OsStr, wish: &Wish) -> Found {
     match agreeing(folder, temporary, &handle, wish) {
         Ok(Some(opened)) if handle.take_over().is_ok() => Found::GoesOn(Box::new((handle, opened))),
         Ok(_) => Found::Nothing,
-        Err(IsOther) => Found::OfAnother,
+        Err(IsOther) => {
+            let words = "the copy that was cut was of another source, or of this one before it changed";
+            Found::StartsOver(words.into())
+        }
     }
 }
 
 struct IsOther;
-
-fn is_own(folder: &Folder, meta: &Meta) -> bool {
-    let is_mine = matches!(folder, Folder::Sim(_)) || meta.uid == rustix::process::geteuid().as_raw();
-    meta.kind == FileKind::Regular && meta.links == 1 && is_mine
-}
 
 /// Opens the temporary file. It may have its final mode already, which may let nobody write.
 fn open_written(folder: &Folder, temporary: &OsStr) -> Outcome<Handle> {
@@ -238,7 +252,7 @@ fn agreeing(
     };
     let Ok((file, named, meta, bytes)) = read() else { return Ok(None) };
     let is_named = (named.device, named.inode, meta.links) == (meta.device, meta.inode, 1);
-    let Ok(true) = file.meta().map(|meta| is_own(folder, &meta)) else { return Ok(None) };
+    let Ok(true) = file.meta().map(|meta| why_not_own(folder, &meta).is_none()) else { return Ok(None) };
     let Some(head) = Head::decode(&bytes) else { return Ok(None) };
     if !is_named || head.target != target_id(&meta, handle) {
         return Ok(None);
@@ -246,7 +260,7 @@ fn agreeing(
     if head.source != wish.source {
         return Err(IsOther);
     }
-    let life = Life { boot: folder.boot(), mount: handle.origin().1 };
+    let life = Life { boot: folder.boot(), mount: handle.origin().1, is_unsynced: wish.is_unsynced };
     let Some(told) = core::Journal::read(&bytes, life) else { return Ok(None) };
     let end = told.written().iter().last().map_or(0, |(_, end)| end);
     // Shorter than what was written: somebody cut it.
@@ -298,6 +312,7 @@ impl Journal {
         file.put(at, &doubt).ok()?;
         let state = State {
             told,
+            waiting: Ranges::default(),
             is_broken: false,
             unsynced_bytes: 0,
             is_over: false,
@@ -309,6 +324,7 @@ impl Journal {
             data: Arc::clone(data),
             folder: folder.clone(),
             syncing: wish.syncing,
+            waits_for_sync: wish.waits_for_sync,
             state: Mutex::new(state),
             wake: std::sync::Condvar::new(),
         });
@@ -322,8 +338,10 @@ impl Journal {
         if state.is_broken {
             return state.sync_failed.map_or(Ok(()), Err);
         }
-        let entry = state.told.add_written(block.at, block.at + u64::from(block.len));
-        if let Some((at, record)) = entry {
+        let (start, end) = (block.at, block.at + u64::from(block.len));
+        if self.book.waits_for_sync {
+            state.waiting.insert(start, end);
+        } else if let Some((at, record)) = state.told.add_written(start, end) {
             state.is_broken = self.book.file.put(at, &record).is_err();
         }
         state.unsynced_bytes += u64::from(block.len);
@@ -338,6 +356,16 @@ impl Journal {
         self.book.wake.notify_all();
         let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
         helper.map(std::thread::JoinHandle::join);
+        self.book.state().sync_failed.map_or(Ok(()), Err)
+    }
+
+    /// The same of a file that is left for a later run: what waits for a sync gets one, if it ends soon.
+    pub(crate) fn leave(&self) -> Outcome<()> {
+        if !self.book.waits_for_sync {
+            return self.close();
+        }
+        let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        sync::last(&self.book, helper);
         self.book.state().sync_failed.map_or(Ok(()), Err)
     }
 
@@ -374,7 +402,7 @@ fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &Wish) -> Outcome<Ope
     let (meta, (_, mount)) = (data.meta()?, data.origin());
     let head = Head { source: wish.source, target: target_id(&meta, data) };
     file.put(0, &head.encode())?;
-    let life = Life { boot: folder.boot(), mount };
+    let life = Life { boot: folder.boot(), mount, is_unsynced: wish.is_unsynced };
     Ok(Opened { file, told: core::Journal::new(head, life) })
 }
 

@@ -1,5 +1,6 @@
-//! Puts a file's data on stable storage while it is copied, and tells so in its journal, so that a power failure costs
-//! at most what came in the last second, or the last 256 MiB, whichever is less.
+//! Puts a file's data on stable storage while it is copied, and tells so in its journal: what went through the cache
+//! counts after a kill only behind a good sync, one each 5 s or 256 MiB, and what comes from another host is to cost no
+//! more than a second or 256 MiB when the power fails.
 //!
 //! A thread of its own does it: a sync may take as long as the device likes, and no lane waits for it. First the data,
 //! then the record that tells of them, so that nothing is told that is not so.
@@ -15,10 +16,10 @@ use datapump_engine::Errno;
 
 use super::{Book, State};
 use crate::disk::{FileCalls, Outcome};
+use crate::tree::checkpoint::{EVERY_BYTES, LAST_WAIT};
 
-/// The bound of the issue: a second or 256 MiB, whichever is less.
-const EVERY: Duration = Duration::from_secs(1);
-const EVERY_BYTES: u64 = 256 << 20;
+/// What comes from another host is not had again for nothing.
+pub(super) const SOON: Duration = Duration::from_secs(1);
 /// In the simulation, whose files are small.
 const AT_ONCE_BYTES: u64 = 4 << 10;
 
@@ -26,26 +27,24 @@ const AT_ONCE_BYTES: u64 = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Syncing {
     Never,
-    /// By a thread.
-    Aside,
+    /// By a thread, so often.
+    Aside(Duration),
     /// By who tells of a block: the simulation has no threads.
     AtOnce,
 }
 
 /// Starts the thread. Where the system gives none, nothing is synced before the end.
 pub(super) fn helper(book: &Arc<Book>) -> Option<JoinHandle<()>> {
-    if book.syncing != Syncing::Aside {
-        return None;
-    }
+    let Syncing::Aside(every) = book.syncing else { return None };
     let book = Arc::clone(book);
-    std::thread::Builder::new().name("pump sync".into()).spawn(move || help(&book)).ok()
+    std::thread::Builder::new().name("pump sync".into()).spawn(move || help(&book, every)).ok()
 }
 
-fn help(book: &Book) {
+fn help(book: &Book, every: Duration) {
     loop {
         let (mut state, start) = (book.state(), Instant::now());
-        while !state.is_over && state.unsynced_bytes < EVERY_BYTES && start.elapsed() < EVERY {
-            let left = EVERY.saturating_sub(start.elapsed());
+        while !state.is_over && state.unsynced_bytes < EVERY_BYTES && start.elapsed() < every {
+            let left = every.saturating_sub(start.elapsed());
             let waited = book.wake.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -58,19 +57,41 @@ fn help(book: &Book) {
     }
 }
 
+/// Syncs what waits for it when nothing more comes, in a thread, which is not waited for longer than a moment.
+pub(super) fn last(book: &Arc<Book>, helper: Option<JoinHandle<()>>) {
+    let book = Arc::clone(book);
+    let (ended, wait) = std::sync::mpsc::channel();
+    let sync = move || {
+        book.state().is_over = true;
+        book.wake.notify_all();
+        helper.map(JoinHandle::join);
+        let state = book.state();
+        if state.sync_failed.is_none() && state.waiting.total() > 0 {
+            book.sync(state);
+        }
+        let _ = ended.send(());
+    };
+    if std::thread::Builder::new().name("pump sync".into()).spawn(sync).is_ok() {
+        // Longer than that: the next run has what was told so far.
+        let _ = wait.recv_timeout(LAST_WAIT);
+    }
+}
+
 impl Book {
     /// A block was told: a sync may be due.
     pub(super) fn heed(&self, state: MutexGuard<'_, State>) {
         match self.syncing {
-            Syncing::Aside if state.unsynced_bytes >= EVERY_BYTES => self.wake.notify_all(),
+            Syncing::Aside(_) if state.unsynced_bytes >= EVERY_BYTES => self.wake.notify_all(),
             Syncing::AtOnce if state.unsynced_bytes >= AT_ONCE_BYTES => self.sync(state),
-            Syncing::Never | Syncing::Aside | Syncing::AtOnce => {}
+            Syncing::Never | Syncing::Aside(_) | Syncing::AtOnce => {}
         }
     }
 
-    fn sync(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn sync(&self, mut state: MutexGuard<'_, State>) {
         state.unsynced_bytes = 0;
-        let (ranges, names_are_synced) = (state.told.written().clone(), state.names_are_synced);
+        let (mut ranges, names_are_synced) = (state.told.written().clone(), state.names_are_synced);
+        let waiting = std::mem::take(&mut state.waiting);
+        waiting.iter().for_each(|(start, end)| ranges.insert(start, end));
         drop(state);
         let synced = self.data.sync_data().and_then(|()| match names_are_synced {
             true => Ok(()),
@@ -106,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     use datapump_core::Block;
-    use datapump_core::resume::{Head, SourceId};
+    use datapump_core::resume::{Head, Life, SourceId};
 
     use super::*;
     use crate::disk::{Access, Disk};
@@ -120,7 +141,13 @@ mod tests {
         // A device that cannot be synced: fsync(2).
         let data = Disk::Os.open(Path::new("/dev/null"), Access::ReadWrite).expect("every system has it");
         let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 20, mtime_ns: 3, ctime_ns: 4 };
-        let wish = Wish { source, under_way_bytes: 4096, syncing: Syncing::AtOnce };
+        let wish = Wish {
+            source,
+            under_way_bytes: 4096,
+            syncing: Syncing::AtOnce,
+            waits_for_sync: false,
+            is_unsynced: false,
+        };
         let begun = Journal::begin(&folder, OsStr::new("file"), &Arc::new(data), &wish, None);
         let journal = begun.expect("room");
         let bytes = || std::fs::read(home.path().join("file.journal")).expect("it was made");
@@ -134,5 +161,35 @@ mod tests {
         assert_eq!(bytes(), left, "no more is told");
         assert!(!journal.is_of_use());
         assert_eq!(journal.close(), Err(EINVAL));
+    }
+
+    #[test]
+    fn what_is_in_the_cache_is_told_when_it_was_synced() {
+        let home = tempfile::tempdir().expect("room");
+        let folder = Disk::Os.folder(home.path()).expect("it was made");
+        let data = folder.create_new(OsStr::new("file")).expect("room");
+        data.set_len(1 << 20).expect("room");
+        let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 20, mtime_ns: 3, ctime_ns: 4 };
+        let wish = Wish {
+            source,
+            under_way_bytes: u64::MAX,
+            syncing: Syncing::Never,
+            waits_for_sync: true,
+            is_unsynced: false,
+        };
+        let begun = Journal::begin(&folder, OsStr::new("file"), &Arc::new(data), &wish, None);
+        let journal = begun.expect("room");
+        let life = Life { boot: [1; 16], mount: 2, is_unsynced: false };
+        let told = || {
+            let bytes = std::fs::read(home.path().join("file.journal")).expect("it was made");
+            let read = datapump_core::resume::Journal::read(&bytes, life).expect("it is whole");
+            read.written().iter().collect::<Vec<_>>()
+        };
+
+        assert_eq!(journal.landed(Block { file: 0, at: 0, len: 8192 }), Ok(()));
+        assert!(told().is_empty() && !journal.is_of_use(), "a kill would find nothing");
+        journal.book.sync(journal.book.state());
+        assert_eq!(told(), [(0, 8192)], "in any life of the system");
+        assert!(journal.is_of_use());
     }
 }

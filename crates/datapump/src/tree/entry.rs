@@ -268,6 +268,7 @@ impl Hand {
             return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
+            action if self.branch.root.doubts(shared, action) => Action::Replace,
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
             action => action,
         };

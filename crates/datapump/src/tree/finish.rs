@@ -11,20 +11,22 @@ use datapump_engine::Errno;
 
 use crate::attributes::{self, New};
 use crate::bill::{Stage, within};
-use crate::commit::taken;
-use crate::disk::{Bearer, FileCalls, FileKind, Folder, Name, Outcome, names};
+use crate::commit::{Staged, taken};
+use crate::disk::{Bearer, FileCalls, FileKind, Name, Outcome, names};
+use crate::end::Sink;
 use crate::options::Sync;
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
+use crate::tree::checkpoint::Written;
 use crate::tree::decide::{Action, same_time};
-use crate::tree::journal::Journal;
+use crate::tree::journal::{self, Journal};
 use crate::tree::links::{FileId, id};
 use crate::tree::origin::Origin;
 use crate::tree::side::{Side, WRITABLE};
-use crate::tree::{delete, linking, right};
+use crate::tree::{delete, linking, right, sweep};
 
 const EACCES: Errno = Errno(13);
 /// A file of this size is put on the list of its tree at once: losing its mark would cost more than the call.
@@ -89,7 +91,19 @@ fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
     }
     if let Some(journal) = &root.journal {
         let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
-        journal.add(branch, name, &original.meta, &target, soon);
+        let mark = journal::mark(branch, name, &original.meta, &target);
+        let problem = journal.add(mark, &target, (written(shared, task, staged), soon));
+        problem.into_iter().for_each(|problem| root.report(shared, problem));
+    }
+}
+
+/// How a complete file came to the disk.
+fn written(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Written {
+    match &task.sink {
+        _ if shared.syncs_data(task, staged) || task.verify => Written::Synced,
+        // In the kernel and by reflink nothing is written directly, whatever the file's ways are.
+        Sink::File(file) if file.align_bytes > 1 => Written::Directly,
+        _ => Written::Cached,
     }
 }
 
@@ -114,7 +128,7 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         // A file that was cut right now is gone on with.
         && !shared.is_stopping()
     {
-        crate::commit::sweep(&Folder::Os(target.file()?.0));
+        sweep::sweep(&target.file()?.0, &branch.source.origin()?);
     }
     let (from, to) = (branch.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, branch, (&from, &to));
@@ -181,6 +195,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         let words = format!("{lost} of the trees could not be finished; copy again");
         shared.report(Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) });
     }
+    grown.iter().for_each(|branch| close_list(shared, branch));
     if shared.options.delete && !shared.compares {
         delete_rest(shared, &grown);
         if !shared.plan.is_exhausted() {
@@ -196,6 +211,12 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         }
     }
     waits.sync += shared.world.clock.now_ns() - start_ns;
+}
+
+/// What a sync beside the copy says, before anything is removed that the copy was to replace.
+fn close_list(shared: &Shared<'_>, branch: &Branch) {
+    let failed = branch.root.journal.as_ref().and_then(Journal::close);
+    failed.into_iter().for_each(|problem| branch.root.report(shared, problem));
 }
 
 fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
@@ -214,34 +235,36 @@ fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
 }
 
 fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
-    for (path, folder) in shared.trees.devices().values() {
+    let (devices, mut said) = (shared.trees.devices(), Ok(()));
+    for (path, folder) in devices.values() {
         let _stage = within(Stage::Sync);
         if let Err(errno) = names::sync_all(folder) {
             grown.iter().for_each(|branch| branch.root.fail());
             shared.report(Problem::system("sync the file system of", path, errno.0));
+            said = Err((path.as_path(), errno));
         }
     }
+    grown.iter().filter_map(|branch| branch.root.journal.as_ref()).for_each(|journal| journal.synced(&said));
 }
 
-/// Everything is right and on the disk before the list goes: what is killed before that goes on, and who is killed
-/// behind it was done. The list's going is therefore the last step and not waited for; should the system crash at this
-/// very moment it is there again, and means no more than one copy too many.
+/// Everything below is right and on the disk before the list goes, and its going is on the disk before status 0 is
+/// given. The root's own attributes come right before: who may write to it could have made a list in it. Killed
+/// before the list goes the same command goes on, and nothing is left to do behind.
 fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system("finish", &target.path(), errno.0);
     finish_folder(shared, branch)?;
     let folder = target.file()?.0;
-    if shared.options.sync != Sync::None {
-        for synced in [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten() {
-            let _stage = within(Stage::Sync);
-            synced.sync_all().map_err(|error| wrong(Errno::of(&error)))?;
-        }
-    }
     let is_over = |journal: &&Journal| branch.root.is_whole() || !journal.outlives_failures();
-    match branch.root.journal.as_ref().filter(is_over) {
-        Some(journal) => remove_list(shared, branch, journal, &folder).map_err(wrong),
-        None => Ok(()),
+    if let Some(journal) = branch.root.journal.as_ref().filter(is_over) {
+        remove_list(shared, branch, journal, &folder).map_err(wrong)?;
     }
+    if shared.options.sync == Sync::None {
+        return Ok(());
+    }
+    let _stage = within(Stage::Sync);
+    let synced = [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten();
+    synced.into_iter().try_for_each(|synced| synced.sync_all().map_err(|error| wrong(Errno::of(&error))))
 }
 
 /// Removes the list; the root keeps the times that it has.

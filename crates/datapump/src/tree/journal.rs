@@ -1,45 +1,46 @@
 //! `.pump-job` in the root of a target: what was committed, so that the same command goes on where it was cut.
 //!
-//! The file is locked while its job runs. Marks are written a few at a time: what a kill loses of them is copied again,
-//! never taken for done. After a restart of the system its marks count for nothing, because what was not synced may be
-//! lost; the command still goes on into the same folder.
+//! The file is locked while its job runs. A mark is written when what it tells would outlast a kill (`checkpoint`):
+//! what a kill loses of them is copied again, never taken for done. Marks count only where and for what they were
+//! made (`header`); else the command goes on into the same folder, and copies all of it again. A list that another
+//! may have made is none.
 //!
 //! Must not know: how files are copied, how marks are made (`core::journal`).
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_torn, marks};
+use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, file_meta, names};
-use crate::problem::{Class, Problem};
+use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, names, why_not_own};
+use crate::options::Options;
+use crate::problem::{Class, Problem, shown_path};
 use crate::tree::branch::Branch;
+use crate::tree::checkpoint::{Checkpoint, Written};
+use crate::tree::header::{SourceRoot, header};
 
 /// The name of the list.
 pub(crate) const NAME: &str = ".pump-job";
-/// Marks kept back until they are written together.
-const PENDING_BYTES: usize = 32 * 8;
-
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
 
 /// The list of one tree.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    file: Handle,
     folder: Folder,
+    /// Who writes to it; nobody in a dry run.
+    checkpoint: Option<Checkpoint>,
     /// Marks of earlier runs, sorted.
     earlier: Vec<u64>,
     /// The command goes on where an earlier run ended.
     pub(crate) continues: bool,
     /// The folder was made for this copy, by this run or an earlier one.
-    is_of_new_folder: bool,
-    pending: Mutex<Vec<u8>>,
+    pub(crate) is_of_new_folder: bool,
 }
 
 impl Journal {
@@ -48,47 +49,54 @@ impl Journal {
     pub(crate) fn begin(
         folder: &Arc<File>,
         path: &Path,
-        source: &Meta,
+        (source, options): (&SourceRoot, &Options),
         anew: bool,
-    ) -> Result<Journal, Problem> {
-        let folder = Folder::Os(Arc::clone(folder));
+    ) -> Result<Kept, Problem> {
+        let mut header = header(folder, source, options, anew);
+        let open = Folder::Os(Arc::clone(folder));
         let name = path.join(NAME);
-        let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
-        let (file, is_new) = match folder.create_new(OsStr::new(NAME)) {
-            Ok(file) => (file, true),
-            Err(EEXIST) => {
-                let opened = folder.open(OsStr::new(NAME), Access::ReadWrite);
-                (opened.map_err(|errno| system("open", errno))?, false)
-            }
-            Err(errno) => return Err(system("create", errno)),
+        let (file, is_new) = match create_or_open(&open, &name)? {
+            Ok(opened) => opened,
+            Err(why) => return Ok(Kept::Ignored(ignored(&name, why))),
         };
-        if file.meta().map_or(true, |meta| meta.kind != FileKind::Regular) {
-            return Err(foreign(&name));
-        }
+        let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
         if !file.lock().map_err(|errno| system("lock", errno))? {
             let words = "another pump is copying into this folder; wait for it to end";
             return Err(Problem::new(Class::Refused, "lock", &name, words));
         }
-        let mut header = header_of(&folder, source, anew);
         let earlier = match is_new || anew {
             true => Vec::new(),
             false => read(file.os(), &name, &mut header)?,
         };
         if earlier.is_empty() {
-            write_header(file.os(), &header).map_err(|errno| system("write", errno))?;
+            write_header(&file, &header).map_err(|errno| system("write", errno))?;
         }
         let (continues, is_of_new_folder) = (!is_new && !anew, header.is_new);
-        Ok(Journal { file, folder, earlier, continues, is_of_new_folder, pending: Mutex::default() })
+        let len = (HEADER_BYTES + 8 * earlier.len()) as u64;
+        let device = crate::disk::file_meta(folder).map_err(|errno| system("stat", errno))?.device;
+        let known = (header.life.mount != 0).then_some(device);
+        let checkpoint = Checkpoint::begin(file, len, options.sync, known);
+        checkpoint.witness(device, folder, path);
+        let (folder, checkpoint) = (open, Some(checkpoint));
+        Ok(Kept::List(Journal { folder, checkpoint, earlier, continues, is_of_new_folder }))
     }
 
     /// What a dry run may know of the list of an unfinished copy; nothing is locked or written.
-    pub(crate) fn look(folder: &Arc<File>, path: &Path, source: &Meta) -> Option<Journal> {
-        let file = open_regular(folder)?;
-        let folder = Folder::Os(Arc::clone(folder));
-        let earlier = read(&file, &path.join(NAME), &mut header_of(&folder, source, false)).ok()?;
-        let file = Handle::Os(file);
-        let (continues, is_of_new_folder) = (true, false);
-        Some(Journal { file, folder, earlier, continues, is_of_new_folder, pending: Mutex::default() })
+    pub(crate) fn look(
+        folder: &Arc<File>,
+        path: &Path,
+        (source, options): (&SourceRoot, &Options),
+    ) -> Option<Journal> {
+        let file = open_own(folder)?.ok()?;
+        let mut header = header(folder, source, options, false);
+        let earlier = read(&file, &path.join(NAME), &mut header).ok()?;
+        let (folder, checkpoint) = (Folder::Os(Arc::clone(folder)), None);
+        Some(Journal { folder, checkpoint, earlier, continues: true, is_of_new_folder: header.is_new })
+    }
+
+    /// Files are also written on another file system, below this folder.
+    pub(crate) fn witness(&self, device: u64, folder: &File, path: &Path) {
+        self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.witness(device, folder, path));
     }
 
     /// Whether the list is of use when the copy has ended and something in it failed: in a folder that was made for the
@@ -103,21 +111,32 @@ impl Journal {
         !self.earlier.is_empty() && self.earlier.binary_search(&mark(branch, name, source, target)).is_ok()
     }
 
-    /// A file is committed; `soon` if it was expensive to copy.
-    pub(crate) fn add(&self, branch: &Branch, name: &OsStr, source: &Meta, target: &Meta, soon: bool) {
-        let mark = mark(branch, name, source, target);
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.extend(mark.to_le_bytes());
-        if soon || pending.len() >= PENDING_BYTES {
-            // A list that cannot be written (disk full) only lets more be copied again.
-            let _ = self.file.os().write_all(&pending);
-            pending.clear();
+    /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.
+    pub(crate) fn add(&self, mark: u64, target: &Meta, (written, soon): (Written, bool)) -> Option<Problem> {
+        let checkpoint = self.checkpoint.as_ref()?;
+        checkpoint.add(mark, (target.device, target.size_bytes), written, soon);
+        checkpoint.failure()
+    }
+
+    /// The copy is over but for the last sync. A problem: one beside the copy failed.
+    pub(crate) fn close(&self) -> Option<Problem> {
+        let checkpoint = self.checkpoint.as_ref()?;
+        checkpoint.close();
+        checkpoint.failure()
+    }
+
+    /// What the last sync said.
+    pub(crate) fn synced(&self, said: &Result<(), (&Path, Errno)>) {
+        match (&self.checkpoint, said) {
+            (Some(checkpoint), Ok(())) => checkpoint.all_synced(),
+            (Some(checkpoint), Err((path, errno))) => checkpoint.distrust(path, *errno),
+            (None, _) => {}
         }
     }
 
     /// All is done: the list goes, and nothing more is written to it.
     pub(crate) fn remove(&self) -> Result<(), Errno> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.forget());
         match self.folder.remove(OsStr::new(NAME)) {
             Err(ENOENT) => Ok(()),
             removed => removed,
@@ -125,58 +144,103 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
-    /// Writes what was kept back, also when the run was interrupted.
-    fn drop(&mut self) {
-        let pending = self.pending.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if !pending.is_empty() {
-            let _ = self.file.os().write_all(pending);
-        }
+/// What became of beginning a list.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    List(Journal),
+    /// What stands in its place is not believed, and left: in these words.
+    Ignored(String),
+}
+
+fn ignored(name: &Path, why: &str) -> String {
+    let name = shown_path(name);
+    format!(
+        "'{name}' is ignored and left as it is: {why}; if this copy is cut, the next one copies all of it again"
+    )
+}
+
+/// What stands under the list's name: opened and whether it was made, or why it is not believed.
+type Standing = Result<(Handle, bool), &'static str>;
+
+/// Makes the list, or opens the one that stands there.
+fn create_or_open(folder: &Folder, name: &Path) -> Result<Standing, Problem> {
+    let system = |operation, errno: Errno| Problem::system(operation, name, errno.0);
+    match folder.create_new(OsStr::new(NAME)) {
+        Ok(file) => return Ok(Ok((file, true))),
+        Err(EEXIST) => {}
+        Err(errno) => return Err(system("create", errno)),
     }
+    // Asked before it is opened (a pipe would be waited for), and once more of what is open.
+    let stands = folder.metadata(OsStr::new(NAME)).map_err(|errno| system("look at", errno))?;
+    if let Some(why) = why_not_own(folder, &stands) {
+        return Ok(Err(why));
+    }
+    let file = folder.open(OsStr::new(NAME), Access::ReadWrite).map_err(|errno| system("open", errno))?;
+    let opened = file.meta().map_err(|errno| system("stat", errno))?;
+    Ok(match why_not_own(folder, &opened) {
+        Some(why) => Err(why),
+        None => Ok((file, false)),
+    })
 }
 
-/// Whether a folder holds the list of an unfinished copy of this source: the same command then goes on into it.
-pub(crate) fn is_of(folder: &Folder, source: &Meta) -> bool {
-    let Folder::Os(folder) = folder else { return false };
-    let Some(mut file) = open_regular(folder) else { return false };
-    let mut header = [0; HEADER_BYTES];
-    let read = file.read_exact(&mut header);
-    let header = read.ok().and_then(|()| Header::decode(&header));
-    header.is_some_and(|header| header.source == (source.device, source.inode))
+/// Whether a folder holds the list of an unfinished copy of this source: what another run of it finds there is its own.
+pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
+    let Some(Ok(file)) = open_own(folder) else { return false };
+    header_in(&file).is_some_and(|header| header.is_of_source(expected))
 }
 
-/// Opens a list that is there for reading; what is no file is nobody's list (a pipe would be waited for).
-fn open_regular(folder: &File) -> Option<File> {
+/// Whether a folder was made for a copy of this source that was cut: the same command then goes on into it. An error:
+/// what stands there is not believed, in words. A list in a folder that stood there before says nothing about where.
+pub(crate) fn was_made_for(
+    (folder, path): (&Arc<File>, &Path),
+    source: impl FnOnce() -> Option<SourceRoot>,
+    options: &Options,
+) -> Result<bool, String> {
+    let Some(file) = open_own(folder) else { return Ok(false) };
+    let file = file.map_err(|why| ignored(&path.join(NAME), why))?;
+    let (Some(found), Some(source)) = (header_in(&file), source()) else { return Ok(false) };
+    let expected = header(folder, &source, options, true);
+    Ok(found.is_new && found.is_of_source(&expected) && found.is_of_target(&expected))
+}
+
+fn header_in(mut file: &File) -> Option<Header> {
+    let mut bytes = [0; HEADER_BYTES];
+    file.read_exact(&mut bytes).ok()?;
+    Header::decode(&bytes)
+}
+
+/// Opens a list that is there for reading; what is no file is nobody's list (a pipe would be waited for). An error: why
+/// it is not believed.
+fn open_own(folder: &Arc<File>) -> Option<Result<File, &'static str>> {
     let file = names::open_source(folder, OsStr::new(NAME), false).ok()?;
-    file_meta(&file).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(file)
+    let meta = crate::disk::file_meta(&file).ok().filter(|meta| meta.kind == FileKind::Regular)?;
+    Some(match why_not_own(&Folder::Os(Arc::clone(folder)), &meta) {
+        Some(why) => Err(why),
+        None => Ok(file),
+    })
 }
 
 /// The marks of earlier runs; whether the folder was new then is known from here on.
 fn read(mut file: &File, name: &Path, expected: &mut Header) -> Result<Vec<u64>, Problem> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)
-        .map_err(|error| Problem::system("read", name, error.raw_os_error().unwrap_or(5)))?;
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .map_err(|error| Problem::system("read", name, Errno::of(&error).0))?;
     let Some(header) = Header::decode(&bytes) else {
-        // Killed before it was written: nothing was committed.
-        return if is_torn(&bytes) { Ok(Vec::new()) } else { Err(foreign(name)) };
+        // Killed before it was written, or of another version: nothing counts.
+        return if is_torn(&bytes) || is_list(&bytes) { Ok(Vec::new()) } else { Err(foreign(name)) };
     };
-    if header.source != expected.source {
+    if !header.is_of_source(expected) {
         return Err(foreign(name));
     }
-    expected.is_new = header.is_new;
-    if header.boot != expected.boot {
+    // In another folder it lies if that was copied with it.
+    expected.is_new = header.is_new && header.is_of_target(expected);
+    if !header.counts_for(expected) {
         return Ok(Vec::new());
     }
     let mut earlier: Vec<u64> = marks(&bytes).collect();
-    // What follows goes behind the last whole mark.
-    let end = HEADER_BYTES as u64 + 8 * earlier.len() as u64;
-    file.seek(SeekFrom::Start(end)).map_err(|error| Problem::system("read", name, Errno::of(&error).0))?;
     earlier.sort_unstable();
     Ok(earlier)
-}
-
-fn header_of(folder: &Folder, source: &Meta, is_new: bool) -> Header {
-    Header { source: (source.device, source.inode), boot: folder.boot(), is_new }
 }
 
 fn foreign(name: &Path) -> Problem {
@@ -185,15 +249,15 @@ fn foreign(name: &Path) -> Problem {
     Problem::new(Class::Refused, "read", name, words)
 }
 
-fn write_header(mut file: &File, header: &Header) -> Result<(), Errno> {
-    let written = file
-        .set_len(0)
-        .and_then(|()| file.seek(SeekFrom::Start(0)))
-        .and_then(|_| file.write_all(&header.encode()));
-    written.map_err(|error| Errno::of(&error))
+/// Marks that do not count go first: they never stand under a header that is not theirs.
+fn write_header(file: &Handle, header: &Header) -> Result<(), Errno> {
+    if file.meta()?.size_bytes > HEADER_BYTES as u64 {
+        file.set_len(HEADER_BYTES as u64)?;
+    }
+    file.put(0, &header.encode())
 }
 
-fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
+pub(crate) fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
     let path = branch.relative().join(name);
     Entry {
         path: path.as_os_str().as_bytes(),

@@ -14,9 +14,10 @@ use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::task::Held;
 use crate::tree::branch::Batch;
+use crate::tree::checkpoint::Written;
 use crate::tree::decide::{Action, same_time};
-use crate::tree::finish;
 use crate::tree::links::{Copied, FileId, FileState, Meeting, Spot, Waiting, id};
+use crate::tree::{finish, journal};
 
 const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);
@@ -121,7 +122,7 @@ fn link(
     match link_into(spot, &held, &to) {
         Ok(false) => {}
         Ok(true) => {
-            list_again(there, meta, &from);
+            list_again(shared, there, meta, &from);
             shared.tell(change());
         }
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
@@ -164,12 +165,15 @@ fn is_linked(one: &Spot, other: &Spot) -> Result<bool, Problem> {
 }
 
 /// A further name changes the file's time of attributes, by which its tree's list knows it.
-fn list_again(there: &Spot, meta: &Meta, folder: &File) {
+fn list_again(shared: &Shared<'_>, there: &Spot, meta: &Meta, folder: &File) {
     if let Some(journal) = &there.branch.root.journal
         && let Ok(target) = names::metadata(folder, &there.name)
         && target.kind == FileKind::Regular
     {
-        journal.add(&there.branch, &there.name, meta, &target, false);
+        // Its content may still be in the cache alone.
+        let mark = journal::mark(&there.branch, &there.name, meta, &target);
+        let problem = journal.add(mark, &target, (Written::Cached, false));
+        problem.into_iter().for_each(|problem| there.branch.root.report(shared, problem));
     }
 }
 

@@ -8,6 +8,7 @@
 //! Must not know: how blocks are moved, command lines.
 
 pub(crate) mod branch;
+pub(crate) mod checkpoint;
 mod claims;
 pub(crate) mod compare;
 pub(crate) mod decide;
@@ -16,6 +17,7 @@ pub(crate) mod entry;
 mod filter;
 pub(crate) mod finish;
 mod folded;
+pub(crate) mod header;
 pub(crate) mod journal;
 mod linking;
 pub(crate) mod links;
@@ -27,6 +29,7 @@ pub(crate) mod root;
 pub(crate) mod select;
 pub(crate) mod side;
 pub(crate) mod special;
+mod sweep;
 pub(crate) mod visited;
 pub(crate) mod walk;
 mod wildcard;
@@ -79,6 +82,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
             false => open::open_item(shared, waits, item),
         };
     };
+    item.warning.iter().for_each(|words| shared.warn(words.clone()));
     if let Err(problem) = plant::plant(shared, (item.number, from), to) {
         shared.failed_whole.fetch_or(shared.has_one_source && !shared.compares, Ordering::Relaxed);
         shared.report(problem);

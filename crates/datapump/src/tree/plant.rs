@@ -11,12 +11,13 @@ use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
 use crate::commit::{taken, temporary_name};
-use crate::disk::{self, Folder, Meta, PathAt, kind, names};
+use crate::disk::{self, Folder, PathAt, kind, names};
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
 use crate::tree::compare;
-use crate::tree::journal::{self, Journal};
+use crate::tree::header::{SourceRoot, header};
+use crate::tree::journal::{self, Journal, Kept};
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
@@ -36,7 +37,8 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     }
     let to = &*at.path;
     let link_dest = link_dest(shared, to)?;
-    let made = make(&source.meta, at)?;
+    let source_root = SourceRoot::of(&source.origin()?, &source.meta);
+    let made = make(shared, &source_root, at)?;
     let folder = match &made {
         Some((_, folder, _)) => Arc::clone(folder),
         None => open_target(at)?,
@@ -47,7 +49,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     let target_folder = target.file()?.0;
     let (fresh, made_in, journal) = match made {
         Some((parent, _, journal)) => (true, Some(parent), Some(journal)),
-        None => (false, None, journal_of(shared, &source.meta, &target, to)?),
+        None => (false, None, journal_of(shared, &source_root, &target, to)?),
     };
     let traits = Traits {
         fresh,
@@ -101,7 +103,8 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     }
     let earlier =
         target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
-    let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, &source.meta));
+    let source_root = SourceRoot::of(&source.origin()?, &source.meta);
+    let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, (&source_root, shared.options)));
     let source_magic = source.origin()?.magic();
     let traits = Traits { fresh: target.is_none(), source_magic, ..Traits::default() };
     let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal);
@@ -118,20 +121,27 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
 /// nothing to do must write nothing.
 fn journal_of(
     shared: &Shared<'_>,
-    source: &Meta,
+    source: &SourceRoot,
     target: &Side,
     path: &Path,
 ) -> Result<Option<Journal>, Problem> {
     let folder = target.file()?.0;
-    let is_of = || journal::is_of(&Folder::Os(Arc::clone(&folder)), source);
-    let is_needed = !shared.trees.rules.leaves_some() || is_of();
-    let begin = || match Journal::begin(&folder, path, source, false) {
-        Err(problem) if problem.class == Class::Denied && target.open_up() => {
-            Journal::begin(&folder, path, source, false)
-        }
+    let stands = || journal::stands_in(&folder, &header(&folder, source, shared.options, false));
+    if shared.trees.rules.leaves_some() && !stands() {
+        return Ok(None);
+    }
+    let begin = || Journal::begin(&folder, path, (source, shared.options), false);
+    let kept = match begin() {
+        Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
     };
-    is_needed.then(begin).transpose()
+    match kept? {
+        Kept::List(journal) => Ok(Some(journal)),
+        Kept::Ignored(words) => {
+            shared.warn(words);
+            Ok(None)
+        }
+    }
 }
 
 /// Folders are kept in mind only where that is needed to remove something.
@@ -153,7 +163,9 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
     tally.target_devices.insert(target.meta.device);
     drop(tally);
     if let Ok(folder) = target.file() {
-        shared.trees.devices().insert(target.meta.device, (target.path(), folder.0));
+        // The one that was opened first: it hears of all that could not be written since.
+        let mut devices = shared.trees.devices();
+        devices.entry(target.meta.device).or_insert_with(|| (target.path(), folder.0));
     }
 }
 
@@ -195,7 +207,7 @@ fn refuse_strangers(folder: &File, path: &Path) -> Result<(), Problem> {
 
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
 /// `None` if it stands there.
-fn make(source: &Meta, at: &PathAt) -> Result<Option<Made>, Problem> {
+fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
     let path = &*at.path;
     let system = |errno: Errno| Problem::system("make", path, errno.0);
     let Some(name) = at.name() else { return Ok(None) };
@@ -222,7 +234,10 @@ fn make(source: &Meta, at: &PathAt) -> Result<Option<Made>, Problem> {
     };
     let folder = Arc::new(folder.map_err(system)?);
     refuse_strangers(&folder, path)?;
-    let journal = Journal::begin(&folder, path, source, true)?;
+    let journal = match Journal::begin(&folder, path, (source, shared.options), true)? {
+        Kept::List(journal) => journal,
+        Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
+    };
     match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {
         Ok(()) => Ok(Some((parent_folder, folder, journal))),
         Err(errno) => {

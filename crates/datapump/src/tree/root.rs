@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::disk::Meta;
 use crate::problem::Problem;
 use crate::run::Shared;
+use crate::tree::decide::Action;
 use crate::tree::journal::Journal;
 use crate::tree::visited::Visited;
 
@@ -49,6 +50,18 @@ impl Root {
             made_in: None,
             is_copied: true,
             failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether what stands there is copied again although these rules would leave it. What a cut copy made and did not
+    /// put on its list may have the right size and time, and in the cache even the right content, of which the disk has
+    /// nothing.
+    pub(crate) fn doubts(&self, shared: &Shared<'_>, action: Action) -> bool {
+        let Some(journal) = self.journal.as_ref().filter(|journal| journal.continues) else { return false };
+        match action {
+            Action::Leave(_) | Action::Adjust | Action::Compare => true,
+            Action::Keep(_) => journal.is_of_new_folder && shared.options.ignore_existing,
+            _ => false,
         }
     }
 

@@ -195,10 +195,12 @@ fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
 
 /// A folder on another file system than the one above is kept open, to sync that one at the end.
 fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Result<(), Problem> {
-    if let (Some(target), Some(above)) = (target, &above.target)
-        && target.meta.device != above.meta.device
+    if let (Some(target), Some(parent)) = (target, &above.target)
+        && target.meta.device != parent.meta.device
     {
         let folder = target.file()?.0;
+        let journal = above.root.journal.as_ref();
+        journal.inspect(|journal| journal.witness(target.meta.device, &folder, &target.path()));
         shared.trees.devices().entry(target.meta.device).or_insert_with(|| (target.path(), folder));
     }
     Ok(())

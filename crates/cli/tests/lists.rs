@@ -1,0 +1,163 @@
+//! The list of a copy that was cut (`.pump-job`): for what it counts, where it leads, and what of it is swept away.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use support::listing::stamps;
+use support::running::{Running, eventually};
+use support::{Home, Outcome, expect, leftovers, make_folder, noise_file, set_mode, set_mtime};
+
+const FILES: usize = 8;
+/// Files of this size are put on the list one by one.
+const FILE_BYTES: usize = 1 << 20 | 5;
+/// Most ways of a cut copy: what came counts at once.
+const CUT: [&str; 3] = ["--sync=none", "--bwlimit=8MB", "-q"];
+
+fn source(home: &Home) {
+    make_folder(home, "source");
+    for number in 0..FILES {
+        let name = format!("source/f{number}");
+        noise_file(home, &name, FILE_BYTES, number as u64);
+        set_mtime(&home.path(&name), 1_000_000_007);
+    }
+}
+
+/// A copy that was killed when half of its files were there.
+fn cut(home: &Home, words: &[&str], lands: &str) {
+    let mut running = Running::start(home.command(&[&["copy"], &CUT[..], words].concat()));
+    let count = || {
+        let names = fs::read_dir(home.path(lands)).ok();
+        let names = names.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().starts_with('f')).count()
+    };
+    eventually("half of the files", || count() > FILES / 2 || running.has_ended());
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().status, 137, "{words:?}");
+    assert!(home.path(lands).join(".pump-job").exists(), "{words:?}");
+}
+
+fn moved_files(run: &Outcome) -> u64 {
+    let report = run.out.lines().last().expect("a report");
+    let report: serde_json::Value = serde_json::from_str(report).expect("JSON");
+    report["files"].as_u64().expect("a number")
+}
+
+fn same(home: &Home, target: &str, row: &str) {
+    expect(&home.pump(&["verify", "source", target]), 0, &[], row);
+}
+
+#[test]
+fn the_same_command_takes_what_was_done_for_done() {
+    let home = Home::new();
+    source(&home);
+    cut(&home, &["source", "new"], "new");
+    let run = home.pump(&["copy", "--sync=none", "--json", "source", "new"]);
+    expect(&run, 0, &[], "the second run");
+    assert!(moved_files(&run) < FILES as u64, "{run:?}");
+    same(&home, "new", "the second run");
+}
+
+#[test]
+fn with_other_options_nothing_counts_that_was_done() {
+    for (first, then) in
+        [(&["--no-preserve=all"][..], &["--sync=none"][..]), (&[], &["--sync=none", "--verify"]), (&[], &[])]
+    {
+        let home = Home::new();
+        source(&home);
+        cut(&home, &[first, &["source", "new"]].concat(), "new");
+        let run = home.pump(&[&["copy", "--json"], then, &["source", "new"]].concat());
+        expect(&run, 0, &[], "the second run");
+        assert_eq!(moved_files(&run), FILES as u64, "{first:?} {then:?}");
+        same(&home, "new", "the second run");
+        let times = |name: &str| stamps(&home.path(name));
+        assert_eq!(times("source").len(), times("new").len(), "{first:?} {then:?}");
+    }
+}
+
+#[test]
+fn a_list_that_others_may_have_made_leads_nowhere() {
+    let harms: [(fn(&Home), &str); 3] = [
+        (|home| set_mode(&home.path("new/.pump-job"), 0o644), "its mode is not 0600"),
+        (|home| fs::hard_link(home.path("new/.pump-job"), home.path("other")).expect("room"), "another name"),
+        (|home| set_mode(&home.path("new"), 0o777), "others can write to the folder"),
+    ];
+    for (harm, words) in harms {
+        let home = Home::new();
+        source(&home);
+        cut(&home, &["source", "new"], "new");
+        harm(&home);
+        let before = fs::read(home.path("new/.pump-job")).expect("it is there");
+        noise_file(&home, "new/precious", 10, 1);
+        let run = home.pump(&["copy", "--delete", "source", "new/"]);
+        expect(&run, 0, &["is ignored", words], words);
+        assert!(home.path("new/precious").exists(), "{words}");
+        assert!(fs::read(home.path("new/.pump-job")).expect("it is left") == before, "{words}");
+        same(&home, "new/source", words);
+    }
+}
+
+#[test]
+fn a_list_that_was_moved_to_another_folder_leads_nowhere() {
+    let home = Home::new();
+    source(&home);
+    cut(&home, &["source", "new"], "new");
+    make_folder(&home, "other");
+    fs::rename(home.path("new/.pump-job"), home.path("other/.pump-job")).expect("one file system");
+    noise_file(&home, "other/precious", 10, 1);
+    expect(&home.pump(&["copy", "--delete", "source", "other/"]), 0, &[], "the copy");
+    assert!(home.path("other/precious").exists());
+    same(&home, "other/source", "the copy");
+}
+
+#[test]
+fn a_list_in_a_folder_that_stood_there_changes_nothing_about_where() {
+    let home = Home::new();
+    source(&home);
+    make_folder(&home, "old");
+    noise_file(&home, "old/precious", 10, 1);
+    cut(&home, &["source/.", "old"], "old");
+    expect(&home.pump(&["copy", "--delete", "source", "old/"]), 0, &[], "with a slash");
+    assert!(home.path("old/precious").exists(), "nothing in the folder itself is deleted");
+    same(&home, "old/source", "with a slash");
+    // The same command goes on all the same.
+    fs::remove_dir_all(home.path("old/source")).expect("it is ours");
+    let run = home.pump(&["copy", "--sync=none", "--json", "source/.", "old"]);
+    expect(&run, 0, &[], "the same command");
+    assert!(moved_files(&run) < FILES as u64, "{run:?}");
+    assert!(!home.path("old/.pump-job").exists());
+}
+
+#[test]
+fn what_is_left_in_a_folder_whose_source_is_gone_is_swept_away() {
+    let home = Home::new();
+    source(&home);
+    fs::create_dir_all(home.path("source/sub/below")).expect("room");
+    noise_file(&home, "source/sub/below/f", 1000, 1);
+    cut(&home, &["source", "new"], "new");
+    let below = home.path("new/sub/below");
+    fs::create_dir_all(&below).expect("room");
+    fs::remove_dir_all(home.path("source/sub")).expect("it is ours");
+    for name in [".pump-0123456789abcdef", ".pump-0123456789abcdef.journal", ".pump-fedcba9876543210.journal"]
+    {
+        fs::write(below.join(name), "left").expect("room");
+    }
+    fs::write(below.join("kept"), "of the user").expect("room");
+    expect(&home.pump(&["copy", "source", "new"]), 0, &[], "the same command");
+    assert_eq!(
+        names(&below),
+        ["f", "kept"].into_iter().filter(|name| below.join(name).exists()).collect::<Vec<_>>()
+    );
+    assert_eq!(leftovers(&home), [""; 0]);
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .expect("it is there")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,90 @@
+//! What the list of a tree belongs to: which source, which folder, during which life of the system, with which options.
+//!
+//! Must not know: where the list is kept, what is marked in it.
+
+use std::fs::File;
+use std::path::Path;
+
+use datapump_core::journal::{Header, Life, Root};
+use datapump_core::resume::fnv;
+
+use crate::disk::{Meta, boot, names, origin};
+use crate::net::far::Far;
+use crate::options::{Keep, Options, Sync};
+use crate::tree::origin::Origin;
+
+/// The root of a source, and its life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceRoot {
+    root: Root,
+    host: u64,
+    life: u64,
+}
+
+impl SourceRoot {
+    pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
+        match origin {
+            Origin::Here(folder) => SourceRoot::here(folder),
+            Origin::There(folder) => SourceRoot::there(&folder.far, meta),
+        }
+    }
+
+    /// That of a path of this host; `None` if it cannot be opened.
+    pub(crate) fn at(path: &Path) -> Option<SourceRoot> {
+        names::open_path(path).ok().map(|folder| SourceRoot::here(&folder))
+    }
+
+    fn here(folder: &File) -> SourceRoot {
+        let (root, mount) = root_of(folder);
+        SourceRoot { root, host: 0, life: mount }
+    }
+
+    /// Another host tells device and inode, and which run of its system it is.
+    pub(crate) fn there(far: &Far, meta: &Meta) -> SourceRoot {
+        let root = Root { inode: meta.inode, born_ns: 0, file_system: meta.device };
+        SourceRoot { root, host: fnv(0, far.place.as_bytes()), life: fnv(0, &far.boot) }
+    }
+}
+
+/// The header of a list in an open folder.
+pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
+    let (target, mount) = root_of(folder);
+    let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
+    Header { source: source.root, source_host: source.host, target, life, is_new }
+}
+
+fn root_of(folder: &File) -> (Root, u64) {
+    let (born_ns, mount) = origin(folder);
+    let inode = crate::disk::file_meta(folder).map_or(0, |meta| meta.inode);
+    (Root { inode, born_ns, file_system: crate::disk::file_system(folder) }, mount)
+}
+
+/// What a committed file has by these options, and what is promised of it.
+fn digest(options: &Options) -> u64 {
+    let Keep { mode, owner, times, xattrs, links } = options.keep;
+    let kept = [mode, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
+    kept.iter().fold(1, |sum, &kept| sum << 1 | u64::from(kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_decide_what_is_kept_have_another_digest() {
+        let usual = Options::default();
+        let keep = |keep| Options { keep, ..Options::default() };
+        let others = [
+            keep(Keep { mode: false, ..Keep::default() }),
+            keep(Keep { owner: false, ..Keep::default() }),
+            keep(Keep { times: false, ..Keep::default() }),
+            keep(Keep { xattrs: false, ..Keep::default() }),
+            keep(Keep { links: false, ..Keep::default() }),
+            Options { verify: true, ..Options::default() },
+            Options { sync: Sync::None, ..Options::default() },
+        ];
+        assert!(others.iter().all(|other| digest(other) != digest(&usual)));
+        let same = Options { lanes: Some(3), sync: Sync::Each, delete: true, ..Options::default() };
+        assert_eq!(digest(&same), digest(&usual));
+    }
+}

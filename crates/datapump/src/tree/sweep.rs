@@ -1,0 +1,66 @@
+//! Removes what killed runs left in the folders of a target: temporary files that nobody has locked, and journals whose
+//! temporary file is gone. Best effort: what cannot be removed is left.
+//!
+//! Must not know: whose copy it was.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+
+use crate::commit::{is_temporary, remove_leftover};
+use crate::disk::{FileKind, Folder, Name, file_meta, names};
+use crate::resume;
+use crate::tree::journal;
+use crate::tree::origin::Origin;
+
+const ENOENT: Errno = Errno(2);
+
+/// Sweeps a folder, and those below it that the source does not have (any more): nobody else comes there.
+pub(crate) fn sweep(folder: &Arc<File>, source: &Origin) {
+    sweep_below(folder, &|name| matches!(source.if_there(name, || name.into()), Ok(None)));
+}
+
+fn sweep_below(open: &Arc<File>, is_gone: &dyn Fn(&OsStr) -> bool) {
+    let (folder, mut cookie) = (Folder::Os(Arc::clone(open)), 0);
+    while let Ok((names, next)) = names::list(open, cookie)
+        && !names.is_empty()
+    {
+        cookie = next;
+        for name in &names {
+            match is_temporary(&name.name) {
+                true => remove(&folder, &name.name),
+                false if is_folder(open, name) && is_gone(&name.name) => enter(open, &name.name),
+                false => {}
+            }
+        }
+    }
+}
+
+/// A folder on another file system, or with a list of its own, is left to others.
+fn enter(above: &File, name: &OsStr) {
+    let Ok(folder) = names::open_folder(above, name) else { return };
+    let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
+    let has_list = names::metadata(&folder, OsStr::new(journal::NAME)).is_ok();
+    if device(above) == device(&folder) && !has_list {
+        sweep_below(&Arc::new(folder), &|_| true);
+    }
+}
+
+fn is_folder(folder: &File, name: &Name) -> bool {
+    let asked = || names::metadata(folder, &name.name).is_ok_and(|meta| meta.kind == FileKind::Folder);
+    name.kind.map_or_else(asked, |kind| kind == FileKind::Folder)
+}
+
+fn remove(folder: &Folder, name: &OsStr) {
+    match resume::temporary_of(name) {
+        // A journal goes with its temporary file, or is left over alone.
+        Some(temporary) if folder.metadata(temporary) == Err(ENOENT) => {
+            resume::remove_journal(folder, temporary);
+        }
+        Some(_) => {}
+        None => drop(remove_leftover(folder, name, Path::new(name))),
+    }
+}
