@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Request, Settled, Side, Transfer};
-use datapump_engine::{Completion, Errno, Op, Slot};
+use datapump_engine::{Completion, Errno, Handle, Op, Slot};
 
 use super::Lane;
 use crate::bill::{Stage, Within, within};
-use crate::end::{EAGAIN, Sink, Source, settled};
+use crate::end::{EAGAIN, FileEnd, Sink, Source, settled};
 use crate::task::Task;
 
 impl Lane<'_> {
@@ -47,7 +47,10 @@ impl Lane<'_> {
 
     /// A file of which only its end tells the length: FUSE cuts what the queue reads, and nothing else, at the size.
     fn is_endless(&self, slot: u32) -> bool {
-        let endless = |task: &Arc<Task>| task.ranges().is_none() && matches!(task.source, Source::File(_));
+        let is_real = |end: &FileEnd| matches!(*end.handle, Handle::Os(_));
+        let endless = |task: &Arc<Task>| {
+            task.ranges().is_none() && matches!(&task.source, Source::File(end) if is_real(end))
+        };
         self.tasks[slot as usize].as_ref().is_some_and(endless)
     }
 
