@@ -439,10 +439,8 @@ fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>
     const RANGES_MAX: usize = 30_000;
     let range = |(start, end)| Range { start: FileSize::of(start), end: FileSize::of(end) };
     let ranges = holes::ranges(handle, meta, false, stop).map_err(|errno| fault("read the map of", errno))?;
-    match ranges.len() > RANGES_MAX {
-        true => Ok(vec![range((0, meta.size_bytes))]),
-        false => Ok(ranges.into_iter().map(range).collect()),
-    }
+    let ranges = if ranges.len() > RANGES_MAX { vec![(0, meta.size_bytes)] } else { ranges };
+    Ok(ranges.into_iter().map(range).collect())
 }
 
 fn attributes(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
