@@ -111,7 +111,7 @@ fn a_thousand_connections_that_say_little_keep_nobody_out() {
             let limits = ["--peer-timeout=2s", "--retry-for=0s"];
             let run = home.pump(&[&copy("small", &target)[..], &limits].concat());
             if run.status == 0 {
-                has_content(&home.path(&format!("served/copy{index}")), &content, row);
+                has_content(&home.path(format!("served/copy{index}")), &content, row);
                 let_in += 1;
             }
         }
