@@ -77,9 +77,12 @@ fn with_other_options_nothing_counts_that_was_done() {
     }
 }
 
+/// What makes a list one that others may have made, and what is then said.
+type Harm = (fn(&Home), &'static str);
+
 #[test]
 fn a_list_that_others_may_have_made_leads_nowhere() {
-    let harms: [(fn(&Home), &str); 3] = [
+    let harms: [Harm; 3] = [
         (|home| set_mode(&home.path("new/.pump-job"), 0o644), "its mode is not 0600"),
         (|home| fs::hard_link(home.path("new/.pump-job"), home.path("other")).expect("room"), "another name"),
         (|home| set_mode(&home.path("new"), 0o777), "others can write to the folder"),

@@ -50,7 +50,7 @@ fn after_a_failed_sync_no_file_of_a_tree_counts_that_the_disk_does_not_have() {
         thin.make_room();
         expect(&pump(&words), 0, &[], &row);
         thin.mount_again();
-        assert_eq!(wrong(&source, &target), [PathBuf::new(); 0], "{row}");
+        assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new(), "{row}");
         assert!(!PathBuf::from(thin.at("new/.pump-job")).exists(), "{row}");
     }
 }
@@ -104,7 +104,7 @@ fn marks_of_a_mount_count_for_nothing_in_the_next_one() {
     child.wait().expect("it ends");
     thin.pull_out("new/.pump-job");
     expect(&pump(&words), 0, &[], "the same command");
-    assert_eq!(wrong(&source, &target), [PathBuf::new(); 0]);
+    assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
     assert!(!PathBuf::from(thin.at("new/source")).exists(), "it goes on into the same folder");
 }
 
@@ -116,7 +116,7 @@ fn a_list_is_gone_from_the_disk_before_status_0_is_given() {
     expect(&pump(&["copy", &source, &target]), 0, &[], "the copy");
     thin.crash();
     assert!(!PathBuf::from(thin.at("new/.pump-job")).exists(), "the list is back");
-    assert_eq!(wrong(&source, &target), [PathBuf::new(); 0]);
+    assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
 }
 
 #[test]
