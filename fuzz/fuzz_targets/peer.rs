@@ -9,14 +9,14 @@ mod peer_parts;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use datapump::{Host, Options, Place, Remote, RemoteCopy, ServeOptions, Server, Watch, WayIn};
 use libfuzzer_sys::fuzz_target;
-use peer_parts::{Role, Say, called, caller};
+use peer_parts::{Role, Say, called, caller, is_welcome};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -41,21 +41,23 @@ fn home() -> PathBuf {
     HOME.get_or_init(made).clone()
 }
 
-/// One server for all: what one peer says must not end it.
-fn server() -> SocketAddr {
-    static SERVER: OnceLock<SocketAddr> = OnceLock::new();
-    let started = || {
-        let options = ServeOptions {
-            insecure: true,
-            peer_timeout: Duration::from_secs(1),
-            ..ServeOptions::of(Place::Path(home().join("served")))
-        };
-        let server = Server::bind(options, Arc::new(AtomicBool::new(false))).expect("a port is free");
-        let address = server.address();
-        std::thread::spawn(move || server.run());
-        address
+/// The real server, for one peer; behind it another one is welcome, and at its end nothing of it is left.
+fn serve(peer: impl FnOnce(SocketAddr)) {
+    let options = ServeOptions {
+        insecure: true,
+        peer_timeout: Duration::from_secs(1),
+        ..ServeOptions::of(Place::Path(home().join("served")))
     };
-    *SERVER.get_or_init(started)
+    let stop = Arc::new(AtomicBool::new(false));
+    let server = Server::bind(options, Arc::clone(&stop)).expect("a port is free");
+    let address = server.address();
+    let running = std::thread::spawn(move || server.run());
+    peer(address);
+    assert!(is_welcome(address), "it serves on");
+    stop.store(true, Ordering::Relaxed);
+    // Who calls wakes it.
+    drop(TcpStream::connect(address));
+    running.join().expect("no panic");
 }
 
 /// The real client, whose peer is a server of ours.
@@ -85,9 +87,7 @@ fuzz_target!(|input: Input| {
     let Input { role, writes, options, says } = input;
     match role {
         Role::Caller => {
-            let address = server();
-            caller(address, writes, &options, says);
-            assert!(TcpStream::connect(address).is_ok(), "it serves on");
+            serve(|address| caller(address, writes, &options, says).unwrap_or_default());
             let _ = std::fs::remove_dir_all(home().join("served/copied"));
         }
         Role::Called => called(says, |address| copy(address, writes)),

@@ -220,7 +220,11 @@ fn loose(say: &Say, number: u64) -> Option<Vec<u8>> {
         }
         Say::Progress(count) => {
             let count = count.value();
-            told(Message::Progress(Progress { bytes: count, bytes_total: Some(count), ..Progress::default() }))
+            told(Message::Progress(Progress {
+                bytes: count,
+                bytes_total: Some(count),
+                ..Progress::default()
+            }))
         }
         Say::Report(status, count) => {
             let count = count.value();
@@ -323,7 +327,11 @@ impl End {
     }
 }
 
-fn greeted(address: SocketAddr, purpose: Purpose, session: Option<[u8; 16]>) -> Option<(End, Option<[u8; 16]>)> {
+fn greeted(
+    address: SocketAddr,
+    purpose: Purpose,
+    session: Option<[u8; 16]>,
+) -> Option<(End, Option<[u8; 16]>)> {
     let mut end = End::new(TcpStream::connect(address).ok()?)?;
     end.say(&framed(&greet(purpose, session, "fuzz"), 0).ok()?)?;
     match decode::<Reply>(&end.wait()?.1).ok()? {
@@ -332,8 +340,18 @@ fn greeted(address: SocketAddr, purpose: Purpose, session: Option<[u8; 16]>) -> 
     }
 }
 
+/// Whether a server lets another one in.
+pub fn is_welcome(address: SocketAddr) -> bool {
+    greeted(address, Purpose::Control, None).is_some_and(|(_, session)| session.is_some())
+}
+
 /// The peer calls a server.
-pub fn caller(address: SocketAddr, writes: bool, options: &[Option<Number>; 4], says: Vec<Say>) -> Option<()> {
+pub fn caller(
+    address: SocketAddr,
+    writes: bool,
+    options: &[Option<Number>; 4],
+    says: Vec<Say>,
+) -> Option<()> {
     let says = Mutex::new(VecDeque::from(says));
     let (mut control, session) = greeted(address, Purpose::Control, None)?;
     let begin = Begin {
@@ -383,7 +401,10 @@ fn chosen(options: &[Option<Number>; 4]) -> String {
         let number = number.as_ref()?.value();
         Some(format!(r#""{name}":{number}"#))
     });
-    format!(r#"{{"no_reserve":true,"sync":"None"{}}}"#, told.map(|field| format!(",{field}")).collect::<String>())
+    format!(
+        r#"{{"no_reserve":true,"sync":"None"{}}}"#,
+        told.map(|field| format!(",{field}")).collect::<String>()
+    )
 }
 
 /// The peer is the server that `client` calls.
