@@ -6,6 +6,7 @@ mod support;
 mod wider_parts;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -52,6 +53,31 @@ fn after_a_failed_sync_no_file_of_a_tree_counts_that_the_disk_does_not_have() {
         thin.mount_again();
         assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new(), "{row}");
         assert!(!PathBuf::from(thin.at("new/.pump-job")).exists(), "{row}");
+    }
+}
+
+/// What stood there before is neither doubted nor copied again.
+#[test]
+fn an_update_of_an_old_folder_remembers_that_a_sync_failed() {
+    let (_home, source) = source();
+    let (all, first_file) = (format!("{source}/."), format!("{source}/f0"));
+    for first in [&["--update"][..], &[]] {
+        let row = format!("{first:?}, then --update");
+        let mut thin = Thin::new(24 << 20);
+        let target = thin.at("old");
+        fs::create_dir(&target).expect("room");
+        expect(&pump(&["copy", &first_file, &target]), 0, &[], &row);
+        let inode = || fs::metadata(PathBuf::from(&target).join("f0")).expect("it was copied").ino();
+        let before = inode();
+        let words = [&["copy", &all, &target], first].concat();
+        expect(&pump(&words), 23, &["sync the file system of"], &row);
+        assert_eq!(inode() == before, !first.is_empty(), "{row}");
+        thin.make_room();
+        expect(&pump(&["copy", "--update", &all, &target]), 0, &[], &row);
+        assert_eq!(inode() == before, !first.is_empty(), "{row}");
+        thin.mount_again();
+        assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new(), "{row}");
+        assert!(!PathBuf::from(thin.at("old/.pump-job")).exists(), "{row}");
     }
 }
 

@@ -12,9 +12,9 @@
 use crate::resume::fnv;
 
 /// The first bytes of every list; the digit is the version.
-const MAGIC: [u8; 8] = *b"pumpjob3";
+const MAGIC: [u8; 8] = *b"pumpjob4";
 /// Bytes before the first mark.
-pub const HEADER_BYTES: usize = 136;
+pub const HEADER_BYTES: usize = 152;
 
 /// A folder: the root of a source, or that of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,9 @@ pub struct Header {
     pub life: Life,
     /// The folder was made for this copy: without the list the same command would go below it.
     pub is_new: bool,
+    /// When the list was begun, by the clock of the target's file system: what did not change since is not of this
+    /// copy.
+    pub begun_ns: i128,
 }
 
 /// What must be the same for marks to count at all: where it differs, what was written may be lost, or is not what is
@@ -89,7 +92,7 @@ impl Root {
 impl Header {
     /// The header as bytes.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Header { source, source_host, target, life, is_new } = self;
+        let Header { source, source_host, target, life, is_new, begun_ns } = self;
         let mut bytes = Vec::from(MAGIC);
         for root in [source, target] {
             bytes.extend(root.inode.to_le_bytes());
@@ -100,6 +103,7 @@ impl Header {
         for number in [*source_host, life.mount, life.source, life.options, u64::from(*is_new)] {
             bytes.extend(number.to_le_bytes());
         }
+        bytes.extend(begun_ns.to_le_bytes());
         bytes.extend(fnv(1, &bytes).to_le_bytes());
         bytes.try_into().expect("each field has its place")
     }
@@ -119,7 +123,8 @@ impl Header {
             options: number(112)?,
         };
         let (source, target, source_host) = (root(8)?, root(40)?, number(88)?);
-        let header = Header { source, source_host, target, life, is_new: number(120)? == 1 };
+        let begun_ns = bytes[128..].first_chunk().map(|chunk| i128::from_le_bytes(*chunk))?;
+        let header = Header { source, source_host, target, life, is_new: number(120)? == 1, begun_ns };
         (header.encode() == *bytes).then_some(header)
     }
 
@@ -136,7 +141,7 @@ impl Header {
     /// Whether marks made under the one count under the other.
     pub fn counts_for(&self, other: &Header) -> bool {
         let is_known = self.life.boot != [0; 16];
-        is_known && Header { is_new: other.is_new, ..*self } == *other
+        is_known && Header { is_new: other.is_new, begun_ns: other.begun_ns, ..*self } == *other
     }
 }
 
@@ -184,13 +189,14 @@ mod tests {
         target: Root { inode: 5, born_ns: 6, file_system: 7 },
         life: Life { boot: [3; 16], mount: 8, source: 9, options: 10 },
         is_new: true,
+        begun_ns: -11,
     };
 
     #[test]
     fn a_header_is_read_as_it_was_written() {
         assert_eq!(Header::decode(&HEADER.encode()), Some(HEADER));
         let mut other = HEADER.encode();
-        other[7] = b'2';
+        other[7] = b'3';
         assert_eq!(Header::decode(&other), None, "another version");
         assert!(is_list(&other) && is_list(&HEADER.encode()) && !is_list(b"a note of somebody"));
         assert_eq!(Header::decode(&HEADER.encode()[..HEADER_BYTES - 1]), None, "torn");

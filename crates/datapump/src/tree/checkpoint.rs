@@ -131,6 +131,11 @@ impl Checkpoint {
         }
     }
 
+    /// Whether a sync failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        locked(&self.book.state).failed.is_some()
+    }
+
     /// A sync beside the copy that failed; told once.
     pub(crate) fn failure(&self) -> Option<Problem> {
         let mut state = locked(&self.book.state);

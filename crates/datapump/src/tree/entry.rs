@@ -268,7 +268,7 @@ impl Hand {
             return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
-            action if self.branch.root.doubts(shared, action) => Action::Replace,
+            action if self.branch.root.doubts(shared, action, there) => Action::Replace,
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
             action => action,
         };
@@ -341,12 +341,12 @@ impl Hand {
     }
 
     fn continues(&self) -> bool {
-        self.branch.root.journal.as_ref().is_some_and(|journal| journal.continues)
+        self.branch.root.journal().is_some_and(|journal| journal.continues)
     }
 
     fn was_committed(&self, name: &Name, source: &Meta, there: &Meta) -> bool {
-        let journal = &self.branch.root.journal;
-        journal.as_ref().is_some_and(|journal| journal.has(&self.branch, &name.name, source, there))
+        let journal = self.branch.root.journal();
+        journal.is_some_and(|journal| journal.has(&self.branch, &name.name, source, there))
     }
 
     /// Opens a regular file and takes its attributes from what is open.
@@ -382,6 +382,7 @@ impl Hand {
             Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
         let wish = resume::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
+        self.branch.root.list.begin(shared);
         let mut landing = Landing::Staged(self.stage(&name.name, &target_path, meta.mode, way)?);
         let opened = open::Opened::file(handle, original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.

@@ -89,7 +89,7 @@ fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
     if !branch.claim(&target, name) {
         root.report(shared, taken(&branch.target_path().join(name)));
     }
-    if let Some(journal) = &root.journal {
+    if let Some(journal) = root.journal() {
         let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
         let mark = journal::mark(branch, name, &original.meta, &target);
         let problem = journal.add(mark, &target, (written(shared, task, staged), soon));
@@ -124,7 +124,7 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
-    if branch.root.journal.as_ref().is_some_and(|journal| journal.continues) && !branch.traits.fresh
+    if branch.root.journal().is_some_and(|journal| journal.continues) && !branch.traits.fresh
         // A file that was cut right now is gone on with.
         && !shared.is_stopping()
     {
@@ -215,7 +215,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
 
 /// What a sync beside the copy says, before anything is removed that the copy was to replace.
 fn close_list(shared: &Shared<'_>, branch: &Branch) {
-    let failed = branch.root.journal.as_ref().and_then(Journal::close);
+    let failed = branch.root.journal().and_then(Journal::close);
     failed.into_iter().for_each(|problem| branch.root.report(shared, problem));
 }
 
@@ -244,7 +244,7 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
             said = Err((path.as_path(), errno));
         }
     }
-    grown.iter().filter_map(|branch| branch.root.journal.as_ref()).for_each(|journal| journal.synced(&said));
+    grown.iter().filter_map(|branch| branch.root.journal()).for_each(|journal| journal.synced(&said));
 }
 
 /// Everything below is right and on the disk before the list goes, and its going is on the disk before status 0 is
@@ -256,7 +256,7 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     finish_folder(shared, branch)?;
     let folder = target.file()?.0;
     let is_over = |journal: &&Journal| branch.root.is_whole() || !journal.outlives_failures();
-    if let Some(journal) = branch.root.journal.as_ref().filter(is_over) {
+    if let Some(journal) = branch.root.journal().filter(is_over) {
         remove_list(shared, branch, journal, &folder).map_err(wrong)?;
     }
     if shared.options.sync == Sync::None {

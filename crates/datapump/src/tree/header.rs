@@ -50,7 +50,7 @@ impl SourceRoot {
 pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
     let (target, mount) = root_of(folder);
     let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
-    Header { source: source.root, source_host: source.host, target, life, is_new }
+    Header { source: source.root, source_host: source.host, target, life, is_new, begun_ns: 0 }
 }
 
 fn root_of(folder: &File) -> (Root, u64) {

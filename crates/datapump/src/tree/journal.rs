@@ -17,7 +17,7 @@ use std::sync::Arc;
 use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, names, why_not_own};
+use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, names, origin, why_not_own};
 use crate::options::Options;
 use crate::problem::{Class, Problem, shown_path};
 use crate::tree::branch::Branch;
@@ -41,6 +41,8 @@ pub(crate) struct Journal {
     pub(crate) continues: bool,
     /// The folder was made for this copy, by this run or an earlier one.
     pub(crate) is_of_new_folder: bool,
+    /// When the first of the runs that it tells of began: what did not change since was made by none of them.
+    pub(crate) begun_ns: i128,
 }
 
 impl Journal {
@@ -64,6 +66,8 @@ impl Journal {
             let words = "another pump is copying into this folder; wait for it to end";
             return Err(Problem::new(Class::Refused, "lock", &name, words));
         }
+        let meta = file.meta().map_err(|errno| system("stat", errno))?;
+        header.begun_ns = meta.ctime_ns;
         let earlier = match is_new || anew {
             true => Vec::new(),
             false => read(file.os(), &name, &mut header)?,
@@ -78,7 +82,8 @@ impl Journal {
         let checkpoint = Checkpoint::begin(file, len, options.sync, known);
         checkpoint.witness(device, folder, path);
         let (folder, checkpoint) = (open, Some(checkpoint));
-        Ok(Kept::List(Journal { folder, checkpoint, earlier, continues, is_of_new_folder }))
+        let begun_ns = header.begun_ns;
+        Ok(Kept::List(Journal { folder, checkpoint, earlier, continues, is_of_new_folder, begun_ns }))
     }
 
     /// What a dry run may know of the list of an unfinished copy; nothing is locked or written.
@@ -91,7 +96,8 @@ impl Journal {
         let mut header = header(folder, source, options, false);
         let earlier = read(&file, &path.join(NAME), &mut header).ok()?;
         let (folder, checkpoint) = (Folder::Os(Arc::clone(folder)), None);
-        Some(Journal { folder, checkpoint, earlier, continues: true, is_of_new_folder: header.is_new })
+        let (is_of_new_folder, begun_ns) = (header.is_new, header.begun_ns);
+        Some(Journal { folder, checkpoint, earlier, continues: true, is_of_new_folder, begun_ns })
     }
 
     /// Files are also written on another file system, below this folder.
@@ -100,10 +106,10 @@ impl Journal {
     }
 
     /// Whether the list is of use when the copy has ended and something in it failed: in a folder that was made for the
-    /// copy it keeps the same command from going below it. In one that stood there before, it would only keep others
-    /// out.
+    /// copy it keeps the same command from going below it, and after a failed sync it tells what may be lost. Otherwise
+    /// it would only keep others out.
     pub(crate) fn outlives_failures(&self) -> bool {
-        self.is_of_new_folder
+        self.is_of_new_folder || self.checkpoint.as_ref().is_some_and(Checkpoint::has_failed)
     }
 
     /// Whether an earlier run committed this file and nothing changed since.
@@ -226,6 +232,8 @@ fn read(mut file: &File, name: &Path, expected: &mut Header) -> Result<Vec<u64>,
     file.rewind()
         .and_then(|()| file.read_to_end(&mut bytes))
         .map_err(|error| Problem::system("read", name, Errno::of(&error).0))?;
+    // What a list does not tell itself its file may.
+    expected.begun_ns = origin(file).0;
     let Some(header) = Header::decode(&bytes) else {
         // Killed before it was written, or of another version: nothing counts.
         return if is_torn(&bytes) || is_list(&bytes) { Ok(Vec::new()) } else { Err(foreign(name)) };
@@ -234,7 +242,9 @@ fn read(mut file: &File, name: &Path, expected: &mut Header) -> Result<Vec<u64>,
         return Err(foreign(name));
     }
     // In another folder it lies if that was copied with it.
-    expected.is_new = header.is_new && header.is_of_target(expected);
+    let is_of_target = header.is_of_target(expected);
+    expected.is_new = header.is_new && is_of_target;
+    expected.begun_ns = if is_of_target { header.begun_ns } else { expected.begun_ns };
     if !header.counts_for(expected) {
         return Ok(Vec::new());
     }

@@ -166,7 +166,7 @@ fn is_linked(one: &Spot, other: &Spot) -> Result<bool, Problem> {
 
 /// A further name changes the file's time of attributes, by which its tree's list knows it.
 fn list_again(shared: &Shared<'_>, there: &Spot, meta: &Meta, folder: &File) {
-    if let Some(journal) = &there.branch.root.journal
+    if let Some(journal) = there.branch.root.journal()
         && let Ok(target) = names::metadata(folder, &there.name)
         && target.kind == FileKind::Regular
     {

@@ -21,6 +21,7 @@ pub(crate) mod header;
 pub(crate) mod journal;
 mod linking;
 pub(crate) mod links;
+pub(crate) mod list;
 pub(crate) mod origin;
 mod paths;
 pub(crate) mod plant;

@@ -18,6 +18,7 @@ use crate::tree::branch::{Branch, Traits};
 use crate::tree::compare;
 use crate::tree::header::{SourceRoot, header};
 use crate::tree::journal::{self, Journal, Kept};
+use crate::tree::list::List;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
@@ -47,9 +48,9 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     tell_devices(shared, &source, &target);
     tell_root(shared, &source, to, made.is_some());
     let target_folder = target.file()?.0;
-    let (fresh, made_in, journal) = match made {
-        Some((parent, _, journal)) => (true, Some(parent), Some(journal)),
-        None => (false, None, journal_of(shared, &source_root, &target, to)?),
+    let (fresh, made_in, list) = match made {
+        Some((parent, _, journal)) => (true, Some(parent), List::begun(Some(journal))),
+        None => (false, None, list_of(shared, source_root, &target, to)?),
     };
     let traits = Traits {
         fresh,
@@ -59,7 +60,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
         hands_down: disk::hands_down(&target_folder),
     };
-    let mut root = Root::new(&source.meta, (to, Some(&target.meta)), journal);
+    let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
     root.made_in = made_in;
     root.visited = visited(shared);
     let sides = (source, Some(target));
@@ -107,7 +108,8 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, (&source_root, shared.options)));
     let source_magic = source.origin()?.magic();
     let traits = Traits { fresh: target.is_none(), source_magic, ..Traits::default() };
-    let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), journal);
+    let mut root =
+        Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared);
     root.is_copied = !shared.compares;
     let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest(shared, to)?);
@@ -117,29 +119,24 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     Ok(())
 }
 
-/// The list of a target that stands there. Where what is right is left alone, a second run needs none, and a run with
-/// nothing to do must write nothing.
-fn journal_of(
-    shared: &Shared<'_>,
-    source: &SourceRoot,
-    target: &Side,
-    path: &Path,
-) -> Result<Option<Journal>, Problem> {
+/// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write
+/// nothing: its list is begun with the first file.
+fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) -> Result<List, Problem> {
     let folder = target.file()?.0;
-    let stands = || journal::stands_in(&folder, &header(&folder, source, shared.options, false));
+    let stands = || journal::stands_in(&folder, &header(&folder, &source, shared.options, false));
     if shared.trees.rules.leaves_some() && !stands() {
-        return Ok(None);
+        return Ok(List::late(folder, path, source));
     }
-    let begin = || Journal::begin(&folder, path, (source, shared.options), false);
+    let begin = || Journal::begin(&folder, path, (&source, shared.options), false);
     let kept = match begin() {
         Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
     };
     match kept? {
-        Kept::List(journal) => Ok(Some(journal)),
+        Kept::List(journal) => Ok(List::begun(Some(journal))),
         Kept::Ignored(words) => {
             shared.warn(words);
-            Ok(None)
+            Ok(List::begun(None))
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use crate::run::Shared;
 use crate::tree::decide::Action;
 use crate::tree::journal::Journal;
+use crate::tree::list::List;
 use crate::tree::visited::Visited;
 
 /// A tree.
@@ -23,8 +24,7 @@ pub(crate) struct Root {
     pub(crate) target_path: PathBuf,
     /// Device and inode of the target's root: it must not be copied into itself.
     pub(crate) target_id: Option<(u64, u64)>,
-    /// What was committed. `None` where a second run finds out by itself (`update`) or nothing is written.
-    pub(crate) journal: Option<Journal>,
+    pub(crate) list: List,
     /// What its folders were when they were walked.
     pub(crate) visited: Visited,
     /// The folder that the target's root was made in.
@@ -35,17 +35,13 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    pub(crate) fn new(
-        source: &Meta,
-        (target_path, target): (&Path, Option<&Meta>),
-        journal: Option<Journal>,
-    ) -> Root {
+    pub(crate) fn new(source: &Meta, (target_path, target): (&Path, Option<&Meta>), list: List) -> Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {
             source_device: source.device,
             target_path: target_path.to_path_buf(),
             target_id,
-            journal,
+            list,
             visited: Visited::default(),
             made_in: None,
             is_copied: true,
@@ -55,14 +51,22 @@ impl Root {
 
     /// Whether what stands there is copied again although these rules would leave it. What a cut copy made and did not
     /// put on its list may have the right size and time, and in the cache even the right content, of which the disk has
-    /// nothing.
-    pub(crate) fn doubts(&self, shared: &Shared<'_>, action: Action) -> bool {
-        let Some(journal) = self.journal.as_ref().filter(|journal| journal.continues) else { return false };
+    /// nothing. What did not change since the cut copy began is not of it.
+    pub(crate) fn doubts(&self, shared: &Shared<'_>, action: Action, there: &Meta) -> bool {
+        let Some(journal) = self.journal().filter(|journal| journal.continues) else { return false };
+        if there.ctime_ns < journal.begun_ns {
+            return false;
+        }
         match action {
             Action::Leave(_) | Action::Adjust | Action::Compare => true,
             Action::Keep(_) => journal.is_of_new_folder && shared.options.ignore_existing,
             _ => false,
         }
+    }
+
+    /// What was committed. `None` where nothing is written, or not yet.
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.list.journal()
     }
 
     /// Something in the tree went wrong: it is told, and the tree is not whole.

@@ -199,9 +199,11 @@ fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Re
         && target.meta.device != parent.meta.device
     {
         let folder = target.file()?.0;
-        let journal = above.root.journal.as_ref();
+        let opened = Arc::clone(&folder);
+        shared.trees.devices().entry(target.meta.device).or_insert_with(|| (target.path(), opened));
+        // In this order: a list that is begun meanwhile looks at what is there.
+        let journal = above.root.journal();
         journal.inspect(|journal| journal.witness(target.meta.device, &folder, &target.path()));
-        shared.trees.devices().entry(target.meta.device).or_insert_with(|| (target.path(), folder));
     }
     Ok(())
 }

@@ -1,0 +1,75 @@
+//! When the list of a tree is begun: with the tree, or before the first file that it writes.
+//!
+//! A run that leaves alone what is right (`--update`) may have nothing to do, and then writes nothing. As soon as it
+//! writes a file it needs a list like any other: after a cut or a failed sync only that tells the next run what may
+//! have the right size and time, and not the content.
+//!
+//! Must not know: what stands in a list (`journal`), how files are copied.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::problem::shown_path;
+use crate::run::Shared;
+use crate::tree::header::SourceRoot;
+use crate::tree::journal::{Journal, Kept};
+
+/// The list of a tree, or none.
+#[derive(Debug)]
+pub(crate) struct List {
+    journal: OnceLock<Option<Journal>>,
+    /// What it will be of.
+    late: Option<(Arc<File>, PathBuf, SourceRoot)>,
+    is_begun: AtomicBool,
+    beginning: Mutex<()>,
+}
+
+impl List {
+    /// It was begun with the tree; or nothing is written.
+    pub(crate) fn begun(journal: Option<Journal>) -> List {
+        let (is_begun, beginning) = (AtomicBool::new(true), Mutex::default());
+        List { journal: OnceLock::from(journal), late: None, is_begun, beginning }
+    }
+
+    /// It is begun with the first file, in this root.
+    pub(crate) fn late(folder: Arc<File>, path: &Path, source: SourceRoot) -> List {
+        let late = Some((folder, path.to_path_buf(), source));
+        List { journal: OnceLock::new(), late, is_begun: AtomicBool::new(false), beginning: Mutex::default() }
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.get()?.as_ref()
+    }
+
+    /// A file is about to be written: returns when the list stands and has its witnesses.
+    pub(crate) fn begin(&self, shared: &Shared<'_>) {
+        if self.is_begun.load(Ordering::Acquire) {
+            return;
+        }
+        let _one_at_a_time = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let journal = self.journal.get_or_init(|| self.make(shared));
+        for (&device, (path, folder)) in &*shared.trees.devices() {
+            journal.as_ref().inspect(|journal| journal.witness(device, folder, path));
+        }
+        self.is_begun.store(true, Ordering::Release);
+    }
+
+    /// Where none can be kept (another copy has its list there, or the root takes no new names) the copy goes on
+    /// without, as rsync does.
+    fn make(&self, shared: &Shared<'_>) -> Option<Journal> {
+        let (folder, path, source) = self.late.as_ref()?;
+        match Journal::begin(folder, path, (source, shared.options), false) {
+            Ok(Kept::List(journal)) => Some(journal),
+            Ok(Kept::Ignored(words)) => {
+                shared.warn(words);
+                None
+            }
+            Err(problem) => {
+                shared.note(|| format!("'{}': no list is kept: {}", shown_path(path), problem.message));
+                None
+            }
+        }
+    }
+}
