@@ -198,6 +198,15 @@ pub(crate) fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep:
     Ok(!have_equal_values(Bearer::Held(&from), Bearer::Held(&to), &one))
 }
 
+/// The same of a file of another host, whose attributes were told.
+pub(crate) fn hidden_of_told_differ(from: Bearer<'_>, to: &File, name: &OsStr, keep: Keep) -> Outcome<bool> {
+    let one = compared(from.xattr_names()?, keep);
+    if one != compared(xattr_names_at(to, name)?, keep) {
+        return Ok(true);
+    }
+    Ok(!one.is_empty() && !have_equal_values(from, Bearer::Held(&names::hold(to, name)?), &one))
+}
+
 fn have_equal_values(from: Bearer<'_>, to: Bearer<'_>, names: &[CString]) -> bool {
     let is_equal = |name: &CString| {
         let values = (from.xattr_value(name), to.xattr_value(name));
@@ -213,7 +222,7 @@ fn compared(mut names: Vec<CString>, keep: Keep) -> Vec<CString> {
 }
 
 /// What belongs to the file, whatever system it lies on.
-fn is_files_own(name: &CStr) -> bool {
+pub(crate) fn is_files_own(name: &CStr) -> bool {
     let spaces = [&b"user."[..], b"trusted."];
     let is_in_space = spaces.iter().any(|space| name.to_bytes().starts_with(space));
     is_acl(name) || is_in_space || name == c"security.capability"

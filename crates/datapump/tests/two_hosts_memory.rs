@@ -208,7 +208,7 @@ impl Attacked {
         let short = Duration::from_millis(500);
         blocks.0.set_write_timeout(Some(short)).expect("a socket");
         let asks = std::iter::once(Ask::Read { file: 1, at: FileSize(0), len: 1 << 20 })
-            .chain(std::iter::repeat_n(Ask::List { folder: 1, cookie: 0 }, 400));
+            .chain(std::iter::repeat_n(Ask::List { folder: 1, cookie: 0, with_attributes: None }, 400));
         let frame = |ask: Ask| {
             let body = encode(&ask);
             [&Head::message(&body, 1).expect("it is short").encode()[..], &body].concat()

@@ -246,14 +246,14 @@ fn asking(which: u8, [one, two, three]: [u64; 3]) -> Ask {
         0 => Ask::Look(one as u32),
         1 => Ask::Root { folder: one, place: two as u32 },
         2 => Ask::Enter { folder: one, above: two, name: name() },
-        3 => Ask::List { folder: one, cookie: two },
+        3 => Ask::List { folder: one, cookie: two, with_attributes: Some(three % 2 == 0) },
         4 => Ask::Leave(one),
         5 => Ask::OpenPlace { file: one, place: two as u32 },
         6 => Ask::Open { file: one, above: two, name: name() },
         7 => Ask::LookAgain(one),
         8 => Ask::Close(one),
         9 => Ask::Fetch { above: one, name: name(), len: two as u32 },
-        10 => Ask::LookAt { above: one, name: name() },
+        10 => Ask::LookAt { above: one, name: name(), with_attributes: Some(two % 2 == 0) },
         _ => Ask::Read { file: one, at: FileSize(two), len: three as u32 },
     }
 }

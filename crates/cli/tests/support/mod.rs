@@ -117,7 +117,7 @@ pub fn set_xattr(path: &Path, name: &str, value: &[u8]) -> bool {
 
 /// The value, or nothing where there is none.
 pub fn xattr(path: &Path, name: &str) -> Option<Vec<u8>> {
-    let mut value = vec![0; 256];
+    let mut value = vec![0; 4096];
     let len = rustix::fs::getxattr(path, name, &mut value[..]).ok()?;
     value.truncate(len);
     Some(value)

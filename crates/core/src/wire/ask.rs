@@ -52,6 +52,9 @@ pub enum Ask {
         /// Where the last answer ended; 0 for the first names.
         #[n(1)]
         cookie: u64,
+        /// Names of regular files come with their attributes, as far as those fit into a listing.
+        #[n(2)]
+        with_attributes: Option<bool>,
     },
     /// The folder is not needed any more. Answer: [`Answer::Done`].
     #[n(4)]
@@ -108,6 +111,9 @@ pub enum Ask {
         /// Its name there.
         #[n(1)]
         name: ByteVec,
+        /// A regular file comes with its attributes.
+        #[n(2)]
+        with_attributes: Option<bool>,
     },
     /// A block of an open file. Answer: the block, of a pipe shorter if it ends in it; or [`Answer::End`].
     #[n(10)]

@@ -139,7 +139,8 @@ pub struct Entry {
     /// Of a symbolic link: what it points to.
     #[n(2)]
     pub points_to: Option<ByteVec>,
-    /// Of what is neither file nor folder: its extended attributes.
+    /// Of what is neither file nor folder: its extended attributes. Of a regular file, where that was requested: those
+    /// that belong to it on any system. Missing where they do not fit; older versions never tell them.
     #[n(3)]
     pub attributes: Option<Vec<Attribute>>,
     /// Why it could not be looked at: Linux error number.

@@ -70,6 +70,11 @@ pub(crate) fn heard(meta: &wire::Meta) -> Meta {
 
 /// All extended attributes; of those that this user may not read the name alone.
 pub(crate) fn attributes_of(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
+    attributes_named(bearer, bearer.xattr_names()?)
+}
+
+/// Those of these names.
+pub(super) fn attributes_named(bearer: Bearer<'_>, names: Vec<CString>) -> Outcome<Vec<Attribute>> {
     let read = |name: CString| -> Outcome<Option<Attribute>> {
         let (value, is_unreadable) = match bearer.xattr_value(&name) {
             Err(Errno(EPERM | EACCES)) => (Some(Vec::new()), Some(true)),
@@ -78,7 +83,7 @@ pub(crate) fn attributes_of(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
         let name = name.into_bytes().into();
         Ok(value.map(|value| Attribute { name, value: value.into(), is_unreadable }))
     };
-    bearer.xattr_names()?.into_iter().filter_map(|name| read(name).transpose()).collect()
+    names.into_iter().filter_map(|name| read(name).transpose()).collect()
 }
 
 const EPERM: i32 = 1;

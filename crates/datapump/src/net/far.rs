@@ -8,7 +8,7 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datapump_core::wire::ask::{Answer, Ask, Fault};
@@ -50,6 +50,8 @@ pub(crate) struct Far {
     next: AtomicU64,
     /// Folders and files that are not needed any more.
     gone: Mutex<Vec<Ask>>,
+    /// An older version: it tells no attributes with names of files.
+    tells_no_attributes: AtomicBool,
 }
 
 /// What the listing of a folder told of a name.
@@ -57,7 +59,8 @@ pub(crate) struct Far {
 pub(crate) struct Told {
     pub(crate) meta: Result<Meta, Errno>,
     pub(crate) points_to: Option<OsString>,
-    pub(crate) attributes: Attributes,
+    /// `None` of a folder or socket, and of a regular file where they were not requested or did not fit.
+    pub(crate) attributes: Option<Attributes>,
 }
 
 /// A folder that was opened at the other side.
@@ -118,7 +121,8 @@ impl Far {
         let own = crate::disk::boot();
         let is_here = own != [0; 16] && boot == Some(own);
         let boot = boot.unwrap_or_default();
-        Arc::new(Far { place, line, is_here, boot, names, blocks, next, gone })
+        let tells_no_attributes = AtomicBool::new(false);
+        Arc::new(Far { place, line, is_here, boot, names, blocks, next, gone, tells_no_attributes })
     }
 
     /// A connection for the blocks of one lane.
@@ -252,8 +256,14 @@ impl FarFolder {
     }
 
     /// The next names, and where those behind them begin; none at the end.
-    pub(crate) fn list(&self, cookie: u64, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
-        let answers = self.far.ask_all(&Ask::List { folder: self.number, cookie })?;
+    pub(crate) fn list(
+        &self,
+        cookie: u64,
+        with_attributes: bool,
+        path: &Path,
+    ) -> Result<(Vec<Name>, u64), Problem> {
+        let with_attributes = with_attributes.then_some(true);
+        let answers = self.far.ask_all(&Ask::List { folder: self.number, cookie, with_attributes })?;
         let (mut names, mut next) = (Vec::new(), cookie);
         for answer in answers {
             match answer {
@@ -270,7 +280,7 @@ impl FarFolder {
 
     /// What the folder is now.
     pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
-        let ask = Ask::LookAt { above: self.number, name: Vec::new().into() };
+        let ask = Ask::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
         match self.far.ask(&ask, path)? {
             Answer::Meta { meta, .. } => Ok(heard(&meta)),
             _ => Err(self.far.unexpected()),
@@ -279,7 +289,30 @@ impl FarFolder {
 
     /// What a name is, links not followed.
     pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<Told, Problem> {
-        let ask = Ask::LookAt { above: self.number, name: name.as_bytes().to_vec().into() };
+        self.look_closely(name, None, path)
+    }
+
+    /// The attributes of a regular file with which no listing told them; `None` if the other side is too old to tell.
+    pub(crate) fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
+        if self.far.tells_no_attributes.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let told = self.look_closely(name, Some(true), path)?;
+        let meta = told.meta.map_err(|errno| Problem::system("look at", path, errno.0))?;
+        if meta.kind != FileKind::Regular {
+            return Err(Problem::new(Class::Changed, "look at", path, "is no file any more"));
+        }
+        self.far.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
+        Ok(told.attributes)
+    }
+
+    fn look_closely(
+        &self,
+        name: &OsStr,
+        with_attributes: Option<bool>,
+        path: &Path,
+    ) -> Result<Told, Problem> {
+        let ask = Ask::LookAt { above: self.number, name: name.as_bytes().to_vec().into(), with_attributes };
         match self.far.ask(&ask, path)? {
             Answer::Names { mut entries, .. } => {
                 let entry = entries.pop().ok_or_else(|| self.far.unexpected())?;
@@ -387,7 +420,7 @@ fn name_of(entry: Entry) -> Name {
     let told = Told {
         meta,
         points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
-        attributes: named(entry.attributes.unwrap_or_default()),
+        attributes: entry.attributes.map(named),
     };
     Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
 }

@@ -25,6 +25,7 @@ mod joins;
 pub(crate) mod keys;
 mod limits;
 mod line;
+mod listing;
 pub(crate) mod merged;
 mod outgoing;
 mod pipe;

@@ -9,19 +9,19 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use datapump_core::wire::NAMES_MAX;
 use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
-use datapump_core::wire::attributes::{Attribute, Entry, is_plain};
-use datapump_core::wire::bounds::{ErrorNumber, FileSize};
+use datapump_core::wire::attributes::{Attribute, is_plain};
+use datapump_core::wire::bounds::FileSize;
 use datapump_engine::{Errno, Handle};
 
 use super::convert::{attributes_of, fault, refuse_more, stored_to, told};
 use super::fault::NetFault;
+use super::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use crate::budget::{Charge, Share};
 use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, names};
 use crate::holes;
@@ -43,10 +43,6 @@ const FOLDER_BYTES: usize = size_of::<Side>() + 128;
 const FILE_BYTES: usize = size_of::<Given>() + size_of::<Handle>() * 2 + 128;
 /// One through the cache, one past it.
 const FILES_OF_A_FILE: u64 = 2;
-/// Names are told in messages of about so many bytes.
-const NAMES_BYTES: usize = 256 << 10;
-/// Attributes of one name that are told with it.
-const ATTRIBUTES_BYTES_MAX: usize = 512 << 10;
 
 const ENOENT: Errno = Errno(2);
 const E2BIG: Errno = Errno(7);
@@ -124,8 +120,8 @@ impl Shelf {
     /// before the next is made.
     pub(crate) fn answer(&self, ask: Ask, tell: Tell<'_>) -> Result<(), NetFault> {
         let one = match ask {
-            Ask::List { folder, cookie } => match self.listed(folder, cookie) {
-                Ok(listed) => return tell_names(listed, tell),
+            Ask::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
+                Ok(listed) => return listing::tell_names(listed, with_attributes == Some(true), tell),
                 Err(fault) => Err(fault),
             },
             Ask::Look(place) => self.look(place),
@@ -138,7 +134,9 @@ impl Shelf {
             Ask::OpenPlace { file, place } => self.open_place(file, place),
             Ask::Open { file, above, name } => self.open(file, above, &name),
             Ask::LookAgain(file) => self.look_again(file),
-            Ask::LookAt { above, name } => self.look_at(above, &name),
+            Ask::LookAt { above, name, with_attributes } => {
+                self.look_at(above, &name, with_attributes == Some(true))
+            }
             Ask::Close(file) => {
                 self.files().remove(&file);
                 Ok(Answer::Done)
@@ -293,7 +291,7 @@ impl Shelf {
         Ok(Answer::Meta { meta: told(&meta), named: named.as_ref().map(told) })
     }
 
-    fn look_at(&self, above: u64, name: &[u8]) -> Outcome<Answer> {
+    fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> Outcome<Answer> {
         let side = self.folder(above)?;
         let folder = side.file().map_err(problem)?.0;
         if name.is_empty() {
@@ -301,7 +299,8 @@ impl Shelf {
             return Ok(Answer::Meta { meta: told(&meta), named: None });
         }
         let name = plain(name)?;
-        let entries = vec![entry(&folder, Name::here(name.to_owned(), None))];
+        let name = Name::here(name.to_owned(), None);
+        let entries = vec![listing::one(&folder, name, with_attributes)];
         Ok(Answer::Names { entries, cookie: 0, more: false })
     }
 
@@ -384,25 +383,8 @@ impl Flow {
     }
 }
 
-/// An open folder, names in it, and where those behind them begin.
-type Listed = (Arc<File>, Vec<Name>, u64);
-
 /// Takes one answer after the other; an error is one of the connection.
 pub(crate) type Tell<'tell> = &'tell mut dyn FnMut(Answer) -> Result<(), NetFault>;
-
-fn tell_names((folder, names, cookie): Listed, tell: Tell<'_>) -> Result<(), NetFault> {
-    let (mut entries, mut bytes) = (Vec::new(), 0);
-    for name in names {
-        let entry = entry(&folder, name);
-        bytes += length(&entry);
-        entries.push(entry);
-        if bytes >= NAMES_BYTES || entries.len() == NAMES_MAX {
-            tell(Answer::Names { entries: std::mem::take(&mut entries), cookie, more: true })?;
-            bytes = 0;
-        }
-    }
-    tell(Answer::Names { entries, cookie, more: false })
-}
 
 fn plain(name: &[u8]) -> Outcome<&OsStr> {
     match is_plain(name) {
@@ -451,49 +433,7 @@ fn attributes(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
     }
 }
 
-fn attributes_bytes(attributes: &[Attribute]) -> usize {
-    attributes.iter().map(|attribute| attribute.name.len() + attribute.value.len() + 8).sum()
-}
-
-fn length(entry: &Entry) -> usize {
-    /// What `stat(2)` says takes about this.
-    const META_BYTES: usize = 120;
-    let points_to = entry.points_to.as_ref().map_or(0, |to| to.len());
-    let attributes = entry.attributes.as_deref().map_or(0, attributes_bytes);
-    META_BYTES + entry.name.len() + points_to + attributes
-}
-
-fn entry(folder: &File, name: Name) -> Entry {
-    let looked = look_into(folder, &name.name);
-    let errno = looked.as_ref().err().map(|errno| ErrorNumber::of(errno.0));
-    let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
-        (Some(told(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
-    });
-    Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno }
-}
-
 /// Which of the files that had its inode number it is: asked for only where names may be linked.
-fn generation(meta: &Meta, ask: impl Fn() -> u32) -> u32 {
+pub(super) fn generation(meta: &Meta, ask: impl Fn() -> u32) -> u32 {
     if meta.kind == FileKind::Regular && meta.links > 1 { ask() } else { 0 }
-}
-
-type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);
-
-/// What a name is; of what cannot be opened later also what belongs to it.
-fn look_into(folder: &File, name: &OsStr) -> Result<LookedInto, Errno> {
-    let meta = names::metadata(folder, name)?;
-    if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
-        let generation = generation(&meta, || names::generation(folder, name));
-        return Ok((Meta { generation, ..meta }, None, None));
-    }
-    let held = names::hold_the(folder, name, &meta)?;
-    let points_to = match meta.kind {
-        FileKind::Symlink => Some(names::read_held_symlink(&held)?),
-        _ => None,
-    };
-    let attributes = attributes_of(Bearer::Held(&held))?;
-    match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
-        true => Err(E2BIG),
-        false => Ok((meta, points_to, Some(attributes))),
-    }
 }

@@ -50,6 +50,11 @@ impl Rules {
         self.update || self.checksum || self.ignore_existing
     }
 
+    /// Whether a file that is right is left alone without its content being read.
+    pub(crate) fn leaves_unread(&self) -> bool {
+        self.update && !self.checksum && !self.ignore_existing
+    }
+
     /// Decides.
     pub(crate) fn decide(&self, source: &Meta, there: Option<&Meta>) -> Action {
         let Some(there) = there else { return Action::Create };

@@ -229,7 +229,7 @@ impl Hand {
         there: Option<&Meta>,
         (spot, links): (Spot, Option<FileState>),
     ) -> Result<Begun, Problem> {
-        if let Some(file) = linking::link_unchanged(shared, &spot, &meta)? {
+        if let Some(file) = linking::link_unchanged(shared, &spot, (name, &meta))? {
             return Ok(Begun::Stands(spot, Some(file)));
         }
         let change = self.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there);
@@ -286,8 +286,7 @@ impl Hand {
 
     /// Whether a name's extended attributes or access control lists are not those at the target.
     pub(crate) fn hidden_differ(&self, shared: &Shared<'_>, name: &Name) -> bool {
-        let differ = |to| self.source.hidden_of_name_differ(&name.name, to, shared.options.keep);
-        self.target.as_deref().is_some_and(differ)
+        self.target.as_deref().is_some_and(|to| right::hidden_differ(shared, &self.source, name, to))
     }
 
     /// Compares the content with what stands at the target; a difference brings the name back to be copied.

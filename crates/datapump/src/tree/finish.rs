@@ -58,7 +58,7 @@ fn file_of(task: &Task) -> Option<FileId> {
 pub(crate) fn checked(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     crate::finish::source_stood_still(shared, task)?;
     if let (Some(leaf), Some(original)) = (&task.leaf, &task.original) {
-        right::right_content(shared, &leaf.spot, &original.meta)?;
+        right::right_content(shared, &leaf.spot, original)?;
     }
     shared.settle(task, false);
     Ok(())

@@ -37,7 +37,7 @@ pub(crate) fn standing_otherwise_written(
     })?;
     let mut unlisted = Ok(());
     each_name(
-        |cookie| source.list(cookie, source_path),
+        |cookie| source.list(cookie, false, source_path),
         |name| {
             if listed.contains(&hasher.hash_one(&name.name)) {
                 return;

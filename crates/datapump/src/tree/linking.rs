@@ -17,7 +17,7 @@ use crate::tree::branch::Batch;
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::links::{Copied, FileId, FileState, Meeting, Spot, Waiting, id};
-use crate::tree::{finish, journal};
+use crate::tree::{finish, journal, right};
 
 const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);
@@ -236,7 +236,7 @@ fn link_over(held: &File, to: &File, spot: &Spot) -> Outcome<bool> {
 pub(crate) fn link_unchanged(
     shared: &Shared<'_>,
     spot: &Spot,
-    meta: &Meta,
+    (name, meta): (&Name, &Meta),
 ) -> Result<Option<FileId>, Problem> {
     let Some(other) = &spot.branch.link_dest else { return Ok(None) };
     let folder = other.file()?.0;
@@ -247,7 +247,7 @@ pub(crate) fn link_unchanged(
         && same_time(meta, &there)
         && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));
     let from = spot.branch.source.origin()?;
-    if !same || from.hidden_of_name_differ(&spot.name, &folder, shared.options.keep) {
+    if !same || right::hidden_differ(shared, &from, name, &folder) {
         return Ok(None);
     }
     if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {

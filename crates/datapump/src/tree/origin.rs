@@ -13,7 +13,7 @@ use datapump_engine::{Errno, Handle};
 use crate::attributes::{self, Lost, New};
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, Name, names};
 use crate::mapped;
-use crate::net::far::{FarFile, FarFolder, SmallFile, Told};
+use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
 use crate::task::Held;
@@ -41,11 +41,17 @@ fn of_replaced(path: &Path, errno: Errno) -> Problem {
 }
 
 impl Origin {
-    /// The next names, and where those behind them begin; none at the end.
-    pub(crate) fn list(&self, cookie: u64, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+    /// The next names, and where those behind them begin; none at the end. Attributes of files are told with their
+    /// names by another host alone.
+    pub(crate) fn list(
+        &self,
+        cookie: u64,
+        with_attributes: bool,
+        path: &Path,
+    ) -> Result<(Vec<Name>, u64), Problem> {
         match self {
             Origin::Here(folder) => system("list", path, names::list(folder, cookie)),
-            Origin::There(folder) => folder.list(cookie, path),
+            Origin::There(folder) => folder.list(cookie, with_attributes, path),
         }
     }
 
@@ -156,7 +162,7 @@ impl Origin {
             }
             Origin::There(folder) => {
                 let told = Origin::told(folder, name, path)?;
-                attributes::copy(Bearer::Told(&told.attributes), meta, to, keep, new)
+                attributes::copy(Bearer::Told(&told.attributes.unwrap_or_default()), meta, to, keep, new)
             }
         })
     }
@@ -170,13 +176,27 @@ impl Origin {
     }
 
     /// Whether a name's extended attributes or access control lists differ from those at the target, or cannot be
-    /// told. Of another host they are not compared: that would take a question for each file.
-    pub(crate) fn hidden_of_name_differ(&self, name: &OsStr, to: &File, keep: Keep) -> bool {
-        match self {
+    /// told; `None` if the other host is too old to tell them.
+    pub(crate) fn hidden_of_name_differ(&self, name: &Name, to: &File, keep: Keep) -> Option<bool> {
+        let folder = match self {
             Origin::Here(folder) => {
-                attributes::hidden_of_names_differ(folder, to, name, keep).unwrap_or(true)
+                let differ = attributes::hidden_of_names_differ(folder, to, &name.name, keep);
+                return Some(differ.unwrap_or(true));
             }
-            Origin::There(_) => false,
+            Origin::There(_) if !keep.mode && !keep.xattrs => return Some(false),
+            Origin::There(folder) => folder,
+        };
+        let listed = name.told.as_ref().and_then(|told| told.attributes.as_ref());
+        let differ = |told: &Attributes| {
+            attributes::hidden_of_told_differ(Bearer::Told(told), to, &name.name, keep).unwrap_or(true)
+        };
+        match listed {
+            Some(told) => Some(differ(told)),
+            None => match folder.attributes_of(&name.name, Path::new(&name.name)) {
+                Ok(told) => told.as_ref().map(differ),
+                // It is taken for different: then it is opened, and the error is told.
+                Err(_) => Some(true),
+            },
         }
     }
 

@@ -11,14 +11,20 @@ use crate::attributes::New;
 use crate::change::ChangeKind;
 use crate::commit::taken;
 use crate::disk::{Bearer, Meta, Name, names};
+use crate::net::far::Told;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
+use crate::task::{Held, Original};
 use crate::tree::decide::{Action, same_time};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{Spot, id};
+use crate::tree::origin::Origin;
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);
+
+const UNTOLD: &str = "attributes of files: extended attributes and access control lists were not compared, because the \
+                      other side is an older version; install the same version on both sides";
 
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
@@ -95,8 +101,32 @@ fn sync_alone(folder: &File, name: &OsStr) -> Result<(), Errno> {
     file.sync_all().map_err(|error| Errno::of(&error))
 }
 
+/// Whether a name's extended attributes or access control lists are not those at the target.
+pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, to: &File) -> bool {
+    let differ = source.hidden_of_name_differ(name, to, shared.options.keep);
+    if differ.is_none() {
+        shared.warn_once(UNTOLD.into());
+    }
+    differ.unwrap_or(false)
+}
+
+/// The name of a file that was read, with the attributes that another host told of it.
+fn read_name(spot: &Spot, original: &Original) -> Name {
+    let told = match &original.held {
+        Held::There(file) => file.told(),
+        Held::Here(_) => None,
+    };
+    let told = told.map(|(meta, attributes)| Told {
+        meta: Ok(*meta),
+        points_to: None,
+        attributes: Some(attributes.clone()),
+    });
+    Name { told: told.map(Box::new), ..Name::here(spot.name.clone(), None) }
+}
+
 /// The content was compared and is right; time, owner or mode may not be.
-pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, original: &Original) -> Result<(), Problem> {
+    let meta = &original.meta;
     let Some(target) = &spot.branch.target else { return Ok(()) };
     let folder = target.file()?.0;
     let there = names::metadata(&folder, &spot.name)
@@ -104,7 +134,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, meta: &Meta) -> Re
     let in_time = !shared.options.keep.times || same_time(meta, &there);
     let hidden = || {
         let from = spot.branch.source.origin()?;
-        Ok::<bool, Problem>(from.hidden_of_name_differ(&spot.name, &folder, shared.options.keep))
+        Ok::<bool, Problem>(hidden_differ(shared, &from, &read_name(spot, original), &folder))
     };
     match shared.trees.rules.kept(meta, &there) {
         Action::Leave(_) if in_time && !hidden()? => left(shared, spot, (meta, &there), "equal in content"),

@@ -54,9 +54,17 @@ fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem
         return Ok(names);
     }
     let folder = branch.source.origin().map_err(vanished)?;
-    let (names, cookie) = folder.list(branch.cookie(), &branch.source.path()).map_err(vanished)?;
+    let names = folder.list(branch.cookie(), compares_attributes(shared, branch), &branch.source.path());
+    let (names, cookie) = names.map_err(vanished)?;
     branch.set_cookie(cookie);
     Ok(names)
+}
+
+/// Whether names of files are compared in what only their attributes tell, before they are opened.
+fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
+    let updates = shared.trees.rules.leaves_unread() && branch.target.is_some() && !branch.traits.fresh;
+    let keep = shared.options.keep;
+    (updates || branch.link_dest.is_some()) && (keep.mode || keep.xattrs) && !shared.compares
 }
 
 fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
