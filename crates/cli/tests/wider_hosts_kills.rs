@@ -65,6 +65,8 @@ struct Ground {
     home: Home,
     whole: Duration,
     tree_bytes: u64,
+    /// When what was written counts after a kill: at once (none), or behind a sync.
+    sync: &'static str,
     outside: BTreeMap<PathBuf, (u64, i64, i64)>,
 }
 
@@ -78,7 +80,8 @@ impl Ground {
         make_tree(&home.path("client/tree"), 41, ENTRIES);
         let shown = |name: &str| home.path(name).display().to_string();
         program(&["cp", "--archive", &shown("client/tree"), &shown("served/tree")]);
-        let mut ground = Ground { home, whole: Duration::ZERO, tree_bytes: 0, outside: BTreeMap::new() };
+        let (whole, sync) = (Duration::ZERO, "end");
+        let mut ground = Ground { home, whole, tree_bytes: 0, sync, outside: BTreeMap::new() };
         ground.tree_bytes = ground.bytes_of_the_tree();
         ground.outside = ground.stamps_outside();
         let (serving, begun) = (ground.serve(), Instant::now());
@@ -117,7 +120,8 @@ impl Ground {
         };
         // Who is left alone soon gives up: the other one comes back with another ticket.
         let words = ["copy", "--json", "--retry-for=1ms", "--peer-timeout=5s", "--ticket-file", "ticket"];
-        self.home.command(&[&words[..], &[&source, &target]].concat())
+        let sync = format!("--sync={}", self.sync);
+        self.home.command(&[&words[..], &[&sync, &source, &target]].concat())
     }
 
     /// The list of what was committed goes last of all: a kill behind that finds nothing left to do.
@@ -282,11 +286,15 @@ impl Ground {
 
 #[test]
 fn whoever_is_killed_the_same_command_goes_on() {
-    let ground = Ground::new();
-    let mut tally = Tally::default();
-    seeds("kills of two hosts", 20).for_each(|seed| round(&ground, seed, &mut tally));
-    tally.tell();
-    let Tally { complete_files, kept_files, .. } = tally;
+    let mut ground = Ground::new();
+    let (mut at_once, mut behind_syncs) = (Tally::default(), Tally::default());
+    for (index, seed) in seeds("kills of two hosts", 20).enumerate() {
+        let (sync, tally) = if index % 2 == 0 { ("none", &mut at_once) } else { ("end", &mut behind_syncs) };
+        ground.sync = sync;
+        round(&ground, seed, tally);
+    }
+    [&at_once, &behind_syncs].iter().for_each(|tally| tally.tell());
+    let Tally { complete_files, kept_files, .. } = at_once;
     assert!(kept_files * 10 >= complete_files * 9, "only {kept_files} of {complete_files} files were kept");
 }
 

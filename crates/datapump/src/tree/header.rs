@@ -42,7 +42,15 @@ impl SourceRoot {
     /// Another host tells device and inode, and which run of its system it is.
     pub(crate) fn there(far: &Far, meta: &Meta) -> SourceRoot {
         let root = Root { inode: meta.inode, born_ns: 0, file_system: meta.device };
-        SourceRoot { root, host: fnv(0, far.place.as_bytes()), life: fnv(0, &far.boot) }
+        SourceRoot { root, host: fnv(0, without_port(&far.place).as_bytes()), life: fnv(0, &far.boot) }
+    }
+}
+
+/// A server that was started again may listen on another port: the host is the same.
+fn without_port(place: &str) -> &str {
+    match place.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => place,
     }
 }
 
@@ -69,6 +77,19 @@ fn digest(options: &Options) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_the_same_on_another_port() {
+        for (place, host) in [
+            ("host:4000", "host"),
+            ("[::1]:4000", "[::1]"),
+            ("user@host", "user@host"),
+            ("user@[::1]", "user@[::1]"),
+            ("the sender", "the sender"),
+        ] {
+            assert_eq!(without_port(place), host);
+        }
+    }
 
     #[test]
     fn options_that_decide_what_is_kept_have_another_digest() {
