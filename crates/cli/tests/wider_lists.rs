@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use support::running::eventually;
-use support::{Home, expect, noise};
+use support::{Home, expect, noise, set_mode};
 use wider_parts::thin::Thin;
 use wider_parts::{program, pump, pump_command, with_content};
 
@@ -78,6 +78,27 @@ fn an_update_of_an_old_folder_remembers_that_a_sync_failed() {
         thin.mount_again();
         assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new(), "{row}");
         assert!(!PathBuf::from(thin.at("old/.pump-job")).exists(), "{row}");
+    }
+}
+
+#[test]
+fn a_list_of_another_copy_makes_an_update_doubt_what_is_younger() {
+    let (home, source) = source();
+    let twin = home.path("twin").display().to_string();
+    program(&["cp", "-a", &source, &twin]);
+    for (row, second, mode) in [("another source", &twin, 0o755), ("others can write there", &source, 0o2777)]
+    {
+        let mut thin = Thin::new(24 << 20);
+        let target = thin.at("old");
+        fs::create_dir(&target).expect("room");
+        set_mode(target.as_ref(), mode);
+        let copy =
+            |from: &str| pump(&["copy", "--update", "--no-preserve=mode", &format!("{from}/."), &target]);
+        expect(&copy(&source), 23, &["sync the file system of"], row);
+        thin.make_room();
+        expect(&copy(second), 0, &["was left by another copy"], row);
+        thin.mount_again();
+        assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new(), "{row}");
     }
 }
 

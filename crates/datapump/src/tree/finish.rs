@@ -124,11 +124,10 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
-    if branch.root.journal().is_some_and(|journal| journal.continues) && !branch.traits.fresh
-        // A file that was cut right now is gone on with.
-        && !shared.is_stopping()
-    {
-        sweep::sweep(&target.file()?.0, &branch.source.origin()?);
+    let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
+    // A file that was cut right now is gone on with.
+    if let Some(journal) = journal.filter(|_| !shared.is_stopping()) {
+        sweep::sweep(&target.file()?.0, &branch.source.origin()?, journal.begun_ns);
     }
     let (from, to) = (branch.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, branch, (&from, &to));
@@ -256,8 +255,11 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     finish_folder(shared, branch)?;
     let folder = target.file()?.0;
     let is_over = |journal: &&Journal| branch.root.is_whole() || !journal.outlives_failures();
-    if let Some(journal) = branch.root.journal().filter(is_over) {
-        remove_list(shared, branch, journal, &folder).map_err(wrong)?;
+    match branch.root.journal() {
+        Some(journal) if is_over(&journal) => remove_list(shared, branch, journal, &folder).map_err(wrong)?,
+        // A list that others could have written to would not be believed.
+        Some(journal) if journal.is_of_new_folder => close_to_others(&folder).map_err(wrong)?,
+        _ => {}
     }
     if shared.options.sync == Sync::None {
         return Ok(());
@@ -265,6 +267,14 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let _stage = within(Stage::Sync);
     let synced = [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten();
     synced.into_iter().try_for_each(|synced| synced.sync_all().map_err(|error| wrong(Errno::of(&error))))
+}
+
+/// Nobody else may write to a root whose list stays.
+fn close_to_others(folder: &File) -> Outcome<()> {
+    const OTHERS_WRITE: u32 = 0o022;
+    let folder = Bearer::Open(folder);
+    let mode = folder.meta()?.mode;
+    if mode & OTHERS_WRITE == 0 { Ok(()) } else { folder.set_mode(mode & !OTHERS_WRITE) }
 }
 
 /// Removes the list; the root keeps the times that it has.

@@ -195,6 +195,17 @@ pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
     header_in(&file).is_some_and(|header| header.is_of_source(expected))
 }
 
+/// When the list was begun that another copy left here, whosever it is and whether or not it is believed: in the worst
+/// case that makes a few files be copied again.
+pub(crate) fn begun_by_another(folder: &Arc<File>) -> Option<i128> {
+    let stands = names::metadata(folder, OsStr::new(NAME)).ok()?;
+    let file = names::open_source(folder, OsStr::new(NAME), false).ok();
+    let file = file.filter(|_| stands.kind == FileKind::Regular)?;
+    let is_own = stands.uid == rustix::process::geteuid().as_raw();
+    let told = header_in(&file).filter(|_| is_own).map(|header| header.begun_ns);
+    Some(told.unwrap_or_else(|| origin(&file).0))
+}
+
 /// Whether a folder was made for a copy of this source that was cut: the same command then goes on into it. An error:
 /// what stands there is not believed, in words. A list in a folder that stood there before says nothing about where.
 pub(crate) fn was_made_for(

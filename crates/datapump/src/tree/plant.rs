@@ -12,7 +12,7 @@ use datapump_engine::Errno;
 use crate::change::{Change, ChangeKind};
 use crate::commit::{taken, temporary_name};
 use crate::disk::{self, Folder, PathAt, kind, names};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
 use crate::tree::compare;
@@ -62,6 +62,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
     root.made_in = made_in;
+    root.doubted_since_ns = doubted_since(shared, &root, &target_folder, to);
     root.visited = visited(shared);
     let sides = (source, Some(target));
     let branch = Branch::new(None, &Arc::new(root), sides, traits, link_dest);
@@ -117,6 +118,18 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     shared.trees.plant();
     shared.plan.add_first([Work::List(branch)].into_iter());
     Ok(())
+}
+
+/// Where what is right is left alone, a list of another copy tells since when that may be wrong.
+fn doubted_since(shared: &Shared<'_>, root: &Root, folder: &Arc<File>, path: &Path) -> Option<i128> {
+    if !shared.trees.rules.leaves_some() || root.journal().is_some() {
+        return None;
+    }
+    let since_ns = journal::begun_by_another(folder)?;
+    let list = shown_path(&path.join(journal::NAME)).to_string();
+    let words = "was left by another copy; what changed in this folder since that began is copied again";
+    shared.warn(format!("'{list}' {words}; end that copy, or remove the file"));
+    Some(since_ns)
 }
 
 /// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write

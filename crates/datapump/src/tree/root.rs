@@ -20,6 +20,8 @@ use crate::tree::visited::Visited;
 pub(crate) struct Root {
     /// Folders on other devices are left out with `one_file_system`.
     pub(crate) source_device: u64,
+    /// Since when another copy was at work here that did not end well: what it wrote may not be on the disk.
+    pub(crate) doubted_since_ns: Option<i128>,
     /// Where it goes, as the user named it.
     pub(crate) target_path: PathBuf,
     /// Device and inode of the target's root: it must not be copied into itself.
@@ -39,6 +41,7 @@ impl Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {
             source_device: source.device,
+            doubted_since_ns: None,
             target_path: target_path.to_path_buf(),
             target_id,
             list,
@@ -53,13 +56,16 @@ impl Root {
     /// put on its list may have the right size and time, and in the cache even the right content, of which the disk has
     /// nothing. What did not change since the cut copy began is not of it.
     pub(crate) fn doubts(&self, shared: &Shared<'_>, action: Action, there: &Meta) -> bool {
-        let Some(journal) = self.journal().filter(|journal| journal.continues) else { return false };
-        if there.ctime_ns < journal.begun_ns {
+        let journal = self.journal().filter(|journal| journal.continues);
+        let since_ns = journal.map(|journal| journal.begun_ns).or(self.doubted_since_ns);
+        if since_ns.is_none_or(|since_ns| there.ctime_ns < since_ns) {
             return false;
         }
         match action {
             Action::Leave(_) | Action::Adjust | Action::Compare => true,
-            Action::Keep(_) => journal.is_of_new_folder && shared.options.ignore_existing,
+            Action::Keep(_) => {
+                shared.options.ignore_existing && journal.is_some_and(|journal| journal.is_of_new_folder)
+            }
             _ => false,
         }
     }

@@ -18,12 +18,18 @@ use crate::tree::origin::Origin;
 
 const ENOENT: Errno = Errno(2);
 
-/// Sweeps a folder, and those below it that the source does not have (any more): nobody else comes there.
-pub(crate) fn sweep(folder: &Arc<File>, source: &Origin) {
-    sweep_below(folder, &|name| matches!(source.if_there(name, || name.into()), Ok(None)));
+/// Sweeps a folder, and those below it that the source does not have (any more): nobody else comes there. In those
+/// only what is younger than the copy (`begun_ns`): a file that another copy may go on with is older, or locked.
+pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, begun_ns: i128) {
+    sweep_below(
+        folder,
+        &|name| matches!(source.if_there(name, || name.into()), Ok(None)),
+        (i128::MIN, begun_ns),
+    );
 }
 
-fn sweep_below(open: &Arc<File>, is_gone: &dyn Fn(&OsStr) -> bool) {
+/// Removes what changed since the first of the two times; in folders below, since the second.
+fn sweep_below(open: &Arc<File>, is_gone: &dyn Fn(&OsStr) -> bool, (since_ns, begun_ns): (i128, i128)) {
     let (folder, mut cookie) = (Folder::Os(Arc::clone(open)), 0);
     while let Ok((names, next)) = names::list(open, cookie)
         && !names.is_empty()
@@ -31,8 +37,8 @@ fn sweep_below(open: &Arc<File>, is_gone: &dyn Fn(&OsStr) -> bool) {
         cookie = next;
         for name in &names {
             match is_temporary(&name.name) {
-                true => remove(&folder, &name.name),
-                false if is_folder(open, name) && is_gone(&name.name) => enter(open, &name.name),
+                true => remove(&folder, &name.name, since_ns),
+                false if is_folder(open, name) && is_gone(&name.name) => enter(open, &name.name, begun_ns),
                 false => {}
             }
         }
@@ -40,12 +46,12 @@ fn sweep_below(open: &Arc<File>, is_gone: &dyn Fn(&OsStr) -> bool) {
 }
 
 /// A folder on another file system, or with a list of its own, is left to others.
-fn enter(above: &File, name: &OsStr) {
+fn enter(above: &File, name: &OsStr, begun_ns: i128) {
     let Ok(folder) = names::open_folder(above, name) else { return };
     let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
     let has_list = names::metadata(&folder, OsStr::new(journal::NAME)).is_ok();
     if device(above) == device(&folder) && !has_list {
-        sweep_below(&Arc::new(folder), &|_| true);
+        sweep_below(&Arc::new(folder), &|_| true, (begun_ns, begun_ns));
     }
 }
 
@@ -54,7 +60,10 @@ fn is_folder(folder: &File, name: &Name) -> bool {
     name.kind.map_or_else(asked, |kind| kind == FileKind::Folder)
 }
 
-fn remove(folder: &Folder, name: &OsStr) {
+fn remove(folder: &Folder, name: &OsStr, since_ns: i128) {
+    if folder.metadata(name).is_ok_and(|meta| meta.ctime_ns < since_ns) {
+        return;
+    }
     match resume::temporary_of(name) {
         // A journal goes with its temporary file, or is left over alone.
         Some(temporary) if folder.metadata(temporary) == Err(ENOENT) => {
