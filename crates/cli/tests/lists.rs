@@ -156,6 +156,23 @@ fn what_is_left_in_a_folder_whose_source_is_gone_is_swept_away() {
     assert_eq!(leftovers(&home), [""; 0]);
 }
 
+#[test]
+fn links_and_pipes_with_temporary_names_are_swept_away() {
+    let home = Home::new();
+    source(&home);
+    cut(&home, &["source", "new"], "new");
+    let new = home.path("new");
+    fs::write(home.path("user"), "of the user").expect("room");
+    std::os::unix::fs::symlink(home.path("user"), new.join(".pump-0123456789abcdef")).expect("room");
+    let pipe = std::process::Command::new("mkfifo").arg(new.join(".pump-fedcba9876543210")).status();
+    assert!(pipe.expect("mkfifo").success());
+    std::os::unix::fs::symlink("user", new.join(".pump-user")).expect("room");
+    expect(&home.pump(&["copy", "source", "new"]), 0, &[], "the same command");
+    let left: Vec<String> = names(&new).into_iter().filter(|name| name.starts_with(".pump-")).collect();
+    assert_eq!(left, [".pump-user"]);
+    assert_eq!(fs::read(home.path("user")).expect("what the link leads to stays"), b"of the user");
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .expect("it is there")

@@ -67,6 +67,8 @@ fn placed(
         Err(problem) if problem.class == Class::Denied && hand.branch.open_up() => {
             replace(shared, hand, name, meta, stands)
         }
+        // A pump that ended meanwhile took it for a leftover: such a temporary name cannot be locked.
+        Err(problem) if problem.class == Class::Missing => replace(shared, hand, name, meta, stands),
         placed => placed,
     }
 }

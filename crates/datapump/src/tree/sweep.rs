@@ -70,6 +70,14 @@ fn remove(folder: &Folder, name: &OsStr, since_ns: i128) {
             resume::remove_journal(folder, temporary);
         }
         Some(_) => {}
+        None if is_special(folder, name) => drop(folder.remove(name)),
         None => drop(remove_leftover(folder, name, Path::new(name))),
     }
+}
+
+/// What `special.rs` makes under temporary names. It cannot be locked: a pump that makes one makes it again.
+fn is_special(folder: &Folder, name: &OsStr) -> bool {
+    use FileKind::{BlockDevice, CharDevice, Fifo, Symlink};
+    let special = |kind| matches!(kind, Symlink | Fifo | CharDevice | BlockDevice);
+    folder.metadata(name).is_ok_and(|meta| special(meta.kind))
 }
