@@ -49,6 +49,17 @@ fn what_is_copied_from_is_never_removed() {
 }
 
 #[test]
+fn a_folder_with_a_temporary_name_is_left_alone_on_both_sides() {
+    let home = Home::new();
+    for name in ["from", "from/.pump-0123456789abcdef", "to", "to/.pump-0123456789abcdef"] {
+        make_folder(&home, name);
+    }
+    noise_file(&home, "to/.pump-0123456789abcdef/mine", 100, 1);
+    pump(&home, "copy -T --update --delete from to", 0, &["is left out"]);
+    assert!(home.path("to/.pump-0123456789abcdef/mine").exists());
+}
+
+#[test]
 fn what_is_left_alone_is_linked_to_nothing() {
     let home = Home::new();
     make_folder(&home, "from");

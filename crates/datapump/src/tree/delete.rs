@@ -19,6 +19,7 @@ use datapump_engine::Errno;
 
 use crate::attributes::{self, New};
 use crate::change::deletion;
+use crate::commit::is_temporary;
 use crate::disk::{Bearer, FileKind, Name, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
@@ -214,6 +215,8 @@ impl Pass<'_> {
         };
         let key = here.root.visited.below(here.key, &name.name);
         match (stands, &source) {
+            // It was left out of the copy, whatever it is (`entry`).
+            (Some(_), _) if is_temporary(&name.name) => Ok(Fate::Right),
             (Some(meta), Some(side)) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
                 let source = side.child(&name.name).map_err(walk::vanished)?;
                 self.common(here, name, source, key)

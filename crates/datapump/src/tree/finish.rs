@@ -252,7 +252,8 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
 fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system("finish", &target.path(), errno.0);
-    finish_folder(shared, branch)?;
+    // A root that does not take its attributes is no reason to leave a list in it.
+    let finished = finish_folder(shared, branch).inspect_err(|_| branch.root.fail());
     let folder = target.file()?.0;
     let is_over = |journal: &&Journal| branch.root.is_whole() || !journal.outlives_failures();
     match branch.root.journal() {
@@ -262,11 +263,12 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         _ => {}
     }
     if shared.options.sync == Sync::None {
-        return Ok(());
+        return finished;
     }
     let _stage = within(Stage::Sync);
     let synced = [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten();
-    synced.into_iter().try_for_each(|synced| synced.sync_all().map_err(|error| wrong(Errno::of(&error))))
+    let sync = |synced: &Arc<File>| synced.sync_all().map_err(|error| wrong(Errno::of(&error)));
+    finished.and(synced.into_iter().try_for_each(sync))
 }
 
 /// Nobody else may write to a root whose list stays.

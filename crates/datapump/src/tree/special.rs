@@ -86,6 +86,8 @@ fn replace(
         EEXIST => taken(&path),
         errno => Problem::system(verb(meta.kind), &path, errno.0),
     };
+    // What a kill leaves under that name is swept by a run that finds a list.
+    hand.branch.root.list.begin(shared);
     let temporary = temporary_name(&name.name);
     let points_to = match meta.kind {
         FileKind::Symlink => Some(hand.source().read_symlink(name, &source_path)?),
