@@ -35,6 +35,9 @@ pub(super) struct Handshake {
 
 impl Handshake {
     pub(super) fn new(pipe: Pipe, seal: Seal) -> Handshake {
+        // An answer in several pieces would wait 40 ms each for the caller's delayed acknowledgement (Nagle, RFC 896).
+        // What is wrong with the socket is told when it becomes a channel.
+        let _ = pipe.prepare();
         let (came, plain) = (Vec::new(), Vec::new());
         Handshake { pipe, seal, came, plain, outgoing: Outgoing::default(), has_spoken: false }
     }
