@@ -82,6 +82,18 @@ fn an_update_of_an_old_folder_remembers_that_a_sync_failed() {
 }
 
 #[test]
+fn nothing_is_removed_behind_a_failed_sync() {
+    let (_home, source) = source();
+    let thin = Thin::new(24 << 20);
+    let target = thin.at("old");
+    fs::create_dir(&target).expect("room");
+    fs::write(thin.at("old/moved-since"), noise(FILE_BYTES, 0)).expect("room");
+    let run = pump(&["copy", "--update", "--delete", &format!("{source}/."), &target]);
+    expect(&run, 23, &["sync the file system of", "nothing was removed"], "");
+    assert!(PathBuf::from(thin.at("old/moved-since")).exists());
+}
+
+#[test]
 fn a_list_of_another_copy_makes_an_update_doubt_what_is_younger() {
     let (home, source) = source();
     let twin = home.path("twin").display().to_string();

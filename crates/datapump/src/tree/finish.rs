@@ -196,6 +196,11 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     }
     grown.iter().for_each(|branch| close_list(shared, branch));
     if shared.options.delete && !shared.compares {
+        // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this
+        // sync fails nothing is removed.
+        if shared.options.sync == Sync::End && shared.writes {
+            sync_devices(shared, &grown);
+        }
         delete_rest(shared, &grown);
         if !shared.plan.is_exhausted() {
             return;
