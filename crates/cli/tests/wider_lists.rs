@@ -69,6 +69,7 @@ fn an_update_of_an_old_folder_remembers_that_a_sync_failed() {
         expect(&pump(&["copy", &first_file, &target]), 0, &[], &row);
         let inode = || fs::metadata(PathBuf::from(&target).join("f0")).expect("it was copied").ino();
         let before = inode();
+        thin.pass_a_tick();
         let words = [&["copy", &all, &target], first].concat();
         expect(&pump(&words), 23, &["sync the file system of"], &row);
         assert_eq!(inode() == before, !first.is_empty(), "{row}");

@@ -2,6 +2,7 @@
 //! What ext4 needs for itself is there, so that data alone find no room. It can be pulled out, too.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use crate::support::Home;
@@ -77,6 +78,19 @@ impl Thin {
         for file in paths.filter_map(|path| File::open(path).ok()) {
             let _ = (rustix::fs::syncfs(&file), file.sync_all());
         }
+    }
+
+    /// Waits until what changes now is told from what changed before: the times of a file system go by ticks.
+    pub fn pass_a_tick(&self) {
+        let path = self.home.path("mnt/tick");
+        let changed = || {
+            fs::write(&path, "").expect("room");
+            let meta = fs::metadata(&path).expect("it was made");
+            fs::remove_file(&path).expect("it was made");
+            (meta.ctime(), meta.ctime_nsec())
+        };
+        let before = changed();
+        eventually("a tick passes", || changed() > before);
     }
 
     /// Room that is really there.
