@@ -83,21 +83,26 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
         ENOENT | ESTALE => taken(&path()),
         errno => Problem::system("open to set the attributes of", &path(), errno.0),
     })?;
+    // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.
+    let alone = shared.syncs_alone(&spot.branch.traits);
+    let opened = alone.then(|| names::open_source(&folder, &spot.name, true)).and_then(Result::ok);
     let to = Bearer::Held(&held);
     let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
     let keep = shared.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system("set the attributes of", &path(), errno.0))?;
     shared.tell_lost(lost, path);
-    match shared.syncs_alone(&spot.branch.traits) {
-        true => sync_alone(&folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0)),
+    match alone {
+        true => {
+            sync_alone(opened, &folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0))
+        }
         false => Ok(()),
     }
 }
 
 /// A file of which only attributes were set.
-fn sync_alone(folder: &File, name: &OsStr) -> Result<(), Errno> {
-    let file = names::open_source(folder, name, true)?;
+fn sync_alone(opened: Option<File>, folder: &File, name: &OsStr) -> Result<(), Errno> {
+    let file = opened.map_or_else(|| names::open_source(folder, name, true), Ok)?;
     file.sync_all().map_err(|error| Errno::of(&error))
 }
 
