@@ -17,6 +17,7 @@ const PACKAGES: &[&str] = &[
     "mbuffer",
     "b3sum",
     "fuse3",
+    "ntfs-3g",
     "btrfs-progs",
     "xfsprogs",
     "e2fsprogs",

@@ -133,6 +133,65 @@ fn a_list_in_a_folder_that_stood_there_changes_nothing_about_where() {
     assert!(!home.path("old/.pump-job").exists());
 }
 
+/// A list that nobody would believe is no list, and does not stay behind a copy that ended well.
+#[test]
+fn where_others_can_write_a_list_leads_nowhere_and_goes_with_the_copy() {
+    let home = Home::new();
+    source(&home);
+    set_mode(&home.path("source"), 0o777);
+    make_folder(&home, "old");
+    set_mode(&home.path("old"), 0o777);
+    let words = ["copy", "--sync=none", "--no-preserve=mode", "--json", "source/.", "old"];
+    expect(&home.pump(&words), 0, &["no list of what was done can be kept: others can write"], "all at once");
+    assert!(!home.path("old/.pump-job").exists(), "all at once");
+    fs::remove_dir_all(home.path("old")).expect("it is ours");
+    make_folder(&home, "old");
+    set_mode(&home.path("old"), 0o777);
+    cut(&home, &["--no-preserve=mode", "source/.", "old"], "old");
+    let run = home.pump(&words);
+    expect(&run, 0, &["no list of what was done can be kept"], "the same command");
+    assert_eq!(moved_files(&run), FILES as u64, "nothing counts");
+    assert!(!home.path("old/.pump-job").exists(), "the same command");
+    same(&home, "old", "the same command");
+}
+
+#[test]
+fn a_list_goes_behind_a_copy_of_as_many_names() {
+    let left_out = ["--exclude", "f0"];
+    for (first, then, goes) in
+        [(&left_out[..], &left_out[..], true), (&left_out, &[], true), (&[], &left_out, false)]
+    {
+        let home = Home::new();
+        source(&home);
+        let row = format!("{first:?}, then {then:?}");
+        cut(&home, &[first, &["source", "new"]].concat(), "new");
+        let run = home.pump(&[&["copy", "source", "new"], then].concat());
+        expect(&run, 0, if goes { &[] } else { &["'new/.pump-job' stays"] }, &row);
+        assert_eq!(!home.path("new/.pump-job").exists(), goes, "{row}");
+        expect(&home.pump(&["copy", "source", "new"]), 0, &[], &row);
+    }
+}
+
+#[test]
+fn the_list_of_another_copy_says_how_to_settle_it() {
+    let home = Home::new();
+    source(&home);
+    for name in ["other", "target"] {
+        make_folder(&home, name);
+    }
+    noise_file(&home, "other/more", 10, 1);
+    cut(&home, &["--update", "source/.", "target"], "target");
+    let other = ["copy", "--update", "other/.", "target"];
+    let words =
+        ["'target/.pump-job' was left by another copy", "run that copy to its end", "remove this file"];
+    expect(&home.pump(&other), 0, &words, "another copy");
+    assert!(home.path("target/.pump-job").exists(), "another copy does not settle it");
+    expect(&home.pump(&["copy", "--update", "source/.", "target"]), 0, &[], "that copy");
+    let run = home.pump(&other);
+    expect(&run, 0, &[], "the other once more");
+    assert!(!run.err.contains("warning"), "{run:?}");
+}
+
 #[test]
 fn what_is_left_in_a_folder_whose_source_is_gone_is_swept_away() {
     let home = Home::new();

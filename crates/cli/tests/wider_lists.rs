@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use support::running::eventually;
 use support::{Home, expect, noise, set_mode};
+use wider_parts::mounts::{Kind, Mount};
 use wider_parts::thin::Thin;
 use wider_parts::{program, pump, pump_command, with_content};
 
@@ -20,9 +21,13 @@ const FILE_BYTES: usize = 512 << 10;
 const FILES: u64 = 80;
 
 fn source() -> (Home, String) {
+    source_in("source")
+}
+
+fn source_in(name: &str) -> (Home, String) {
     let home = Home::new();
-    let folder = home.path("source");
-    fs::create_dir(&folder).expect("room");
+    let folder = home.path(name);
+    fs::create_dir_all(&folder).expect("room");
     for number in 0..FILES {
         fs::write(folder.join(format!("f{number}")), noise(FILE_BYTES, number)).expect("room");
     }
@@ -99,8 +104,10 @@ fn a_list_of_another_copy_makes_an_update_doubt_what_is_younger() {
     let (home, source) = source();
     let twin = home.path("twin").display().to_string();
     program(&["cp", "-a", &source, &twin]);
-    for (row, second, mode) in [("another source", &twin, 0o755), ("others can write there", &source, 0o2777)]
-    {
+    for (row, second, mode, words) in [
+        ("another source", &twin, 0o755, "was left by another copy"),
+        ("others can write there", &source, 0o2777, "no list of what was done can be kept"),
+    ] {
         let mut thin = Thin::new(24 << 20);
         let target = thin.at("old");
         fs::create_dir(&target).expect("room");
@@ -109,9 +116,108 @@ fn a_list_of_another_copy_makes_an_update_doubt_what_is_younger() {
             |from: &str| pump(&["copy", "--update", "--no-preserve=mode", &format!("{from}/."), &target]);
         expect(&copy(&source), 23, &["sync the file system of"], row);
         thin.make_room();
-        expect(&copy(second), 0, &["was left by another copy"], row);
+        expect(&copy(second), 0, &[words], row);
         thin.mount_again();
         assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new(), "{row}");
+    }
+}
+
+/// A run of fewer names puts right what it deals with, and the list stays for one of all.
+#[test]
+fn a_run_of_fewer_names_leaves_the_list_of_a_failed_sync() {
+    let (home, source) = source();
+    fs::write(home.path("names"), "f1\nf2\n").expect("room");
+    let names = home.path("names").display().to_string();
+    for fewer in [
+        &["--exclude", "f*"][..],
+        &["--include", "f1*", "--exclude", "*"],
+        &["--files-from", &names],
+        &["-x"],
+    ] {
+        for update in [&[][..], &["--update"]] {
+            let row = format!("{fewer:?} {update:?}");
+            let mut thin = Thin::new(24 << 20);
+            let target = thin.at("new");
+            expect(&pump(&["copy", &source, &target]), 23, &["sync the file system of"], &row);
+            thin.make_room();
+            let all = format!("{source}/.");
+            let run = pump(&[&["copy", &all, &target], fewer, update].concat());
+            expect(&run, 0, &[], &row);
+            expect(&pump(&["copy", "--update", &all, &target]), 0, &[], &row);
+            thin.mount_again();
+            assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new(), "{row}");
+            assert!(!PathBuf::from(thin.at("new/.pump-job")).exists(), "{row}");
+            assert!(run.err.contains(".pump-job' stays"), "{row}: {run:?}");
+        }
+    }
+}
+
+#[test]
+fn no_name_is_linked_to_a_file_that_the_disk_does_not_have() {
+    let (home, source) = source_in("source/sub");
+    let above = home.path("source").display().to_string();
+    for (failed, other, then, words) in [
+        (&above, "", &above, "T/.pump-job' was left"),
+        (&above, "/sub", &source, "T/sub/../.pump-job' was left"),
+        (&source, "", &above, "T/sub/.pump-job' was left"),
+    ] {
+        let row = format!("{failed} {other} {then}");
+        let mut thin = Thin::new(24 << 20);
+        fs::create_dir(thin.at("T")).expect("room");
+        let target = if failed == then || !other.is_empty() { thin.at("T") } else { thin.at("T/sub") };
+        expect(&pump(&["copy", "-T", failed, &target]), 23, &["sync the file system of"], &row);
+        thin.make_room();
+        let link_dest = format!("--link-dest={}{other}", thin.at("T"));
+        let run = pump(&["copy", &link_dest, then, &thin.at("next")]);
+        expect(&run, 0, &[], &row);
+        thin.mount_again();
+        let next = if *then == above { thin.at("next/sub") } else { thin.at("next") };
+        assert_eq!(wrong(&source, &next), Vec::<PathBuf>::new(), "{row}");
+        expect(&run, 0, &[words], &row);
+    }
+}
+
+#[test]
+fn nothing_in_an_old_folder_is_kept_that_the_disk_does_not_have() {
+    let (_home, source) = source();
+    let all = format!("{source}/.");
+    for options in [&["--ignore-existing"][..], &["--update", "--no-preserve=timestamps"]] {
+        let row = format!("{options:?}");
+        let mut thin = Thin::new(24 << 20);
+        let target = thin.at("old");
+        fs::create_dir(&target).expect("room");
+        let words = [&["copy", &all, &target], options].concat();
+        expect(&pump(&words), 23, &["sync the file system of"], &row);
+        thin.make_room();
+        // Somebody's own work is not taken for a part of the copy.
+        fs::write(thin.at("old/f0"), "changed since").expect("room");
+        expect(&pump(&words), 0, &[], &row);
+        assert_eq!(fs::read(thin.at("old/f0")).expect("it is there"), b"changed since", "{row}");
+        thin.mount_again();
+        assert_eq!(wrong(&source, &target), [PathBuf::from("f0")], "{row}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_folder_above_or_below_doubts_what_a_failed_sync_left() {
+    let (home, source) = source_in("source/sub");
+    let above = home.path("source").display().to_string();
+    for option in ["--update", "--checksum", "--ignore-existing"] {
+        for (failed, into, then, target) in [(&above, "T", &source, "T/sub"), (&source, "T/sub", &above, "T")]
+        {
+            let row = format!("{option}: {into}, then {target}");
+            let mut thin = Thin::new(24 << 20);
+            fs::create_dir_all(thin.at(into)).expect("room");
+            expect(&pump(&["copy", "-T", failed, &thin.at(into)]), 23, &["sync the file system of"], &row);
+            thin.make_room();
+            let run = pump(&["copy", "-T", option, then, &thin.at(target)]);
+            expect(&run, 0, &[], &row);
+            thin.mount_again();
+            assert_eq!(wrong(&source, &thin.at("T/sub")), Vec::<PathBuf>::new(), "{row}");
+            // The list is that of the other copy, which may have left more.
+            assert!(PathBuf::from(thin.at(into)).join(".pump-job").exists(), "{row}");
+            expect(&run, 0, &[".pump-job' was left by another copy"], &row);
+        }
     }
 }
 
@@ -166,6 +272,52 @@ fn marks_of_a_mount_count_for_nothing_in_the_next_one() {
     expect(&pump(&words), 0, &[], "the same command");
     assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
     assert!(!PathBuf::from(thin.at("new/source")).exists(), "it goes on into the same folder");
+}
+
+/// Kills a slow copy when half of its files are there.
+fn cut(words: &[&str], target: &str) {
+    let slow = [words, &["--bwlimit=20MB", "--lanes=1"]].concat();
+    let mut child = pump_command(&slow).stderr(Stdio::null()).spawn().expect("pump was built");
+    let count = || fs::read_dir(target).map_or(0, |names| names.flatten().count());
+    eventually("half of the files", || {
+        count() > FILES as usize / 2 || child.try_wait().expect("it can be waited for").is_some()
+    });
+    let _ = child.kill();
+    assert!(!child.wait().expect("it ends").success(), "it was killed");
+}
+
+/// ntfs-3g, as it is mounted by default, lets everybody write everywhere, whatever chmod says.
+#[test]
+fn where_all_files_are_open_to_all_a_list_leads_nowhere_and_goes_with_the_copy() {
+    let (_home, source) = source();
+    let (mount, content) = (Mount::of(Kind::Ntfs, 256), format!("{source}/."));
+    let (target, list) = (mount.at("new"), PathBuf::from(mount.at("new/.pump-job")));
+    let words = ["copy", "--sync=none", &source, &target];
+    let open = ["no list of what was done can be kept", "the same command copies below it", "SRC/."];
+    expect(&pump(&words), 0, &open, "the whole copy");
+    assert!(!list.exists(), "behind the whole copy");
+    fs::remove_dir_all(&target).expect("it is ours");
+    cut(&words, &target);
+    expect(&pump(&words), 0, &["is ignored"], "the same command");
+    assert_eq!(wrong(&source, &mount.at("new/source")), Vec::<PathBuf>::new(), "as cp has it");
+    expect(&pump(&["copy", &content, &target]), 0, &open[..1], "into the same folder");
+    assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
+    assert!(!list.exists() && !PathBuf::from(mount.at("new/source/.pump-job")).exists());
+}
+
+#[test]
+fn where_one_mode_for_all_files_keeps_others_out_the_same_command_goes_on() {
+    let (_home, source) = source();
+    let mount = Mount::of(Kind::NtfsClosed, 256);
+    let target = mount.at("new");
+    let words = ["copy", "--sync=none", &source, &target];
+    cut(&words, &target);
+    let run = pump(&[&words[..], &["--json"]].concat());
+    expect(&run, 0, &[], "the same command");
+    assert!(!run.err.contains("warning"), "{run:?}");
+    assert!(!PathBuf::from(mount.at("new/source")).exists(), "it goes on into the same folder");
+    assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
+    assert!(!PathBuf::from(mount.at("new/.pump-job")).exists());
 }
 
 #[test]

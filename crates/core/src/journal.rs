@@ -12,9 +12,13 @@
 use crate::resume::fnv;
 
 /// The first bytes of every list; the digit is the version.
-const MAGIC: [u8; 8] = *b"pumpjob4";
+const MAGIC: [u8; 8] = *b"pumpjob5";
 /// Bytes before the first mark.
-pub const HEADER_BYTES: usize = 152;
+pub const HEADER_BYTES: usize = 160;
+
+/// Facts about a list that are true or not, as bits of one number.
+const IS_NEW: u64 = 1;
+const LOSES_TIMES: u64 = 2;
 
 /// A folder: the root of a source, or that of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +44,11 @@ pub struct Header {
     pub life: Life,
     /// The folder was made for this copy: without the list the same command would go below it.
     pub is_new: bool,
+    /// Some of the copies that it tells of gave files no time of their source.
+    pub loses_times: bool,
+    /// A digest of the names that its copies dealt with; 0 for all, and where they dealt with different ones. Only a
+    /// copy of as many puts right what an earlier one left.
+    pub selection: u64,
     /// When the list was begun, by the clock of the target's file system: what did not change since is not of this
     /// copy.
     pub begun_ns: i128,
@@ -59,11 +68,36 @@ pub struct Life {
     pub options: u64,
 }
 
+/// The part of a mark that a path makes: FNV-1a of 64 bits (Fowler, Noll, Vo) over its bytes, which a folder has ready
+/// for the names in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSum(u64);
+
+impl PathSum {
+    /// That of the root of a tree.
+    pub const ROOT: PathSum = PathSum(0xcbf2_9ce4_8422_2325);
+
+    /// That of a name in it.
+    pub fn name(self, name: &[u8]) -> PathSum {
+        PathSum(name.iter().fold(self.0, step))
+    }
+
+    /// That of a folder in it, for the names below.
+    pub fn folder(self, name: &[u8]) -> PathSum {
+        self.name(name).name(b"/")
+    }
+}
+
+/// One byte of FNV-1a.
+fn step(hash: u64, byte: &u8) -> u64 {
+    (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
 /// What must agree for an entry to count. Times are nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'path> {
+pub struct Entry {
     /// Path from the root of the tree.
-    pub path: &'path [u8],
+    pub path: PathSum,
     /// The target's inode.
     pub inode: u64,
     /// Length of the target in bytes.
@@ -92,7 +126,9 @@ impl Root {
 impl Header {
     /// The header as bytes.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Header { source, source_host, target, life, is_new, begun_ns } = self;
+        let Header { source, source_host, target, life, is_new, loses_times, selection, begun_ns } = self;
+        let flag = |bit: u64, is_set: bool| if is_set { bit } else { 0 };
+        let flags = flag(IS_NEW, *is_new) | flag(LOSES_TIMES, *loses_times);
         let mut bytes = Vec::from(MAGIC);
         for root in [source, target] {
             bytes.extend(root.inode.to_le_bytes());
@@ -100,7 +136,7 @@ impl Header {
             bytes.extend(root.file_system.to_le_bytes());
         }
         bytes.extend(life.boot);
-        for number in [*source_host, life.mount, life.source, life.options, u64::from(*is_new)] {
+        for number in [*source_host, life.mount, life.source, life.options, flags, *selection] {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(begun_ns.to_le_bytes());
@@ -123,8 +159,10 @@ impl Header {
             options: number(112)?,
         };
         let (source, target, source_host) = (root(8)?, root(40)?, number(88)?);
-        let begun_ns = bytes[128..].first_chunk().map(|chunk| i128::from_le_bytes(*chunk))?;
-        let header = Header { source, source_host, target, life, is_new: number(120)? == 1, begun_ns };
+        let begun_ns = bytes[136..].first_chunk().map(|chunk| i128::from_le_bytes(*chunk))?;
+        let (flags, selection) = (number(120)?, number(128)?);
+        let (is_new, loses_times) = (flags & IS_NEW != 0, flags & LOSES_TIMES != 0);
+        let header = Header { source, source_host, target, life, is_new, loses_times, selection, begun_ns };
         (header.encode() == *bytes).then_some(header)
     }
 
@@ -141,7 +179,27 @@ impl Header {
     /// Whether marks made under the one count under the other.
     pub fn counts_for(&self, other: &Header) -> bool {
         let is_known = self.life.boot != [0; 16];
-        is_known && Header { is_new: other.is_new, begun_ns: other.begun_ns, ..*self } == *other
+        let &Header { source, source_host, target, life, .. } = other;
+        is_known && Header { source, source_host, target, life, ..*self } == *self
+    }
+
+    /// The same header over marks that never count.
+    pub fn without_marks(&self) -> Header {
+        Header { life: Life { boot: [0; 16], ..self.life }, ..*self }
+    }
+
+    /// The header of a list that was left by one copy and is gone on with by another.
+    pub fn joined(&self, other: &Header) -> Header {
+        Header {
+            loses_times: self.loses_times || other.loses_times,
+            selection: if self.selection == other.selection { self.selection } else { 0 },
+            ..*self
+        }
+    }
+
+    /// Whether a copy of the names with this digest puts right whatever the copies of this list left.
+    pub fn is_covered_by(&self, selection: u64) -> bool {
+        selection == 0 || selection == self.selection
     }
 }
 
@@ -162,12 +220,11 @@ pub fn marks(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     behind.chunks_exact(8).filter_map(|chunk| chunk.first_chunk()).map(|chunk| u64::from_le_bytes(*chunk))
 }
 
-impl Entry<'_> {
-    /// The entry's mark: FNV-1a of 64 bits (Fowler, Noll, Vo) over all fields, mixed once more (the finisher of
-    /// MurmurHash3, Appleby) because FNV leaves the last bytes in the low bits.
+impl Entry {
+    /// The entry's mark: FNV-1a over all fields, mixed once more (the finisher of MurmurHash3, Appleby) because FNV
+    /// leaves the last bytes in the low bits.
     pub fn mark(&self) -> u64 {
-        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        let mut hash = self.path.iter().fold(0xcbf2_9ce4_8422_2325, step);
+        let mut hash = self.path.0;
         for number in [self.inode, self.size_bytes, self.source_size_bytes] {
             hash = number.to_le_bytes().iter().fold(hash, step);
         }
@@ -189,12 +246,16 @@ mod tests {
         target: Root { inode: 5, born_ns: 6, file_system: 7 },
         life: Life { boot: [3; 16], mount: 8, source: 9, options: 10 },
         is_new: true,
+        loses_times: false,
+        selection: 12,
         begun_ns: -11,
     };
 
     #[test]
     fn a_header_is_read_as_it_was_written() {
-        assert_eq!(Header::decode(&HEADER.encode()), Some(HEADER));
+        for header in [HEADER, Header { is_new: false, loses_times: true, ..HEADER }] {
+            assert_eq!(Header::decode(&header.encode()), Some(header));
+        }
         let mut other = HEADER.encode();
         other[7] = b'3';
         assert_eq!(Header::decode(&other), None, "another version");
@@ -231,8 +292,26 @@ mod tests {
         ];
         assert!(others.iter().all(|other| !other.counts_for(&HEADER) && !HEADER.counts_for(other)));
         assert!(HEADER.counts_for(&HEADER) && Header { is_new: false, ..HEADER }.counts_for(&HEADER));
+        assert!(HEADER.counts_for(&Header { selection: 0, loses_times: true, ..HEADER }));
+        assert!(!HEADER.without_marks().counts_for(&HEADER.without_marks()));
         let unknown = Header { life: Life { boot: [0; 16], ..life }, ..HEADER };
         assert!(!unknown.counts_for(&unknown), "a system that does not tell its boot");
+    }
+
+    #[test]
+    fn only_a_copy_of_as_many_names_puts_right_what_others_left() {
+        let of = |selection| Header { selection, ..HEADER };
+        for (first, second, then, covers) in [
+            (0, 0, 0, true),
+            (1, 1, 1, true),
+            (1, 1, 0, true),
+            (0, 1, 1, false),
+            (1, 2, 2, false),
+            (1, 2, 0, true),
+        ] {
+            assert_eq!(of(first).joined(&of(second)).is_covered_by(then), covers, "{first} {second} {then}");
+        }
+        assert!(of(0).joined(&Header { loses_times: true, ..of(0) }).loses_times);
     }
 
     #[test]
@@ -250,7 +329,7 @@ mod tests {
     #[test]
     fn every_field_counts() {
         let entry = Entry {
-            path: b"a/b",
+            path: PathSum::ROOT.folder(b"a").name(b"b"),
             inode: 1,
             size_bytes: 2,
             mtime_ns: 3,
@@ -260,7 +339,8 @@ mod tests {
             source_ctime_ns: 7,
         };
         let others = [
-            Entry { path: b"a/c", ..entry },
+            Entry { path: PathSum::ROOT.folder(b"a").name(b"c"), ..entry },
+            Entry { path: PathSum::ROOT.name(b"ab"), ..entry },
             Entry { inode: 2, ..entry },
             Entry { size_bytes: 3, ..entry },
             Entry { mtime_ns: 4, ..entry },

@@ -107,7 +107,9 @@ pub(crate) fn items(
             }
         };
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
-        let into = folder.filter(|_| is_folder);
+        // What stands for its content goes nowhere else whatever a list says.
+        let names_content = source.path().is_some_and(stands_for_content);
+        let into = folder.filter(|_| is_folder && !names_content);
         let (goes_on, warning) = goes_on_in(hosts, into, (source, meta.as_ref()), options);
         let resolved = match is_folder {
             true => resolve_tree(disk, (source, goes_on), (target, found), folder),

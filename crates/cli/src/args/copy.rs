@@ -30,10 +30,17 @@ use super::{HOW, OUTPUT, WHAT};
 /// mapping (mmap) is noticed in files of 1 MiB and more; in smaller ones, and on tmpfs, it may not be.
 ///
 /// A large file that is cut goes on where it was when the same command is given again; so does a folder: it leaves
-/// .pump-job in its target. A copy to a new folder in which something failed leaves it too; with --update onto a folder
-/// that stood there none is needed. What counts there: files that were written directly, and what went through the
-/// cache up to the last good sync, one every 5 s or 256 MiB; all of it only for the same options, in the same boot and
-/// mount, and of a list that this user alone can have made.
+/// .pump-job in its target. A copy to a new folder in which something failed leaves it too. What counts there: files
+/// that were written directly, and what went through the cache up to the last good sync, one every 5 s or 256 MiB; all
+/// of it only for the same options, in the same boot and mount, and of a list that this user alone can have made.
+///
+/// While .pump-job stands, what changed in that folder since it was begun may not be on the disk: --update, --checksum,
+/// --ignore-existing and --link-dest take none of it for right, in folders above and below, too. It goes behind a copy
+/// of all names (those that the cut one had) that ended well.
+///
+/// Where others can write to the target (mode 0777, NTFS mounted without umask=, FUSE with allow_other) nothing counts,
+/// and a warning says so: the same command copies all of it again, and into a new folder it goes below what the cut
+/// copy made, as with cp -r. SRC/. goes on in it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {

@@ -14,6 +14,9 @@ pub enum Kind {
     Xfs,
     Btrfs,
     Tmpfs,
+    /// All files have one owner and mode, which lets everybody write; with `NtfsClosed` their owner alone.
+    Ntfs,
+    NtfsClosed,
 }
 
 impl Kind {
@@ -26,6 +29,7 @@ impl Kind {
             Kind::Ext4 => program(&[&["mkfs.ext4", "-q", "-F", "-m", "0"], options, &[image]].concat()),
             Kind::Xfs => program(&["mkfs.xfs", "-q", "-f", "-m", "reflink=1", image]),
             Kind::Btrfs => program(&["mkfs.btrfs", "-q", "-f", image]),
+            Kind::Ntfs | Kind::NtfsClosed => program(&["mkntfs", "--quick", "--force", "--quiet", image]),
             Kind::Tmpfs => String::new(),
         };
     }
@@ -60,6 +64,8 @@ impl Mount {
         kind.make(&image, options);
         match kind {
             Kind::Tmpfs => program(&["mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", &point]),
+            Kind::Ntfs => program(&["ntfs-3g", &image, &point]),
+            Kind::NtfsClosed => program(&["ntfs-3g", "-o", "umask=022", &image, &point]),
             Kind::Ext4 | Kind::Xfs | Kind::Btrfs => program(&["mount", "-o", "loop", &image, &point]),
         };
         mount

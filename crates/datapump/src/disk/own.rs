@@ -1,6 +1,10 @@
 //! Whether a list or journal of an earlier run may be believed: nobody else can have made it, put it there, or written
 //! into it.
 //!
+//! Modes say who may write where the file system keeps them. Where all files show one owner and mode, whatever chmod
+//! says (FAT, ntfs-3g), what they show is what the mount grants to everybody: it is taken at its word, but for the mode
+//! 0600, which no file can have there. Of FUSE only the mount's options tell whether modes are looked at at all.
+//!
 //! Must not know: what stands in it, what it is for.
 
 use std::fs::File;
@@ -15,33 +19,104 @@ const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 /// `statfs(2)` types of file systems without modes of their own (FAT, exFAT, NTFS): all files have that of the mount.
 const WITHOUT_MODES: [u64; 3] = [0x4d44, 0x2011_bab0, 0x7366_746e];
+const FUSE: u64 = 0x6573_5546;
+const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// Why it is not believed; `None` for one that this user alone can have made.
 pub(crate) fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> {
-    let Folder::Os(folder) = folder else { return None };
-    if list.kind != FileKind::Regular {
-        return Some("it is no plain file");
+    let Folder::Os(open) = folder else { return None };
+    if let Some(why) = why_foreign(folder, list) {
+        return Some(why);
     }
-    if list.uid != geteuid().as_raw() {
-        return Some("it belongs to another user");
-    }
-    if list.links != 1 {
-        return Some("it has another name");
-    }
-    if list.mode & 0o777 != 0o600 && !(has_no_modes(folder) && list.mode & 0o022 == 0) {
+    let guard = guard(open);
+    let is_closed = match guard {
+        Guard::Modes => list.mode & 0o777 == 0o600,
+        Guard::OneMode => list.mode & 0o022 == 0,
+        Guard::Mount | Guard::Nothing => true,
+    };
+    if !is_closed && guard == Guard::Modes {
         return Some("its mode is not 0600");
     }
-    (!is_closed(folder)).then_some("others can write to the folder that it lies in")
+    if !is_closed {
+        return Some("others can write to all files of this mount");
+    }
+    (!is_closed_by(guard, open)).then_some("others can write to the folder that it lies in")
 }
 
-fn has_no_modes(folder: &File) -> bool {
-    WITHOUT_MODES.contains(&magic(folder))
+/// Why it is not this user's at all, and is never written to. What is theirs may still have been put there by others.
+pub(crate) fn why_foreign(folder: &Folder, list: &Meta) -> Option<&'static str> {
+    let Folder::Os(_) = folder else { return None };
+    match list {
+        list if list.kind != FileKind::Regular => Some("it is no plain file"),
+        list if list.uid != geteuid().as_raw() => Some("it belongs to another user"),
+        list if list.links != 1 => Some("it has another name"),
+        _ => None,
+    }
 }
 
 /// Whether nobody but this user (and root) can put or move a name here. In a sticky folder others may make names, but
 /// not touch those of this user.
-fn is_closed(folder: &File) -> bool {
-    let Ok(meta) = file_meta(folder) else { return false };
+pub(crate) fn is_closed(folder: &File) -> bool {
+    is_closed_by(guard(folder), folder)
+}
+
+/// What keeps others out of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guard {
+    /// Owner and mode.
+    Modes,
+    /// The same, but one mode for all files.
+    OneMode,
+    /// The mount lets in this user alone.
+    Mount,
+    Nothing,
+}
+
+fn guard(folder: &File) -> Guard {
+    match magic(folder) {
+        magic if WITHOUT_MODES.contains(&magic) => Guard::OneMode,
+        FUSE => guard_of_fuse(folder),
+        _ => Guard::Modes,
+    }
+}
+
+fn guard_of_fuse(folder: &File) -> Guard {
+    let mounts = std::fs::read_to_string(MOUNTS).unwrap_or_default();
+    let device = file_meta(folder).map_or(0, |meta| meta.device);
+    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    guard_by_options(&mounts, &device, geteuid().as_raw())
+}
+
+/// What a FUSE mount's options say: without `allow_other` nobody but who mounted it gets in; with it the kernel looks
+/// at modes by `default_permissions` alone. virtiofs tells none of them, and always does.
+fn guard_by_options(mounts: &str, device: &str, user: u32) -> Guard {
+    let has_device = |line: &&str| line.split(' ').nth(2) == Some(device);
+    let Some(line) = mounts.lines().find(has_device) else { return Guard::Nothing };
+    let options: Vec<&str> = line.rsplit(' ').next().unwrap_or_default().split(',').collect();
+    let mounted_by = options.iter().find_map(|option| option.strip_prefix("user_id="));
+    match mounted_by {
+        None => Guard::Modes,
+        Some(_) if options.contains(&"allow_other") => {
+            if options.contains(&"default_permissions") {
+                Guard::OneMode
+            } else {
+                Guard::Nothing
+            }
+        }
+        Some(by) if by.parse() == Ok(user) => Guard::Mount,
+        Some(_) => Guard::Nothing,
+    }
+}
+
+fn is_closed_by(guard: Guard, folder: &File) -> bool {
+    match guard {
+        Guard::Mount => true,
+        Guard::Nothing => false,
+        Guard::Modes | Guard::OneMode => file_meta(folder).is_ok_and(|meta| is_closed_by_mode(folder, &meta)),
+    }
+}
+
+fn is_closed_by_mode(folder: &File, meta: &Meta) -> bool {
     let is_of_other = meta.uid != geteuid().as_raw() && meta.uid != 0;
     match meta.mode {
         mode if mode & STICKY != 0 => true,
@@ -57,25 +132,31 @@ fn has_no_list(folder: &File) -> bool {
     matches!(read, Err(Errno::NODATA | Errno::NOTSUP))
 }
 
-/// Whether this user alone is in a group, as where each user gets one of their own.
+/// Whether this user alone is in a group, as where each user gets one of their own. What these files do not tell (users
+/// and groups of a directory service) is nobody's own.
 fn is_private(group: u32) -> bool {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     group == getegid().as_raw()
-        && has_one_member(group, geteuid().as_raw(), &read("/etc/group"), &read("/etc/passwd"))
+        && is_own_group(group, geteuid().as_raw(), &read("/etc/group"), &read("/etc/passwd"))
 }
 
-fn has_one_member(group: u32, user: u32, groups: &str, users: &str) -> bool {
+/// The user's primary group, of the user's name, of which nobody else is known to be a member.
+fn is_own_group(group: u32, user: u32, groups: &str, users: &str) -> bool {
     let number = |field: Option<&&str>| field.and_then(|field| field.parse::<u32>().ok());
-    let users: Vec<Vec<&str>> = users.lines().map(|line| line.split(':').collect()).collect();
-    let (mut own, others): (Vec<_>, Vec<_>) =
-        users.iter().partition(|fields| number(fields.get(2)) == Some(user));
-    let Some(name) = own.pop().and_then(|fields| fields.first().copied()) else { return false };
-    let is_primary_of_other = others.iter().any(|fields| number(fields.get(3)) == Some(group));
-    let mut named = groups.lines().map(|line| line.split(':').collect::<Vec<&str>>());
-    let members =
-        named.find(|fields| number(fields.get(2)) == Some(group)).and_then(|fields| fields.get(3).copied());
-    let is_alone = |members: &str| members.split(',').all(|member| member.is_empty() || member == name);
-    !is_primary_of_other && members.is_some_and(is_alone)
+    let is = |fields: &Vec<&str>, at: usize, id: u32| number(fields.get(at)) == Some(id);
+    let (users, groups) = (fields(users), fields(groups));
+    let mut of_group = groups.iter().filter(|fields| is(fields, 2, group));
+    let (own, others): (Vec<_>, Vec<_>) = users.iter().partition(|fields| is(fields, 2, user));
+    let (&[own], Some(found), None) = (&own[..], of_group.next(), of_group.next()) else { return false };
+    let is_alone = |members: &&str| members.split(',').all(|member| member.is_empty() || member == own[0]);
+    own[0] == found[0]
+        && is(own, 3, group)
+        && found.get(3).is_some_and(is_alone)
+        && !others.iter().any(|fields| is(fields, 3, group))
+}
+
+fn fields(lines: &str) -> Vec<Vec<&str>> {
+    lines.lines().map(|line| line.split(':').collect()).collect()
 }
 
 #[cfg(test)]
@@ -92,7 +173,14 @@ mod tests {
     #[test]
     fn a_group_is_private_if_one_user_is_in_it() {
         let other = format!("{USERS}eve:x:1002:1000::/:/bin/sh\n");
+        let (elsewhere, twice) =
+            (USERS.replace("1000:1000", "1000:7"), format!("{USERS}too:x:1000:1000::/:\n"));
         for (groups, users, expected) in [
+            ("ann:x:1000:\n", elsewhere.as_str(), false),
+            ("ann:x:1000:\n", twice.as_str(), false),
+            ("staff:x:1000:\n", USERS, false),
+            ("ann:x:1000:\nstaff:x:1000:bob\n", USERS, false),
+            ("ann:x:1000\n", USERS, false),
             ("ann:x:1000:\n", USERS, true),
             ("ann:x:1000:ann\n", USERS, true),
             ("ann:x:1000:bob\n", USERS, false),
@@ -102,7 +190,22 @@ mod tests {
             ("", USERS, false),
             ("ann:x:1000:\n", "", false),
         ] {
-            assert_eq!(has_one_member(1000, 1000, groups, users), expected, "{groups:?} {users:?}");
+            assert_eq!(is_own_group(1000, 1000, groups, users), expected, "{groups:?} {users:?}");
+        }
+    }
+
+    #[test]
+    fn of_fuse_the_mounts_options_tell_who_is_let_in() {
+        let line = |options: &str| format!("35 24 0:31 / /mnt rw,nosuid shared:7 - fuse.x x rw,{options}\n");
+        for (options, guard) in [
+            ("user_id=1000,group_id=0", Guard::Mount),
+            ("user_id=7,group_id=0", Guard::Nothing),
+            ("user_id=1000,group_id=0,allow_other", Guard::Nothing),
+            ("user_id=0,group_id=0,default_permissions,allow_other,blksize=4096", Guard::OneMode),
+            ("dax", Guard::Modes),
+        ] {
+            assert_eq!(guard_by_options(&line(options), "0:31", 1000), guard, "{options}");
+            assert_eq!(guard_by_options(&line(options), "0:32", 1000), Guard::Nothing, "{options}");
         }
     }
 

@@ -8,9 +8,12 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use datapump_core::journal::PathSum;
 
 use crate::change::{Change, ChangeKind};
 use crate::commit::taken;
@@ -18,6 +21,7 @@ use crate::disk::{Meta, Name, names};
 use crate::problem::Problem;
 use crate::run::Shared;
 use crate::tree::claims::Claims;
+use crate::tree::doubt::Doubt;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
@@ -37,6 +41,8 @@ pub(crate) struct Branch {
     pub(crate) link_dest: Option<Arc<Side>>,
     /// Where the target may take two names for one.
     claims: Option<Claims>,
+    /// Of its path, for the marks of the files in it.
+    pub(crate) path_sum: PathSum,
     pending: AtomicU32,
     /// Where the listing goes on; used by the one lane that has it.
     cookie: AtomicU64,
@@ -57,6 +63,9 @@ pub(crate) struct Traits {
     pub(crate) syncs_whole: bool,
     /// New files get an access control list from the target folder.
     pub(crate) hands_down: bool,
+    /// What stands in the target folder and may not be on the disk, and the same of the one that is linked to.
+    pub(crate) doubt: Doubt,
+    pub(crate) link_doubt: Doubt,
 }
 
 /// Names of one folder, for one lane to deal with.
@@ -130,6 +139,10 @@ impl Branch {
             Some(parent) => root.visited.below(parent.folder_key, &sides.0.name),
             None => visited::ROOT,
         };
+        let path_sum = match parent {
+            Some(parent) => parent.path_sum.folder(sides.0.name.as_bytes()),
+            None => PathSum::ROOT,
+        };
         root.visited.note(folder_key, &sides.0.meta);
         Arc::new(Branch {
             parent: parent.cloned(),
@@ -140,6 +153,7 @@ impl Branch {
             folder_key,
             link_dest,
             claims,
+            path_sum,
             pending: AtomicU32::new(1),
             cookie: AtomicU64::new(0),
         })

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use datapump_core::journal::HEADER_BYTES;
+use datapump_core::journal::Header;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{FileCalls, Outcome, names};
@@ -54,6 +54,8 @@ pub(crate) struct Checkpoint {
 #[derive(Debug)]
 struct Book {
     file: Handle,
+    /// What a header becomes when nothing behind it is to count, but where the copy goes still is.
+    without_marks: Header,
     sync: Sync,
     /// Where the list lies, if what is not synced may count there: its mount is known by a number of its own.
     device: Option<u64>,
@@ -80,15 +82,22 @@ struct State {
     /// The sync that failed: of which folder's file system, and why.
     failed: Option<(PathBuf, Errno)>,
     is_told: bool,
+    /// Why it does not tell all that it could: what cannot be written is only copied again.
+    lacks: Option<Errno>,
 }
 
 impl Checkpoint {
     /// Goes on writing a list of this length. `device` where what is not synced may count.
-    pub(crate) fn begin(file: Handle, len: u64, sync: Sync, device: Option<u64>) -> Checkpoint {
+    pub(crate) fn begin(
+        (file, len): (Handle, u64),
+        without_marks: Header,
+        sync: Sync,
+        device: Option<u64>,
+    ) -> Checkpoint {
         let state = State { len, good_len: len, ..State::default() };
         let folders = Mutex::default();
-        let book = Book { file, sync, device, folders, state: Mutex::new(state), wake: Condvar::new() };
-        let book = Arc::new(book);
+        let (state, wake) = (Mutex::new(state), Condvar::new());
+        let book = Arc::new(Book { file, without_marks, sync, device, folders, state, wake });
         let thread = Mutex::new(thread(&book));
         Checkpoint { book, thread }
     }
@@ -107,11 +116,17 @@ impl Checkpoint {
         }
     }
 
-    /// A file of so many bytes is committed on a device. `soon` if it was expensive to copy.
-    pub(crate) fn add(&self, mark: u64, (device, bytes): (u64, u64), written: Written, soon: bool) {
+    /// A file of so many bytes is committed on a device. `soon` if it was expensive to copy. A sync that failed is
+    /// told once.
+    pub(crate) fn add(
+        &self,
+        mark: u64,
+        (device, bytes): (u64, u64),
+        (written, soon): (Written, bool),
+    ) -> Option<Problem> {
         let (book, mut state) = (&self.book, locked(&self.book.state));
         if state.failed.is_some() || state.is_over {
-            return;
+            return state.failure();
         }
         match book.counts(device, written) {
             Counts::AtOnce => {
@@ -129,6 +144,7 @@ impl Checkpoint {
             }
             Counts::Never => {}
         }
+        None
     }
 
     /// Whether a sync failed.
@@ -138,10 +154,12 @@ impl Checkpoint {
 
     /// A sync beside the copy that failed; told once.
     pub(crate) fn failure(&self) -> Option<Problem> {
-        let mut state = locked(&self.book.state);
-        let (path, errno) = state.failed.clone().filter(|_| !state.is_told)?;
-        state.is_told = true;
-        Some(Problem::system("sync the file system of", &path, errno.0))
+        locked(&self.book.state).failure()
+    }
+
+    /// Why the list does not tell all that it could.
+    pub(crate) fn lacks(&self) -> Option<Errno> {
+        locked(&self.book.state).lacks
     }
 
     /// Nobody syncs any more when this returns.
@@ -190,6 +208,14 @@ impl Drop for Checkpoint {
     }
 }
 
+impl State {
+    fn failure(&mut self) -> Option<Problem> {
+        let (path, errno) = self.failed.clone().filter(|_| !self.is_told)?;
+        self.is_told = true;
+        Some(Problem::system("sync the file system of", &path, errno.0))
+    }
+}
+
 enum Counts {
     AtOnce,
     BehindSync,
@@ -209,8 +235,12 @@ impl Book {
 
     /// A list that cannot be written (disk full) only lets more be copied again.
     fn append(&self, state: &mut State, marks: &[u8]) {
-        if !marks.is_empty() && self.file.put(state.len, marks).is_ok() {
-            state.len += marks.len() as u64;
+        if marks.is_empty() {
+            return;
+        }
+        match self.file.put(state.len, marks) {
+            Ok(()) => state.len += marks.len() as u64,
+            Err(errno) => state.lacks = Some(errno),
         }
     }
 
@@ -251,10 +281,14 @@ impl Book {
         }
         state.waiting.clear();
         state.at_once.clear();
-        // Cutting it off needs no room; should that fail, a list whose header is damaged counts for nothing.
+        // Cutting it off needs no room; should that fail, a header under which no marks count takes none either.
         let cut = self.file.set_len(state.good_len);
-        let _: Outcome<()> = cut.or_else(|_| self.file.put(8, &[0; HEADER_BYTES - 8]));
+        let _: Outcome<()> = cut.or_else(|_| self.spoil());
         state.len = state.good_len;
+    }
+
+    fn spoil(&self) -> Outcome<()> {
+        self.file.put(0, &self.without_marks.encode())
     }
 }
 
@@ -294,7 +328,20 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use datapump_core::journal::{HEADER_BYTES, Life, Root};
+
     use super::*;
+
+    const HEADER: Header = Header {
+        source: Root { inode: 1, born_ns: 2, file_system: 3 },
+        source_host: 0,
+        target: Root { inode: 4, born_ns: 5, file_system: 6 },
+        life: Life { boot: [0; 16], mount: 7, source: 8, options: 9 },
+        is_new: true,
+        loses_times: false,
+        selection: 0,
+        begun_ns: 10,
+    };
 
     /// A list of nothing, and who keeps it.
     fn checkpoint(sync: Sync, device: Option<u64>) -> (tempfile::TempDir, PathBuf, Checkpoint) {
@@ -302,7 +349,7 @@ mod tests {
         let path = home.path().join("list");
         std::fs::write(&path, [7; HEADER_BYTES]).expect("room");
         let file = File::options().read(true).write(true).open(&path).expect("it was made");
-        let checkpoint = Checkpoint::begin(Handle::Os(file), HEADER_BYTES as u64, sync, device);
+        let checkpoint = Checkpoint::begin((Handle::Os(file), HEADER_BYTES as u64), HEADER, sync, device);
         checkpoint.witness(1, &File::open(home.path()).expect("it was made"), home.path());
         (home, path, checkpoint)
     }
@@ -314,14 +361,14 @@ mod tests {
     #[test]
     fn what_is_in_the_cache_waits_for_a_good_sync() {
         let (_home, path, checkpoint) = checkpoint(Sync::End, Some(1));
-        checkpoint.add(1, (1, 5), Written::Cached, true);
-        checkpoint.add(2, (1, 5), Written::Directly, true);
-        checkpoint.add(3, (1, 5), Written::Synced, true);
-        checkpoint.add(4, (9, 5), Written::Directly, true);
+        checkpoint.add(1, (1, 5), (Written::Cached, true));
+        checkpoint.add(2, (1, 5), (Written::Directly, true));
+        checkpoint.add(3, (1, 5), (Written::Synced, true));
+        checkpoint.add(4, (9, 5), (Written::Directly, true));
         assert_eq!(marks(&path), [2, 3], "another device may be mounted again");
         checkpoint.book.sync(locked(&checkpoint.book.state));
         assert_eq!(marks(&path), [2, 3, 1, 4]);
-        checkpoint.add(5, (1, 5), Written::Cached, true);
+        checkpoint.add(5, (1, 5), (Written::Cached, true));
         checkpoint.close();
         assert_eq!(marks(&path), [2, 3, 1, 4]);
         checkpoint.all_synced();
@@ -331,27 +378,34 @@ mod tests {
     #[test]
     fn after_a_failed_sync_nothing_counts_behind_the_last_good_one() {
         let (_home, path, checkpoint) = checkpoint(Sync::End, Some(1));
-        checkpoint.add(1, (1, 5), Written::Cached, true);
+        checkpoint.add(1, (1, 5), (Written::Cached, true));
         checkpoint.book.sync(locked(&checkpoint.book.state));
-        checkpoint.add(2, (1, 5), Written::Directly, true);
-        checkpoint.add(3, (1, 5), Written::Cached, true);
+        checkpoint.add(2, (1, 5), (Written::Directly, true));
+        checkpoint.add(3, (1, 5), (Written::Cached, true));
         assert_eq!(marks(&path), [1, 2]);
         checkpoint.distrust(Path::new("folder"), Errno(5));
         assert_eq!(marks(&path), [1]);
-        checkpoint.add(4, (1, 5), Written::Synced, true);
+        let told = checkpoint.add(4, (1, 5), (Written::Synced, true));
         checkpoint.all_synced();
-        assert!(checkpoint.failure().is_some() && checkpoint.failure().is_none(), "told once");
+        assert!(told.is_some() && checkpoint.failure().is_none(), "told once");
         drop(checkpoint);
         assert_eq!(marks(&path), [1], "no later sync makes it good");
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_cut_off_still_says_where_the_copy_goes() {
+        let (_home, path, checkpoint) = checkpoint(Sync::End, Some(1));
+        checkpoint.book.spoil().expect("room");
+        assert_eq!(Header::decode(&std::fs::read(&path).expect("it is there")), Some(HEADER));
     }
 
     #[test]
     fn without_syncs_all_counts_at_once_where_the_mount_is_known() {
         for (device, expected) in [(Some(1), &[1, 2][..]), (None, &[])] {
             let (_home, path, checkpoint) = checkpoint(Sync::None, device);
-            checkpoint.add(1, (1, 5), Written::Cached, true);
-            checkpoint.add(2, (1, 5), Written::Directly, true);
-            checkpoint.add(3, (9, 5), Written::Cached, true);
+            checkpoint.add(1, (1, 5), (Written::Cached, true));
+            checkpoint.add(2, (1, 5), (Written::Directly, true));
+            checkpoint.add(3, (9, 5), (Written::Cached, true));
             drop(checkpoint);
             assert_eq!(marks(&path), expected, "{device:?}");
         }

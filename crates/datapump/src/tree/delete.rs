@@ -326,7 +326,10 @@ impl Pass<'_> {
                 meta.map_err(|errno| Problem::system("look at", &path(), errno.0))?.kind
             }
         };
-        let ours = here.target.is_root() && name.name == journal::NAME;
+        // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
+        let is_settled = self.shared.options.selection.is_empty() && !self.shared.options.one_file_system;
+        let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
+        let ours = stays && name.name == journal::NAME;
         let selected = self.shared.trees.select.includes(
             || here.target.relative(),
             &name.name,

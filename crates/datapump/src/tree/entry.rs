@@ -32,7 +32,7 @@ use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
-use crate::tree::{compare, journal, right, special, walk};
+use crate::tree::{compare, doubt, journal, right, special, walk};
 use crate::{finish, lane, sizes};
 
 const ENOENT: i32 = 2;
@@ -268,7 +268,7 @@ impl Hand {
             return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
-            action if self.branch.root.doubts(shared, action, there) => Action::Replace,
+            action if doubt::doubts(shared, &self.branch, (action, &meta, there)) => Action::Replace,
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
             action => action,
         };

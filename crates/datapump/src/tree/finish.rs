@@ -12,10 +12,10 @@ use datapump_engine::Errno;
 use crate::attributes::{self, New};
 use crate::bill::{Stage, within};
 use crate::commit::{Staged, taken};
-use crate::disk::{Bearer, FileCalls, FileKind, Name, Outcome, names};
+use crate::disk::{Bearer, FileCalls, FileKind, Name, Outcome, is_closed, names};
 use crate::end::Sink;
 use crate::options::Sync;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Leaf, Task};
@@ -87,7 +87,7 @@ fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
     let (branch, name) = (&leaf.spot.branch, &leaf.spot.name);
     let root = &branch.root;
     if !branch.claim(&target, name) {
-        root.report(shared, taken(&branch.target_path().join(name)));
+        return root.report(shared, taken(&branch.target_path().join(name)));
     }
     if let Some(journal) = root.journal() {
         let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
@@ -221,6 +221,13 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
 fn close_list(shared: &Shared<'_>, branch: &Branch) {
     let failed = branch.root.journal().and_then(Journal::close);
     failed.into_iter().for_each(|problem| branch.root.report(shared, problem));
+    if let Some(errno) = branch.root.journal().and_then(Journal::lacks) {
+        let (list, why) = (branch.target_path().join(journal::NAME), system_words(errno.0));
+        shared.warn(format!(
+            "'{}' could not be written: {why}; a copy that goes on does more again",
+            shown_path(&list)
+        ));
+    }
 }
 
 fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
@@ -260,20 +267,33 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     // A root that does not take its attributes is no reason to leave a list in it.
     let finished = finish_folder(shared, branch).inspect_err(|_| branch.root.fail());
     let folder = target.file()?.0;
-    let is_over = |journal: &&Journal| branch.root.is_whole() || !journal.outlives_failures();
-    match branch.root.journal() {
-        Some(journal) if is_over(&journal) => remove_list(shared, branch, journal, &folder).map_err(wrong)?,
-        // A list that others could have written to would not be believed.
-        Some(journal) if journal.is_of_new_folder => close_to_others(&folder).map_err(wrong)?,
-        _ => {}
-    }
+    let listed = finish_list(shared, branch, &folder).map_err(wrong);
+    let done = finished.and(listed);
     if shared.options.sync == Sync::None {
-        return finished;
+        return done;
     }
     let _stage = within(Stage::Sync);
     let synced = [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten();
     let sync = |synced: &Arc<File>| synced.sync_all().map_err(|error| wrong(Errno::of(&error)));
-    finished.and(synced.into_iter().try_for_each(sync))
+    done.and(synced.into_iter().try_for_each(sync))
+}
+
+/// The list goes, or stays for a later run.
+fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>) -> Outcome<()> {
+    let Some(journal) = branch.root.journal() else { return Ok(()) };
+    let is_whole = branch.root.is_whole();
+    if journal.is_over(is_whole) {
+        return remove_list(shared, branch, journal, folder);
+    }
+    if is_whole {
+        let list = shown_path(&branch.target_path().join(journal::NAME)).to_string();
+        shared.warn(format!(
+            "'{list}' stays: it is of an earlier copy that did not end well, of other names than these; what it left \
+             of those is put right by a copy without --exclude and the like"
+        ));
+    }
+    // A list that others could have written to would not be believed.
+    if journal.is_believed && !is_closed(folder) { close_to_others(folder) } else { Ok(()) }
 }
 
 /// Nobody else may write to a root whose list stays.

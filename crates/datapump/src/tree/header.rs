@@ -10,7 +10,7 @@ use datapump_core::resume::fnv;
 
 use crate::disk::{Meta, boot, names, origin};
 use crate::net::far::Far;
-use crate::options::{Keep, Options, Sync};
+use crate::options::{Keep, Options, Selection, Sync};
 use crate::tree::origin::Origin;
 
 /// The root of a source, and its life.
@@ -58,7 +58,14 @@ fn without_port(place: &str) -> &str {
 pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
     let (target, mount) = root_of(folder);
     let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
-    Header { source: source.root, source_host: source.host, target, life, is_new, begun_ns: 0 }
+    let (loses_times, selection) = (!options.keep.times, selected(options));
+    let (source, source_host) = (source.root, source.host);
+    Header { source, source_host, target, life, is_new, loses_times, selection, begun_ns: 0 }
+}
+
+/// Whether a list was begun in this folder, and not copied or moved there.
+pub(crate) fn is_of_folder(list: &Header, folder: &File) -> bool {
+    list.is_of_target(&Header { target: root_of(folder).0, ..*list })
 }
 
 fn root_of(folder: &File) -> (Root, u64) {
@@ -72,6 +79,24 @@ fn digest(options: &Options) -> u64 {
     let Keep { mode, owner, times, xattrs, links } = options.keep;
     let kept = [mode, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
     kept.iter().fold(1, |sum, &kept| sum << 1 | u64::from(kept))
+}
+
+/// A digest of the names that a copy deals with; 0 for all.
+fn selected(options: &Options) -> u64 {
+    let tagged = |sum: u64, (tag, bytes): (u64, &[u8])| {
+        fnv(fnv(sum, &[tag, bytes.len() as u64].map(u64::to_le_bytes).concat()), bytes)
+    };
+    let parts = options.selection.iter().map(|part| match part {
+        Selection::Exclude(pattern) => (2, &pattern[..]),
+        Selection::Include(pattern) => (3, &pattern[..]),
+        Selection::ExcludeFrom(content, zero) => (4 + u64::from(*zero), &content[..]),
+        Selection::Names(content, zero) => (6 + u64::from(*zero), &content[..]),
+    });
+    let file_systems = options.one_file_system.then_some((1, &b""[..]));
+    match file_systems.into_iter().chain(parts).fold(None, |sum, part| Some(tagged(sum.unwrap_or(1), part))) {
+        Some(sum) => sum.max(1),
+        None => 0,
+    }
 }
 
 #[cfg(test)]
@@ -107,5 +132,28 @@ mod tests {
         assert!(others.iter().all(|other| digest(other) != digest(&usual)));
         let same = Options { lanes: Some(3), sync: Sync::Each, delete: true, ..Options::default() };
         assert_eq!(digest(&same), digest(&usual));
+    }
+
+    #[test]
+    fn other_names_have_another_digest() {
+        let of = |selection: &[Selection], one_file_system| {
+            selected(&Options { selection: selection.to_vec(), one_file_system, ..Options::default() })
+        };
+        let (a, b) = (b"a".to_vec(), b"b".to_vec());
+        let digests = [
+            of(&[], false),
+            of(&[], true),
+            of(&[Selection::Exclude(a.clone())], false),
+            of(&[Selection::Exclude(a.clone())], true),
+            of(&[Selection::Include(a.clone())], false),
+            of(&[Selection::ExcludeFrom(a.clone(), false)], false),
+            of(&[Selection::ExcludeFrom(a.clone(), true)], false),
+            of(&[Selection::Names(a.clone(), false)], false),
+            of(&[Selection::Exclude(a.clone()), Selection::Exclude(b)], false),
+            of(&[Selection::Exclude(b"ab".to_vec())], false),
+        ];
+        let distinct: std::collections::BTreeSet<u64> = digests.into_iter().collect();
+        assert_eq!((distinct.len(), digests[0]), (digests.len(), 0));
+        assert_eq!(of(&[Selection::Exclude(a)], false), digests[2]);
     }
 }

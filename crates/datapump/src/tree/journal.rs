@@ -2,8 +2,10 @@
 //!
 //! The file is locked while its job runs. A mark is written when what it tells would outlast a kill (`checkpoint`):
 //! what a kill loses of them is copied again, never taken for done. Marks count only where and for what they were
-//! made (`header`); else the command goes on into the same folder, and copies all of it again. A list that another
-//! may have made is none.
+//! made (`header`); else the command goes on into the same folder, and copies all of it again.
+//!
+//! A list that another may have made is none. Where others could make one, it holds no marks and leads nowhere: it
+//! stands only so that a later run knows since when what it finds may not be on the disk (`doubt`).
 //!
 //! Must not know: how files are copied, how marks are made (`core::journal`).
 
@@ -17,12 +19,16 @@ use std::sync::Arc;
 use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, names, origin, why_not_own};
-use crate::options::Options;
+use crate::disk::{
+    Access, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
+};
+use crate::options::{Options, Sync};
 use crate::problem::{Class, Problem, shown_path};
+use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::checkpoint::{Checkpoint, Written};
-use crate::tree::header::{SourceRoot, header};
+use crate::tree::doubt::Doubt;
+use crate::tree::header::{SourceRoot, header, is_of_folder};
 
 /// The name of the list.
 pub(crate) const NAME: &str = ".pump-job";
@@ -37,10 +43,18 @@ pub(crate) struct Journal {
     checkpoint: Option<Checkpoint>,
     /// Marks of earlier runs, sorted.
     earlier: Vec<u64>,
+    /// An earlier run left it.
+    stood: bool,
+    /// A later run will believe it.
+    pub(crate) is_believed: bool,
     /// The command goes on where an earlier run ended.
     pub(crate) continues: bool,
     /// The folder was made for this copy, by this run or an earlier one.
     pub(crate) is_of_new_folder: bool,
+    /// This run deals with all names that earlier ones dealt with.
+    covers: bool,
+    /// Since when what stands there may be of those earlier runs, and not on the disk.
+    pub(crate) doubt: Doubt,
     /// When the first of the runs that it tells of began: what did not change since was made by none of them.
     pub(crate) begun_ns: i128,
 }
@@ -54,36 +68,65 @@ impl Journal {
         (source, options): (&SourceRoot, &Options),
         anew: bool,
     ) -> Result<Kept, Problem> {
-        let mut header = header(folder, source, options, anew);
-        let open = Folder::Os(Arc::clone(folder));
-        let name = path.join(NAME);
-        let (file, is_new) = match create_or_open(&open, &name)? {
-            Ok(opened) => opened,
+        let (open, name) = (Folder::Os(Arc::clone(folder)), path.join(NAME));
+        let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
+        let standing = match create_or_open(&open, &name)? {
+            Ok(standing) => standing,
             Err(why) => return Ok(Kept::Ignored(ignored(&name, why))),
         };
-        let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
-        if !file.lock().map_err(|errno| system("lock", errno))? {
+        if !standing.file.lock().map_err(|errno| system("lock", errno))? {
             let words = "another pump is copying into this folder; wait for it to end";
             return Err(Problem::new(Class::Refused, "lock", &name, words));
         }
-        let meta = file.meta().map_err(|errno| system("stat", errno))?;
-        header.begun_ns = meta.ctime_ns;
-        let earlier = match is_new || anew {
-            true => Vec::new(),
-            false => read(file.os(), &name, &mut header)?,
-        };
-        if earlier.is_empty() {
-            write_header(&file, &header).map_err(|errno| system("write", errno))?;
+        let this = header(folder, source, options, anew);
+        let (stood, why) = (!standing.is_new && !anew, standing.why_doubtful);
+        if let Some(why) = why.filter(|_| stood && !is_of_copy(&standing.file, &this)) {
+            return Ok(Kept::Ignored(ignored(&name, why)));
         }
-        let (continues, is_of_new_folder) = (!is_new && !anew, header.is_new);
-        let len = (HEADER_BYTES + 8 * earlier.len()) as u64;
-        let device = crate::disk::file_meta(folder).map_err(|errno| system("stat", errno))?.device;
+        let meta = standing.file.meta().map_err(|errno| system("stat", errno))?;
+        let earlier = match stood {
+            false => Earlier::none(this, meta.ctime_ns),
+            true => read(standing.file.os(), &name, &this)?,
+        };
+        let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
+        let (device, sync) = (crate::disk::file_meta(folder).map(|meta| meta.device), options.sync);
+        let device = device.map_err(|errno| system("stat", errno))?;
+        let journal =
+            Journal::go_on((open, standing.file), (stood, why.is_none()), (earlier, this), (device, sync));
+        let journal = journal.map_err(|errno| system("write", errno))?;
+        journal.witness(device, folder, path);
+        Ok(match why {
+            None => Kept::List(journal),
+            Some(why) => Kept::Doubtful(journal, doubtful(path, why)),
+        })
+    }
+
+    /// Writes the header of what earlier copies and this one left, and goes on behind the marks that count.
+    fn go_on(
+        (folder, file): (Folder, Handle),
+        (stood, is_believed): (bool, bool),
+        (Earlier { header, marks }, this): (Earlier, Header),
+        (device, sync): (u64, Sync),
+    ) -> Result<Journal, Errno> {
+        let joined = header.joined(&this);
+        if marks.is_empty() || joined != header {
+            write_header(&file, &joined, marks.len())?;
+        }
+        let len = (HEADER_BYTES + 8 * marks.len()) as u64;
         let known = (header.life.mount != 0).then_some(device);
-        let checkpoint = Checkpoint::begin(file, len, options.sync, known);
-        checkpoint.witness(device, folder, path);
-        let (folder, checkpoint) = (open, Some(checkpoint));
-        let begun_ns = header.begun_ns;
-        Ok(Kept::List(Journal { folder, checkpoint, earlier, continues, is_of_new_folder, begun_ns }))
+        let checkpoint = Checkpoint::begin((file, len), joined.without_marks(), sync, known);
+        Ok(Journal {
+            folder,
+            checkpoint: Some(checkpoint),
+            earlier: marks,
+            stood,
+            is_believed,
+            continues: stood && is_believed,
+            is_of_new_folder: joined.is_new,
+            covers: joined.is_covered_by(this.selection),
+            doubt: if stood { Doubt::since(&joined) } else { Doubt::default() },
+            begun_ns: joined.begun_ns,
+        })
     }
 
     /// What a dry run may know of the list of an unfinished copy; nothing is locked or written.
@@ -93,11 +136,20 @@ impl Journal {
         (source, options): (&SourceRoot, &Options),
     ) -> Option<Journal> {
         let file = open_own(folder)?.ok()?;
-        let mut header = header(folder, source, options, false);
-        let earlier = read(&file, &path.join(NAME), &mut header).ok()?;
-        let (folder, checkpoint) = (Folder::Os(Arc::clone(folder)), None);
-        let (is_of_new_folder, begun_ns) = (header.is_new, header.begun_ns);
-        Some(Journal { folder, checkpoint, earlier, continues: true, is_of_new_folder, begun_ns })
+        let this = header(folder, source, options, false);
+        let Earlier { header, marks } = read(&file, &path.join(NAME), &this).ok()?;
+        Some(Journal {
+            folder: Folder::Os(Arc::clone(folder)),
+            checkpoint: None,
+            earlier: marks,
+            stood: true,
+            is_believed: true,
+            continues: true,
+            is_of_new_folder: header.is_new,
+            covers: false,
+            doubt: Doubt::since(&header),
+            begun_ns: header.begun_ns,
+        })
     }
 
     /// Files are also written on another file system, below this folder.
@@ -105,11 +157,16 @@ impl Journal {
         self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.witness(device, folder, path));
     }
 
-    /// Whether the list is of use when the copy has ended and something in it failed: in a folder that was made for the
-    /// copy it keeps the same command from going below it, and after a failed sync it tells what may be lost. Otherwise
-    /// it would only keep others out.
-    pub(crate) fn outlives_failures(&self) -> bool {
-        self.is_of_new_folder || self.checkpoint.as_ref().is_some_and(Checkpoint::has_failed)
+    /// Whether the list goes when the copy has ended, after which everything in the tree is right or something failed.
+    /// What an earlier run left is put right only by one of as many names in which nothing failed. In a folder that was
+    /// made for the copy the list keeps the same command from going below it, and after a failed sync it tells what may
+    /// be lost. Otherwise it would only keep others out.
+    pub(crate) fn is_over(&self, is_whole: bool) -> bool {
+        let has_failed = || self.checkpoint.as_ref().is_some_and(Checkpoint::has_failed);
+        match is_whole {
+            true => self.covers,
+            false => !(self.stood || self.is_of_new_folder || has_failed()),
+        }
     }
 
     /// Whether an earlier run committed this file and nothing changed since.
@@ -119,9 +176,7 @@ impl Journal {
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.
     pub(crate) fn add(&self, mark: u64, target: &Meta, (written, soon): (Written, bool)) -> Option<Problem> {
-        let checkpoint = self.checkpoint.as_ref()?;
-        checkpoint.add(mark, (target.device, target.size_bytes), written, soon);
-        checkpoint.failure()
+        self.checkpoint.as_ref()?.add(mark, (target.device, target.size_bytes), (written, soon))
     }
 
     /// The copy is over but for the last sync. A problem: one beside the copy failed.
@@ -129,6 +184,11 @@ impl Journal {
         let checkpoint = self.checkpoint.as_ref()?;
         checkpoint.close();
         checkpoint.failure()
+    }
+
+    /// Why the list does not tell all that was done.
+    pub(crate) fn lacks(&self) -> Option<Errno> {
+        self.checkpoint.as_ref().and_then(Checkpoint::lacks)
     }
 
     /// What the last sync said.
@@ -154,8 +214,27 @@ impl Journal {
 #[derive(Debug)]
 pub(crate) enum Kept {
     List(Journal),
-    /// What stands in its place is not believed, and left: in these words.
+    /// No later run will believe it: what that means, in words.
+    Doubtful(Journal, String),
+    /// What stands in its place is not this user's, and left: in these words.
     Ignored(String),
+}
+
+impl Kept {
+    /// The list, if there is one; what is to be known of it is told.
+    pub(crate) fn told(self, shared: &Shared<'_>) -> Option<Journal> {
+        match self {
+            Kept::List(journal) => Some(journal),
+            Kept::Doubtful(journal, words) => {
+                shared.warn(words);
+                Some(journal)
+            }
+            Kept::Ignored(words) => {
+                shared.warn(words);
+                None
+            }
+        }
+    }
 }
 
 fn ignored(name: &Path, why: &str) -> String {
@@ -165,45 +244,76 @@ fn ignored(name: &Path, why: &str) -> String {
     )
 }
 
-/// What stands under the list's name: opened and whether it was made, or why it is not believed.
-type Standing = Result<(Handle, bool), &'static str>;
+fn doubtful(path: &Path, why: &str) -> String {
+    let path = shown_path(path);
+    format!(
+        "'{path}': no list of what was done can be kept: {why}; if this copy is cut, the next one starts over"
+    )
+}
 
-/// Makes the list, or opens the one that stands there.
-fn create_or_open(folder: &Folder, name: &Path) -> Result<Standing, Problem> {
+/// A list that is open.
+struct Standing {
+    file: Handle,
+    is_new: bool,
+    /// It is of this user, but a later run will not believe that.
+    why_doubtful: Option<&'static str>,
+}
+
+/// Makes the list, or opens the one that stands there; or why that is not this user's. One that was made is looked at
+/// as a later run will do it.
+fn create_or_open(folder: &Folder, name: &Path) -> Result<Result<Standing, &'static str>, Problem> {
     let system = |operation, errno: Errno| Problem::system(operation, name, errno.0);
-    match folder.create_new(OsStr::new(NAME)) {
-        Ok(file) => return Ok(Ok((file, true))),
-        Err(EEXIST) => {}
+    let made = folder.create_new(OsStr::new(NAME));
+    let (file, is_new) = match made {
+        Ok(file) => (file, true),
+        Err(EEXIST) => {
+            // Asked before it is opened (a pipe would be waited for), and once more of what is open.
+            let stands = folder.metadata(OsStr::new(NAME)).map_err(|errno| system("look at", errno))?;
+            if let Some(why) = why_foreign(folder, &stands) {
+                return Ok(Err(why));
+            }
+            let opened = folder.open(OsStr::new(NAME), Access::ReadWrite);
+            (opened.map_err(|errno| system("open", errno))?, false)
+        }
         Err(errno) => return Err(system("create", errno)),
-    }
-    // Asked before it is opened (a pipe would be waited for), and once more of what is open.
-    let stands = folder.metadata(OsStr::new(NAME)).map_err(|errno| system("look at", errno))?;
-    if let Some(why) = why_not_own(folder, &stands) {
-        return Ok(Err(why));
-    }
-    let file = folder.open(OsStr::new(NAME), Access::ReadWrite).map_err(|errno| system("open", errno))?;
+    };
     let opened = file.meta().map_err(|errno| system("stat", errno))?;
-    Ok(match why_not_own(folder, &opened) {
+    Ok(match why_foreign(folder, &opened).filter(|_| !is_new) {
         Some(why) => Err(why),
-        None => Ok((file, false)),
+        None => Ok(Standing { file, is_new, why_doubtful: why_not_own(folder, &opened) }),
     })
 }
 
 /// Whether a folder holds the list of an unfinished copy of this source: what another run of it finds there is its own.
 pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
-    let Some(Ok(file)) = open_own(folder) else { return false };
-    header_in(&file).is_some_and(|header| header.is_of_source(expected))
+    let Some((file, meta)) = open_list(folder) else { return false };
+    let is_foreign = why_foreign(&Folder::Os(Arc::clone(folder)), &meta).is_some();
+    !is_foreign && header_in(&file).is_some_and(|header| header.is_of_source(expected))
 }
 
-/// When the list was begun that another copy left here, whosever it is and whether or not it is believed: in the worst
-/// case that makes a few files be copied again.
-pub(crate) fn begun_by_another(folder: &Arc<File>) -> Option<i128> {
+/// Since when what stands in a folder may not be on the disk, by a list that lies there, whosever it is and whether or
+/// not it is believed: in the worst case that makes a few files be copied again.
+pub(crate) fn doubt_in(folder: &File) -> Option<Doubt> {
     let stands = names::metadata(folder, OsStr::new(NAME)).ok()?;
-    let file = names::open_source(folder, OsStr::new(NAME), false).ok();
-    let file = file.filter(|_| stands.kind == FileKind::Regular)?;
+    if stands.kind != FileKind::Regular {
+        return None;
+    }
     let is_own = stands.uid == rustix::process::geteuid().as_raw();
-    let told = header_in(&file).filter(|_| is_own).map(|header| header.begun_ns);
-    Some(told.unwrap_or_else(|| origin(&file).0))
+    let file = || names::open_source(folder, OsStr::new(NAME), false).ok();
+    let header = is_own.then(file).flatten().and_then(|file| header_in(&file));
+    if let Some(header) = header.filter(|header| is_of_folder(header, folder)) {
+        return Some(Doubt::since(&header));
+    }
+    // What it does not tell, or not to this user, its birth does.
+    let held = names::hold(folder, OsStr::new(NAME)).ok()?;
+    Some(Doubt::since_ns(origin(&held).0))
+}
+
+/// The same of a folder above: there only what this user or root alone can have put there.
+pub(crate) fn doubt_above(folder: &File) -> Option<Doubt> {
+    let stands = names::metadata(folder, OsStr::new(NAME)).ok()?;
+    let is_of_root = stands.uid == 0 || stands.uid == rustix::process::geteuid().as_raw();
+    if is_of_root && is_closed(folder) { doubt_in(folder) } else { None }
 }
 
 /// Whether a folder was made for a copy of this source that was cut: the same command then goes on into it. An error:
@@ -214,10 +324,19 @@ pub(crate) fn was_made_for(
     options: &Options,
 ) -> Result<bool, String> {
     let Some(file) = open_own(folder) else { return Ok(false) };
-    let file = file.map_err(|why| ignored(&path.join(NAME), why))?;
+    let leads_nowhere = |why| {
+        let name = path.join(NAME);
+        format!("'{}' is ignored: {why}; the copy goes where cp would put it", shown_path(&name))
+    };
+    let file = file.map_err(leads_nowhere)?;
     let (Some(found), Some(source)) = (header_in(&file), source()) else { return Ok(false) };
     let expected = header(folder, &source, options, true);
     Ok(found.is_new && found.is_of_source(&expected) && found.is_of_target(&expected))
+}
+
+/// Whether an open list is of this source and of this folder.
+fn is_of_copy(file: &Handle, this: &Header) -> bool {
+    header_in(file.os()).is_some_and(|found| found.is_of_source(this) && found.is_of_target(this))
 }
 
 fn header_in(mut file: &File) -> Option<Header> {
@@ -226,41 +345,64 @@ fn header_in(mut file: &File) -> Option<Header> {
     Header::decode(&bytes)
 }
 
-/// Opens a list that is there for reading; what is no file is nobody's list (a pipe would be waited for). An error: why
-/// it is not believed.
-fn open_own(folder: &Arc<File>) -> Option<Result<File, &'static str>> {
+/// Opens a list that is there for reading; what is no file is nobody's list (a pipe would be waited for).
+fn open_list(folder: &File) -> Option<(File, Meta)> {
     let file = names::open_source(folder, OsStr::new(NAME), false).ok()?;
     let meta = crate::disk::file_meta(&file).ok().filter(|meta| meta.kind == FileKind::Regular)?;
+    Some((file, meta))
+}
+
+/// The same of one that is believed. An error: why it is not.
+fn open_own(folder: &Arc<File>) -> Option<Result<File, &'static str>> {
+    let (file, meta) = open_list(folder)?;
     Some(match why_not_own(&Folder::Os(Arc::clone(folder)), &meta) {
         Some(why) => Err(why),
         None => Ok(file),
     })
 }
 
-/// The marks of earlier runs; whether the folder was new then is known from here on.
-fn read(mut file: &File, name: &Path, expected: &mut Header) -> Result<Vec<u64>, Problem> {
+/// What earlier runs left: the header of their list, and marks that count.
+struct Earlier {
+    header: Header,
+    marks: Vec<u64>,
+}
+
+impl Earlier {
+    fn none(header: Header, begun_ns: i128) -> Earlier {
+        Earlier { header: Header { begun_ns, ..header }, marks: Vec::new() }
+    }
+
+    /// Of a list that others may have made nothing counts, and it leads nowhere.
+    fn of_nobody(self) -> Earlier {
+        Earlier { header: Header { is_new: false, ..self.header.without_marks() }, marks: Vec::new() }
+    }
+}
+
+/// What a list tells: whether the folder was new then, and the marks of earlier runs.
+fn read(mut file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem> {
     let mut bytes = Vec::new();
     file.rewind()
         .and_then(|()| file.read_to_end(&mut bytes))
         .map_err(|error| Problem::system("read", name, Errno::of(&error).0))?;
-    // What a list does not tell itself its file may.
-    expected.begun_ns = origin(file).0;
+    // What a list does not tell itself its file may. Whatever names its copies dealt with, it were not fewer than all.
+    let unknown = Earlier::none(Header { selection: 0, ..*this }, origin(file).0);
     let Some(header) = Header::decode(&bytes) else {
         // Killed before it was written, or of another version: nothing counts.
-        return if is_torn(&bytes) || is_list(&bytes) { Ok(Vec::new()) } else { Err(foreign(name)) };
+        return if is_torn(&bytes) || is_list(&bytes) { Ok(unknown) } else { Err(foreign(name)) };
     };
-    if !header.is_of_source(expected) {
+    if !header.is_of_source(this) {
         return Err(foreign(name));
     }
     // In another folder it lies if that was copied with it.
-    let is_of_target = header.is_of_target(expected);
-    expected.is_new = header.is_new && is_of_target;
-    expected.begun_ns = if is_of_target { header.begun_ns } else { expected.begun_ns };
-    if !header.counts_for(expected) {
-        return Ok(Vec::new());
+    if !header.is_of_target(this) {
+        return Ok(unknown);
     }
-    let mut earlier: Vec<u64> = marks(&bytes).collect();
-    earlier.sort_unstable();
+    let Header { is_new, loses_times, selection, begun_ns, .. } = header;
+    let mut earlier = Earlier::none(Header { is_new, loses_times, selection, ..*this }, begun_ns);
+    if header.counts_for(this) {
+        earlier.marks = marks(&bytes).collect();
+        earlier.marks.sort_unstable();
+    }
     Ok(earlier)
 }
 
@@ -271,17 +413,16 @@ fn foreign(name: &Path) -> Problem {
 }
 
 /// Marks that do not count go first: they never stand under a header that is not theirs.
-fn write_header(file: &Handle, header: &Header) -> Result<(), Errno> {
-    if file.meta()?.size_bytes > HEADER_BYTES as u64 {
+fn write_header(file: &Handle, header: &Header, marks: usize) -> Result<(), Errno> {
+    if marks == 0 && file.meta()?.size_bytes > HEADER_BYTES as u64 {
         file.set_len(HEADER_BYTES as u64)?;
     }
     file.put(0, &header.encode())
 }
 
 pub(crate) fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
-    let path = branch.relative().join(name);
     Entry {
-        path: path.as_os_str().as_bytes(),
+        path: branch.path_sum.name(name.as_bytes()),
         inode: target.inode,
         size_bytes: target.size_bytes,
         mtime_ns: target.mtime_ns,

@@ -243,6 +243,7 @@ pub(crate) fn link_unchanged(
     let Ok(held) = names::hold(&folder, &spot.name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
     let same = there.kind == FileKind::Regular
+        && !spot.branch.traits.link_doubt.reaches(&there)
         && there.size_bytes == meta.size_bytes
         && same_time(meta, &there)
         && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::problem::shown_path;
 use crate::run::Shared;
 use crate::tree::header::SourceRoot;
-use crate::tree::journal::{Journal, Kept};
+use crate::tree::journal::Journal;
 
 /// The list of a tree, or none.
 #[derive(Debug)]
@@ -61,13 +61,9 @@ impl List {
     fn make(&self, shared: &Shared<'_>) -> Option<Journal> {
         let (folder, path, source) = self.late.as_ref()?;
         match Journal::begin(folder, path, (source, shared.options), false) {
-            Ok(Kept::List(journal)) => Some(journal),
-            Ok(Kept::Ignored(words)) => {
-                shared.warn(words);
-                None
-            }
+            Ok(kept) => kept.told(shared),
             Err(problem) => {
-                shared.note(|| format!("'{}': no list is kept: {}", shown_path(path), problem.message));
+                shared.warn(format!("'{}': no list is kept: {}", shown_path(path), problem.message));
                 None
             }
         }

@@ -13,6 +13,7 @@ mod claims;
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod delete;
+pub(crate) mod doubt;
 pub(crate) mod entry;
 mod filter;
 pub(crate) mod finish;

@@ -15,14 +15,14 @@ use crate::disk::{self, Folder, PathAt, kind, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
-use crate::tree::compare;
+use crate::tree::doubt::{self, Doubt};
 use crate::tree::header::{SourceRoot, header};
 use crate::tree::journal::{self, Journal, Kept};
 use crate::tree::list::List;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
-use crate::tree::walk;
+use crate::tree::{compare, walk};
 
 const EEXIST: Errno = Errno(17);
 const EACCES: Errno = Errno(13);
@@ -37,7 +37,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         return look_at(shared, source, at);
     }
     let to = &*at.path;
-    let link_dest = link_dest(shared, to)?;
+    let (link_dest, link_doubt) = link_dest(shared, to)?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let made = make(shared, &source_root, at)?;
     let folder = match &made {
@@ -49,7 +49,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     tell_root(shared, &source, to, made.is_some());
     let target_folder = target.file()?.0;
     let (fresh, made_in, list) = match made {
-        Some((parent, _, journal)) => (true, Some(parent), List::begun(Some(journal))),
+        Some((parent, _, journal)) => (true, Some(parent), List::begun(journal)),
         None => (false, None, list_of(shared, source_root, &target, to)?),
     };
     let traits = Traits {
@@ -59,10 +59,14 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         source_magic: source.origin()?.magic(),
         syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
         hands_down: disk::hands_down(&target_folder),
+        doubt: match fresh {
+            true => Doubt::default(),
+            false => doubt::of_root(shared, list.journal(), &target_folder, to),
+        },
+        link_doubt,
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
     root.made_in = made_in;
-    root.doubted_since_ns = doubted_since(shared, &root, &target_folder, to);
     root.visited = visited(shared);
     let sides = (source, Some(target));
     let branch = Branch::new(None, &Arc::new(root), sides, traits, link_dest);
@@ -74,8 +78,9 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
 
 /// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
 /// target, so that a source which goes below that is looked for below this, as with rsync.
-fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Option<Arc<Side>>, Problem> {
-    let Some(path) = &shared.options.link_dest else { return Ok(None) };
+fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt), Problem> {
+    let nothing = (None, Doubt::default());
+    let Some(path) = &shared.options.link_dest else { return Ok(nothing) };
     let below = shared.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
     let mut here = open(shared, path);
     for name in below {
@@ -85,8 +90,11 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Option<Arc<Side>>, Proble
         });
     }
     match here {
-        Ok(folder) => Side::root(path, folder, &shared.trees.keeper).map(Some),
-        Err(problem) if problem.class == Class::Missing => Ok(None),
+        Ok(folder) => {
+            let doubt = doubt::in_and_above(shared, &folder, &path.join(below));
+            Ok((Some(Side::root(path, folder, &shared.trees.keeper)?), doubt))
+        }
+        Err(problem) if problem.class == Class::Missing => Ok(nothing),
         Err(problem) => Err(problem),
     }
 }
@@ -108,28 +116,21 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, (&source_root, shared.options)));
     let source_magic = source.origin()?.magic();
-    let traits = Traits { fresh: target.is_none(), source_magic, ..Traits::default() };
+    let (link_dest, link_doubt) = link_dest(shared, to)?;
+    let doubt = match &target {
+        Some(target) => doubt::of_root(shared, journal.as_ref(), &target.file()?.0, to),
+        None => Doubt::default(),
+    };
+    let traits = Traits { fresh: target.is_none(), source_magic, doubt, link_doubt, ..Traits::default() };
     let mut root =
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared);
     root.is_copied = !shared.compares;
-    let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest(shared, to)?);
+    let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest);
     shared.trees.walk(1);
     shared.trees.plant();
     shared.plan.add_first([Work::List(branch)].into_iter());
     Ok(())
-}
-
-/// Where what is right is left alone, a list of another copy tells since when that may be wrong.
-fn doubted_since(shared: &Shared<'_>, root: &Root, folder: &Arc<File>, path: &Path) -> Option<i128> {
-    if !shared.trees.rules.leaves_some() || root.journal().is_some() {
-        return None;
-    }
-    let since_ns = journal::begun_by_another(folder)?;
-    let list = shown_path(&path.join(journal::NAME)).to_string();
-    let words = "was left by another copy; what changed in this folder since that began is copied again";
-    shared.warn(format!("'{list}' {words}; end that copy, or remove the file"));
-    Some(since_ns)
 }
 
 /// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write
@@ -145,13 +146,7 @@ fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) 
         Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
     };
-    match kept? {
-        Kept::List(journal) => Ok(List::begun(Some(journal))),
-        Kept::Ignored(words) => {
-            shared.warn(words);
-            Ok(List::begun(None))
-        }
-    }
+    Ok(List::begun(kept?.told(shared)))
 }
 
 /// Folders are kept in mind only where that is needed to remove something.
@@ -203,7 +198,7 @@ fn simulated(path: &Path) -> Problem {
 }
 
 /// The folder that it was made in, the root itself, and its list.
-type Made = (Arc<File>, Arc<File>, Journal);
+type Made = (Arc<File>, Arc<File>, Option<Journal>);
 
 /// In a folder that others may write to, what stands under the temporary name may be theirs.
 fn refuse_strangers(folder: &File, path: &Path) -> Result<(), Problem> {
@@ -213,6 +208,15 @@ fn refuse_strangers(folder: &File, path: &Path) -> Result<(), Problem> {
     }
     let words = "a folder of another user stands under its temporary name; choose another place";
     Err(Problem::new(Class::Refused, "make", path, words))
+}
+
+/// A list that will not be believed leads nowhere: what `cp -r` would do the same command does, too.
+fn tell_nesting(shared: &Shared<'_>, path: &Path) {
+    let path = shown_path(path);
+    shared.warn(format!(
+        "'{path}' is made where it cannot be told later that it is of this copy: if that is cut, the same command \
+         copies below it, as cp does; then name the source as SRC/. to go on in '{path}'"
+    ));
 }
 
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
@@ -245,13 +249,17 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     let folder = Arc::new(folder.map_err(system)?);
     refuse_strangers(&folder, path)?;
     let journal = match Journal::begin(&folder, path, (source, shared.options), true)? {
-        Kept::List(journal) => journal,
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
+        kept @ Kept::Doubtful(..) => {
+            tell_nesting(shared, path);
+            kept.told(shared)
+        }
+        kept @ Kept::List(_) => kept.told(shared),
     };
     match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {
         Ok(()) => Ok(Some((parent_folder, folder, journal))),
         Err(errno) => {
-            let _ = journal.remove();
+            let _ = journal.as_ref().map(Journal::remove);
             let _ = names::remove(&parent_folder, &temporary, true);
             Err(if errno == EEXIST { taken(path) } else { system(errno) })
         }

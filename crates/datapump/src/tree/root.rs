@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::disk::Meta;
 use crate::problem::Problem;
 use crate::run::Shared;
-use crate::tree::decide::Action;
 use crate::tree::journal::Journal;
 use crate::tree::list::List;
 use crate::tree::visited::Visited;
@@ -20,8 +19,6 @@ use crate::tree::visited::Visited;
 pub(crate) struct Root {
     /// Folders on other devices are left out with `one_file_system`.
     pub(crate) source_device: u64,
-    /// Since when another copy was at work here that did not end well: what it wrote may not be on the disk.
-    pub(crate) doubted_since_ns: Option<i128>,
     /// Where it goes, as the user named it.
     pub(crate) target_path: PathBuf,
     /// Device and inode of the target's root: it must not be copied into itself.
@@ -41,7 +38,6 @@ impl Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {
             source_device: source.device,
-            doubted_since_ns: None,
             target_path: target_path.to_path_buf(),
             target_id,
             list,
@@ -49,24 +45,6 @@ impl Root {
             made_in: None,
             is_copied: true,
             failed: AtomicBool::new(false),
-        }
-    }
-
-    /// Whether what stands there is copied again although these rules would leave it. What a cut copy made and did not
-    /// put on its list may have the right size and time, and in the cache even the right content, of which the disk has
-    /// nothing. What did not change since the cut copy began is not of it.
-    pub(crate) fn doubts(&self, shared: &Shared<'_>, action: Action, there: &Meta) -> bool {
-        let journal = self.journal().filter(|journal| journal.continues);
-        let since_ns = journal.map(|journal| journal.begun_ns).or(self.doubted_since_ns);
-        if since_ns.is_none_or(|since_ns| there.ctime_ns < since_ns) {
-            return false;
-        }
-        match action {
-            Action::Leave(_) | Action::Adjust | Action::Compare => true,
-            Action::Keep(_) => {
-                shared.options.ignore_existing && journal.is_some_and(|journal| journal.is_of_new_folder)
-            }
-            _ => false,
         }
     }
 

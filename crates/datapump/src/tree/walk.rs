@@ -20,8 +20,8 @@ use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Traits};
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
-use crate::tree::finish;
 use crate::tree::side::Side;
+use crate::tree::{doubt, finish};
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;
@@ -94,9 +94,15 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     }
     refuse_loops(above, &source)?;
     let (target, fresh) = target_of(shared, hand, name, &source.meta)?;
-    let traits = traits(above, &source, target.as_deref(), fresh);
+    let mut traits = traits(above, &source, target.as_deref(), fresh);
     tell_device(shared, above, target.as_deref())?;
     let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());
+    if let Some(target) = target.as_deref().filter(|_| !fresh) {
+        traits.doubt = doubt::in_target(shared, traits.doubt, target);
+    }
+    if let Some(link_dest) = link_dest.as_deref() {
+        traits.link_doubt = doubt::below(shared, traits.link_doubt, link_dest);
+    }
     let below = Branch::new(Some(above), &above.root, (source, target), traits, link_dest);
     above.hold();
     if is_left_out {
@@ -240,6 +246,8 @@ fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> 
             (true, _) | (_, None) => above.traits.hands_down,
             (false, Some(target)) => hands_down(target),
         },
+        doubt: above.traits.doubt,
+        link_doubt: above.traits.link_doubt,
     }
 }
 
