@@ -321,6 +321,20 @@ fn where_one_mode_for_all_files_keeps_others_out_the_same_command_goes_on() {
 }
 
 #[test]
+fn a_new_folder_is_made_where_all_files_belong_to_another_user() {
+    let (_home, source) = source();
+    let mount = Mount::of(Kind::NtfsOfOther, 256);
+    let words = ["no list of what was done can be kept: it belongs to another user"];
+    expect(&pump(&["copy", &source, &mount.at("new")]), 0, &words, "");
+    assert_eq!(wrong(&source, &mount.at("new")), Vec::<PathBuf>::new());
+    assert_eq!(
+        fs::read_dir(mount.at("new")).expect("it was made").count(),
+        FILES as usize,
+        "no list is left"
+    );
+}
+
+#[test]
 fn a_list_is_gone_from_the_disk_before_status_0_is_given() {
     let (_home, source) = source();
     let mut thin = Thin::new(300 << 20);

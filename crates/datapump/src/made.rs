@@ -60,7 +60,7 @@ pub(crate) fn check_folder(
 
 /// Whether something in a folder belongs to whom new files there belong to: this user, or where the file system gives
 /// all to one (FAT, NFS that trusts no root) that one.
-fn is_own(folder: &File, meta: &Meta) -> bool {
+pub(crate) fn is_own(folder: &File, meta: &Meta) -> bool {
     let is_users = |meta: &Meta| meta.uid == rustix::process::geteuid().as_raw();
     is_users(meta) || {
         let spare = temporary_name(OsStr::new(&format!("whom files belong to, {}", std::process::id())));

@@ -14,9 +14,11 @@ pub enum Kind {
     Xfs,
     Btrfs,
     Tmpfs,
-    /// All files have one owner and mode, which lets everybody write; with `NtfsClosed` their owner alone.
+    /// All files have one owner and mode, which lets everybody write; with the others their owner alone: this user, or
+    /// another.
     Ntfs,
     NtfsClosed,
+    NtfsOfOther,
 }
 
 impl Kind {
@@ -29,7 +31,9 @@ impl Kind {
             Kind::Ext4 => program(&[&["mkfs.ext4", "-q", "-F", "-m", "0"], options, &[image]].concat()),
             Kind::Xfs => program(&["mkfs.xfs", "-q", "-f", "-m", "reflink=1", image]),
             Kind::Btrfs => program(&["mkfs.btrfs", "-q", "-f", image]),
-            Kind::Ntfs | Kind::NtfsClosed => program(&["mkntfs", "--quick", "--force", "--quiet", image]),
+            Kind::Ntfs | Kind::NtfsClosed | Kind::NtfsOfOther => {
+                program(&["mkntfs", "--quick", "--force", "--quiet", image])
+            }
             Kind::Tmpfs => String::new(),
         };
     }
@@ -66,6 +70,7 @@ impl Mount {
             Kind::Tmpfs => program(&["mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", &point]),
             Kind::Ntfs => program(&["ntfs-3g", &image, &point]),
             Kind::NtfsClosed => program(&["ntfs-3g", "-o", "umask=022", &image, &point]),
+            Kind::NtfsOfOther => program(&["ntfs-3g", "-o", "uid=65534,umask=022", &image, &point]),
             Kind::Ext4 | Kind::Xfs | Kind::Btrfs => program(&["mount", "-o", "loop", &image, &point]),
         };
         mount

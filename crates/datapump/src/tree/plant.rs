@@ -12,6 +12,7 @@ use datapump_engine::Errno;
 use crate::change::{Change, ChangeKind};
 use crate::commit::{taken, temporary_name};
 use crate::disk::{self, Folder, PathAt, kind, names};
+use crate::made;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
@@ -201,9 +202,9 @@ fn simulated(path: &Path) -> Problem {
 type Made = (Arc<File>, Arc<File>, Option<Journal>);
 
 /// In a folder that others may write to, what stands under the temporary name may be theirs.
-fn refuse_strangers(folder: &File, path: &Path) -> Result<(), Problem> {
+fn refuse_strangers(parent: &File, folder: &File, path: &Path) -> Result<(), Problem> {
     let meta = crate::disk::file_meta(folder).map_err(|errno| Problem::system("make", path, errno.0))?;
-    if meta.uid == rustix::process::geteuid().as_raw() {
+    if made::is_own(parent, &meta) {
         return Ok(());
     }
     let words = "a folder of another user stands under its temporary name; choose another place";
@@ -247,7 +248,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         folder => folder,
     };
     let folder = Arc::new(folder.map_err(system)?);
-    refuse_strangers(&folder, path)?;
+    refuse_strangers(&parent_folder, &folder, path)?;
     let journal = match Journal::begin(&folder, path, (source, shared.options), true)? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
         kept @ Kept::Doubtful(..) => {
