@@ -22,12 +22,6 @@ fn rights(path: &Path) -> (u32, u32, u32) {
     (meta.uid(), meta.gid(), meta.mode() & 0o7777)
 }
 
-/// The name under which something is made: FNV-1a of 64 bits.
-fn temporary(name: &str) -> String {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!(".pump-{:016x}", name.bytes().fold(0xcbf2_9ce4_8422_2325, step))
-}
-
 fn make(path: &Path, kind: &str) {
     match kind {
         "pipe" => make_fifo(path),
@@ -74,13 +68,14 @@ fn round(kind: &str, options: &[&str], is_there: bool, seed: u64, row: &str) -> 
         paths.iter().for_each(|path| support::set_mtime(path, 1_000_000_000));
     }
     let (before, inode) = (rights(&secret), secret.metadata().expect("it is there").ino());
-    let swappers = ["thing".into(), temporary("thing")].map(|name| {
-        let other = if name == "thing" { "bait" } else { "bait-too" };
-        if other == "bait-too" && kind != "folder" {
-            std::fs::hard_link(home.path("secret"), home.path("copy/bait-too")).expect("room");
-        }
-        Swapper::start(home.path("copy").join(name), home.path("copy").join(other), seed)
-    });
+    let copy = home.path("copy");
+    if kind != "folder" {
+        std::fs::hard_link(home.path("secret"), copy.join("bait-too")).expect("room");
+    }
+    let swappers = [
+        Swapper::start(copy.join("thing"), bait, seed),
+        Swapper::of_temporary(copy.clone(), copy.join("bait-too"), seed),
+    ];
     let places = ["source/.", "copy"].map(|name| home.path(name).display().to_string());
     let run = pump_with(&["copy", "--sync=none", &places[0], &places[1]], options);
     let swaps = swappers.into_iter().map(Swapper::stop).sum();

@@ -114,6 +114,7 @@ impl Account<'_> {
             bytes_resumed: self.tally.resumed_bytes,
             files: self.tally.files,
             files_before: self.tally.files_before,
+            skipped: self.tally.skipped,
             bytes_before: self.tally.bytes_before,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,

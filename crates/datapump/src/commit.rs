@@ -2,8 +2,8 @@
 //!
 //! Written under a temporary name beside the final one, reserved first, then: data, attributes, sync of the file
 //! (which makes both durable), rename, sync of the folder. An old target stays whole until the rename. The temporary
-//! name is `.pump-` and 16 hexadecimal digits made from the final name, locked while in use: unlocked it is a leftover
-//! of a killed run and removed, or gone on with if its journal agrees (`resume`); locked it belongs to another pump.
+//! name (`temporary`) is locked while in use: unlocked it is a leftover of a killed run and removed, or gone on with if
+//! its journal agrees (`resume`); locked it belongs to another pump.
 //!
 //! A small file of a tree has no name at all until it is linked in (O_TMPFILE): cheaper than a temporary name, and a
 //! killed run leaves nothing.
@@ -13,30 +13,26 @@
 //! Must not know: where the bytes come from, who writes them, plans.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use datapump_core::resume::fnv;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
 use crate::options::Options;
 use crate::problem::{Class, Problem, class_of};
 use crate::resume::{self, Found, Journal, Opened, Wish};
+use crate::temporary::{self, Siblings, busy, same_file};
 use crate::units::bytes_words;
 
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
-const EACCES: Errno = Errno(13);
 const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
 const ENOSYS: Errno = Errno(38);
 const EISDIR: Errno = Errno(21);
 /// A rehearsal takes one in so many of the bytes that are free: 5 %.
 const REHEARSAL_FREE_PARTS: u64 = 20;
-/// A leftover is removed and the name taken again; two pumps that race for it need a few rounds at most.
-const ROUNDS_MAX: u32 = 16;
 
 /// Where a target is until it has its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,52 +74,29 @@ pub(crate) struct Staged {
     pub(crate) starts_over: Option<String>,
 }
 
-/// The temporary name beside `name`: FNV-1a, which needs no start-up as BLAKE3 does (it asks what the CPU can, and in a
-/// virtual machine each answer takes tens of microseconds).
-pub(crate) fn temporary_name(name: &OsStr) -> OsString {
-    OsString::from(format!(".pump-{:016x}", fnv(0, name.as_bytes())))
-}
-
 impl Staged {
     /// A new file that will replace whatever stands at the target, or come to stand there.
-    pub(crate) fn replacing(target: &PathAt, wish: Option<&Wish>) -> Result<Staged, Problem> {
+    pub(crate) fn replacing(
+        target: &PathAt,
+        wish: Option<&Wish>,
+        siblings: &dyn Siblings,
+    ) -> Result<Staged, Problem> {
         let (folder, name) = open_parent(target)?;
-        Staged::temporary(folder, name, target.path.clone(), Before::Anything, wish)
+        temporary::refuse_in_use(&folder, &name, &target.path)?;
+        Staged::temporary((folder, name, target.path.clone()), Before::Anything, wish, siblings)
     }
 
     /// A new file under a temporary name beside `name`, or, with a wish, the one that an earlier run left there.
     pub(crate) fn temporary(
-        folder: Folder,
-        name: OsString,
-        path: PathBuf,
+        (folder, name, path): (Folder, OsString, PathBuf),
         before: Before,
         wish: Option<&Wish>,
+        siblings: &dyn Siblings,
     ) -> Result<Staged, Problem> {
-        let temporary = temporary_name(&name);
-        let starts_over = match wish.map_or(Found::Nothing, |wish| resume::find(&folder, &temporary, wish)) {
-            Found::GoesOn(found) => {
-                let ((handle, opened), stage) = (*found, Stage::Temporary(temporary));
-                let staged = Staged::new((folder, name, path), stage, before, handle);
-                return Ok(Staged { earlier: Some(Box::new(opened)), goes_on: true, ..staged });
-            }
-            Found::Busy => return Err(busy(&path)),
-            Found::StartsOver(words) => Some(words),
-            Found::Nothing => None,
-        };
-        for _ in 0..ROUNDS_MAX {
-            remove_leftover(&folder, &temporary, &path)?;
-            let handle = match folder.create_new(&temporary) {
-                Err(EEXIST) => continue,
-                made => made.map_err(|errno| Problem::system("create", &path, errno.0))?,
-            };
-            if locked_and_ours(&folder, &temporary, &handle, &path)? {
-                // Left by a run that was killed between its rename and its end.
-                resume::remove_journal(&folder, &temporary);
-                let staged = Staged::new((folder, name, path), Stage::Temporary(temporary), before, handle);
-                return Ok(Staged { starts_over, ..staged });
-            }
-        }
-        Err(busy(&path))
+        let (temporary, handle, earlier, starts_over) =
+            found_or_created(&folder, (&name, &path), wish, siblings)?;
+        let staged = Staged::new((folder, name, path), Stage::Temporary(temporary), before, handle);
+        Ok(Staged { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
     }
 
     fn new(
@@ -191,12 +164,12 @@ impl Staged {
     }
 
     /// The existing file at the target, to be overwritten where it stands; made if there is none.
-    pub(crate) fn in_place(target: &PathAt) -> Result<Staged, Problem> {
+    pub(crate) fn in_place(target: &PathAt, siblings: &dyn Siblings) -> Result<Staged, Problem> {
         let (path, (folder, name)) = (&target.path, open_parent(target)?);
         // Links were followed before: one that stands there now was put there meanwhile.
         let made = match folder.open(&name, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
-            Err(ENOENT) => return Staged::replacing(target, None),
+            Err(ENOENT) => return Staged::replacing(target, None, siblings),
             existing => existing,
         };
         let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
@@ -317,25 +290,18 @@ impl Staged {
 
     /// A link cannot replace a name: the file gets a temporary one first.
     fn link_over(&self) -> Result<Outcome<()>, Problem> {
-        let temporary = temporary_name(&self.name);
-        for _ in 0..ROUNDS_MAX {
-            // Whoever finds it under the temporary name sees that it is in use.
-            if !self.handle.try_lock().map_err(|errno| Problem::system("lock", &self.path, errno.0))? {
-                return Err(busy(&self.path));
-            }
-            match self.folder.link_in(&self.handle, &temporary) {
-                Ok(()) => {
-                    let renamed = self.folder.rename(&temporary, &self.name);
-                    // Best effort on the way out, as with every temporary name.
-                    return Ok(renamed.inspect_err(|_| {
-                        let _ = self.folder.remove(&temporary);
-                    }));
-                }
-                Err(EEXIST) => remove_leftover(&self.folder, &temporary, &self.path)?,
-                Err(errno) => return Ok(Err(errno)),
-            }
+        // Whoever finds it under the temporary name sees that it is in use.
+        if !self.handle.try_lock().map_err(|errno| Problem::system("lock", &self.path, errno.0))? {
+            return Err(busy(&self.path));
         }
-        Err(busy(&self.path))
+        let linked = temporary::under_new_name(|temporary| self.folder.link_in(&self.handle, temporary));
+        Ok(linked.and_then(|(temporary, ())| {
+            let renamed = self.folder.rename(&temporary, &self.name);
+            // Best effort on the way out, as with every temporary name.
+            renamed.inspect_err(|_| {
+                let _ = self.folder.remove(&temporary);
+            })
+        }))
     }
 
     /// Makes the name durable. With a file that was synced before, gives: *committed*.
@@ -377,6 +343,30 @@ impl Staged {
     }
 }
 
+/// A temporary name, the file under it, and what an earlier run told of it, or why that is of no use.
+type Begun = (OsString, Handle, Option<Box<Opened>>, Option<String>);
+
+fn found_or_created(
+    folder: &Folder,
+    (name, path): (&OsStr, &Path),
+    wish: Option<&Wish>,
+    siblings: &dyn Siblings,
+) -> Result<Begun, Problem> {
+    let mut starts_over = None;
+    for temporary in temporary::names_of(name) {
+        match wish.map_or(Found::Nothing, |wish| resume::find(folder, &temporary, wish)) {
+            Found::GoesOn(found) => return Ok((temporary, found.0, Some(Box::new(found.1)), None)),
+            Found::Busy => return Err(busy(path)),
+            Found::StartsOver(words) => starts_over = Some(words),
+            Found::Nothing => {}
+        }
+        if let Some(handle) = temporary::create(folder, &temporary, path, siblings)? {
+            return Ok((temporary, handle, None, starts_over));
+        }
+    }
+    Err(temporary::all_taken(path))
+}
+
 fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
     let path = &target.path;
     let folder = target.folder_to_sync();
@@ -387,83 +377,11 @@ fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
     Ok((folder, name.to_os_string()))
 }
 
-/// Whether a name is one of our temporary ones, or that of a journal of one.
-pub(crate) fn is_temporary(name: &OsStr) -> bool {
-    let name = resume::temporary_of(name).unwrap_or(name);
-    let digits = name.as_bytes().strip_prefix(b".pump-").unwrap_or_default();
-    digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
-}
-
-/// Removes the temporary file of a run that was killed; refuses when its owner lives.
-pub(crate) fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
-    let system = |operation, errno: Errno| Problem::system(operation, path, errno.0);
-    match folder.metadata(temporary) {
-        Err(ENOENT) => return Ok(()),
-        Err(errno) => return Err(system("look for leftovers of", errno)),
-        Ok(meta) if meta.kind != FileKind::Regular => {
-            let message = format!(
-                "{} stands in the way and is no file of ours; remove it",
-                crate::shown(temporary.as_bytes())
-            );
-            return Err(Problem::new(Class::Refused, "create", path, message));
-        }
-        Ok(_) => {}
-    }
-    let opened = match folder.open(temporary, Access::Write) {
-        // It has its final mode already, which may let nobody write.
-        Err(EACCES) => folder.open(temporary, Access::Read),
-        opened => opened,
-    };
-    let leftover = match opened {
-        Err(ENOENT) => return Ok(()),
-        opened => opened.map_err(|errno| system("open the leftover of", errno))?,
-    };
-    if !leftover.lock().map_err(|errno| system("lock", errno))? {
-        return Err(busy(path));
-    }
-    // Locked, but is it still the one under the name? Another pump may have replaced it in between.
-    if same_file(folder, temporary, &leftover) {
-        resume::remove_journal(folder, temporary);
-        match folder.remove(temporary) {
-            Ok(()) | Err(ENOENT) => {}
-            Err(errno) => return Err(system("remove the leftover of", errno)),
-        }
-    }
-    Ok(())
-}
-
-/// Locks a temporary file just made. `false` when another pump took it for a leftover in between and removed it.
-fn locked_and_ours(
-    folder: &Folder,
-    temporary: &OsStr,
-    handle: &Handle,
-    path: &Path,
-) -> Result<bool, Problem> {
-    let locked = handle.try_lock().map_err(|errno| Problem::system("lock", path, errno.0))?;
-    Ok(locked && same_file(folder, temporary, handle))
-}
-
-fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool {
-    match (folder.metadata(name), handle.meta()) {
-        (Ok(named), Ok(open)) => (named.device, named.inode) == (open.device, open.inode),
-        _ => false,
-    }
-}
-
 /// The name was free when the copy began, or its folder was made by this run.
 pub(crate) fn taken(path: &Path) -> Problem {
     let words = "something took the name meanwhile: another program, or another name of the source that this file \
                  system takes for the same (upper and lower case); it was left as it is";
     Problem::new(Class::Refused, "create", path, words)
-}
-
-fn busy(path: &Path) -> Problem {
-    Problem::new(
-        Class::Refused,
-        "create",
-        path,
-        "another pump is writing it; wait for it to end, or choose another name",
-    )
 }
 
 /// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` while nobody knows how many are needed.

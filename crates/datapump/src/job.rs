@@ -20,6 +20,7 @@ use crate::disk::{FileKind, PathAt};
 use crate::finish::abandon;
 use crate::how::{Facts, decide};
 use crate::lane::{self, LaneResult};
+use crate::neighbours;
 use crate::net::channel::Channel;
 use crate::net::far::Far;
 use crate::net::giver;
@@ -264,6 +265,7 @@ impl Job {
         let target = (&self.target, found.as_ref());
         let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
+        neighbours::refuse_clashes(&items.0)?;
         Ok(items)
     }
 
@@ -301,12 +303,13 @@ impl Job {
         let quota = if self.world.is_simulated() { Quota::default() } else { Quota::now() };
         let began = Began { ns: self.world.clock.now_ns(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(Stage::Metadata));
-        let ((items, problems), trees) =
+        let ((items, problems), mut trees) =
             match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
                 Ok(ready) => ready,
                 Err(problem) => return self.refused(problem, events),
             };
         let shape = shape::of(&items, &self.options, self.far.is_some(), self.hashes());
+        trees.targets_overlap = neighbours::overlap(&items);
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let mut shared = self.shared(items, shape, trees, events);
         shared.meters = meters.as_ref();

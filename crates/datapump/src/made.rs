@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use datapump_engine::Errno;
 
-use crate::commit::temporary_name;
 use crate::disk::{Bearer, FileKind, Meta, names};
 use crate::problem::{Class, Problem};
+use crate::temporary;
 
 /// File systems take times from a clock that moves in ticks of at most this.
 const TICK: Duration = Duration::from_millis(20);
@@ -63,8 +63,8 @@ pub(crate) fn check_folder(
 pub(crate) fn is_own(folder: &File, meta: &Meta) -> bool {
     let is_users = |meta: &Meta| meta.uid == rustix::process::geteuid().as_raw();
     is_users(meta) || {
-        let spare = temporary_name(OsStr::new(&format!("whom files belong to, {}", std::process::id())));
-        names::owner_of_new(folder, &spare).is_ok_and(|owner| owner == meta.uid)
+        let owner = temporary::under_new_name(|spare| names::owner_of_new(folder, spare));
+        owner.is_ok_and(|(_, owner)| owner == meta.uid)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
+use crate::neighbours::SingleFile;
 use crate::net::far::FarFile;
 use crate::options::Choice;
 use crate::place::Place;
@@ -339,6 +340,8 @@ fn same_file_system(item: &Item, opened: &Opened) -> bool {
 }
 
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<Landing, Problem> {
+    let meta = opened.original.as_ref().map(|original| original.meta);
+    let siblings = SingleFile::new(&item.source, meta, shared.world.is_simulated());
     match &item.target {
         Target::Null => Ok(Landing::Null),
         Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
@@ -355,10 +358,10 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Tree(at) => {
             Err(Problem::new(Class::Changed, "open", &at.path, "the source is no folder any more"))
         }
-        Target::File(at) if shared.options.inplace => Staged::in_place(at).map(Landing::Staged),
+        Target::File(at) if shared.options.inplace => Staged::in_place(at, &siblings).map(Landing::Staged),
         Target::File(at) => {
             let wish = resume::wish(shared, opened.original.as_ref(), how);
-            Staged::replacing(at, wish.as_ref()).map(Landing::Staged)
+            Staged::replacing(at, wish.as_ref(), &siblings).map(Landing::Staged)
         }
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;

@@ -256,6 +256,8 @@ pub struct Report {
     pub files_before: u64,
     /// Their bytes.
     pub bytes_before: u64,
+    /// Names that were left out for what they are: sockets, and files in use by a running or cut pump.
+    pub skipped: u64,
     /// Problems, counted by class.
     pub problems: BTreeMap<String, u64>,
     /// From start to end of the job, in nanoseconds.

@@ -66,6 +66,8 @@ pub(crate) struct Tally {
     /// Files that an earlier run committed, and their bytes.
     pub(crate) files_before: u64,
     pub(crate) bytes_before: u64,
+    /// Names that were left out for what they are.
+    pub(crate) skipped: u64,
     pub(crate) direct: Asked,
     pub(crate) reflink: Asked,
     pub(crate) blake3: Option<String>,
@@ -322,6 +324,12 @@ impl Shared<'_> {
         if let Some(change) = change {
             (self.events)(Event::Change(change));
         }
+    }
+
+    /// Something is left out for what it is: told and counted.
+    pub(crate) fn leave_out(&self, words: &str) {
+        self.tally().skipped += 1;
+        self.warn(words.into());
     }
 
     pub(crate) fn warn(&self, words: String) {

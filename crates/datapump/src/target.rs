@@ -13,6 +13,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::disk::{Disk, FileKind, Folder, Meta, PathAt};
+use crate::neighbours;
 use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
@@ -55,6 +56,8 @@ pub(crate) struct Item {
     pub(crate) number: u32,
     /// What is told when it is begun.
     pub(crate) warning: Option<String>,
+    /// It is the temporary file of a pump.
+    pub(crate) is_left_out: bool,
 }
 
 impl Item {
@@ -131,21 +134,35 @@ pub(crate) fn items(
         {
             return Err(usage(&at.path, "two of the sources would get this name; copy them one by one"));
         }
-        items.push(Item { source: source.clone(), meta, target: resolved, number, warning });
+        let is_left_out = is_copied(&resolved) && neighbours::is_partial(hosts, number, source)?;
+        items.push(Item { source: source.clone(), meta, target: resolved, number, warning, is_left_out });
     }
+    refuse_trees(&items, options)?;
+    if options.delete {
+        refuse_deleting_what_is_needed(disk, &items, options)?;
+    }
+    Ok((items, problems))
+}
+
+/// What is for single files.
+fn refuse_trees(items: &[Item], options: &Options) -> Result<(), Problem> {
     if options.inplace && items.iter().any(Item::is_tree) {
         return Err(Problem::usage(
             "--inplace is for single files: a file of a folder is never written where it stands; leave it out",
         ));
     }
-    if let Some(tree) = items.iter().find(|item| options.rehearsal_bytes.is_some() && item.is_tree()) {
-        let words = format!("'{}' is a folder, and only files are rehearsed", tree.source);
-        return Err(Problem::usage(words));
+    match items.iter().find(|item| options.rehearsal_bytes.is_some() && item.is_tree()) {
+        Some(tree) => {
+            let words = format!("'{}' is a folder, and only files are rehearsed", tree.source);
+            Err(Problem::usage(words))
+        }
+        None => Ok(()),
     }
-    if options.delete {
-        refuse_deleting_what_is_needed(disk, &items, options)?;
-    }
-    Ok((items, problems))
+}
+
+/// Nothing is made of what is only read.
+fn is_copied(target: &Target) -> bool {
+    !matches!(target, Target::Null | Target::Compare(_))
 }
 
 /// What another host may not have written: through a link, or into a device.

@@ -233,7 +233,7 @@ impl Attacked {
             && answers < 20
         {
             let answer = match decode(&body).expect("an asking") {
-                Ask::Look(_) => Answer::Meta { meta, named: None },
+                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None },
                 Ask::Root { .. } => Answer::Folder { meta, attributes: Vec::new(), made_up: false },
                 Ask::List { .. } => {
                     answers += 1;
@@ -266,6 +266,7 @@ fn unreadable(part: u32) -> Vec<Entry> {
         points_to: None,
         attributes: None,
         errno: Some(ErrorNumber(13)),
+        is_partial: None,
     };
     (0..1000).map(entry).collect()
 }

@@ -132,6 +132,7 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
         points_to: (kind == FileKind::Symlink).then(|| b"away".to_vec().into()),
         attributes: None,
         errno: (which >= 200).then(|| ErrorNumber(number.value() as i32)),
+        is_partial: (which % 5 == 0).then_some(true),
     }
 }
 
@@ -150,10 +151,10 @@ fn honest(ask: &Ask, listed: &mut bool) -> Answer {
         more: false,
     };
     match ask {
-        Ask::Look(_) => Answer::Meta { meta: meta(FileKind::Folder, 0, 0), named: None },
+        Ask::Look(_) => Answer::Meta { meta: meta(FileKind::Folder, 0, 0), named: None, is_partial: None },
         Ask::LookAgain(_) => {
             let regular = meta(FileKind::Regular, 0, 0);
-            Answer::Meta { meta: regular, named: Some(regular) }
+            Answer::Meta { meta: regular, named: Some(regular), is_partial: None }
         }
         Ask::Root { .. } | Ask::Enter { .. } => folder(meta(FileKind::Folder, 0, 0)),
         Ask::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
@@ -179,7 +180,7 @@ fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
                 Ask::Root { .. } | Ask::Enter { .. } => folder(meta),
                 Ask::OpenPlace { .. } | Ask::Open { .. } => file(meta, Some(Vec::new())),
                 Ask::Fetch { .. } => file(meta, None),
-                _ => Answer::Meta { meta, named: Some(meta) },
+                _ => Answer::Meta { meta, named: Some(meta), is_partial: None },
             }
         }
         Say::Ranges(ranges) => {

@@ -26,6 +26,10 @@ use super::{HOW, OUTPUT, WHAT};
 /// as bytes, attributes of all of them; sockets are left out with a line. A source that is itself a symbolic link is
 /// followed, and a pipe is read. `DIR/.` stands for what is in DIR.
 ///
+/// A file with the name of a temporary file (.pump- and 16 digits) is copied like any other. It is left out, with a
+/// line, while a running pump uses it and where a later one can resume it, as are the journal beside it and the
+/// .pump-job of an unfinished copy. What is left out is counted (`skipped` in the report of --json).
+///
 /// A source that changes while it is copied is told, and its target stays as it was. What a program stores through a
 /// mapping (mmap) is noticed in files of 1 MiB and more; in smaller ones, and on tmpfs, it may not be.
 ///

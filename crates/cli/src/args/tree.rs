@@ -95,8 +95,9 @@ pub struct TreeArguments {
     /// Remove from the target what the source does not have
     ///
     /// Only after the whole source was walked and copied without an error. What is excluded stays, and so does what is
-    /// mounted in the target where the source has nothing. A folder where the source has a file, and a file where it
-    /// has a folder, are told and stay. Has no environment variable, because it removes files. Default: off.
+    /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later
+    /// one can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. Has
+    /// no environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy -n --delete photos /backup/
     #[arg(long, help_heading = TREES)]

@@ -18,13 +18,30 @@ pub struct Swapper {
 
 impl Swapper {
     pub fn start(one: PathBuf, other: PathBuf, seed: u64) -> Swapper {
+        Swapper::of(move || Some(one.clone()), other, seed)
+    }
+
+    /// Swaps whatever has a temporary name in the folder.
+    pub fn of_temporary(folder: PathBuf, other: PathBuf, seed: u64) -> Swapper {
+        let is_temporary = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            name.starts_with(b".pump-") && name.len() == b".pump-0123456789abcdef".len()
+        };
+        let names =
+            move || std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        Swapper::of(move || names().find(is_temporary), other, seed)
+    }
+
+    fn of(find: impl Fn() -> Option<PathBuf> + Send + 'static, other: PathBuf, seed: u64) -> Swapper {
         let (stop, swaps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (told, count) = (Arc::clone(&stop), Arc::clone(&swaps));
         let thread = thread::spawn(move || {
             let mut random = Random(seed);
             while !told.load(Ordering::Relaxed) {
                 // It fails while the target does not have the folder yet.
-                if rustix::fs::renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).is_ok() {
+                let swap =
+                    |one: PathBuf| rustix::fs::renameat_with(CWD, one, CWD, &other, RenameFlags::EXCHANGE);
+                if find().is_some_and(|one| swap(one).is_ok()) {
                     count.fetch_add(1, Ordering::Relaxed);
                 }
                 (0..random.below(2000)).for_each(|_| std::hint::spin_loop());

@@ -148,6 +148,9 @@ pub enum Answer {
         /// Of an open file: what its name means now, if anything.
         #[n(1)]
         named: Option<Meta>,
+        /// Of a place: it is a temporary file that a pump uses or can resume, or its journal.
+        #[n(2)]
+        is_partial: Option<bool>,
     },
     /// A folder was opened.
     #[n(3)]

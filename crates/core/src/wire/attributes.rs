@@ -146,6 +146,10 @@ pub struct Entry {
     /// Why it could not be looked at: Linux error number.
     #[n(4)]
     pub errno: Option<ErrorNumber>,
+    /// It is a temporary file that a pump uses or can resume, or its journal: a copy leaves it out. Told of a name that
+    /// is looked at alone.
+    #[n(5)]
+    pub is_partial: Option<bool>,
 }
 
 impl Entry {

@@ -248,6 +248,7 @@ fn messages_are_read_as_they_were_written() {
         points_to: Some(bytes(b"../x")),
         attributes: Some(vec![attribute.clone()]),
         errno: None,
+        is_partial: Some(true),
     };
     for ask in [
         Ask::Look(0),
@@ -273,7 +274,7 @@ fn messages_are_read_as_they_were_written() {
             words: None,
             class: None,
         }),
-        Answer::Meta { meta: meta(), named: None },
+        Answer::Meta { meta: meta(), named: None, is_partial: None },
         Answer::Folder { meta: meta(), attributes: vec![attribute.clone()], made_up: true },
         Answer::Names { entries: vec![entry; 3], cookie: 7, more: false },
         Answer::File {
@@ -294,9 +295,14 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
         let answer = Answer::Fault(fault(Some(ErrorNumber(number))));
         assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
     }
-    let sized = |size_bytes| Answer::Meta { meta: Meta { size_bytes, ..meta() }, named: None };
-    let allocated = |allocated_bytes| Answer::Meta { meta: Meta { allocated_bytes, ..meta() }, named: None };
-    let owned = |uid, gid| Answer::Meta { meta: Meta { uid, gid, ..meta() }, named: None };
+    let sized =
+        |size_bytes| Answer::Meta { meta: Meta { size_bytes, ..meta() }, named: None, is_partial: None };
+    let allocated = |allocated_bytes| Answer::Meta {
+        meta: Meta { allocated_bytes, ..meta() },
+        named: None,
+        is_partial: None,
+    };
+    let owned = |uid, gid| Answer::Meta { meta: Meta { uid, gid, ..meta() }, named: None, is_partial: None };
     let ranged = |start, end| {
         let ranges = Some(vec![Range { start: FileSize(start), end: FileSize(end) }]);
         Answer::File { meta: meta(), attributes: Vec::new(), ranges }
@@ -348,6 +354,7 @@ proptest! {
     fn damaged_messages_are_read(at in 0usize..400, bit in 0u8..8) {
         let mut body = encode(&Answer::Names { entries: vec![Entry {
             name: ByteVec::from(b"name".to_vec()), meta: Some(meta()), points_to: None, attributes: None, errno: None,
+            is_partial: None,
         }; 2], cookie: 3, more: true });
         let at = at % body.len();
         body[at] ^= 1 << bit;

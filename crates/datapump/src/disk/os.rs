@@ -59,6 +59,11 @@ pub(super) fn metadata(path: &Path) -> Outcome<Meta> {
     fs::stat(path).map(meta).map_err(errno)
 }
 
+/// The same, not following a link under the name.
+pub(crate) fn metadata_of_name(path: &Path) -> Outcome<Meta> {
+    fs::lstat(path).map(meta).map_err(errno)
+}
+
 pub(super) fn metadata_at(folder: &File, name: &OsStr) -> Outcome<Meta> {
     fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(meta).map_err(errno)
 }
@@ -136,6 +141,14 @@ pub(super) fn try_lock(file: &File) -> Outcome<bool> {
         // File systems without locks: the name alone must do.
         Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK) => Ok(true),
         Err(error) => Err(errno(error)),
+    }
+}
+
+/// Whether another has the lock of a file that is open for reading; it is not kept.
+pub(crate) fn is_locked(file: &File) -> bool {
+    match fs::flock(file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => fs::flock(file, FlockOperation::Unlock).is_err(),
+        Err(error) => error == rustix::io::Errno::WOULDBLOCK,
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) struct Told {
     pub(crate) points_to: Option<OsString>,
     /// `None` of a folder or socket, and of a regular file where they were not requested or did not fit.
     pub(crate) attributes: Option<Attributes>,
+    /// A temporary file that a pump uses or can resume. Told of a name that is looked at alone.
+    pub(crate) is_partial: bool,
 }
 
 /// A folder that was opened at the other side.
@@ -202,6 +204,14 @@ impl Far {
             Answer::Meta { meta, .. } => Ok(Some(heard(&meta))),
             Answer::Stream { .. } => Ok(None),
             _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Whether a place is a temporary file that a pump uses or can resume.
+    pub(crate) fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
+        match self.ask(&Ask::Look(place), path)? {
+            Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
+            _ => Ok(false),
         }
     }
 
@@ -353,7 +363,7 @@ impl OpenFile {
     /// What it is now, and what its name means now.
     pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, Option<Meta>), Problem> {
         match self.far.ask(&Ask::LookAgain(self.number), path)? {
-            Answer::Meta { meta, named } => Ok((heard(&meta), named.as_ref().map(heard))),
+            Answer::Meta { meta, named, .. } => Ok((heard(&meta), named.as_ref().map(heard))),
             _ => Err(self.far.unexpected()),
         }
     }
@@ -421,6 +431,7 @@ fn name_of(entry: Entry) -> Name {
         meta,
         points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
         attributes: entry.attributes.map(named),
+        is_partial: entry.is_partial == Some(true),
     };
     Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
 }

@@ -164,6 +164,7 @@ fn lies(stage: &Stage, names: &[&[u8]]) -> Vec<Entry> {
         points_to: None,
         attributes: None,
         errno: None,
+        is_partial: None,
     };
     names.iter().map(entry).collect()
 }
@@ -177,7 +178,7 @@ fn push(stage: &Stage, names: &[&[u8]]) -> Option<String> {
     let mut entries = Some(lies(stage, names));
     while let Ok((body, number)) = channel.message_within(PATIENCE) {
         let answer = match decode(&body).expect("an asking") {
-            Ask::Look(_) => Answer::Meta { meta: folder, named: None },
+            Ask::Look(_) => Answer::Meta { meta: folder, named: None, is_partial: None },
             Ask::Root { .. } => Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false },
             Ask::List { .. } => {
                 Answer::Names { entries: entries.take().unwrap_or_default(), cookie: 1, more: false }
@@ -238,7 +239,11 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
         let errno = Some(ErrorNumber(number));
         Answer::Fault(Fault { operation: "open".into(), errno, words: None, class: None })
     };
-    let sized = |bytes| Answer::Meta { meta: Meta { size_bytes: FileSize(bytes), ..folder }, named: None };
+    let sized = |bytes| Answer::Meta {
+        meta: Meta { size_bytes: FileSize(bytes), ..folder },
+        named: None,
+        is_partial: None,
+    };
     for lie in [fault(0), fault(-1), fault(5000), sized(1 << 63), sized(u64::MAX)] {
         let (mut control, session) = stage.begin(Way::Push, "tree", "copy");
         let mut names = stage.join(Purpose::Names, session);

@@ -18,6 +18,7 @@ use super::fault::NetFault;
 use super::shelf::{Tell, generation};
 use crate::attributes::is_files_own;
 use crate::disk::{Bearer, FileKind, Meta, Name, names, xattr_names_at};
+use crate::temporary;
 
 /// Names are told in messages of about so many bytes.
 const NAMES_BYTES: usize = 256 << 10;
@@ -57,7 +58,8 @@ pub(super) fn tell_names(
 
 /// One name alone.
 pub(super) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
-    let mut entry = entry(folder, name);
+    let is_partial = temporary::is_partial(folder, &name.name);
+    let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
     if with_attributes && let Err(errno) = add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX) {
         (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0)));
     }
@@ -106,7 +108,7 @@ fn entry(folder: &File, name: Name) -> Entry {
     let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
         (Some(told(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
     });
-    Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno }
+    Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno, is_partial: None }
 }
 
 type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);

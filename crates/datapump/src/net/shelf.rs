@@ -27,11 +27,13 @@ use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, na
 use crate::holes;
 use crate::how::{self, Facts};
 use crate::mapped;
+use crate::neighbours::folder_of;
 use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
 use crate::place::Fill;
 use crate::problem::{Class, Problem};
 use crate::sizes::Magics;
+use crate::temporary;
 use crate::tree::side::{Keeper, Side};
 
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
@@ -187,7 +189,8 @@ impl Shelf {
         }
         let file = origin.open()?;
         let meta = file_meta(&file).map_err(|errno| fault("look at", errno))?;
-        Ok(Answer::Meta { meta: told(&meta), named: None })
+        let is_partial = origin.is_partial().then_some(true);
+        Ok(Answer::Meta { meta: told(&meta), named: None, is_partial })
     }
 
     fn root(&self, number: u64, place: u32) -> Outcome<Answer> {
@@ -288,7 +291,7 @@ impl Shelf {
             }
             None => Some(meta),
         };
-        Ok(Answer::Meta { meta: told(&meta), named: named.as_ref().map(told) })
+        Ok(Answer::Meta { meta: told(&meta), named: named.as_ref().map(told), is_partial: None })
     }
 
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> Outcome<Answer> {
@@ -296,7 +299,7 @@ impl Shelf {
         let folder = side.file().map_err(problem)?.0;
         if name.is_empty() {
             let meta = file_meta(&folder).map_err(|errno| fault("look at", errno))?;
-            return Ok(Answer::Meta { meta: told(&meta), named: None });
+            return Ok(Answer::Meta { meta: told(&meta), named: None, is_partial: None });
         }
         let name = plain(name)?;
         let name = Name::here(name.to_owned(), None);
@@ -361,6 +364,19 @@ impl Origin {
             Origin::Path(path) | Origin::Beneath(_, path) => path,
             Origin::Flow(_) => Path::new(""),
         }
+    }
+
+    /// Whether it is a temporary file that a pump uses or can resume.
+    fn is_partial(&self) -> bool {
+        let path = self.path();
+        let Some(name) = path.file_name().filter(|name| temporary::is_temporary(name)) else { return false };
+        let above = folder_of(path);
+        let folder = match self {
+            Origin::Path(_) => names::open_path(above),
+            Origin::Beneath(root, _) => names::open_beneath(root, above),
+            Origin::Flow(_) => return false,
+        };
+        folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
     }
 
     /// Opens what stands there for reading, without waiting for the other side of a pipe.

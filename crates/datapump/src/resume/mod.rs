@@ -14,6 +14,7 @@
 mod sync;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +25,7 @@ use datapump_core::resume::{
 use datapump_engine::{Errno, Handle};
 
 use crate::commit::Staged;
-use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, why_not_own};
+use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, names, why_not_own};
 use crate::how::How;
 use crate::options::Sync;
 use crate::problem::shown_path;
@@ -176,7 +177,7 @@ fn target_id(meta: &Meta, handle: &Handle) -> TargetId {
 }
 
 /// The name of a temporary file's journal.
-fn journal_name(temporary: &OsStr) -> OsString {
+pub(crate) fn journal_name(temporary: &OsStr) -> OsString {
     let mut name = temporary.to_owned();
     name.push(".journal");
     name
@@ -186,6 +187,30 @@ fn journal_name(temporary: &OsStr) -> OsString {
 pub(crate) fn temporary_of(journal: &OsStr) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt;
     journal.as_bytes().strip_suffix(b".journal").map(OsStr::from_bytes)
+}
+
+/// Whether an open file has a journal's form.
+pub(crate) fn is_journal(file: &Handle) -> bool {
+    head_of(file).is_some()
+}
+
+/// The same of a name.
+pub(crate) fn is_journal_at(folder: &Folder, name: &OsStr) -> bool {
+    let is_file = folder.metadata(name).is_ok_and(|meta| meta.kind == FileKind::Regular);
+    is_file && folder.open(name, Access::Read).is_ok_and(|file| is_journal(&file))
+}
+
+/// Whether a journal beside an open temporary file belongs to it.
+pub(crate) fn has_journal(folder: &File, temporary: &OsStr, file: &Handle) -> bool {
+    let journal = names::open_source(folder, &journal_name(temporary), true).map(Handle::Os);
+    let head = journal.ok().and_then(|journal| head_of(&journal));
+    head.is_some_and(|head| file.meta().is_ok_and(|meta| head.target == target_id(&meta, file)))
+}
+
+fn head_of(file: &Handle) -> Option<Head> {
+    let mut bytes = [0; HEAD_BYTES];
+    let len = file.peek(0, &mut bytes).ok()?;
+    Head::decode(&bytes[..len])
 }
 
 /// Removes the journal of a temporary file, which its owner has locked or which is gone. What is no file (a folder of

@@ -10,8 +10,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_core::journal::PathSum;
 
@@ -20,6 +20,7 @@ use crate::commit::taken;
 use crate::disk::{Meta, Name, names};
 use crate::problem::Problem;
 use crate::run::Shared;
+use crate::temporary::Siblings;
 use crate::tree::claims::Claims;
 use crate::tree::doubt::Doubt;
 use crate::tree::root::Root;
@@ -44,6 +45,7 @@ pub(crate) struct Branch {
     /// Of its path, for the marks of the files in it.
     pub(crate) path_sum: PathSum,
     pending: AtomicU32,
+    put_off: Mutex<PutOff>,
     /// Where the listing goes on; used by the one lane that has it.
     cookie: AtomicU64,
 }
@@ -66,6 +68,14 @@ pub(crate) struct Traits {
     /// What stands in the target folder and may not be on the disk, and the same of the one that is linked to.
     pub(crate) doubt: Doubt,
     pub(crate) link_doubt: Doubt,
+}
+
+/// Names that may be temporary names of other files. They are dealt with one by one when all else in the folder is
+/// done, so that no file is written under a temporary name that the source has, too.
+#[derive(Debug, Default)]
+struct PutOff {
+    names: Vec<Name>,
+    is_their_turn: bool,
 }
 
 /// Names of one folder, for one lane to deal with.
@@ -155,6 +165,7 @@ impl Branch {
             claims,
             path_sum,
             pending: AtomicU32::new(1),
+            put_off: Mutex::default(),
             cookie: AtomicU64::new(0),
         })
     }
@@ -183,9 +194,42 @@ impl Branch {
         self.pending.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Puts a name off; false if its turn has come.
+    pub(crate) fn put_off(&self, name: &Name) -> bool {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        if !put_off.is_their_turn {
+            put_off.names.push(name.clone());
+        }
+        !put_off.is_their_turn
+    }
+
+    /// The next of them, when nothing else in the folder is on its way.
+    pub(crate) fn next_put_off(&self) -> Option<Name> {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        put_off.is_their_turn = true;
+        put_off.names.pop()
+    }
+
     /// One thing is done; true for the last.
     pub(crate) fn release(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}
+
+impl Siblings for Branch {
+    fn has(&self, name: &OsStr, _there: &Meta) -> Option<bool> {
+        let found =
+            self.source.origin().and_then(|folder| folder.if_there(name, || self.source.path_of(name)));
+        // What cannot be looked at may be there.
+        Some(self.root.shares_target || !matches!(found, Ok(None)))
+    }
+
+    fn source(&self) -> Option<&Meta> {
+        None
+    }
+
+    fn is_tree(&self) -> bool {
+        true
     }
 }
 

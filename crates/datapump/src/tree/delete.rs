@@ -19,10 +19,10 @@ use datapump_engine::Errno;
 
 use crate::attributes::{self, New};
 use crate::change::deletion;
-use crate::commit::is_temporary;
 use crate::disk::{Bearer, FileKind, Name, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
+use crate::temporary::is_partial;
 use crate::tree::branch::Branch;
 use crate::tree::links::{FileId, id};
 use crate::tree::root::Root;
@@ -215,8 +215,6 @@ impl Pass<'_> {
         };
         let key = here.root.visited.below(here.key, &name.name);
         match (stands, &source) {
-            // It was left out of the copy, whatever it is (`entry`).
-            (Some(_), _) if is_temporary(&name.name) => Ok(Fate::Right),
             (Some(meta), Some(side)) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
                 let source = side.child(&name.name).map_err(walk::vanished)?;
                 self.common(here, name, source, key)
@@ -236,7 +234,20 @@ impl Pass<'_> {
                     false => Ok(here.below((None, target), key)),
                 }
             }
+            (None, _) if is_partial(folder, &name.name) => {
+                self.tell_partial(&here.target.path_of(&name.name));
+                Ok(Fate::Kept)
+            }
             (None, _) => Ok(Fate::Goes(kind)),
+        }
+    }
+
+    fn tell_partial(&self, path: &Path) {
+        if self.step == Step::Remove {
+            let path = shown_path(path);
+            self.shared.warn(format!(
+                "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"
+            ));
         }
     }
 

@@ -15,16 +15,17 @@ use datapump_core::{Extent, Length};
 use datapump_engine::Handle;
 
 use crate::change::ChangeKind;
-use crate::commit::{Before, Staged, is_temporary, taken};
+use crate::commit::{Before, Staged, taken};
 use crate::disk::{FileCalls, FileKind, Folder, Meta, Name, names};
 use crate::how::{self, Facts, How};
 use crate::open::{self, Landing};
 use crate::options::Sync;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::resume::{self, Wish};
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Held, Leaf, Original, Task};
+use crate::temporary::is_temporary;
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::compare::Compared;
 use crate::tree::decide::{Action, adjusted};
@@ -32,7 +33,7 @@ use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
-use crate::tree::{compare, doubt, journal, right, special, walk};
+use crate::tree::{compare, doubt, left_out, right, special, walk};
 use crate::{finish, lane, sizes};
 
 const ENOENT: i32 = 2;
@@ -77,6 +78,11 @@ impl Hand {
         let words = "nothing is made here";
         let missing = || Problem::new(Class::Io, "open", &self.branch.source.path(), words);
         self.target.as_deref().ok_or_else(missing)
+    }
+
+    /// The same, if there is one.
+    pub(crate) fn open_target(&self) -> Option<Arc<File>> {
+        self.target.clone()
     }
 
     pub(crate) fn source(&self) -> &Origin {
@@ -132,10 +138,9 @@ impl Hand {
         waits: &mut Waits,
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
-        // A comparison looks at everything: what it left out it would call equal.
-        if is_temporary(&name.name) && !shared.compares {
-            let path = shown_path(&self.source_path(&name.name));
-            shared.warn(format!("'{path}' has the name of a temporary file of pump and is left out"));
+        // A comparison writes nothing.
+        if is_temporary(&name.name) && !shared.compares && self.branch.put_off(name) {
+            shared.plan.hold();
             return Ok(None);
         }
         let kind = self.kind(name)?;
@@ -152,25 +157,18 @@ impl Hand {
         ) {
             return Ok(None);
         }
+        if left_out::is_left_out(shared, self, name, kind)? {
+            return Ok(None);
+        }
+        left_out::refuse_clash(shared, self, name)?;
         match kind {
-            _ if self.branch.parent.is_none() && name.name == journal::NAME => {
-                shared.warn_once(format!(
-                    "the source holds {}: it is itself an unfinished copy",
-                    journal::NAME
-                ));
-                Ok(None)
-            }
-            FileKind::Socket => {
-                let path = shown_path(&self.source_path(&name.name));
-                shared.warn(format!("'{path}' is a socket: it has no content and is left out"));
-                Ok(None)
-            }
             _ if shared.compares => self.compare(shared, waits, name),
             FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
             FileKind::Regular => self.file(shared, waits, name),
             FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {
                 special::make(shared, self, name).map(|()| None)
             }
+            FileKind::Socket => Ok(None),
         }
     }
 
@@ -440,7 +438,8 @@ impl Hand {
         {
             return Ok(staged);
         }
-        Staged::temporary(folder, name.to_owned(), path.to_path_buf(), before, wish)
+        let names = (folder, name.to_owned(), path.to_path_buf());
+        Staged::temporary(names, before, wish, &*self.branch)
     }
 
     /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.

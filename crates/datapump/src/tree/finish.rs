@@ -111,6 +111,9 @@ fn written(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Written {
 pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
     let mut done = Arc::clone(branch);
     while done.release() {
+        if let Some(name) = done.next_put_off() {
+            return deal_with_put_off(shared, done, name);
+        }
         let Some(parent) = done.parent.clone() else {
             return shared.trees.grown().push(done);
         };
@@ -121,12 +124,20 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
     }
 }
 
+fn deal_with_put_off(shared: &Shared<'_>, branch: Arc<Branch>, name: Name) {
+    branch.hold();
+    shared.trees.walk(1);
+    let batch = Batch { branch, names: vec![name], forced: false, walks: true };
+    shared.plan.add_first([Work::Batch(batch)].into_iter());
+    shared.plan.settled();
+}
+
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
     let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
     // A file that was cut right now is gone on with.
-    if let Some(journal) = journal.filter(|_| !shared.is_stopping()) {
+    if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !branch.root.shares_target) {
         sweep::sweep(&target.file()?.0, &branch.source.origin()?, journal.begun_ns);
     }
     let (from, to) = (branch.source.origin()?, target.file()?.0);

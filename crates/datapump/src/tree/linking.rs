@@ -8,11 +8,12 @@ use std::fs::File;
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
-use crate::commit::{taken, temporary_name};
+use crate::commit::taken;
 use crate::disk::{FileCalls, FileKind, Meta, Name, Outcome, file_meta, names};
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::task::Held;
+use crate::temporary;
 use crate::tree::branch::Batch;
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::{Action, same_time};
@@ -119,7 +120,7 @@ fn link(
     let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(()) };
     let (from, to) = (from.file()?.0, to.file()?.0);
     let held = hold_copied(copied, &from)?;
-    match link_into(spot, &held, &to) {
+    match link_into(shared, spot, &held, &to) {
         Ok(false) => {}
         Ok(true) => {
             list_again(shared, there, meta, &from);
@@ -192,8 +193,8 @@ fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, file: FileState)
 }
 
 /// Links, in a folder of this user that only its mode closes, too.
-fn link_into(spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
-    let link = || link_over(held, to, spot);
+fn link_into(shared: &Shared<'_>, spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
+    let link = || link_over(shared, held, to, spot);
     match link() {
         Err(EACCES) if spot.branch.open_up() => link(),
         linked => linked,
@@ -201,7 +202,7 @@ fn link_into(spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
 }
 
 /// Links over what stands there; false if it is the same file already.
-fn link_over(held: &File, to: &File, spot: &Spot) -> Outcome<bool> {
+fn link_over(shared: &Shared<'_>, held: &File, to: &File, spot: &Spot) -> Outcome<bool> {
     let Spot { branch, name } = spot;
     let claimed = || branch.claim_link(to, name);
     match names::link_in(held, to, name) {
@@ -216,14 +217,9 @@ fn link_over(held: &File, to: &File, spot: &Spot) -> Outcome<bool> {
     if (old.device, old.inode) == (new.device, new.inode) {
         return Ok(false);
     }
-    let temporary = temporary_name(name);
-    match names::link_in(held, to, &temporary) {
-        Err(EEXIST) => {
-            names::remove(to, &temporary, false)?;
-            names::link_in(held, to, &temporary)?;
-        }
-        linked => linked?,
-    }
+    // What a kill leaves under that name is swept by a run that finds a list.
+    branch.root.list.begin(shared);
+    let (temporary, ()) = temporary::under_new_name(|temporary| names::link_in(held, to, temporary))?;
     let renamed = names::rename(to, &temporary, to, name).map(|()| true).inspect(|_| claimed());
     // Best effort on the way out.
     renamed.inspect_err(|_| {
@@ -252,7 +248,7 @@ pub(crate) fn link_unchanged(
         return Ok(None);
     }
     if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {
-        match link_into(spot, &held, &target.file()?.0) {
+        match link_into(shared, spot, &held, &target.file()?.0) {
             Ok(_) => {}
             // Another file system, or too many names: it is copied.
             Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),

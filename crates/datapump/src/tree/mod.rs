@@ -20,6 +20,7 @@ pub(crate) mod finish;
 mod folded;
 pub(crate) mod header;
 pub(crate) mod journal;
+mod left_out;
 mod linking;
 pub(crate) mod links;
 pub(crate) mod list;
@@ -49,6 +50,7 @@ use crate::problem::Problem;
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
+use crate::temporary;
 use crate::watch::Watch;
 use branch::Branch;
 use compare::Twins;
@@ -67,6 +69,8 @@ pub(crate) struct Trees {
     pub(crate) twins: Twins,
     pub(crate) twins_back: Twins,
     pub(crate) keeper: Arc<Keeper>,
+    /// The target of one source lies in that of another.
+    pub(crate) targets_overlap: bool,
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
     planted: AtomicUsize,
@@ -78,6 +82,9 @@ pub(crate) struct Trees {
 
 /// Opens what the user named: a file, or the root of a tree.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    if item.is_left_out {
+        return shared.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
+    }
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return match shared.options.dry_run {
             true => shared.tell(change::of_item(item)),
@@ -130,6 +137,7 @@ impl Trees {
             rules: Rules::new(options, rustix::process::geteuid().is_root()),
             links: Links::default(),
             keeper: Keeper::new(folders as usize),
+            targets_overlap: false,
             walking: AtomicUsize::new(0),
             planted: AtomicUsize::new(0),
             grown: Mutex::default(),

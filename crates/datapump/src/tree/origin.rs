@@ -17,6 +17,7 @@ use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
 use crate::task::Held;
+use crate::temporary;
 use crate::tree::walk;
 
 /// An open folder of the source.
@@ -77,6 +78,14 @@ impl Origin {
             Err(ENOENT) => Ok(None),
             Err(errno) => Err(Problem::system("look at", &path(), errno.0)),
             Ok(meta) => Ok(Some(meta)),
+        }
+    }
+
+    /// Whether a name is that of a temporary file that a pump uses or can resume.
+    pub(crate) fn is_partial(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
+        match self {
+            Origin::Here(folder) => Ok(temporary::is_partial(folder, name)),
+            Origin::There(folder) => Ok(folder.look_at(name, &path())?.is_partial),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what lies in the tree.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
-use crate::commit::{taken, temporary_name};
+use crate::commit::taken;
 use crate::disk::{self, Folder, PathAt, kind, names};
 use crate::made;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
+use crate::temporary;
 use crate::tree::branch::{Branch, Traits};
 use crate::tree::doubt::{self, Doubt};
 use crate::tree::header::{SourceRoot, header};
@@ -67,6 +68,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         link_doubt,
     };
     let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
+    root.shares_target = shared.trees.targets_overlap;
     root.made_in = made_in;
     root.visited = visited(shared);
     let sides = (source, Some(target));
@@ -126,6 +128,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     let mut root =
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared);
+    root.shares_target = shared.trees.targets_overlap;
     root.is_copied = !shared.compares;
     let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest);
     shared.trees.walk(1);
@@ -220,6 +223,43 @@ fn tell_nesting(shared: &Shared<'_>, path: &Path) {
     ));
 }
 
+/// Makes a folder under a temporary name, or opens the one that a killed run left with nothing but its list in it, or
+/// that another pump makes at this very point.
+fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
+    let system = |errno: Errno| Problem::system("make", path, errno.0);
+    for temporary in temporary::names_of(name) {
+        let is_new = match names::make_folder(above, &temporary) {
+            Err(EEXIST) => false,
+            made => made.map(|()| true).map_err(system)?,
+        };
+        let opened = match names::open_folder(above, &temporary) {
+            Err(EACCES) if is_new => {
+                walk::own_alone(above, &temporary, path)?;
+                names::open_folder(above, &temporary)
+            }
+            opened => opened,
+        };
+        match opened {
+            Ok(folder) if is_new || holds_a_list_alone(&folder) => return Ok((temporary, Arc::new(folder))),
+            Err(errno) if is_new => return Err(system(errno)),
+            // Something else stands there.
+            _ => {}
+        }
+    }
+    Err(temporary::all_taken(path))
+}
+
+fn holds_a_list_alone(folder: &File) -> bool {
+    let mut cookie = 0;
+    loop {
+        match names::list(folder, cookie) {
+            Ok((names, _)) if names.is_empty() => return true,
+            Ok((names, next)) if names.iter().all(|name| name.name == journal::NAME) => cookie = next,
+            _ => return false,
+        }
+    }
+}
+
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
 /// `None` if it stands there.
 fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
@@ -234,20 +274,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         Ok(Folder::Sim(_)) => return Err(simulated(path)),
         Err(errno) => return Err(Problem::system("open", path.parent().unwrap_or(path), errno.0)),
     };
-    let temporary = temporary_name(name);
-    match names::make_folder(&parent_folder, &temporary) {
-        // A killed run left it with nothing but its list in it, or another pump is at this very point.
-        Ok(()) | Err(EEXIST) => {}
-        Err(errno) => return Err(system(errno)),
-    }
-    let folder = match names::open_folder(&parent_folder, &temporary) {
-        Err(EACCES) => {
-            walk::own_alone(&parent_folder, &temporary, path)?;
-            names::open_folder(&parent_folder, &temporary)
-        }
-        folder => folder,
-    };
-    let folder = Arc::new(folder.map_err(system)?);
+    let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
     refuse_strangers(&parent_folder, &folder, path)?;
     let journal = match Journal::begin(&folder, path, (source, shared.options), true)? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),

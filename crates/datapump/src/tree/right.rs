@@ -125,6 +125,7 @@ fn read_name(spot: &Spot, original: &Original) -> Name {
         meta: Ok(*meta),
         points_to: None,
         attributes: Some(attributes.clone()),
+        is_partial: false,
     });
     Name { told: told.map(Box::new), ..Name::here(spot.name.clone(), None) }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Root {
     pub(crate) made_in: Option<Arc<File>>,
     /// Nothing is compared only.
     pub(crate) is_copied: bool,
+    /// What stands at the target may be of another source of the same command.
+    pub(crate) shares_target: bool,
     failed: AtomicBool,
 }
 
@@ -44,6 +46,7 @@ impl Root {
             visited: Visited::default(),
             made_in: None,
             is_copied: true,
+            shares_target: false,
             failed: AtomicBool::new(false),
         }
     }

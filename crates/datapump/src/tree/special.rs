@@ -9,11 +9,12 @@ use datapump_engine::Errno;
 
 use crate::attributes::New;
 use crate::change::ChangeKind;
-use crate::commit::{taken, temporary_name};
+use crate::commit::taken;
 use crate::disk::{Bearer, FileKind, Meta, Name, Outcome, file_meta, names};
 use crate::made;
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
+use crate::temporary;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::entry::Hand;
 use crate::tree::linking::{self, Met};
@@ -88,12 +89,12 @@ fn replace(
     };
     // What a kill leaves under that name is swept by a run that finds a list.
     hand.branch.root.list.begin(shared);
-    let temporary = temporary_name(&name.name);
     let points_to = match meta.kind {
         FileKind::Symlink => Some(hand.source().read_symlink(name, &source_path)?),
         _ => None,
     };
-    make_one(meta, points_to.as_deref(), target, &temporary).map_err(wrong)?;
+    let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
+    let (temporary, ()) = temporary::under_new_name(make).map_err(wrong)?;
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (Bearer::Held(&held), shared.options.keep);
     let new = New { made: true, bare: !hand.branch.traits.hands_down };
@@ -122,18 +123,10 @@ fn verb(kind: FileKind) -> &'static str {
     }
 }
 
-/// What a killed run left under the temporary name is replaced.
 fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &OsStr) -> Outcome<()> {
-    let make = || match points_to {
+    match points_to {
         Some(points_to) => names::make_symlink(points_to, target, temporary),
         None => names::make_special(target, temporary, meta),
-    };
-    match make() {
-        Err(EEXIST) => {
-            names::remove(target, temporary, false)?;
-            make()
-        }
-        made => made,
     }
 }
 

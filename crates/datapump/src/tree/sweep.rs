@@ -10,36 +10,36 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::commit::{is_temporary, remove_leftover};
 use crate::disk::{FileKind, Folder, Name, file_meta, names};
 use crate::resume;
+use crate::temporary::{is_temporary, remove_leftover};
 use crate::tree::journal;
 use crate::tree::origin::Origin;
 
 const ENOENT: Errno = Errno(2);
 
-/// Sweeps a folder, and those below it that the source does not have (any more): nobody else comes there. In those
-/// only what is younger than the copy (`begun_ns`): a file that another copy may go on with is older, or locked.
+/// Sweeps a folder, and those below it that the source does not have (any more): nobody else comes there. What the
+/// source has is a file like any other. What is older than the copy (`begun_ns`) is none of its leftovers.
 pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, begun_ns: i128) {
-    sweep_below(
-        folder,
-        &|name| matches!(source.if_there(name, || name.into()), Ok(None)),
-        (i128::MIN, begun_ns),
-    );
+    let is_gone = |name: &OsStr| matches!(source.if_there(name, || name.into()), Ok(None));
+    sweep_below(folder, &is_gone, begun_ns);
 }
 
-/// Removes what changed since the first of the two times; in folders below, since the second.
-fn sweep_below(open: &Arc<File>, is_gone: &dyn Fn(&OsStr) -> bool, (since_ns, begun_ns): (i128, i128)) {
+/// Removes what changed since that time and is no name of the source.
+fn sweep_below(open: &Arc<File>, is_gone: &dyn Fn(&OsStr) -> bool, begun_ns: i128) {
     let (folder, mut cookie) = (Folder::Os(Arc::clone(open)), 0);
     while let Ok((names, next)) = names::list(open, cookie)
         && !names.is_empty()
     {
         cookie = next;
         for name in &names {
-            match is_temporary(&name.name) {
-                true => remove(&folder, &name.name, since_ns),
-                false if is_folder(open, name) && is_gone(&name.name) => enter(open, &name.name, begun_ns),
-                false => {}
+            let is_temporary = is_temporary(&name.name);
+            match is_folder(open, name) {
+                true if is_gone(&name.name) => enter(open, &name.name, begun_ns),
+                false if is_temporary && is_gone(&name.name) => {
+                    remove(&folder, &name.name, is_gone, begun_ns)
+                }
+                _ => {}
             }
         }
     }
@@ -51,7 +51,7 @@ fn enter(above: &File, name: &OsStr, begun_ns: i128) {
     let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
     let has_list = names::metadata(&folder, OsStr::new(journal::NAME)).is_ok();
     if device(above) == device(&folder) && !has_list {
-        sweep_below(&Arc::new(folder), &|_| true, (begun_ns, begun_ns));
+        sweep_below(&Arc::new(folder), &|_| true, begun_ns);
     }
 }
 
@@ -60,8 +60,8 @@ fn is_folder(folder: &File, name: &Name) -> bool {
     name.kind.map_or_else(asked, |kind| kind == FileKind::Folder)
 }
 
-fn remove(folder: &Folder, name: &OsStr, since_ns: i128) {
-    if folder.metadata(name).is_ok_and(|meta| meta.ctime_ns < since_ns) {
+fn remove(folder: &Folder, name: &OsStr, is_gone: &dyn Fn(&OsStr) -> bool, begun_ns: i128) {
+    if folder.metadata(name).is_ok_and(|meta| meta.ctime_ns < begun_ns) {
         return;
     }
     match resume::temporary_of(name) {
@@ -71,6 +71,8 @@ fn remove(folder: &Folder, name: &OsStr, since_ns: i128) {
         }
         Some(_) => {}
         None if is_special(folder, name) => drop(folder.remove(name)),
+        // Its journal would go, too.
+        None if !is_gone(&resume::journal_name(name)) => {}
         None => drop(remove_leftover(folder, name, Path::new(name))),
     }
 }

@@ -1,0 +1,261 @@
+//! Temporary names: which one a file gets, and what of that stands there already may be removed.
+//!
+//! A file that a later run may resume or must clean up gets `.pump-` and 16 hexadecimal digits made from its final
+//! name. It is locked while in use. What stands there is removed only if it is a leftover: unlocked, of this user, and
+//! no name that the source has itself. Otherwise the next of a few such names is taken. What has a temporary name only
+//! for a moment gets one that nothing else has, so that nothing is ever removed for it.
+//!
+//! In a source a file with such a name is a file like any other, unless it is partial: locked by a running pump, or a
+//! journal, or the file that a journal belongs to.
+//!
+//! Must not know: trees, hosts, what is written.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datapump_core::resume::fnv;
+use datapump_engine::{Errno, Handle};
+
+use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, Outcome, names};
+use crate::problem::{Class, Problem};
+use crate::{made, resume};
+
+/// Why a file of a source is not copied.
+pub(crate) const LEFT_OUT: &str =
+    "has the name of a temporary file of pump, and a pump uses it or can resume it: it is left out";
+
+const ENOENT: Errno = Errno(2);
+const EACCES: Errno = Errno(13);
+const EEXIST: Errno = Errno(17);
+/// A leftover is removed and the name taken again; two pumps that race for it need a few rounds at most.
+const ROUNDS_MAX: u32 = 16;
+/// Names are passed by only where a source has such names itself, or somebody put something there.
+const NAMES_MAX: u64 = 8;
+
+/// The mode with which temporary files and journals are made.
+const AS_MADE: u32 = 0o600;
+
+/// What else may stand in the folder of a target.
+pub(crate) trait Siblings {
+    /// Whether the source has a file of this name, too, besides the one that stands there; `None` if nobody can tell.
+    fn has(&self, name: &OsStr, there: &Meta) -> Option<bool>;
+    /// What is copied, if it is known: a copy that is complete but for its name looks like it.
+    fn source(&self) -> Option<&Meta>;
+    /// What is no regular file is passed by. Beside a single file it is an error, because no later run removes it.
+    fn is_tree(&self) -> bool;
+}
+
+/// The temporary names of a file, the usual one first. FNV-1a needs no start-up as BLAKE3 does (it asks what the CPU
+/// can, and in a virtual machine each answer takes tens of microseconds).
+pub(crate) fn names_of(name: &OsStr) -> impl Iterator<Item = OsString> {
+    // A small seed would give one name the temporary names of another that differs in a bit.
+    let seed = |number: u64| if number == 0 { 0 } else { fnv(0, &number.to_le_bytes()) };
+    (0..NAMES_MAX).map(move |number| named(fnv(seed(number), name.as_bytes())))
+}
+
+fn named(number: u64) -> OsString {
+    OsString::from(format!(".pump-{number:016x}"))
+}
+
+/// Makes something under a temporary name that nothing else has.
+pub(crate) fn under_new_name<T>(make: impl Fn(&OsStr) -> Outcome<T>) -> Outcome<(OsString, T)> {
+    for _ in 0..ROUNDS_MAX {
+        let name = new_name();
+        match make(&name) {
+            Err(EEXIST) => {}
+            made => return made.map(|made| (name, made)),
+        }
+    }
+    Err(EEXIST)
+}
+
+fn new_name() -> OsString {
+    static RUN: OnceLock<u64> = OnceLock::new();
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let run = *RUN.get_or_init(|| RandomState::new().build_hasher().finish());
+    named(fnv(run, &NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes()))
+}
+
+/// Whether a name has the form of a temporary one, or of the journal of one.
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
+    let name = resume::temporary_of(name).unwrap_or(name);
+    let digits = name.as_bytes().strip_prefix(b".pump-").unwrap_or_default();
+    digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Whether a name is one of the temporary names of a file, or the name of its journal.
+pub(crate) fn is_temporary_of(temporary: &OsStr, name: &OsStr) -> bool {
+    let temporary = resume::temporary_of(temporary).unwrap_or(temporary);
+    names_of(name).any(|name| name == temporary)
+}
+
+/// Whether a name is that of a partial file: one that a running pump writes or a later run can resume, or its journal.
+pub(crate) fn is_partial(folder: &File, name: &OsStr) -> bool {
+    if !is_temporary(name) {
+        return false;
+    }
+    let Ok(file) = names::open_source(folder, name, true) else { return false };
+    let handle = Handle::Os(file);
+    let is_file = handle.meta().is_ok_and(|meta| meta.kind == FileKind::Regular);
+    is_file
+        && match resume::temporary_of(name) {
+            Some(_) => resume::is_journal(&handle),
+            None => disk::is_locked(handle.os()) || resume::has_journal(folder, name, &handle),
+        }
+}
+
+/// A file of this name is about to be replaced: another pump may be writing under it.
+pub(crate) fn refuse_in_use(folder: &Folder, name: &OsStr, path: &Path) -> Result<(), Problem> {
+    let is_file = || folder.metadata(name).is_ok_and(|meta| meta.kind == FileKind::Regular);
+    if !is_temporary(name) || !is_file() {
+        return Ok(());
+    }
+    match folder.open(name, Access::Read).and_then(|handle| handle.lock()) {
+        Ok(false) => Err(busy(path)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes and locks a file under a temporary name. `None` if something stands there that is not to be removed.
+pub(crate) fn create(
+    folder: &Folder,
+    temporary: &OsStr,
+    path: &Path,
+    siblings: &dyn Siblings,
+) -> Result<Option<Handle>, Problem> {
+    for _ in 0..ROUNDS_MAX {
+        let handle = match folder.create_new(temporary) {
+            Err(EEXIST) => match clear(folder, temporary, path, siblings)? {
+                true => continue,
+                false => return Ok(None),
+            },
+            made => made.map_err(|errno| Problem::system("create", path, errno.0))?,
+        };
+        if locked_and_ours(folder, temporary, &handle, path)? {
+            return Ok(own_journal_alone(folder, temporary, siblings).then_some(handle));
+        }
+    }
+    Err(busy(path))
+}
+
+/// A run that was killed between its rename and its end left a journal: it goes. If it is the source's, the temporary
+/// file goes instead.
+fn own_journal_alone(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings) -> bool {
+    if journal_may_go(folder, temporary, siblings, || resume::remove_journal(folder, temporary)) {
+        return true;
+    }
+    // Best effort: a leftover is recognised and removed by the next run.
+    let _ = folder.remove(temporary);
+    false
+}
+
+/// Whether no journal stands there, or one that may go. What is done if it may.
+fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, act: impl FnOnce()) -> bool {
+    let journal = resume::journal_name(temporary);
+    let Ok(there) = folder.metadata(&journal) else { return true };
+    let looks_own = || there.kind != FileKind::Regular || there.mode == AS_MADE;
+    let may_go = may_go(siblings, (&journal, &there), looks_own);
+    if may_go {
+        act();
+    }
+    may_go
+}
+
+/// A name that the source may have is left alone. Where it cannot be asked the looks of the file decide.
+fn may_go(siblings: &dyn Siblings, (name, there): (&OsStr, &Meta), looks_own: impl FnOnce() -> bool) -> bool {
+    siblings.has(name, there).map_or_else(looks_own, |has| !has)
+}
+
+/// Removes what stands under a temporary name; `false` if that is not pump's to remove.
+fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Siblings) -> Result<bool, Problem> {
+    let meta = match folder.metadata(temporary) {
+        Err(ENOENT) => return Ok(true),
+        meta => meta.map_err(|errno| Problem::system("look for leftovers of", path, errno.0))?,
+    };
+    let is_file = meta.kind == FileKind::Regular;
+    if !is_file && !siblings.is_tree() {
+        let name = crate::shown(temporary.as_bytes());
+        let words = format!("{name} stands in the way and is no file of ours; remove it");
+        return Err(Problem::new(Class::Refused, "create", path, words));
+    }
+    if !is_file || !is_leftover(folder, temporary, &meta, siblings) {
+        return Ok(false);
+    }
+    remove_leftover(folder, temporary, path).map(|()| true)
+}
+
+fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn Siblings) -> bool {
+    let is_complete = siblings.source().is_some_and(|source| source.size_bytes == meta.size_bytes);
+    let was_given_away = is_complete && siblings.source().is_some_and(|source| source.uid == meta.uid);
+    let is_own = match folder {
+        Folder::Os(folder) => was_given_away || made::is_own(folder, meta),
+        Folder::Sim(_) => true,
+    };
+    let has_journal = || resume::is_journal_at(folder, &resume::journal_name(temporary));
+    let looks_own = || (meta.links == 1 && (is_complete || meta.mode == AS_MADE)) || has_journal();
+    is_own
+        && may_go(siblings, (temporary, meta), looks_own)
+        && journal_may_go(folder, temporary, siblings, || {})
+}
+
+/// Removes the temporary file of a run that was killed; refuses when its owner lives.
+pub(crate) fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
+    let system = |operation, errno: Errno| Problem::system(operation, path, errno.0);
+    let opened = match folder.open(temporary, Access::Write) {
+        // It has its final mode already, which may let nobody write.
+        Err(EACCES) => folder.open(temporary, Access::Read),
+        opened => opened,
+    };
+    let leftover = match opened {
+        Err(ENOENT) => return Ok(()),
+        opened => opened.map_err(|errno| system("open the leftover of", errno))?,
+    };
+    if !leftover.lock().map_err(|errno| system("lock", errno))? {
+        return Err(busy(path));
+    }
+    // Locked, but is it still the one under the name? Another pump may have replaced it in between.
+    if same_file(folder, temporary, &leftover) {
+        resume::remove_journal(folder, temporary);
+        match folder.remove(temporary) {
+            Ok(()) | Err(ENOENT) => {}
+            Err(errno) => return Err(system("remove the leftover of", errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Locks a temporary file just made. `false` when another pump took it for a leftover in between and removed it.
+fn locked_and_ours(
+    folder: &Folder,
+    temporary: &OsStr,
+    handle: &Handle,
+    path: &Path,
+) -> Result<bool, Problem> {
+    let locked = handle.try_lock().map_err(|errno| Problem::system("lock", path, errno.0))?;
+    Ok(locked && same_file(folder, temporary, handle))
+}
+
+/// Whether a name means an open file.
+pub(crate) fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool {
+    match (folder.metadata(name), handle.meta()) {
+        (Ok(named), Ok(open)) => (named.device, named.inode) == (open.device, open.inode),
+        _ => false,
+    }
+}
+
+/// Another pump has the lock.
+pub(crate) fn busy(path: &Path) -> Problem {
+    let words = "another pump is writing it; wait for it to end, or choose another name";
+    Problem::new(Class::Refused, "create", path, words)
+}
+
+/// Each of the names is passed by.
+pub(crate) fn all_taken(path: &Path) -> Problem {
+    let words = "something stands under each of its temporary names (.pump- and 16 digits); remove what is not needed";
+    Problem::new(Class::Refused, "create", path, words)
+}
