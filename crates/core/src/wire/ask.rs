@@ -160,6 +160,7 @@ pub enum Answer {
         meta: Meta,
         /// Its extended attributes and access control lists.
         #[n(1)]
+        #[cbor(decode_with = "lists::attributes")]
         attributes: Vec<Attribute>,
         /// The kernel makes its files up as they are read.
         #[n(2)]
@@ -187,9 +188,11 @@ pub enum Answer {
         meta: Meta,
         /// Its extended attributes and access control lists.
         #[n(1)]
+        #[cbor(decode_with = "lists::attributes")]
         attributes: Vec<Attribute>,
         /// Where it holds data; missing where only its end tells.
         #[n(2)]
+        #[cbor(decode_with = "lists::ranges", nil = "lists::none")]
         ranges: Option<Vec<Range>>,
     },
     /// A source without a name and attributes stands there: a pipe, or null.

@@ -8,6 +8,7 @@ use minicbor::encode::{Encoder, Write};
 use minicbor::{Decode, Encode};
 
 use super::bounds::{ErrorNumber, FileSize, OwnerId};
+use super::lists;
 
 /// What a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -142,6 +143,7 @@ pub struct Entry {
     /// Of what is neither file nor folder: its extended attributes. Of a regular file, where that was requested: those
     /// that belong to it on any system. Missing where they do not fit; older versions never tell them.
     #[n(3)]
+    #[cbor(decode_with = "lists::told_attributes", nil = "lists::none")]
     pub attributes: Option<Vec<Attribute>>,
     /// Why it could not be looked at: Linux error number.
     #[n(4)]

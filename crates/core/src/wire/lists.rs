@@ -4,9 +4,10 @@
 //! Must not know: what is in the lists.
 
 use minicbor::Decode;
+use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
 
-use super::{NAMES_MAX, SOURCES_MAX};
+use super::{ATTRIBUTES_MAX, NAMES_MAX, RANGES_MAX, SOURCES_MAX};
 
 /// The names of a folder.
 pub(super) fn names<'bytes, C, T>(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Vec<T>, Error>
@@ -22,6 +23,59 @@ where
     T: Decode<'bytes, C>,
 {
     list(decoder, context, SOURCES_MAX)
+}
+
+/// The attributes of a file or folder.
+pub(super) fn attributes<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Vec<T>, Error>
+where
+    T: Decode<'bytes, C>,
+{
+    list(decoder, context, ATTRIBUTES_MAX)
+}
+
+/// The attributes of a name, where they are told.
+pub(super) fn told_attributes<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Option<Vec<T>>, Error>
+where
+    T: Decode<'bytes, C>,
+{
+    optional(decoder, context, ATTRIBUTES_MAX)
+}
+
+/// The map of a file, where there is one.
+pub(super) fn ranges<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Option<Vec<T>>, Error>
+where
+    T: Decode<'bytes, C>,
+{
+    optional(decoder, context, RANGES_MAX)
+}
+
+/// What an optional list is that is not told.
+#[expect(clippy::unnecessary_wraps, reason = "minicbor's form: a field may also have nothing instead")]
+pub(super) fn none<T>() -> Option<Option<Vec<T>>> {
+    Some(None)
+}
+
+fn optional<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+    most: usize,
+) -> Result<Option<Vec<T>>, Error>
+where
+    T: Decode<'bytes, C>,
+{
+    match decoder.datatype()? {
+        Type::Null => decoder.null().map(|()| None),
+        _ => list(decoder, context, most).map(Some),
+    }
 }
 
 fn list<'bytes, C, T>(decoder: &mut Decoder<'bytes>, context: &mut C, most: usize) -> Result<Vec<T>, Error>

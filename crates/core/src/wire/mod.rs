@@ -37,6 +37,10 @@ pub const ASK_BYTES_MAX: u32 = 4 << 10;
 pub const BLOCK_BYTES_MAX: u32 = 64 << 20;
 /// Names in the longest batch of names.
 pub const NAMES_MAX: usize = 1024;
+/// Extended attributes of one file or folder: more than 64 KiB of names (XATTR_LIST_MAX) can be.
+pub const ATTRIBUTES_MAX: usize = 16 << 10;
+/// Pieces of a file's map.
+pub const RANGES_MAX: usize = 30_000;
 /// Places of a session that are read.
 pub const SOURCES_MAX: usize = 1 << 16;
 

@@ -10,7 +10,7 @@ use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
 use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
 use super::session::{Begin, Event, Given, Message, Path, Progress, STAGES_MAX, Session, Way};
-use super::{VERSION, WireError, decode, encode};
+use super::{ATTRIBUTES_MAX, NAMES_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
 
 /// A side of a session with the messages that it says in their turn.
 struct Talker {
@@ -284,6 +284,40 @@ fn messages_are_read_as_they_were_written() {
         },
     ] {
         assert_eq!(decode::<Answer>(&encode(&answer)), Ok(answer));
+    }
+}
+
+/// A thing of three bytes takes a hundred in memory.
+#[test]
+fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
+    let attribute =
+        Attribute { name: ByteVec::from(Vec::new()), value: ByteVec::from(Vec::new()), is_unreadable: None };
+    let attributes = |count| vec![attribute.clone(); count];
+    let folder = |count| Answer::Folder { meta: meta(), attributes: attributes(count), made_up: false };
+    let file = |count, ranges| {
+        let ranges = Some(vec![Range { start: FileSize(0), end: FileSize(0) }; ranges]);
+        Answer::File { meta: meta(), attributes: attributes(count), ranges }
+    };
+    let names = |count, of_each| {
+        let name = ByteVec::from(b"x".to_vec());
+        let attributes = Some(attributes(of_each));
+        let entry = Entry { name, meta: None, points_to: None, attributes, errno: None, is_partial: None };
+        Answer::Names { entries: vec![entry; count], cookie: 0, more: false }
+    };
+    const MOST: usize = ATTRIBUTES_MAX;
+    for answer in [folder(MOST), file(MOST, RANGES_MAX), names(NAMES_MAX, 1), names(1, MOST)] {
+        assert!(decode::<Answer>(&encode(&answer)) == Ok(answer));
+    }
+    for (row, answer) in [
+        ("a folder", folder(MOST + 1)),
+        ("a file", file(MOST + 1, 0)),
+        ("a map", file(0, RANGES_MAX + 1)),
+        ("names", names(NAMES_MAX + 1, 0)),
+        ("a name", names(1, MOST + 1)),
+    ] {
+        let read = decode::<Answer>(&encode(&answer));
+        let Err(WireError::Unreadable(why)) = read else { panic!("{row}") };
+        assert!(why.contains("are taken"), "{row}: {why}");
     }
 }
 
