@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use datapump_core::wire::RANGES_MAX;
 use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
 use datapump_core::wire::attributes::{Attribute, is_plain};
 use datapump_core::wire::bounds::FileSize;
@@ -240,13 +241,15 @@ impl Shelf {
             self.files().insert(number, (Taken::Flow(flow.clone()), charge));
             return Ok(flow.told());
         }
+        let charge = self.charge(FILE_BYTES, FILES_OF_A_FILE)?;
         let handle = Arc::new(Handle::Os(origin.open()?));
-        self.keep_file(number, handle, None)
+        self.keep_file(number, handle, None, charge)
     }
 
     fn open(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+        let charge = self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?;
         let (handle, side, name) = self.opened(above, name)?;
-        self.keep_file(number, handle, Some((side, name)))
+        self.keep_file(number, handle, Some((side, name)), charge)
     }
 
     fn opened(&self, above: u64, name: &[u8]) -> Outcome<(Arc<Handle>, Arc<Side>, OsString)> {
@@ -261,6 +264,7 @@ impl Shelf {
         number: u64,
         handle: Arc<Handle>,
         above: Option<(Arc<Side>, OsString)>,
+        charge: Charge,
     ) -> Outcome<Answer> {
         let meta = regular(&handle, &self.stop)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
@@ -270,8 +274,6 @@ impl Shelf {
         };
         let attributes = attributes(Bearer::Open(handle.os()))?;
         let answer = told(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
-        let named = above.as_ref().map_or(0, |(_, name)| name.len());
-        let charge = self.charge(FILE_BYTES + named, FILES_OF_A_FILE)?;
         let given = Given { handle, meta, align_bytes: 1, buffered: None, above };
         let taken = Taken::File(Arc::new(given.made_direct()));
         self.files().insert(number, (taken, charge));
@@ -433,8 +435,7 @@ fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
 }
 
 fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>> {
-    /// More pieces than fit into a message are told as one.
-    const RANGES_MAX: usize = 30_000;
+    // More pieces than fit into a message are told as one.
     let range = |(start, end)| Range { start: FileSize::of(start), end: FileSize::of(end) };
     let ranges = holes::ranges(handle, meta, false, stop).map_err(|errno| fault("read the map of", errno))?;
     let ranges = if ranges.len() > RANGES_MAX { vec![(0, meta.size_bytes)] } else { ranges };
