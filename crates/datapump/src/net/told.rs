@@ -2,6 +2,7 @@
 //!
 //! Must not know: sessions, who listens.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -74,8 +75,31 @@ pub(super) fn class_named(name: &str) -> Option<Class> {
     CLASSES.into_iter().find(|known| known.name() == name)
 }
 
+/// Three of them fit into a message: a tree may be deeper than any path that the system takes.
+const TOLD_BYTES_MAX: usize = 256 << 10;
+
 fn bytes(path: &Path) -> ByteVec {
-    path.as_os_str().as_bytes().to_vec().into()
+    fitting(path.as_os_str().as_bytes()).to_vec().into()
+}
+
+fn words(words: String) -> String {
+    match fitting(words.as_bytes()) {
+        Cow::Borrowed(_) => words,
+        Cow::Owned(cut) => String::from_utf8_lossy(&cut).into_owned(),
+    }
+}
+
+/// Where it is too long for a message, its beginning and its end, and how much is left out between them.
+fn fitting(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const KEPT_BYTES: usize = 2 << 10;
+    match bytes.len() {
+        ..=TOLD_BYTES_MAX => Cow::Borrowed(bytes),
+        len => {
+            let left_out = format!("[… {} bytes left out …]", len - 2 * KEPT_BYTES);
+            let parts = [&bytes[..KEPT_BYTES], left_out.as_bytes(), &bytes[len - KEPT_BYTES..]];
+            Cow::Owned(parts.concat())
+        }
+    }
 }
 
 fn path(bytes: ByteVec) -> PathBuf {
@@ -93,10 +117,10 @@ pub(crate) fn tell(event: Event) -> wire::Event {
             path: problem.path.as_deref().map(bytes),
             operation: problem.operation.into(),
             offset: problem.offset.map(FileSize::of),
-            message: problem.message,
+            message: words(problem.message),
         },
-        Event::Warning(words) => wire::Event::Warning(words),
-        Event::Notice(words) | Event::Note(words) => wire::Event::Note(words),
+        Event::Warning(text) => wire::Event::Warning(words(text)),
+        Event::Notice(text) | Event::Note(text) => wire::Event::Note(words(text)),
         Event::Change(change) => {
             let kind = KINDS.iter().find(|(kind, _)| *kind == change.kind).map_or("copy", |(_, name)| name);
             wire::Event::Change {
@@ -187,7 +211,35 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
 
 #[cfg(test)]
 mod tests {
+    use datapump_core::wire::encode;
+
     use super::*;
+
+    #[test]
+    fn whatever_is_told_fits_into_a_message() {
+        let long = PathBuf::from(format!("begin/{}/end", "d/".repeat(2_000_000)));
+        let problem = |path: PathBuf, message: String| {
+            Event::Problem(Problem { message, ..Problem::new(Class::Io, "open", &path, "") })
+        };
+        let change = Change {
+            kind: ChangeKind::Copy,
+            source: long.clone(),
+            target: long.clone(),
+            relative: long.clone(),
+            bytes: None,
+            what: "file",
+            itemized: String::new(),
+        };
+        let words = "é".repeat(1_000_000);
+        for event in [problem(long, words.clone()), Event::Warning(words), Event::Change(Box::new(change))] {
+            let message = encode(&wire::Message::Event(tell(event)));
+            assert!(message.len() < 64 << 10, "{}", message.len());
+        }
+        let wire::Event::Warning(told) = tell(Event::Warning("w".repeat(1_000_000))) else { unreachable!() };
+        assert!(told.contains("w[… 995904 bytes left out …]w"), "{}", told.len());
+        let short = "x".repeat(TOLD_BYTES_MAX);
+        assert_eq!(tell(Event::Warning(short.clone())), wire::Event::Warning(short));
+    }
 
     #[test]
     fn a_report_of_a_stranger_can_be_summed_and_shown() {
