@@ -174,7 +174,7 @@ impl Side {
 
     /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.
     pub(crate) fn file(&self) -> Result<Opened, Problem> {
-        let (mut closed, mut here) = (Vec::new(), self);
+        let (mut closed, mut here): (Vec<&Side>, _) = (Vec::new(), self);
         let mut file = loop {
             match here.if_open() {
                 Some(file) => break file,
@@ -182,8 +182,10 @@ impl Side {
             }
             here = here.parent.as_deref().expect("a root is open");
         };
-        for side in closed.into_iter().rev() {
-            file = side.open_again(&file)?;
+        // Those nearest to it are needed next. If all were kept, a deep folder of one side would close those of the
+        // other.
+        for (level, side) in closed.iter().enumerate().rev() {
+            file = side.open_again(&file, level < self.nearest())?;
         }
         Ok(file)
     }
@@ -195,7 +197,15 @@ impl Side {
         root.clone().or_else(|| locked(open).upgrade()).map(Opened)
     }
 
-    fn open_again(&self, parent: &Opened) -> Result<Opened, Problem> {
+    /// How many folders of a way that is opened again are kept open.
+    fn nearest(&self) -> usize {
+        match &self.place {
+            Place::Here { keeper, .. } => (keeper.most / 4).max(1),
+            Place::There(_) => 0,
+        }
+    }
+
+    fn open_again(&self, parent: &Opened, stays_open: bool) -> Result<Opened, Problem> {
         let opened = parent.open_and_stat(&self.name);
         let (file, meta) = opened.map_err(|errno| Problem::system("open again", &self.path(), errno.0))?;
         if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
@@ -204,7 +214,9 @@ impl Side {
         }
         if let Place::Here { open, keeper, .. } = &self.place {
             *locked(open) = Arc::downgrade(&file);
-            keeper.keep(&file);
+            if stays_open {
+                keeper.keep(&file);
+            }
         }
         Ok(Opened(file))
     }
