@@ -23,6 +23,7 @@ use crate::run::Shared;
 use crate::temporary::Siblings;
 use crate::tree::claims::Claims;
 use crate::tree::doubt::Doubt;
+use crate::tree::links::id;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
@@ -153,6 +154,7 @@ impl Branch {
             Some(parent) => parent.path_sum.folder(sides.0.name.as_bytes()),
             None => PathSum::ROOT,
         };
+        root.alive.add(id(&sides.0.meta));
         root.visited.note(folder_key, &sides.0.meta);
         Arc::new(Branch {
             parent: parent.cloned(),
@@ -242,6 +244,7 @@ fn claims(root: &Root, target: Option<&Side>, traits: Traits) -> Option<Claims> 
 impl Drop for Branch {
     /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
     fn drop(&mut self) {
+        self.root.alive.remove(id(&self.source.meta));
         let mut next = self.parent.take();
         while let Some(branch) = next {
             next = Arc::into_inner(branch).and_then(|mut branch| branch.parent.take());

@@ -7,6 +7,7 @@
 //!
 //! Must not know: how blocks are moved, command lines.
 
+mod alive;
 pub(crate) mod branch;
 pub(crate) mod checkpoint;
 mod claims;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::disk::Meta;
 use crate::problem::Problem;
 use crate::run::Shared;
+use crate::tree::alive::Alive;
 use crate::tree::journal::Journal;
 use crate::tree::list::List;
 use crate::tree::visited::Visited;
@@ -26,6 +27,8 @@ pub(crate) struct Root {
     pub(crate) list: List,
     /// What its folders were when they were walked.
     pub(crate) visited: Visited,
+    /// Its folders that are on their way.
+    pub(crate) alive: Alive,
     /// The folder that the target's root was made in.
     pub(crate) made_in: Option<Arc<File>>,
     /// Nothing is compared only.
@@ -44,6 +47,7 @@ impl Root {
             target_id,
             list,
             visited: Visited::default(),
+            alive: Alive::default(),
             made_in: None,
             is_copied: true,
             shares_target: false,

@@ -21,7 +21,7 @@ use crate::tree::branch::{Batch, Branch, Traits};
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
 use crate::tree::side::Side;
-use crate::tree::{doubt, finish};
+use crate::tree::{doubt, finish, links};
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;
@@ -126,13 +126,14 @@ pub(crate) fn vanished(mut problem: Problem) -> Problem {
 
 /// A bind mount may show a folder inside itself, and the target may lie in the source.
 fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
-    let id = (source.meta.device, source.meta.inode);
+    let id = links::id(&source.meta);
     if above.root.target_id == Some(id) {
         let words = "is the folder that is copied into; it is left out";
         return Err(Problem::new(Class::Io, "enter", &source.path(), words));
     }
-    let is_same = |side: &Side| (side.meta.device, side.meta.inode) == id;
-    match above.source.ancestors().any(is_same) {
+    let is_same = |side: &Side| links::id(&side.meta) == id;
+    // A folder is on its way for as long as one below it is.
+    match above.root.alive.has(id) && above.source.ancestors().any(is_same) {
         true => {
             let words = "is a folder that it lies in (a loop of mounts); it is left out";
             Err(Problem::new(Class::Io, "enter", &source.path(), words))

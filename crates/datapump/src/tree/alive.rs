@@ -1,0 +1,52 @@
+//! Which folders of a tree are on their way, by device and inode: those above a folder are among them, so that most
+//! folders need not be compared with each one above them.
+//!
+//! Must not know: how they lie in each other.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::tree::links::FileId;
+
+/// The folders, and how many times each is on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Alive(Mutex<HashMap<FileId, u32>>);
+
+impl Alive {
+    fn counts(&self) -> MutexGuard<'_, HashMap<FileId, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, folder: FileId) {
+        *self.counts().entry(folder).or_default() += 1;
+    }
+
+    pub(crate) fn remove(&self, folder: FileId) {
+        let mut counts = self.counts();
+        let count = counts.get_mut(&folder).expect("it was added");
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&folder);
+        }
+    }
+
+    pub(crate) fn has(&self, folder: FileId) -> bool {
+        self.counts().contains_key(&folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_there_until_it_was_removed_as_often_as_added() {
+        let (alive, folder) = (Alive::default(), (1, 2));
+        [folder, folder].into_iter().for_each(|folder| alive.add(folder));
+        assert!(alive.has(folder) && !alive.has((2, 1)));
+        alive.remove(folder);
+        assert!(alive.has(folder));
+        alive.remove(folder);
+        assert!(!alive.has(folder) && alive.counts().is_empty());
+    }
+}
