@@ -2,11 +2,7 @@
 
 mod support;
 
-use std::fs::File;
-use std::path::Path;
-use std::process::Command;
-
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use support::nested::{nest, remove};
 use support::serving::Serving;
 use support::{Home, expect, make_folder};
 
@@ -17,24 +13,6 @@ const NAME_BYTES: usize = 240;
 /// What a process may have of memory that can be written: the program with two lanes, and a margin.
 const LIMITED: &str = "ulimit -d 98304";
 
-/// Nests folders in each other, with a file in the last.
-fn nest(root: &Path) {
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY;
-    let mut folder = openat(CWD, root, flags, Mode::empty()).expect("it was made");
-    for level in 0..LEVELS {
-        let name = format!("{level:0>NAME_BYTES$}");
-        mkdirat(&folder, &name, Mode::from(0o755)).expect("room");
-        folder = openat(&folder, &name, flags, Mode::empty()).expect("it was just made");
-    }
-    let file = openat(&folder, "file", OFlags::CREATE | OFlags::WRONLY, Mode::from(0o644)).expect("room");
-    File::from(file).sync_all().expect("a file");
-}
-
-/// Its removal would take a path longer than the system takes, or an open file for each level.
-fn remove(path: &Path) {
-    assert!(Command::new("rm").arg("-rf").arg(path).status().expect("rm is installed").success());
-}
-
 fn run(home: &Home, words: &[&str], row: &str) {
     let run = support::outcome(support::after(home, LIMITED, words), b"");
     expect(&run, 0, &[], row);
@@ -44,7 +22,7 @@ fn run(home: &Home, words: &[&str], row: &str) {
 fn a_deep_tree_takes_memory_for_its_names_alone() {
     let home = Home::new();
     ["deep", "nothing"].iter().for_each(|name| make_folder(&home, name));
-    nest(&home.path("deep"));
+    nest(&home.path("deep"), LEVELS, NAME_BYTES);
     run(&home, &["copy", "--lanes=2", "-T", "deep", "new"], "copied");
     run(&home, &["verify", "--lanes=2", "deep", "new"], "compared");
     run(&home, &["copy", "--lanes=2", "-u", "-T", "deep", "new"], "copied again");
@@ -58,7 +36,7 @@ fn a_deep_tree_of_another_host_takes_memory_for_its_names_alone_at_both() {
     let home = Home::new();
     make_folder(&home, "served");
     make_folder(&home, "served/deep");
-    nest(&home.path("served/deep"));
+    nest(&home.path("served/deep"), LEVELS, NAME_BYTES);
     let words = ["serve", "served", "--ticket-file", "ticket", "--memory=16MiB"];
     let serving = Serving::start(support::after(&home, LIMITED, &words));
     run(&home, &["copy", "--lanes=2", "--ticket-file=ticket", &serving.at("deep"), "pulled"], "pulled");

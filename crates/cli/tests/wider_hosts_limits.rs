@@ -8,8 +8,10 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
+use rustix::fs::XattrFlags;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use support::nested::{nest, remove};
 use support::running::{Running, eventually};
 use support::serving::Serving;
 use support::{Home, expect, has_content, leftovers, make_folder, noise, noise_file};
@@ -52,6 +54,43 @@ fn allow_open_files(count: u64) {
         let wanted = Rlimit { current: Some(count), maximum: now.maximum };
         setrlimit(Resource::Nofile, wanted).expect("as many open files as the test needs");
     }
+}
+
+#[test]
+fn a_deep_tree_is_given_within_the_budget() {
+    let home = home();
+    make_folder(&home, "served/deep");
+    nest(&home.path("served/deep"), 3000, 240);
+    let serving = Serving::new(&home, &["--memory=64MiB"]);
+    let pulled = home.pump(&copy(&serving.at("deep"), "pulled"));
+    expect(&pulled, 0, &[], "pulled");
+    keeps_to(&serving, 64 * MEBIBYTE, "nested folders");
+    let pushed = home.pump(&copy("pulled", &serving.at("pushed")));
+    expect(&pushed, 0, &[], "pushed");
+    keeps_to(&serving, 64 * MEBIBYTE, "nested folders, written");
+    drop(serving);
+    ["served", "pulled"].iter().for_each(|name| remove(&home.path(name)));
+}
+
+#[test]
+fn a_folder_of_many_names_is_pushed_within_the_budget() {
+    const NAMES: usize = 6_000;
+    let home = home();
+    make_folder(&home, "many");
+    for number in 0..NAMES {
+        let path = home.path(&format!("many/a-name-of-some-length-{number}"));
+        std::fs::write(&path, b"content").expect("room");
+        let value = [b'v'; 200];
+        rustix::fs::setxattr(&path, "user.note", &value, XattrFlags::empty()).expect("attributes");
+    }
+    let serving = Serving::new(&home, &["--memory=16MiB"]);
+    for row in ["names", "names and attributes that stand there"] {
+        let target = serving.at("pushed");
+        let words = ["copy", "--ticket-file=ticket", "--sync=none", "--update", "-T", "many", &target];
+        expect(&home.pump(&words), 0, &[], row);
+        keeps_to(&serving, 16 * MEBIBYTE, row);
+    }
+    assert_eq!(std::fs::read_dir(home.path("served/pushed")).expect("it is there").count(), NAMES);
 }
 
 #[test]

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Each session may hold so much that is not charged.
 const FREE: Amount = Amount { bytes: 1 << 20, files: 8 };
+/// What a client may hold twice, on a machine that has little or does not tell.
+const CLIENT_BYTES_MIN: u64 = 1 << 30;
 /// Open files where the system has no limit.
 const FILES_MAX: u64 = 1 << 16;
 
@@ -20,11 +22,21 @@ pub(crate) struct Amount {
     pub(crate) files: u64,
 }
 
+/// Whose memory it is, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    Server,
+    Client,
+}
+
 /// What all sessions share.
 #[derive(Debug)]
 pub(crate) struct Budget {
+    holder: Holder,
     limit: Amount,
     taken: Mutex<Amount>,
+    /// Held by who reads a long message: what it takes is known, and charged, only when it is read.
+    reading: Mutex<()>,
 }
 
 /// One session's part of it.
@@ -52,19 +64,29 @@ pub(crate) struct Reserved {
 /// A session would hold more than its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverBudget {
-    Bytes,
-    Files,
+    Bytes(Holder),
+    Files(Holder),
 }
 
 impl Budget {
     /// So much memory, and half of the files that this process may have open: connections need the others.
     pub(crate) fn new(bytes: u64) -> Arc<Budget> {
-        let files = datapump_engine::os::linux::open_files_limit().unwrap_or(FILES_MAX).min(FILES_MAX) / 2;
-        Budget::of(Amount { bytes, files })
+        Budget::of(Holder::Server, bytes)
     }
 
-    fn of(limit: Amount) -> Arc<Budget> {
-        Arc::new(Budget { limit, taken: Mutex::default() })
+    /// A client has one session, which may hold a quarter of the machine's memory: a tree of backups has millions of
+    /// files with several names, and each is kept until all of them were met.
+    pub(crate) fn of_client() -> Arc<Budget> {
+        Budget::of(Holder::Client, (machine_bytes() / 2).max(CLIENT_BYTES_MIN))
+    }
+
+    fn of(holder: Holder, bytes: u64) -> Arc<Budget> {
+        let files = datapump_engine::os::linux::open_files_limit().unwrap_or(FILES_MAX).min(FILES_MAX) / 2;
+        Budget::limited(holder, Amount { bytes, files })
+    }
+
+    fn limited(holder: Holder, limit: Amount) -> Arc<Budget> {
+        Arc::new(Budget { holder, limit, taken: Mutex::default(), reading: Mutex::default() })
     }
 
     fn taken(&self) -> MutexGuard<'_, Amount> {
@@ -84,6 +106,11 @@ impl Budget {
         Arc::new(Share { budget: Arc::clone(self), held: Mutex::default() })
     }
 
+    /// Only one at a time reads what may take far more memory than its length.
+    pub(crate) fn one_reads(&self) -> MutexGuard<'_, ()> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Open files of all sessions.
     pub(crate) fn files_max(&self) -> u64 {
         self.limit.files
@@ -94,17 +121,22 @@ impl Share {
     /// Holds something more.
     pub(crate) fn charge(self: &Arc<Share>, bytes: usize, files: u64) -> Result<Charge, OverBudget> {
         let amount = Amount { bytes: bytes as u64, files };
+        self.hold(amount)?;
+        Ok(Charge { share: Arc::clone(self), amount })
+    }
+
+    fn hold(&self, amount: Amount) -> Result<(), OverBudget> {
         let (mut taken, mut held) = (self.budget.taken(), self.held());
         let (before, after) = (held.charged(), held.plus(amount).charged());
         let (others, limit) = (taken.minus(before), self.budget.limit);
         if after.bytes > before.bytes && after.bytes > limit.bytes.saturating_sub(others.bytes) / 2 {
-            return Err(OverBudget::Bytes);
+            return Err(OverBudget::Bytes(self.budget.holder));
         }
         if after.files > before.files && after.files > limit.files.saturating_sub(others.files) / 2 {
-            return Err(OverBudget::Files);
+            return Err(OverBudget::Files(self.budget.holder));
         }
         (*taken, *held) = (others.plus(after), held.plus(amount));
-        Ok(Charge { share: Arc::clone(self), amount })
+        Ok(())
     }
 
     pub(crate) fn budget(&self) -> &Budget {
@@ -113,6 +145,16 @@ impl Share {
 
     fn held(&self) -> MutexGuard<'_, Amount> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Charge {
+    /// More memory for the same.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        let amount = Amount { bytes: bytes as u64, files: 0 };
+        self.share.hold(amount)?;
+        self.amount = self.amount.plus(amount);
+        Ok(())
     }
 }
 
@@ -152,10 +194,28 @@ impl OverBudget {
     /// For people.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            OverBudget::Bytes => "this session may not hold more memory here; raise --memory of the server",
-            OverBudget::Files => "this session may not have more files open here; raise `ulimit -n` there",
+            OverBudget::Bytes(Holder::Server) => {
+                "the server may not hold more memory for this session; copy in parts, or raise `pump serve --memory`"
+            }
+            OverBudget::Bytes(Holder::Client) => {
+                "the client may not hold more than a quarter of its machine's memory; copy in parts"
+            }
+            OverBudget::Files(Holder::Server) => {
+                "the server may not have more files open for this session; raise `ulimit -n` of the server"
+            }
+            OverBudget::Files(Holder::Client) => {
+                "the client may not have more files open; raise `ulimit -n` of the client"
+            }
         }
     }
+}
+
+/// Memory of this machine; 0 if it is not told.
+fn machine_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
 }
 
 #[cfg(test)]
@@ -165,7 +225,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     fn budget() -> Arc<Budget> {
-        Budget::of(Amount { bytes: 64 << 20, files: 512 })
+        Budget::limited(Holder::Server, Amount { bytes: 64 << 20, files: 512 })
     }
 
     /// Charges as often as it is allowed.
@@ -180,7 +240,7 @@ mod tests {
         let (one, other) = (budget.share(), budget.share());
         let held = fill(&one, MIB, 0);
         assert_eq!(held.len(), 1 + 16);
-        assert_eq!(one.charge(MIB, 0).err(), Some(OverBudget::Bytes));
+        assert_eq!(one.charge(MIB, 0).err(), Some(OverBudget::Bytes(Holder::Server)));
         assert_eq!(fill(&other, MIB, 0).len(), 1 + 8);
         drop((held, slots));
         assert_eq!(fill(&other, MIB, 0).len(), 1 + 32);
@@ -193,11 +253,32 @@ mod tests {
         let (one, other) = (budget.share(), budget.share());
         let held = fill(&one, 0, 2);
         assert_eq!(held.len(), (8 + 256) / 2);
-        assert_eq!(one.charge(0, 1).err(), Some(OverBudget::Files));
+        assert_eq!(one.charge(0, 1).err(), Some(OverBudget::Files(Holder::Server)));
         assert!(one.charge(1, 0).is_ok(), "memory is there");
         assert_eq!(fill(&other, 0, 1).len(), 8 + 128);
         drop(held);
         assert_eq!(*budget.taken(), Amount::default(), "all is given back");
+    }
+
+    #[test]
+    fn a_charge_grows_until_nothing_is_left() {
+        let budget = budget();
+        let share = budget.share();
+        let mut all = share.charge(0, 0).expect("nothing");
+        (0..33).for_each(|_| all.grow(MIB).expect("there is room"));
+        assert_eq!(all.grow(MIB).err(), Some(OverBudget::Bytes(Holder::Server)));
+        assert_eq!(budget.taken().bytes, 32 << 20, "what was refused is not held");
+        drop(all);
+        assert_eq!(*budget.taken(), Amount::default(), "all is given back");
+    }
+
+    #[test]
+    fn a_refusal_says_which_side_refuses() {
+        let client = Budget::of_client();
+        let over = client.share().charge(usize::MAX >> 1, 0).expect_err("no machine has so much");
+        assert!(over.words().contains("client") && !over.words().contains("--memory"), "{over:?}");
+        let over = budget().share().charge(1 << 40, 0).expect_err("more than the budget");
+        assert!(over.words().contains("`pump serve --memory`"), "{over:?}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use datapump::{Options, Place, RemoteCopy, ServeOptions, WayIn};
 use datapump_core::wire::ask::{Answer, Ask};
-use datapump_core::wire::attributes::Entry;
+use datapump_core::wire::attributes::{Attribute, Entry, Meta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::frame::{HEAD_BYTES, Head};
 use datapump_core::wire::hello::{Purpose, Reply, greet};
@@ -30,6 +30,8 @@ const BESIDES: u64 = 32 * MIB;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LEVELS: u64 = 1000;
+/// Listings that are answered to a server.
+const LISTS_MAX: u64 = 40;
 const NAME: [u8; 250] = [b'n'; 250];
 
 /// A connection of a client that speaks for itself, not sealed.
@@ -253,9 +255,63 @@ impl Attacked {
         self.holds("problems that nobody hears");
     }
 
+    /// Pushes folders in folders, each with attributes and with names that have attributes.
+    fn pushes_names(&self, row: &str, folder: &[Attribute], others: &[Entry]) {
+        let (mut control, session) = begin(&self.served.address, Way::Push, 2);
+        std::thread::spawn(move || while control.take().is_ok() {});
+        let mut names = join(&self.served.address, Purpose::Names, session);
+        let _blocks = join(&self.served.address, Purpose::Blocks, session);
+        let Answer::Meta { meta, .. } = self.look() else { panic!("it is there") };
+        let listing = listing(&meta, others);
+        names.0.set_read_timeout(Some(Duration::from_secs(3))).expect("a socket");
+        let (mut lists, mut depth) = (0, 0);
+        while let Ok(body) = names.take()
+            && lists < LISTS_MAX
+        {
+            let meta = Meta { inode: 1000 + depth, ..meta };
+            let answer = match decode(&body).expect("a request") {
+                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None },
+                Ask::Root { .. } => Answer::Folder { meta, attributes: Vec::new(), made_up: false },
+                Ask::Enter { .. } => {
+                    depth += 1;
+                    Answer::Folder { meta, attributes: folder.to_vec(), made_up: false }
+                }
+                Ask::List { .. } => {
+                    lists += 1;
+                    let parts = listing.iter().chain(std::iter::repeat_n(&listing[1], 4));
+                    parts.for_each(|part| drop(names.put(part, 1)));
+                    Answer::Names { entries: Vec::new(), cookie: lists, more: false }
+                }
+                _ => Answer::Done,
+            };
+            if names.put(&encode(&answer), 1).is_err() {
+                break;
+            }
+        }
+        eprintln!("{row}: {lists} listings, {depth} folders");
+        self.holds(row);
+    }
+
     fn look(&self) -> Answer {
         let (_control, session) = begin(&self.served.address, Way::Pull, 1);
         join(&self.served.address, Purpose::Names, session).ask(&Ask::Look(0))
+    }
+}
+
+/// A folder, and other names.
+fn listing(meta: &Meta, others: &[Entry]) -> Vec<Vec<u8>> {
+    let folder = Entry { name: b"d".to_vec().into(), meta: Some(*meta), ..unreadable(0).remove(0) };
+    let folder = Entry { errno: None, ..folder };
+    let first = Answer::Names { entries: vec![folder], cookie: 1, more: true };
+    let part = Answer::Names { entries: others.to_vec(), cookie: 1, more: true };
+    vec![encode(&first), encode(&part)]
+}
+
+fn attribute(name: &str, value_bytes: usize) -> Attribute {
+    Attribute {
+        name: name.as_bytes().to_vec().into(),
+        value: vec![b'v'; value_bytes].into(),
+        is_unreadable: None,
     }
 }
 
@@ -288,6 +344,9 @@ fn what_a_client_makes_a_server_hold_is_bounded_by_its_budget() {
     attacked.opens_files();
     attacked.reads_nothing();
     attacked.listens_to_nothing();
+    let full = Entry { attributes: Some(vec![attribute("user.x", 15_000)]), ..unreadable(1).remove(0) };
+    attacked.pushes_names("names with attributes", &[], &vec![full; 64]);
+    attacked.pushes_names("folders with attributes", &vec![attribute("x", 0); 16_000], &[]);
     drop(attacked.served);
     // Its removal would take an open file for each level.
     let removed = std::process::Command::new("rm").arg("-rf").arg(served).status();

@@ -7,6 +7,7 @@
 #[path = "../cli_parts/home.rs"]
 mod home;
 pub mod listing;
+pub mod nested;
 pub mod running;
 pub mod serving;
 pub mod small_tree;

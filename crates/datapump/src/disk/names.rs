@@ -22,7 +22,7 @@ const LISTING_BYTES: usize = 32 << 10;
 const TRIES_MAX: u32 = 100;
 
 /// A name as a folder lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub(crate) name: OsString,
     /// What the listing says it is; `None` where the file system does not tell there.

@@ -15,13 +15,16 @@ use datapump_core::{Block, Request, Settled};
 use datapump_engine::{Engine, Slot};
 
 use crate::bill::{Stage, within};
+use crate::budget::OverBudget;
 use crate::end::Source;
 use crate::hash::BlockHash;
 use crate::net::carried::Carried;
 use crate::net::channel::{Channel, Digest};
 use crate::net::convert::heard;
-use crate::net::far::{FarFile, named, problem_of};
+use crate::net::far::{FarFile, LONG_BYTES, named};
 use crate::net::fault::NetFault;
+use crate::net::refusal::{over_budget, problem_of};
+use crate::net::weight;
 use crate::problem::{Class, Problem};
 use crate::task::Task;
 use crate::tree::walk::vanished;
@@ -29,6 +32,8 @@ use crate::tree::walk::vanished;
 /// How often a block is asked for that comes damaged.
 const TRIES_MAX: u32 = 4;
 const EIO: i32 = 5;
+/// Attributes of a small file that its slot outweighs.
+const UNCHARGED_BYTES: usize = 4 << 10;
 
 /// So many askings for small files are sent together while answers are here to work on: each time the other side is
 /// woken costs as much as a small file's block.
@@ -124,22 +129,30 @@ impl Asking {
             let _ = task.trouble.set(problem);
             Ok(Came::Ended(asked.request, Settled::Failed(EIO), None))
         };
-        let mut head = self.answer(asked)?;
+        let (mut head, mut over) = (self.answer(asked)?, None);
         if head.kind == Kind::Message {
-            let answer = decode(&self.channel.receive_body(head)?)?;
+            let body = self.channel.receive_body(head)?;
+            let answer = read(file, &body)?;
             if answer == Answer::End && matches!(**file, FarFile::Stream(_)) {
                 self.asked.pop_front();
                 return Ok(Came::Ended(asked.request, Settled::EndOfData, None));
             }
-            if let Some(fault) = refused(file, answer, asked.request.block.len)? {
-                self.asked.pop_front();
-                let problem = problem_of(&fault, &task.source_name);
-                return failed(if task.leaf.is_some() { vanished(problem) } else { problem });
+            match before_block(file, answer, asked.request.block.len)? {
+                Before::Nothing(fault) => {
+                    self.asked.pop_front();
+                    let problem = problem_of(&fault, &task.source_name);
+                    return failed(if task.leaf.is_some() { vanished(problem) } else { problem });
+                }
+                Before::Block => {}
+                Before::Over(refusal) => over = Some(over_budget(refusal, &task.source_name)),
             }
             head = self.answer(asked)?;
         }
         let (hash, digest) = self.block(engine, head, &asked.request, file)?;
         self.asked.pop_front();
+        if let Some(problem) = over {
+            return failed(problem);
+        }
         if hash.as_ref().is_none_or(|hash| hash.digest() == digest) {
             return Ok(Came::Ended(asked.request, Settled::Moved(head.len), hash));
         }
@@ -186,16 +199,41 @@ impl Asking {
     }
 }
 
-/// A message before a block: what the file is; or why there is none.
-fn refused(file: &FarFile, answer: Answer, len: u32) -> Result<Option<Fault>, NetFault> {
+fn read(file: &FarFile, body: &[u8]) -> Result<Answer, WireError> {
+    match file {
+        FarFile::Small(small) => small.folder.far.read(body),
+        _ if body.len() > LONG_BYTES => Err(WireError::Unexpected("so long a message")),
+        FarFile::Open(_) | FarFile::Stream(_) => decode(body),
+    }
+}
+
+/// What a message before a block means.
+enum Before {
+    /// No block comes.
+    Nothing(Fault),
+    Block,
+    /// A block comes, of a file whose attributes are more than this side may hold.
+    Over(OverBudget),
+}
+
+fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<Before, NetFault> {
     match (answer, file) {
-        (Answer::Fault(fault), _) => Ok(Some(fault)),
-        (Answer::File { meta, attributes, .. }, FarFile::Small(small)) => {
-            let is_other = meta.size_bytes.0 != u64::from(len);
-            let _ = small.told.set((heard(&meta), named(attributes)));
+        (Answer::Fault(fault), _) => Ok(Before::Nothing(fault)),
+        (Answer::File { meta, .. }, FarFile::Small(_)) if meta.size_bytes.0 != u64::from(len) => {
             let words =
-                || Some("changed its length after it was listed; copy again when the source is quiet".into());
-            Ok(is_other.then(|| Fault { operation: "read".into(), errno: None, words: words(), class: None }))
+                Some("changed its length after it was listed; copy again when the source is quiet".into());
+            Ok(Before::Nothing(Fault { operation: "read".into(), errno: None, words, class: None }))
+        }
+        (Answer::File { meta, attributes, .. }, FarFile::Small(small)) => {
+            let bytes = weight::of_attributes(&attributes);
+            if bytes > UNCHARGED_BYTES {
+                match small.folder.far.charge(bytes) {
+                    Ok(charge) => drop(small.charge.set(charge)),
+                    Err(over) => return Ok(Before::Over(over)),
+                }
+            }
+            let _ = small.told.set((heard(&meta), named(attributes)));
+            Ok(Before::Block)
         }
         _ => Err(WireError::Unexpected("another answer than was asked for").into()),
     }

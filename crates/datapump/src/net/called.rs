@@ -275,8 +275,8 @@ fn write(
     #[cfg(test)]
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(super::hostile::PANICS));
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
-    let far =
-        Far::new("the sender".into(), line.clone(), Arc::clone(&names), Arc::clone(&blocks), wanted.boot);
+    let (pools, share) = ((Arc::clone(&names), Arc::clone(&blocks)), state.budget.share());
+    let far = Far::new("the sender".into(), line.clone(), pools, wanted.boot, share);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
     let job = pushed(state, wanted, far).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
     std::thread::scope(|scope| {

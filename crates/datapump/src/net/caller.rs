@@ -32,8 +32,6 @@ use crate::stream;
 use crate::target::NULL_WANTS_SIZE;
 use crate::watch::Watch;
 
-/// What the side that writes may make this one hold in open folders and files.
-const MEMORY_BYTES: u64 = 256 << 20;
 /// How long a lost connection is tried again.
 pub(super) const RETRY_FOR: Duration = Duration::from_secs(60);
 /// Between two tries, at first and at most.
@@ -171,7 +169,7 @@ impl RemoteCopy {
     fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
-        let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop), Budget::new(MEMORY_BYTES).share()));
+        let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
         let mut begun = self.begin(Way::Push, remote, last, events)?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
@@ -229,7 +227,8 @@ impl RemoteCopy {
         let is_name = is_name_of(last);
         let mut begun = self.begin(Way::Pull, remote, last, events)?;
         let pool = || Arc::new(begun.pool());
-        let far = Far::new(remote.host.to_string(), begun.line.clone(), pool(), pool(), begun.welcome.boot);
+        let (pools, share) = ((pool(), pool()), Budget::of_client().share());
+        let far = Far::new(remote.host.to_string(), begun.line.clone(), pools, begun.welcome.boot, share);
         let lanes = self.options.lanes.unwrap_or(begun.connections).min(begun.connections);
         let target_is_name = self.options.target_is_name || is_name;
         let options = Options { lanes: Some(lanes), target_is_name, ..self.options };

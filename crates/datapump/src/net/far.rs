@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use datapump_core::wire::ask::{Answer, Ask, Fault};
+use datapump_core::wire::ask::{Answer, Ask};
 use datapump_core::wire::attributes::{Attribute, Entry};
-use datapump_core::wire::bounds::{ErrorNumber, FileSize};
+use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_engine::Errno;
@@ -22,12 +22,16 @@ use super::channel::{Channel, Line};
 use super::convert::heard;
 use super::fault::NetFault;
 use super::pool::Pool;
-use super::told::class_named;
+use super::refusal::{over_budget, problem_of};
+use super::weight;
+use crate::budget::{Charge, OverBudget, Share};
 use crate::disk::{FileKind, Meta, Name};
 use crate::problem::{Class, Problem};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;
+/// A message that is longer may take so much more when it is read that only one is read at a time.
+pub(crate) const LONG_BYTES: usize = 64 << 10;
 
 /// Folders and files that are given back together: as many as connections take without anybody reading.
 const GIVEN_BACK_TOGETHER: usize = 256;
@@ -52,10 +56,15 @@ pub(crate) struct Far {
     gone: Mutex<Vec<Ask>>,
     /// An older version: it tells no attributes with names of files.
     tells_no_attributes: AtomicBool,
+    /// What it makes this side hold is charged to this.
+    share: Arc<Share>,
 }
 
+/// Answers to one request, and what they take.
+type Charged = (Vec<Answer>, Charge);
+
 /// What the listing of a folder told of a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) meta: Result<Meta, Errno>,
     pub(crate) points_to: Option<OsString>,
@@ -63,6 +72,8 @@ pub(crate) struct Told {
     pub(crate) attributes: Option<Attributes>,
     /// A temporary file that a pump uses or can resume. Told of a name that is looked at alone.
     pub(crate) is_partial: bool,
+    /// What its listing takes, given back with the last name of it.
+    pub(crate) _charge: Option<Arc<Charge>>,
 }
 
 /// A folder that was opened at the other side.
@@ -73,6 +84,7 @@ pub(crate) struct FarFolder {
     pub(crate) meta: Meta,
     pub(crate) attributes: Attributes,
     pub(crate) made_up: bool,
+    _charge: Charge,
 }
 
 /// A file at the other side.
@@ -101,6 +113,7 @@ pub(crate) struct OpenFile {
     pub(crate) attributes: Attributes,
     /// Where it holds data; `None` where only its end tells.
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    _charge: Charge,
 }
 
 #[derive(Debug)]
@@ -109,22 +122,23 @@ pub(crate) struct SmallFile {
     pub(crate) name: OsString,
     /// What came with its block.
     pub(crate) told: OnceLock<(Meta, Attributes)>,
+    pub(crate) charge: OnceLock<Charge>,
 }
 
 impl Far {
     pub(crate) fn new(
         place: String,
         line: Line,
-        names: Arc<Pool>,
-        blocks: Arc<Pool>,
+        (names, blocks): (Arc<Pool>, Arc<Pool>),
         boot: Option<[u8; 16]>,
+        share: Arc<Share>,
     ) -> Arc<Far> {
         let (next, gone) = (AtomicU64::new(1), Mutex::default());
         let own = crate::disk::boot();
         let is_here = own != [0; 16] && boot == Some(own);
         let boot = boot.unwrap_or_default();
         let tells_no_attributes = AtomicBool::new(false);
-        Arc::new(Far { place, line, is_here, boot, names, blocks, next, gone, tells_no_attributes })
+        Arc::new(Far { place, line, is_here, boot, names, blocks, next, gone, tells_no_attributes, share })
     }
 
     /// A connection for the blocks of one lane.
@@ -147,25 +161,25 @@ impl Far {
     }
 
     /// Asks one thing; what the other side could not do is a problem with this path.
-    fn ask(&self, ask: &Ask, path: &Path) -> Result<Answer, Problem> {
-        let mut answers = self.ask_all(ask)?;
+    fn ask(&self, ask: &Ask, path: &Path) -> Result<(Answer, Charge), Problem> {
+        let (mut answers, charge) = self.ask_all(ask, path)?;
         match answers.pop() {
             Some(Answer::Fault(fault)) => Err(problem_of(&fault, path)),
-            Some(answer) if answers.is_empty() => Ok(answer),
+            Some(answer) if answers.is_empty() => Ok((answer, charge)),
             _ => Err(self.unexpected()),
         }
     }
 
-    fn ask_all(&self, ask: &Ask) -> Result<Vec<Answer>, Problem> {
+    fn ask_all(&self, ask: &Ask, path: &Path) -> Result<Charged, Problem> {
         let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
             let answers = self.converse(&mut channel, ask)?;
             self.names.give(channel);
             Ok(answers)
         });
-        asked.map_err(|fault| self.lost(&fault))
+        asked.map_err(|fault| self.lost(&fault))?.map_err(|over| over_budget(over, path))
     }
 
-    fn converse(&self, channel: &mut Channel, ask: &Ask) -> Result<Vec<Answer>, NetFault> {
+    fn converse(&self, channel: &mut Channel, ask: &Ask) -> Result<Result<Charged, OverBudget>, NetFault> {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
         let last = gone.len().saturating_sub(GIVEN_BACK_TOGETHER);
         for gone in gone[..last].chunks(GIVEN_BACK_TOGETHER) {
@@ -176,22 +190,40 @@ impl Far {
         put_all(channel, &gone[last..])?;
         channel.send_message(&encode(ask), 1)?;
         gone[last..].iter().try_for_each(|_| channel.receive_message().map(drop))?;
-        let mut answers = Vec::new();
-        loop {
+        self.receive(channel)
+    }
+
+    /// Receives all answers to a request. Those that this side may not hold are forgotten.
+    fn receive(&self, channel: &mut Channel) -> Result<Result<Charged, OverBudget>, NetFault> {
+        let mut held = self.share.charge(0, 0).map(|charge| (Vec::new(), charge));
+        for _ in 0..ANSWERS_MAX {
             let (body, number) = channel.receive_message()?;
-            let answer = decode(&body)?;
             if number != 1 {
                 return Err(WireError::Unexpected("an answer that nobody asked for").into());
             }
+            let answer = self.read(&body)?;
             let more = matches!(answer, Answer::Names { more: true, .. });
-            answers.push(answer);
-            if answers.len() > ANSWERS_MAX {
-                return Err(WireError::Unexpected("names without end").into());
-            }
+            held = held.and_then(|(mut answers, mut charge)| {
+                charge.grow(weight::of_answer(&answer))?;
+                answers.push(answer);
+                Ok((answers, charge))
+            });
             if !more {
-                return Ok(answers);
+                return Ok(held);
             }
         }
+        Err(WireError::Unexpected("names without end").into())
+    }
+
+    /// Reads an answer. What a long one takes is known only then.
+    pub(crate) fn read(&self, body: &[u8]) -> Result<Answer, WireError> {
+        let _one = (body.len() > LONG_BYTES).then(|| self.share.budget().one_reads());
+        decode(body)
+    }
+
+    /// Something besides answers that this side holds for the other.
+    pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, OverBudget> {
+        self.share.charge(bytes, 0)
     }
 
     fn unexpected(&self) -> Problem {
@@ -200,7 +232,7 @@ impl Far {
 
     /// What stands at a place of the session, links followed; `None` for a pipe, or null.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
-        match self.ask(&Ask::Look(place), path)? {
+        match self.ask(&Ask::Look(place), path)?.0 {
             Answer::Meta { meta, .. } => Ok(Some(heard(&meta))),
             Answer::Stream { .. } => Ok(None),
             _ => Err(self.unexpected()),
@@ -209,7 +241,7 @@ impl Far {
 
     /// Whether a place is a temporary file that a pump uses or can resume.
     pub(crate) fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
-        match self.ask(&Ask::Look(place), path)? {
+        match self.ask(&Ask::Look(place), path)?.0 {
             Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
             _ => Ok(false),
         }
@@ -223,9 +255,9 @@ impl Far {
 
     fn folder(self: &Arc<Far>, number: u64, ask: &Ask, path: &Path) -> Result<Arc<FarFolder>, Problem> {
         match self.ask(ask, path)? {
-            Answer::Folder { meta, attributes, made_up } => {
+            (Answer::Folder { meta, attributes, made_up }, _charge) => {
                 let (meta, attributes) = (heard(&meta), named(attributes));
-                Ok(Arc::new(FarFolder { far: Arc::clone(self), number, meta, attributes, made_up }))
+                Ok(Arc::new(FarFolder { far: Arc::clone(self), number, meta, attributes, made_up, _charge }))
             }
             _ => Err(self.unexpected()),
         }
@@ -235,7 +267,7 @@ impl Far {
     pub(crate) fn open_place(self: &Arc<Far>, place: u32, path: &Path) -> Result<FarFile, Problem> {
         let file = self.number();
         match self.ask(&Ask::OpenPlace { file, place }, path)? {
-            Answer::Stream { bytes } => {
+            (Answer::Stream { bytes }, _) => {
                 let bytes = bytes.map(|bytes| bytes.0);
                 Ok(FarFile::Stream(StreamFile { number: file, bytes }))
             }
@@ -243,13 +275,13 @@ impl Far {
         }
     }
 
-    fn file(self: &Arc<Far>, number: u64, answer: Answer) -> Result<OpenFile, Problem> {
+    fn file(self: &Arc<Far>, number: u64, (answer, _charge): (Answer, Charge)) -> Result<OpenFile, Problem> {
         match answer {
             Answer::File { meta, attributes, ranges } => {
                 let ranges =
                     ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
                 let (meta, attributes) = (heard(&meta), named(attributes));
-                let file = OpenFile { far: Arc::clone(self), number, meta, attributes, ranges };
+                let file = OpenFile { far: Arc::clone(self), number, meta, attributes, ranges, _charge };
                 file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
             }
             _ => Err(self.unexpected()),
@@ -273,12 +305,14 @@ impl FarFolder {
         path: &Path,
     ) -> Result<(Vec<Name>, u64), Problem> {
         let with_attributes = with_attributes.then_some(true);
-        let answers = self.far.ask_all(&Ask::List { folder: self.number, cookie, with_attributes })?;
+        let ask = Ask::List { folder: self.number, cookie, with_attributes };
+        let (answers, charge) = self.far.ask_all(&ask, path)?;
+        let charge = Arc::new(charge);
         let (mut names, mut next) = (Vec::new(), cookie);
         for answer in answers {
             match answer {
                 Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
-                    names.extend(entries.into_iter().map(name_of));
+                    names.extend(entries.into_iter().map(|entry| name_of(entry, &charge)));
                     next = cookie;
                 }
                 Answer::Fault(fault) => return Err(problem_of(&fault, path)),
@@ -291,7 +325,7 @@ impl FarFolder {
     /// What the folder is now.
     pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
         let ask = Ask::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
-        match self.far.ask(&ask, path)? {
+        match self.far.ask(&ask, path)?.0 {
             Answer::Meta { meta, .. } => Ok(heard(&meta)),
             _ => Err(self.far.unexpected()),
         }
@@ -324,9 +358,9 @@ impl FarFolder {
     ) -> Result<Told, Problem> {
         let ask = Ask::LookAt { above: self.number, name: name.as_bytes().to_vec().into(), with_attributes };
         match self.far.ask(&ask, path)? {
-            Answer::Names { mut entries, .. } => {
+            (Answer::Names { mut entries, .. }, charge) => {
                 let entry = entries.pop().ok_or_else(|| self.far.unexpected())?;
-                Ok(*name_of(entry).told.expect("it was told right now"))
+                Ok(*name_of(entry, &Arc::new(charge)).told.expect("it was told right now"))
             }
             _ => Err(self.far.unexpected()),
         }
@@ -362,7 +396,7 @@ impl OpenFile {
 
     /// What it is now, and what its name means now.
     pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, Option<Meta>), Problem> {
-        match self.far.ask(&Ask::LookAgain(self.number), path)? {
+        match self.far.ask(&Ask::LookAgain(self.number), path)?.0 {
             Answer::Meta { meta, named, .. } => Ok((heard(&meta), named.as_ref().map(heard))),
             _ => Err(self.far.unexpected()),
         }
@@ -420,7 +454,8 @@ pub(crate) fn named(attributes: Vec<Attribute>) -> Attributes {
     attributes.into_iter().filter_map(named).collect()
 }
 
-fn name_of(entry: Entry) -> Name {
+/// A name that holds what its listing takes.
+fn name_of(entry: Entry, charge: &Arc<Charge>) -> Name {
     const EIO: i32 = 5;
     let meta = match (&entry.meta, entry.errno) {
         (Some(meta), None) => Ok(heard(meta)),
@@ -432,59 +467,7 @@ fn name_of(entry: Entry) -> Name {
         points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
         attributes: entry.attributes.map(named),
         is_partial: entry.is_partial == Some(true),
+        _charge: Some(Arc::clone(charge)),
     };
     Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
-}
-
-/// What the other side could not do, as if it had been tried here.
-pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
-    let operation = match fault.operation.as_str() {
-        "open" => "open",
-        "list" => "list",
-        "read" => "read",
-        "look at" => "look at",
-        "read the map of" => "read the map of",
-        "read the attributes of" => "read the attributes of",
-        _ => "read",
-    };
-    /// EXDEV: openat2(2) was to stay beneath a folder.
-    const LEADS_OUT: i32 = 18;
-    match (&fault.errno, &fault.words) {
-        (Some(ErrorNumber(LEADS_OUT)), _) => {
-            Problem::new(Class::Refused, operation, path, "leads out of the served folder")
-        }
-        (Some(errno), _) => Problem::system(operation, path, errno.0),
-        (None, words) => {
-            let words = words.as_deref().unwrap_or("the other side could not do it");
-            let class = fault.class.as_deref().and_then(class_named).filter(|class| *class != Class::Lost);
-            Problem::new(class.unwrap_or(Class::Changed), operation, path, crate::shown(words.as_bytes()))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_other_side_could_not_do_keeps_its_class() {
-        for (errno, class, expected) in [
-            (Some(2), None, Class::Missing),
-            (Some(13), None, Class::Denied),
-            (None, Some("denied"), Class::Denied),
-            (None, None, Class::Changed),
-            (None, Some("no such class"), Class::Changed),
-            // A session is lost where it is noticed, not where somebody says so.
-            (None, Some("lost"), Class::Changed),
-        ] {
-            let class = class.map(String::from);
-            let fault = Fault {
-                operation: "open".into(),
-                errno: errno.map(ErrorNumber),
-                words: Some("words".into()),
-                class,
-            };
-            assert_eq!(problem_of(&fault, Path::new("x")).class, expected, "{fault:?}");
-        }
-    }
 }

@@ -17,7 +17,7 @@ use crate::temporary;
 use crate::tree::branch::Batch;
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::{Action, same_time};
-use crate::tree::links::{Copied, FileId, FileState, Meeting, Spot, Waiting, id};
+use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Spot, Waiting, id};
 use crate::tree::{finish, journal, right};
 
 const EACCES: Errno = Errno(13);
@@ -45,7 +45,8 @@ pub(crate) fn meet(
         return Ok(Met::First(None));
     }
     let file = FileState::new(meta, generation(spot, meta, held)?);
-    match shared.trees.links.meet(file, meta, spot) {
+    let charge = spot.branch.source.charge_there(links::memory_of(&spot.name))?;
+    match shared.trees.links.meet(file, meta, spot, charge) {
         Meeting::First { has_changed } => {
             if has_changed {
                 tell_changed(shared, spot);
@@ -81,7 +82,7 @@ fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
 pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>, copy: Option<FileId>) {
     let Some(file) = links else { return };
     let copied = Copied { spot: first.clone(), copy };
-    for Waiting { spot, meta } in shared.trees.links.committed(file, copied.clone()) {
+    for Waiting { spot, meta, .. } in shared.trees.links.committed(file, copied.clone()) {
         if let Err(problem) = link(shared, &copied, &spot, (file, &meta)) {
             spot.branch.root.report(shared, problem);
         }

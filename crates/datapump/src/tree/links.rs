@@ -11,10 +11,11 @@
 //! Must not know: how files are copied or linked.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::budget::Charge;
 use crate::disk::Meta;
 use crate::tree::branch::Branch;
 
@@ -57,6 +58,7 @@ pub(crate) struct Spot {
 pub(crate) struct Waiting {
     pub(crate) spot: Spot,
     pub(crate) meta: Meta,
+    pub(crate) _charge: Option<Charge>,
 }
 
 /// The first name of a file at the target, and the file that this run left under it; `None` where nothing is written.
@@ -79,6 +81,7 @@ struct Linked {
     state: State,
     /// Names not seen yet, by the count of the source when it was first seen.
     unseen: u64,
+    _charge: Option<Charge>,
 }
 
 /// What is to be done with a name of a file that has several.
@@ -110,8 +113,9 @@ impl Links {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A name of a file with several names. A name that waits keeps its folder from being finished.
-    pub(crate) fn meet(&self, file: FileState, meta: &Meta, spot: &Spot) -> Meeting {
+    /// A name of a file with several names. A name that waits keeps its folder from being finished. What is kept of it
+    /// is charged: [`memory_of`].
+    pub(crate) fn meet(&self, file: FileState, meta: &Meta, spot: &Spot, charge: Option<Charge>) -> Meeting {
         if self.unknown.load(Ordering::Relaxed) {
             return Meeting::Alone;
         }
@@ -120,14 +124,14 @@ impl Links {
             let has_changed =
                 table.range(file.least()..).next().is_some_and(|(other, _)| other.id == file.id);
             let state = State::Copying(Vec::new());
-            table.insert(file, Linked { state, unseen: meta.links.saturating_sub(1) });
+            table.insert(file, Linked { state, unseen: meta.links.saturating_sub(1), _charge: charge });
             return Meeting::First { has_changed };
         };
         linked.unseen = linked.unseen.saturating_sub(1);
         match &mut linked.state {
             State::Copying(waiting) => {
                 spot.branch.hold();
-                waiting.push(Waiting { spot: spot.clone(), meta: *meta });
+                waiting.push(Waiting { spot: spot.clone(), meta: *meta, _charge: charge });
                 Meeting::Waits
             }
             State::Done(there) => {
@@ -178,6 +182,13 @@ impl Links {
             _ => Vec::new(),
         }
     }
+}
+
+/// What the table keeps of a name.
+pub(crate) fn memory_of(name: &OsStr) -> usize {
+    /// What nodes of the table leave free, and the name's own piece of memory.
+    const BESIDES: usize = 128;
+    size_of::<FileState>() + size_of::<Linked>().max(size_of::<Waiting>()) + BESIDES + name.len()
 }
 
 /// What tells a source file from all others.

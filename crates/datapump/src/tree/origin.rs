@@ -132,7 +132,8 @@ impl Origin {
                 let is_small = (1..=small_bytes).contains(&meta.size_bytes);
                 if meta.kind == FileKind::Regular && is_small && meta.allocated_bytes >= meta.size_bytes {
                     let (folder, name) = (Arc::clone(folder), name.name.clone());
-                    let small = SmallFile { folder, name, told: Default::default() };
+                    let small =
+                        SmallFile { folder, name, told: Default::default(), charge: Default::default() };
                     return Ok((Held::There(Arc::new(FarFile::Small(small))), meta));
                 }
                 let file = folder.open(&name.name, path)?;

@@ -126,6 +126,7 @@ fn read_name(spot: &Spot, original: &Original) -> Name {
         points_to: None,
         attributes: Some(attributes.clone()),
         is_partial: false,
+        _charge: None,
     });
     Name { told: told.map(Box::new), ..Name::here(spot.name.clone(), None) }
 }

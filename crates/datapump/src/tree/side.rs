@@ -22,6 +22,7 @@ use datapump_engine::Errno;
 use crate::budget::Charge;
 use crate::disk::{Bearer, Meta, file_meta, names};
 use crate::net::far::FarFolder;
+use crate::net::refusal::over_budget;
 use crate::problem::{Class, Problem};
 use crate::tree::origin::Origin;
 
@@ -146,6 +147,13 @@ impl Side {
     pub(crate) fn charged(mut self: Arc<Side>, charge: Charge) -> Arc<Side> {
         Arc::get_mut(&mut self).expect("it was just opened").charge = Some(charge);
         self
+    }
+
+    /// What is kept of a folder of another host is charged to the session's part, and given back when dropped. `None`
+    /// of a folder of this host.
+    pub(crate) fn charge_there(&self, bytes: usize) -> Result<Option<Charge>, Problem> {
+        let Place::There(folder) = &self.place else { return Ok(None) };
+        folder.far.charge(bytes).map(Some).map_err(|over| over_budget(over, &self.path()))
     }
 
     /// Whether it lies on this host.
