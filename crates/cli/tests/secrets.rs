@@ -150,6 +150,21 @@ fn content_of_a_closed_file_is_never_open_to_others_on_its_way() {
     }
 }
 
+/// A folder of this user's that somebody gave that name would be handed on, with the new root's mode.
+#[test]
+fn what_has_the_temporary_name_of_a_new_root_and_is_not_empty_is_left() {
+    /// FNV-1a of `new`.
+    const TEMPORARY: &str = ".pump-2138d5192571b731";
+    let home = Home::new();
+    ["source", TEMPORARY].iter().for_each(|name| make_folder(&home, name));
+    std::fs::write(home.path(TEMPORARY).join("key"), "secret").expect("room");
+    set_mode(&home.path(TEMPORARY), 0o700);
+    expect(&home.pump(&["copy", "source", "new"]), 0, &[], "a folder with something in it");
+    assert!(!home.path("new/key").exists(), "it was handed on");
+    assert_eq!(mode(&home.path(TEMPORARY)), 0o700);
+    has_content(&home.path(TEMPORARY).join("key"), b"secret", "what stood there");
+}
+
 /// Modes and owners of the files in a folder that begin with this content.
 fn holding(folder: &Path, content: &[u8]) -> Vec<(u32, u32)> {
     let files = std::fs::read_dir(folder).expect("it is there");

@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode};
 use support::{Home, expect, make_fifo, set_mode};
 use wider_parts::pump_with;
 use wider_parts::random::seeds;
-use wider_parts::swapper::Swapper;
+use wider_parts::swapper::{Renamer, Swapper};
 
 /// What a name may be given that it must not get: owner, group and mode.
 fn rights(path: &Path) -> (u32, u32, u32) {
@@ -136,4 +136,35 @@ fn a_hard_link_is_made_to_what_was_copied_and_to_nothing_else() {
         }
     }
     assert!(swaps > 0, "nothing was swapped");
+}
+
+/// Who may rename what root makes gives a closed folder the name of an open one before that is made: it would be entered
+/// as the open one, and get its mode in the end.
+#[test]
+fn a_folder_that_is_filled_is_entered_under_no_second_name() {
+    const FOLDERS: usize = 200;
+    let mut renamed = 0;
+    for seed in seeds("second names", 20) {
+        let home = Home::new();
+        std::fs::create_dir(home.path("copy")).expect("room");
+        chown(home.path("copy"), Some(1234), Some(4321)).expect("root");
+        for number in 0..FOLDERS {
+            for (kind, mode) in [("closed", 0o700), ("open", 0o755)] {
+                let folder = home.path(format!("source/{kind}-{number}"));
+                std::fs::create_dir_all(&folder).expect("room");
+                std::fs::write(folder.join(kind), kind).expect("room");
+                set_mode(&folder, mode);
+            }
+        }
+        let renamer = Renamer::start(home.path("copy"), FOLDERS, seed);
+        let places = ["source/.", "copy"].map(|name| home.path(name).display().to_string());
+        let run = pump_with(&["copy", "--sync=none", &places[0], &places[1]], &[]);
+        renamed += renamer.stop();
+        assert!([0, 1, 23, 24].contains(&run.status), "seed {seed}: {run:?}");
+        for folder in std::fs::read_dir(home.path("copy")).expect("it is there") {
+            let folder = folder.expect("an entry").path();
+            assert!(!folder.join("closed").exists() || rights(&folder).2 == 0o700, "seed {seed}: {folder:?}");
+        }
+    }
+    assert!(renamed > 0, "nothing was renamed");
 }

@@ -10,9 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use datapump_engine::Errno;
 
-use crate::disk::{Bearer, FileKind, Meta, names};
+use crate::disk::{Bearer, FileKind, Meta, file_meta, names};
 use crate::problem::{Class, Problem};
 use crate::temporary;
+use crate::tree::journal;
 
 /// File systems take times from a clock that moves in ticks of at most this.
 const TICK: Duration = Duration::from_millis(20);
@@ -56,6 +57,40 @@ pub(crate) fn check_folder(
         true => Ok(()),
         false => Err(replaced(path)),
     }
+}
+
+/// Whether an open folder is a new root: this user's, with nothing in it but the list of a run that was killed. A
+/// folder of this user's that somebody else gave the temporary name would be handed on with all that it holds.
+pub(crate) fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem> {
+    let meta = file_meta(made).map_err(|errno| Problem::system("make", path, errno.0))?;
+    match holds_a_list_alone(made) && is_own(above, &meta) {
+        true => Ok(()),
+        false => {
+            let words = "what stands under its temporary name was made by somebody else, or is not empty; choose \
+                         another place";
+            Err(Problem::new(Class::Refused, "make", path, words))
+        }
+    }
+}
+
+/// Whether nothing is in a folder but a list.
+pub(crate) fn holds_a_list_alone(folder: &File) -> bool {
+    let mut cookie = 0;
+    loop {
+        match names::list(folder, cookie) {
+            Ok((names, _)) if names.is_empty() => return true,
+            Ok((names, next)) if names.iter().all(|name| name.name == journal::NAME) => cookie = next,
+            _ => return false,
+        }
+    }
+}
+
+/// Whether others may give other names to what lies in a folder.
+pub(crate) fn is_open_to_others(folder: &Meta) -> bool {
+    const STICKY: u32 = 0o1000;
+    const OTHERS_WRITE: u32 = 0o022;
+    let is_others = folder.uid != 0 && folder.uid != rustix::process::geteuid().as_raw();
+    is_others || folder.mode & OTHERS_WRITE != 0 && folder.mode & STICKY == 0
 }
 
 /// Whether something in a folder belongs to whom new files there belong to: this user, or where the file system gives

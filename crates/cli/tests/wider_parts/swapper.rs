@@ -69,3 +69,33 @@ impl Drop for Swapper {
         self.end();
     }
 }
+
+/// Somebody who gives each `closed-N` of a folder the name `open-N` while nothing has that.
+pub struct Renamer {
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<u64>,
+}
+
+impl Renamer {
+    pub fn start(folder: PathBuf, folders: usize, seed: u64) -> Renamer {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let (mut random, mut renamed) = (Random(seed), 0);
+            while !told.load(Ordering::Relaxed) {
+                let number = random.below(folders as u64);
+                let [closed, open] = ["closed", "open"].map(|kind| folder.join(format!("{kind}-{number}")));
+                let flags = RenameFlags::NOREPLACE;
+                renamed += u64::from(rustix::fs::renameat_with(CWD, &closed, CWD, &open, flags).is_ok());
+            }
+            renamed
+        });
+        Renamer { stop, thread }
+    }
+
+    /// Stops; how many it renamed.
+    pub fn stop(self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("no panic while renaming")
+    }
+}

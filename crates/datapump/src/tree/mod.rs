@@ -38,16 +38,17 @@ pub(crate) mod visited;
 pub(crate) mod walk;
 mod wildcard;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::change;
+use crate::disk::Meta;
 use crate::open;
 use crate::options::Options;
-use crate::problem::Problem;
+use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
@@ -56,7 +57,7 @@ use crate::watch::Watch;
 use branch::Branch;
 use compare::Twins;
 use decide::Rules;
-use links::Links;
+use links::{FileId, Links, id};
 use select::Select;
 use side::Keeper;
 
@@ -79,6 +80,8 @@ pub(crate) struct Trees {
     pub(crate) grown: Mutex<Vec<Arc<Branch>>>,
     /// A folder on each device that is written to, to sync it at the end.
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
+    /// Folders that are written to and that others may give another name.
+    entered: Mutex<HashSet<FileId>>,
 }
 
 /// Opens what the user named: a file, or the root of a tree.
@@ -143,7 +146,18 @@ impl Trees {
             planted: AtomicUsize::new(0),
             grown: Mutex::default(),
             devices: Mutex::default(),
+            entered: Mutex::default(),
         })
+    }
+
+    /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the
+    /// mode of another folder in the end.
+    pub(crate) fn enter(&self, folder: &Meta, path: &Path) -> Result<(), Problem> {
+        if self.entered.lock().unwrap_or_else(PoisonError::into_inner).insert(id(folder)) {
+            return Ok(());
+        }
+        let words = "is a folder that this copy fills under another name; it was left as it is";
+        Err(Problem::new(Class::Refused, "enter", path, words))
     }
 
     /// A tree was begun.

@@ -47,6 +47,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         None => open_target(at)?,
     };
     let target = Side::root_of(to, folder, &shared.trees.keeper)?;
+    shared.trees.enter(&target.meta, to)?;
     tell_devices(shared, &source, &target);
     tell_root(shared, &source, to, made.is_some());
     let target_folder = target.file()?.0;
@@ -204,16 +205,6 @@ fn simulated(path: &Path) -> Problem {
 /// The folder that it was made in, the root itself, and its list.
 type Made = (Arc<File>, Arc<File>, Option<Journal>);
 
-/// In a folder that others may write to, what stands under the temporary name may be theirs.
-fn refuse_strangers(parent: &File, folder: &File, path: &Path) -> Result<(), Problem> {
-    let meta = crate::disk::file_meta(folder).map_err(|errno| Problem::system("make", path, errno.0))?;
-    if made::is_own(parent, &meta) {
-        return Ok(());
-    }
-    let words = "a folder of another user stands under its temporary name; choose another place";
-    Err(Problem::new(Class::Refused, "make", path, words))
-}
-
 /// A list that will not be believed leads nowhere: what `cp -r` would do the same command does, too.
 fn tell_nesting(shared: &Shared<'_>, path: &Path) {
     let path = shown_path(path);
@@ -240,24 +231,13 @@ fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, 
             opened => opened,
         };
         match opened {
-            Ok(folder) if is_new || holds_a_list_alone(&folder) => return Ok((temporary, Arc::new(folder))),
+            Ok(folder) if is_new || made::holds_a_list_alone(&folder) => return Ok((temporary, Arc::new(folder))),
             Err(errno) if is_new => return Err(system(errno)),
             // Something else stands there.
             _ => {}
         }
     }
     Err(temporary::all_taken(path))
-}
-
-fn holds_a_list_alone(folder: &File) -> bool {
-    let mut cookie = 0;
-    loop {
-        match names::list(folder, cookie) {
-            Ok((names, _)) if names.is_empty() => return true,
-            Ok((names, next)) if names.iter().all(|name| name.name == journal::NAME) => cookie = next,
-            _ => return false,
-        }
-    }
 }
 
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
@@ -275,7 +255,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         Err(errno) => return Err(Problem::system("open", path.parent().unwrap_or(path), errno.0)),
     };
     let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
-    refuse_strangers(&parent_folder, &folder, path)?;
+    made::check_root(&parent_folder, &folder, path)?;
     let journal = match Journal::begin(&folder, path, (source, shared.options), true)? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
         kept @ Kept::Doubtful(..) => {

@@ -183,6 +183,10 @@ fn target_of(
     if fresh {
         made::check_folder(hand.target()?, (&side.file()?.0, &side.meta), start, &path)?;
     }
+    // Nobody else can give another name to what lies in a folder of this user.
+    if made::is_open_to_others(&target.meta) && !shared.options.dry_run {
+        shared.trees.enter(&side.meta, &path)?;
+    }
     if fresh && !hand.branch.claim(&side.meta, &name.name) {
         return Err(crate::commit::taken(&path));
     }
