@@ -150,6 +150,40 @@ fn content_of_a_closed_file_is_never_open_to_others_on_its_way() {
     }
 }
 
+/// Files of a closed folder need no mode of their own to be secret.
+#[test]
+fn a_folder_that_stands_there_is_closed_before_its_first_file() {
+    let home = Home::new();
+    let modes = [(0o700, 0o755), (0o711, 0o755), (0o750, 0o775), (0o700, 0o700)];
+    for ((source, before), expected) in modes.into_iter().zip([0o700, 0o711, 0o750, 0o700]) {
+        for (row, from, to) in [("the root", "from/secret/.", "to/secret"), ("below it", "from/.", "to")] {
+            let row = format!("{row}: {source:o} over {before:o}");
+            ["from", "from/secret", "to", "to/secret"].iter().for_each(|name| make_folder(&home, name));
+            noise_file(&home, "from/secret/file", BYTES, 1);
+            let target = home.path("to/secret");
+            set_mode(&home.path("from/secret"), source);
+            set_mode(&target, before);
+            let slow = ["copy", "--bwlimit", "64KiB", "--request-size", "64KiB", from, to];
+            let mut run = Running::start(home.command(&slow));
+            eventually(&format!("{row}: it is written to"), || {
+                assert!(!run.has_ended(), "{row}: it ended before anything was seen");
+                let has_begun = !holding(&target, &[]).is_empty();
+                assert!(
+                    !has_begun || mode(&target) & 0o055 == expected & 0o055,
+                    "{row}: {:o}",
+                    mode(&target)
+                );
+                has_begun
+            });
+            run.signal(Signal::TERM);
+            expect(&run.end(), 20, &[], &row);
+            expect(&home.pump(&["copy", from, to]), 0, &[], &row);
+            assert_eq!(mode(&target), expected, "{row}");
+            ["from", "to"].iter().for_each(|name| std::fs::remove_dir_all(home.path(name)).expect("ours"));
+        }
+    }
+}
+
 /// A folder of this user's that somebody gave that name would be handed on, with the new root's mode.
 #[test]
 fn what_has_the_temporary_name_of_a_new_root_and_is_not_empty_is_left() {

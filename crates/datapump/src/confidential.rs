@@ -1,8 +1,10 @@
-//! A file that is overwritten where it stands is closed before its first byte to those who may not read the source. Its
-//! attributes follow when it is complete, as with every file; new files are closed from the start.
+//! A file that is overwritten where it stands is closed before its first byte to those who may not read the source, and
+//! a folder that stands there before its first new name. Their attributes follow when they are complete, as with every
+//! file and folder; new ones are closed from the start.
 //!
 //! Must not know: how blocks are moved, how attributes are copied.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use datapump_engine::Handle;
@@ -15,6 +17,33 @@ use crate::task::{Held, Original};
 const OWNER_ALONE: u32 = 0o600;
 const GROUP_AND_OTHERS: u32 = 0o077;
 const OTHERS_MAY_READ: u32 = 0o004;
+
+/// Closes a folder that stands at the target to those who may not list or search the source, for as long as it is
+/// filled. Whoever cannot do that now cannot do it in the end either, and is told then.
+pub(crate) fn close_folder(folder: &File, there: &Meta, source: &Meta, keep: Keep) {
+    let (is_others, shut) = (keep.owner && there.uid != source.uid, shut_bits(there, source));
+    let owner_gains = is_others && there.mode >> 6 & !source.mode & MAY_LOOK != 0;
+    if !keep.mode || (shut == 0 && !owner_gains) {
+        return;
+    }
+    let to = Bearer::Open(folder);
+    let me = rustix::process::geteuid().as_raw();
+    // Its owner could open it again.
+    if is_others && there.uid != me {
+        let _ = to.set_owner(Some(me), there.gid);
+    }
+    let _ = to.set_mode(there.mode & !shut);
+}
+
+/// To read and to search a folder.
+const MAY_LOOK: u32 = 0o5;
+
+/// The bits of a folder that let somebody look who may not look at the source. Members of another group are at the
+/// source like everybody.
+fn shut_bits(there: &Meta, source: &Meta) -> u32 {
+    let group = if there.gid == source.gid { source.mode >> 3 } else { source.mode };
+    there.mode & ((MAY_LOOK & !group) << 3 | MAY_LOOK & !source.mode)
+}
 
 /// A file that was closed, as it was before.
 #[derive(Debug)]

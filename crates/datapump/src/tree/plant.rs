@@ -11,6 +11,7 @@ use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
 use crate::commit::taken;
+use crate::confidential;
 use crate::disk::{self, Folder, PathAt, kind, names};
 use crate::made;
 use crate::problem::{Class, Problem, shown_path};
@@ -48,6 +49,9 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     };
     let target = Side::root_of(to, folder, &shared.trees.keeper)?;
     shared.trees.enter(&target.meta, to)?;
+    if made.is_none() {
+        confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, shared.options.keep);
+    }
     tell_devices(shared, &source, &target);
     tell_root(shared, &source, to, made.is_some());
     let target_folder = target.file()?.0;

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
+use crate::confidential;
 use crate::disk::{self, Bearer, Meta, Name, kind, names};
 use crate::made;
 use crate::problem::{Class, Problem, shown_path};
@@ -186,6 +187,9 @@ fn target_of(
     // Nobody else can give another name to what lies in a folder of this user.
     if made::is_open_to_others(&target.meta) && !shared.options.dry_run {
         shared.trees.enter(&side.meta, &path)?;
+    }
+    if !fresh && !shared.options.dry_run {
+        confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.options.keep);
     }
     if fresh && !hand.branch.claim(&side.meta, &name.name) {
         return Err(crate::commit::taken(&path));
