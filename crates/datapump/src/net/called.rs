@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
 
-use super::channel::{Channel, Line};
+use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::control::{Control, Next, Outbox};
 use super::far::Far;
 use super::fault::NetFault;
@@ -61,7 +61,9 @@ pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
 fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
     let NewSession { number, line, joins, boxes: (outbox, inbox), left } = session;
     let mut control = Control::new(channel, Session::called(), inbox, state.options.peer_timeout);
-    let Message::Begin(begin) = control.hear()? else {
+    // Nothing is under way yet: a stop ends it at once, and who wants nothing has no place for long.
+    control.join(&line.heeding(&state.stop));
+    let Message::Begin(begin) = control.hear_within(HANDSHAKE_MAX)? else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
     if let Some(before) = &begin.instead_of {
@@ -76,6 +78,7 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
             left.agree(wanted.connections);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             control.say(Message::Begun { receives })?;
+            control.join(&line);
             let done = match begin.way {
                 Way::Push => write(state, control, (line, joins), outbox, wanted),
                 Way::Pull => read(state, control, (line, joins), wanted),

@@ -132,6 +132,17 @@ impl Control {
         }
     }
 
+    /// The same of who has to say it soon: signs of life are not enough.
+    pub(crate) fn hear_within(&mut self, patience: Duration) -> Result<Message, NetFault> {
+        let start = Instant::now();
+        while start.elapsed() < patience {
+            if let Some(message) = self.next(LOOK_UP)? {
+                return Ok(message);
+            }
+        }
+        Err(NetFault::Lost("the other side does not say what it wants".into()))
+    }
+
     /// Goes on until the session is over; each message of the other side is answered by `answer`. `look` is called now
     /// and then and may have something to say; `given` when the writing side has told its report.
     pub(crate) fn run(

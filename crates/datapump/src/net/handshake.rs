@@ -31,6 +31,7 @@ pub(super) struct Handshake {
     plain: Vec<u8>,
     outgoing: Outgoing,
     has_spoken: bool,
+    was_answered: bool,
 }
 
 impl Handshake {
@@ -39,7 +40,15 @@ impl Handshake {
         // What is wrong with the socket is told when it becomes a channel.
         let _ = pipe.prepare();
         let (came, plain) = (Vec::new(), Vec::new());
-        Handshake { pipe, seal, came, plain, outgoing: Outgoing::default(), has_spoken: false }
+        Handshake {
+            pipe,
+            seal,
+            came,
+            plain,
+            outgoing: Outgoing::default(),
+            has_spoken: false,
+            was_answered: false,
+        }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -49,6 +58,11 @@ impl Handshake {
     /// Whether anything came.
     pub(super) fn has_spoken(&self) -> bool {
         self.has_spoken
+    }
+
+    /// Whether what came was worth an answer: half of a handshake.
+    pub(super) fn was_answered(&self) -> bool {
+        self.was_answered
     }
 
     /// Takes what is there. Whether the greeting is here.
@@ -99,6 +113,7 @@ impl Handshake {
             Err(errno) => return Err(NetFault::of_io("send", &errno.into())),
         }
         self.outgoing.clear();
+        self.was_answered = true;
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +15,16 @@ use datapump_core::wire::attributes::{Entry, Meta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::frame::Kind;
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Message, Way};
+use datapump_core::wire::session::{Begin, Message, Session, Way};
 use datapump_core::wire::{decode, encode};
 
 use super::channel::{Channel, Line};
+use super::control::{Control, boxes};
 use super::convert::told;
 use super::dial::{Dialer, Route};
+use super::fault::NetFault;
 use super::outgoing::Outgoing;
+use super::pipe::Pipe;
 use super::seal::Seal;
 use super::server::{ServeOptions, Server};
 use super::sockets::SocketOptions;
@@ -303,4 +307,40 @@ fn callers_that_say_nothing_or_little_keep_nobody_out() {
         let let_in = (0..20).filter(|_| dialer.control().is_ok()).count();
         assert_eq!((let_in, crowd.len()), (20, CROWD), "{says:?}");
     }
+}
+
+/// It greeted, says that it lives, and never what it wants: it ends with the server, and before that by itself.
+#[test]
+fn a_session_that_never_begins_keeps_no_place_and_no_server() {
+    let mut stage = Stage::new();
+    let (mut control, _) = stage.dialer.control().expect("the ticket is good");
+    let mut lives = || control.send_message(&encode(&Message::Alive), 0);
+    lives().expect("it is heard");
+    stage.stop.store(true, Ordering::Relaxed);
+    let is_cut = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        lives().is_err()
+    });
+    assert!(is_cut, "the server waits for it");
+    stage.server.take().map(std::thread::JoinHandle::join).expect("it runs").expect("no panic");
+}
+
+#[test]
+fn signs_of_life_are_no_beginning() {
+    let (here, there) = UnixStream::pair().expect("two sockets");
+    let channel =
+        |socket| Channel::new(Pipe::Unix(socket), Seal::Open, Line::default(), PATIENCE).expect("open");
+    let (_outbox, inbox) = boxes().expect("room");
+    let mut control = Control::new(channel(here), Session::called(), inbox, PATIENCE);
+    let mut other = channel(there);
+    let speaker = std::thread::spawn(move || {
+        // Until nobody listens any more.
+        while other.send_message(&encode(&Message::Alive), 0).is_ok() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let heard = control.hear_within(Duration::from_millis(100));
+    drop(control);
+    assert!(matches!(heard, Err(NetFault::Lost(_))), "{heard:?}");
+    speaker.join().expect("no panic");
 }

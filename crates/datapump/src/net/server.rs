@@ -227,7 +227,7 @@ impl Server {
 
     /// Lets in who calls, until all is over.
     pub(crate) fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let mut waiting = Waiting::default();
+        let mut waiting = Waiting::new();
         while !self.is_over(&waiting) {
             let (has_called, ready) = self.wait(&waiting);
             for handshake in waiting.advance(&ready) {
@@ -268,8 +268,10 @@ impl Server {
                 Ok((stream, address)) => self.admit(waiting, Caller::of(address.ip()), Pipe::Tcp(stream)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // No more open files: one of those that have not greeted gives up its place.
-                Err(_) if waiting.give_way() => {}
-                Err(_) => return std::thread::sleep(LOOK_UP),
+                Err(error) if lacks_room(&error) && waiting.give_way() => {}
+                Err(error) if lacks_room(&error) => return std::thread::sleep(LOOK_UP),
+                // Of this caller alone: accept(2).
+                Err(_) => return std::thread::sleep(LOOK_AGAIN_AFTER),
             }
         }
     }
@@ -350,6 +352,13 @@ impl Server {
             None => None,
         })
     }
+}
+
+/// Whether this process, or the system, has no more files or memory for a caller.
+fn lacks_room(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].contains(&errno))
 }
 
 /// Two ends that nobody waits for.

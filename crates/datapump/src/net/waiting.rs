@@ -1,7 +1,9 @@
 //! Connections that have not greeted yet: so many, for so long, and none can keep the others out.
 //!
 //! Where there are too many the host that has most of them gives up its oldest. Who floods pushes out itself: another
-//! host keeps its share, and a new connection of the same one is the last to go.
+//! host keeps its share, and a new connection of the same one is the last to go. Those whose first words were answered
+//! have places of their own: a flood from any number of hosts that say nothing does not reach them, and to say as much
+//! costs who floods.
 //!
 //! Must not know: how hands are shaken, what a greeting says.
 
@@ -15,8 +17,11 @@ use super::channel::HANDSHAKE_MAX;
 use super::fault::NetFault;
 use super::handshake::Handshake;
 
-/// Connections that have not greeted yet.
-const WAITING_MAX: usize = 512;
+/// Connections that have not greeted yet: half of them those that were answered. Where a process may have few files
+/// open they are a quarter of those: sessions need the others.
+const WAITING_MAX: u64 = 512;
+const WAITING_MIN: u64 = 8;
+const FILES_PARTS: u64 = 4;
 
 /// Who calls: an address, of IPv6 the network that a host has for itself; none for who is at home here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,50 +46,79 @@ struct Entry {
 }
 
 /// Those that wait, the oldest first.
-#[derive(Default)]
-pub(super) struct Waiting(VecDeque<Entry>);
+pub(super) struct Waiting {
+    entries: VecDeque<Entry>,
+    /// Places of those that were answered, and as many of those that were not.
+    places: usize,
+}
 
 impl Waiting {
+    pub(super) fn new() -> Waiting {
+        let files = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
+        Waiting::with_places((files / FILES_PARTS).clamp(WAITING_MIN, WAITING_MAX) as usize / 2)
+    }
+
+    fn with_places(places: usize) -> Waiting {
+        Waiting { entries: VecDeque::new(), places }
+    }
+
     /// One more; where it is one too many another one goes.
     pub(super) fn add(&mut self, caller: Caller, handshake: Handshake) {
-        self.0.push_back(Entry { caller, handshake, deadline: Instant::now() + HANDSHAKE_MAX });
-        if self.0.len() > WAITING_MAX {
-            self.give_way();
+        self.entries.push_back(Entry { caller, handshake, deadline: Instant::now() + HANDSHAKE_MAX });
+        self.make_room(false);
+    }
+
+    /// One of the greater half gives up its place. False if there is none.
+    pub(super) fn give_way(&mut self) -> bool {
+        let answered = self.count(true);
+        self.gives_way(answered > self.entries.len() - answered)
+    }
+
+    fn count(&self, answered: bool) -> usize {
+        self.entries.iter().filter(|entry| entry.handshake.was_answered() == answered).count()
+    }
+
+    fn make_room(&mut self, answered: bool) {
+        for _ in self.places..self.count(answered) {
+            self.gives_way(answered);
         }
     }
 
-    /// The oldest of the caller that has most gives up its place. False if there is none.
-    pub(super) fn give_way(&mut self) -> bool {
+    /// Of those that were answered, or were not: the oldest of the caller that has most.
+    fn gives_way(&mut self, answered: bool) -> bool {
+        let is_one = |entry: &&Entry| entry.handshake.was_answered() == answered;
         let mut counts: HashMap<Caller, usize> = HashMap::new();
-        self.0.iter().for_each(|entry| *counts.entry(entry.caller).or_default() += 1);
+        self.entries.iter().filter(is_one).for_each(|entry| *counts.entry(entry.caller).or_default() += 1);
         let most = counts.values().max().copied();
-        let oldest = self.0.iter().position(|entry| counts.get(&entry.caller).copied() == most);
-        oldest.and_then(|oldest| self.0.remove(oldest)).is_some()
+        let is_it = |entry: &Entry| is_one(&entry) && counts.get(&entry.caller).copied() == most;
+        let oldest = self.entries.iter().position(is_it);
+        oldest.and_then(|oldest| self.entries.remove(oldest)).is_some()
     }
 
     /// What is to be looked at for something to read.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().map(|entry| entry.handshake.fd())
+        self.entries.iter().map(|entry| entry.handshake.fd())
     }
 
     /// Takes what came, of those that are `ready` in the order of `fds`. Gives those that have greeted; who took too
     /// long, or is no caller of ours, is gone.
     pub(super) fn advance(&mut self, ready: &[bool]) -> Vec<Handshake> {
         let (mut greeted, now) = (Vec::new(), Instant::now());
-        for (index, mut entry) in std::mem::take(&mut self.0).into_iter().enumerate() {
+        for (index, mut entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
             let is_ready = ready.get(index).copied().unwrap_or(false);
             match if is_ready { advanced(&mut entry.handshake) } else { Ok(false) } {
                 Ok(true) => greeted.push(entry.handshake),
-                Ok(false) if entry.deadline > now => self.0.push_back(entry),
+                Ok(false) if entry.deadline > now => self.entries.push_back(entry),
                 Ok(false) | Err(_) => {}
             }
         }
+        self.make_room(true);
         greeted
     }
 
     /// Whether somebody is about to greet.
     pub(super) fn has_speakers(&self) -> bool {
-        self.0.iter().any(|entry| entry.handshake.has_spoken() || entry.caller == Caller::OWN)
+        self.entries.iter().any(|entry| entry.handshake.has_spoken() || entry.caller == Caller::OWN)
     }
 }
 
@@ -100,12 +134,19 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
+    use crate::net::keys::Seed;
+    use crate::net::outgoing::Outgoing;
     use crate::net::pipe::Pipe;
-    use crate::net::seal::Seal;
+    use crate::net::seal::{Seal, called_config};
+    use crate::net::ticket::Ticket;
 
     fn add(waiting: &mut Waiting, caller: Caller) -> UnixStream {
+        add_sealed(waiting, caller, Seal::Open)
+    }
+
+    fn add_sealed(waiting: &mut Waiting, caller: Caller, seal: Seal) -> UnixStream {
         let (here, there) = UnixStream::pair().expect("two sockets");
-        waiting.add(caller, Handshake::new(Pipe::Unix(there), Seal::Open));
+        waiting.add(caller, Handshake::new(Pipe::Unix(there), seal));
         here
     }
 
@@ -115,18 +156,55 @@ mod tests {
 
     #[test]
     fn who_has_most_gives_up_its_oldest() {
-        let mut waiting = Waiting::default();
+        let mut waiting = Waiting::with_places(4);
         for (index, address) in ["10.0.0.2", "10.0.0.1", "10.0.0.1", "10.0.0.3"].into_iter().enumerate() {
             let _gone = add(&mut waiting, caller(address));
-            waiting.0[index].deadline = Instant::now() + HANDSHAKE_MAX * (index as u32 + 1);
+            waiting.entries[index].deadline = Instant::now() + HANDSHAKE_MAX * (index as u32 + 1);
         }
-        let deadline = waiting.0[1].deadline;
+        let deadline = waiting.entries[1].deadline;
         assert!(waiting.give_way());
-        assert!(waiting.0.iter().all(|entry| entry.deadline != deadline), "the older of the two");
+        assert!(waiting.entries.iter().all(|entry| entry.deadline != deadline), "the older of the two");
         assert!(waiting.give_way(), "of those with one each the oldest");
-        let left: Vec<Caller> = waiting.0.iter().map(|entry| entry.caller).collect();
+        let left: Vec<Caller> = waiting.entries.iter().map(|entry| entry.caller).collect();
         assert_eq!(left, [caller("10.0.0.1"), caller("10.0.0.3")]);
         assert!(waiting.give_way() && waiting.give_way() && !waiting.give_way());
+    }
+
+    /// From as many addresses as there are places and more, each with one connection, which says nothing or a byte.
+    #[test]
+    fn who_was_answered_keeps_its_place_whatever_number_of_hosts_floods() {
+        let (maker, holder) = (Seed::random(), Seed::random());
+        let ticket = Ticket { holder, maker: maker.public() };
+        let (config, mut waiting) = (called_config(&maker), Waiting::with_places(4));
+        let called = || Seal::called(&config).expect("a side");
+        let mut honest = add_sealed(&mut waiting, caller("10.0.0.1"), called());
+        honest.write_all(&hello(&ticket)).expect("room");
+        assert!(waiting.advance(&[true]).is_empty(), "it has not greeted yet");
+        let flood = |waiting: &mut Waiting, says: &[u8]| -> Vec<UnixStream> {
+            let call = |number: u32| {
+                let mut other = add_sealed(waiting, caller(&format!("10.0.1.{number}")), called());
+                other.write_all(says).expect("room");
+                waiting.advance(&vec![true; waiting.entries.len()]);
+                other
+            };
+            (0..20).map(call).collect()
+        };
+        let is_there =
+            |waiting: &Waiting| waiting.entries.iter().any(|entry| entry.caller == caller("10.0.0.1"));
+        let _floods = [&b""[..], b"\x16"].map(|says| flood(&mut waiting, says));
+        assert!(is_there(&waiting) && waiting.entries.len() == 5, "{}", waiting.entries.len());
+        // Who says as much has the same right: the oldest goes.
+        let _others = flood(&mut waiting, &hello(&ticket));
+        assert!(!is_there(&waiting) && waiting.count(true) == 4, "{}", waiting.count(true));
+    }
+
+    /// What a caller says first.
+    fn hello(ticket: &Ticket) -> Vec<u8> {
+        let (mut seal, mut outgoing) = (Seal::caller(ticket).expect("a side"), Outgoing::default());
+        for _ in 0..2 {
+            seal.open(&mut [], &mut outgoing, &mut |_| {}).expect("it begins");
+        }
+        outgoing.bytes().to_vec()
     }
 
     #[test]
@@ -138,14 +216,14 @@ mod tests {
 
     #[test]
     fn what_is_no_greeting_is_gone_and_half_of_one_waits() {
-        let mut waiting = Waiting::default();
+        let mut waiting = Waiting::new();
         let mut callers: Vec<UnixStream> = (0..3).map(|_| add(&mut waiting, Caller::OWN)).collect();
         callers[0].write_all(&[0xff; 100]).expect("room");
         callers[1].write_all(&[1]).expect("room");
         drop(callers.remove(2));
         assert!(waiting.advance(&[true; 3]).is_empty());
-        assert_eq!(waiting.0.len(), 1);
-        waiting.0[0].deadline = Instant::now();
-        assert!(waiting.advance(&[false]).is_empty() && waiting.0.is_empty(), "its time is over");
+        assert_eq!(waiting.entries.len(), 1);
+        waiting.entries[0].deadline = Instant::now();
+        assert!(waiting.advance(&[false]).is_empty() && waiting.entries.is_empty(), "its time is over");
     }
 }
