@@ -145,10 +145,10 @@ impl Folder {
         }
     }
 
-    /// Opens a file in the folder, never through a symbolic link.
+    /// Opens a file in the folder, never through a symbolic link, and waits for nothing.
     pub(crate) fn open(&self, name: &OsStr, access: Access) -> Outcome<Handle> {
         match self {
-            Folder::Os(folder) => os::open_at(folder, name, access).map(Handle::Os),
+            Folder::Os(folder) => os::open_file_at(folder, name, access).map(Handle::Os),
             Folder::Sim(disk) => disk.open(sim::name(name)).map(Handle::Sim),
         }
     }

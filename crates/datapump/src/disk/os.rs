@@ -34,6 +34,15 @@ pub(super) fn open(path: &Path, access: Access) -> Outcome<File> {
     fs::open(path, flags(access), Mode::empty()).map(File::from).map_err(errno)
 }
 
+/// Opens what is to be a file. A pipe that somebody put there is not waited for: what is done with a file fails on it.
+pub(super) fn open_file_at(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
+    let flags = flags(access) | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)?;
+    fs::fcntl_setfl(&file, OFlags::empty()).map_err(errno)?;
+    Ok(file)
+}
+
+/// Opens what stands there, and waits for the other side of a pipe.
 pub(super) fn open_at(folder: &File, name: &OsStr, access: Access) -> Outcome<File> {
     let flags = flags(access) | OFlags::NOFOLLOW;
     fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
@@ -292,7 +301,27 @@ pub(crate) fn boot() -> [u8; 16] {
 
 #[cfg(test)]
 mod tests {
-    use super::origin;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::super::Folder;
+    use super::*;
+
+    /// It was a file when it was looked at; whoever may write to the folder has put the pipe there since.
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let room = tempfile::tempdir().expect("room");
+        let folder = Arc::new(File::open(room.path()).expect("it is there"));
+        fs::mknodat(&folder, c"pipe", fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("room");
+        for access in [Access::Read, Access::ReadWrite, Access::Write] {
+            let (told, tells) = channel();
+            let folder = Folder::Os(Arc::clone(&folder));
+            std::thread::spawn(move || told.send(folder.open(OsStr::new("pipe"), access).map(|_| ())));
+            let opened = tells.recv_timeout(Duration::from_secs(20));
+            assert!(opened.is_ok(), "{access:?}: it is waited for");
+        }
+    }
 
     #[test]
     fn the_number_of_a_mount_is_not_one_that_is_given_again() {

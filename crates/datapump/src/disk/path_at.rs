@@ -127,6 +127,7 @@ impl PathAt {
         let name = self.name.as_deref().unwrap_or(OsStr::new("."));
         match self.folder()? {
             Folder::Os(folder) if self.follows => os::open_behind(folder, name, access).map(Handle::Os),
+            Folder::Os(folder) => os::open_at(folder, name, access).map(Handle::Os),
             folder => folder.open(name, access),
         }
     }
