@@ -153,7 +153,9 @@ impl Trees {
     /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the
     /// mode of another folder in the end.
     pub(crate) fn enter(&self, folder: &Meta, path: &Path) -> Result<(), Problem> {
-        if self.entered.lock().unwrap_or_else(PoisonError::into_inner).insert(id(folder)) {
+        let is_first = self.entered.lock().unwrap_or_else(PoisonError::into_inner).insert(id(folder));
+        // Where the user named targets that lie in each other they share folders.
+        if is_first || self.targets_overlap {
             return Ok(());
         }
         let words = "is a folder that this copy fills under another name; it was left as it is";

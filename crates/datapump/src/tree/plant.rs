@@ -235,7 +235,9 @@ fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, 
             opened => opened,
         };
         match opened {
-            Ok(folder) if is_new || made::holds_a_list_alone(&folder) => return Ok((temporary, Arc::new(folder))),
+            Ok(folder) if is_new || made::holds_a_list_alone(&folder) => {
+                return Ok((temporary, Arc::new(folder)));
+            }
             Err(errno) if is_new => return Err(system(errno)),
             // Something else stands there.
             _ => {}
