@@ -384,8 +384,9 @@ fn completions_help_and_man_page_know_every_flag() {
     let flags: Vec<&str> =
         help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 3).collect();
     assert!(flags.len() > 20, "{flags:?}");
-    let name_of =
-        |flag: &str| flag.trim_start_matches('-').split(['[', '=', ';', '.', ',']).next().map(str::to_owned);
+    let name_of = |flag: &str| {
+        flag.trim_start_matches('-').split(['[', '=', ';', '.', ',', ')']).next().map(str::to_owned)
+    };
     for flag in flags.into_iter().filter_map(name_of) {
         assert!(page.contains(&format!("--{flag}")), "the manual page lacks --{flag}");
         for script in &scripts {

@@ -78,7 +78,7 @@ fn a_folder_of_many_names_is_pushed_within_the_budget() {
     let home = home();
     make_folder(&home, "many");
     for number in 0..NAMES {
-        let path = home.path(&format!("many/a-name-of-some-length-{number}"));
+        let path = home.path(format!("many/a-name-of-some-length-{number}"));
         std::fs::write(&path, b"content").expect("room");
         let value = [b'v'; 200];
         rustix::fs::setxattr(&path, "user.note", &value, XattrFlags::empty()).expect("attributes");
