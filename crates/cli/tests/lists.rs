@@ -200,18 +200,22 @@ fn what_is_left_in_a_folder_whose_source_is_gone_is_swept_away() {
     noise_file(&home, "source/sub/below/f", 1000, 1);
     cut(&home, &["source", "new"], "new");
     let below = home.path("new/sub/below");
+    let _ = fs::remove_dir_all(home.path("new/sub"));
     fs::create_dir_all(&below).expect("room");
     fs::remove_dir_all(home.path("source/sub")).expect("it is ours");
-    for name in [".pump-0123456789abcdef", ".pump-0123456789abcdef.journal", ".pump-fedcba9876543210.journal"]
-    {
-        fs::write(below.join(name), "left").expect("room");
+    for (name, content) in [
+        (".pump-0123456789abcdef", "left"),
+        (".pump-0123456789abcdef.journal", "cut"),
+        (".pump-fedcba9876543210.journal", ""),
+    ] {
+        fs::write(below.join(name), content).expect("room");
+        set_mode(&below.join(name), 0o600);
     }
+    // As folders are made, and stay until all in them is done.
+    [home.path("new/sub"), below.clone()].iter().for_each(|folder| set_mode(folder, 0o700));
     fs::write(below.join("kept"), "of the user").expect("room");
     expect(&home.pump(&["copy", "source", "new"]), 0, &[], "the same command");
-    assert_eq!(
-        names(&below),
-        ["f", "kept"].into_iter().filter(|name| below.join(name).exists()).collect::<Vec<_>>()
-    );
+    assert_eq!(names(&below), ["kept"]);
     assert_eq!(leftovers(&home), [""; 0]);
 }
 

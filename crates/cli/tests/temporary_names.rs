@@ -13,7 +13,7 @@ use support::listing::stamps;
 use support::running::{Running, eventually};
 use support::serving::Serving;
 use support::told::left;
-use support::{Home, Outcome, expect, has_content, make_folder, make_symlink, noise_file};
+use support::{Home, Outcome, expect, has_content, make_folder, make_symlink, noise_file, set_mode};
 
 const NAME: &str = ".pump-0123456789abcdef";
 const LEFT_OUT: &str = "has the name of a temporary file of pump";
@@ -274,6 +274,7 @@ fn what_a_cut_copy_brought_is_not_swept_away() {
     // As the cut copy would have brought them, had it come so far.
     run(&home, &format!("copy from/{NAME} from/{NAME}.journal to"), 0, &[]);
     fs::write(home.path("to/.pump-eeeeeeeeeeeeeeee"), "left").expect("room");
+    set_mode(&home.path("to/.pump-eeeeeeeeeeeeeeee"), 0o600);
     run(&home, "copy from to", 0, &[]);
     assert!(!home.path("to/.pump-eeeeeeeeeeeeeeee").exists(), "no file of the source");
     same(&home, "the same command");
@@ -294,6 +295,39 @@ fn what_stood_there_before_a_cut_copy_is_not_swept_away() {
     assert_eq!(running.end().status, 137);
     run(&home, "copy -T from to", 0, &[]);
     has_content(&home.path(format!("to/{NAME}")), &old, "of the user");
+}
+
+#[test]
+fn what_came_between_a_cut_copy_and_its_end_is_not_swept_away() {
+    let home = Home::new();
+    make_folder(&home, "from");
+    noise_file(&home, "from/small", 10, 1);
+    killed(&home);
+    make_folder(&home, "photos");
+    let precious = noise_file(&home, &format!("photos/{NAME}"), 100, 3);
+    set_mode(&home.path(format!("photos/{NAME}")), 0o600);
+    make_symlink(&home, "nowhere", "photos/.pump-0123456789abcde0");
+    run(&home, "copy photos to/", 0, &[]);
+    run(&home, &format!("copy photos/{NAME} to"), 0, &[]);
+    make_folder(&home, "to/vm");
+    make_symlink(&home, "nowhere", "to/vm/.pump-0123456789abcde1");
+    let mine = noise_file(&home, "to/vm/.pump-00000000000000aa", 100, 4);
+    noise_file(&home, "to/vm/.pump-00000000000000bb", 100, 4);
+    set_mode(&home.path("to/vm/.pump-00000000000000bb"), 0o600);
+    let root = noise_file(&home, "to/.pump-00000000000000cc", 100, 5);
+    let cut = cut_in(&home, "to/vm");
+    assert_eq!(cut_in(&home, "to"), cut);
+    run(&home, "copy from to", 0, &[]);
+    has_content(&home.path(format!("to/photos/{NAME}")), &precious, "below");
+    has_content(&home.path(format!("to/{NAME}")), &precious, "in the root");
+    has_content(&home.path("to/vm/.pump-00000000000000aa"), &mine, "of the user");
+    has_content(&home.path("to/.pump-00000000000000cc"), &root, "of the user, in the root");
+    for name in ["photos/.pump-0123456789abcde0", "vm/.pump-0123456789abcde1", "vm/.pump-00000000000000bb"] {
+        assert!(home.path("to").join(name).symlink_metadata().is_ok(), "{name}");
+    }
+    for name in [cut.clone(), format!("{cut}.journal"), format!("vm/{cut}"), format!("vm/{cut}.journal")] {
+        assert!(home.path("to").join(&name).exists(), "{name} can be resumed");
+    }
 }
 
 #[test]

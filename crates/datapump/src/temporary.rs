@@ -94,6 +94,22 @@ pub(crate) fn is_temporary_of(temporary: &OsStr, name: &OsStr) -> bool {
     names_of(name).any(|name| name == temporary)
 }
 
+/// Whether a regular file has the mode of a temporary one on its way, and no other name.
+pub(crate) fn is_as_made(meta: &Meta) -> bool {
+    (meta.kind, meta.mode, meta.links) == (FileKind::Regular, AS_MADE, 1)
+}
+
+/// Whether it was made since then, and has a time of its own: a finished copy has that of its source, which is older.
+pub(crate) fn is_young(folder: &Folder, name: &OsStr, meta: &Meta, since_ns: i128) -> bool {
+    let born_ns = match folder {
+        Folder::Os(folder) => names::hold(folder, name).map_or(i128::MAX, |held| disk::origin(&held).0),
+        Folder::Sim(_) => 0,
+    };
+    // Not every file system tells.
+    let born_ns = if born_ns == 0 { since_ns } else { born_ns };
+    born_ns >= since_ns && meta.mtime_ns >= born_ns
+}
+
 /// Whether a name is that of a partial file: one that a running pump writes or a later run can resume, or its journal.
 pub(crate) fn is_partial(folder: &File, name: &OsStr) -> bool {
     if !is_temporary(name) {
