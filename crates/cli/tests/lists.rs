@@ -186,10 +186,24 @@ fn the_list_of_another_copy_says_how_to_settle_it() {
         ["'target/.pump-job' was left by another copy", "run that copy to its end", "remove this file"];
     expect(&home.pump(&other), 0, &words, "another copy");
     assert!(home.path("target/.pump-job").exists(), "another copy does not settle it");
-    expect(&home.pump(&["copy", "--update", "source/.", "target"]), 0, &[], "that copy");
+    // What else came there may be of a source that is away.
+    let words = ["'target/.pump-job' stays", "'target/more' changed since", "remove them or the list"];
+    expect(&home.pump(&["copy", "--update", "source/.", "target"]), 0, &words, "that copy");
+    fs::remove_file(home.path("target/.pump-job")).expect("it stays");
     let run = home.pump(&other);
     expect(&run, 0, &[], "the other once more");
     assert!(!run.err.contains("warning"), "{run:?}");
+}
+
+#[test]
+fn a_list_goes_whatever_somebody_wrote_beside_the_copy() {
+    let home = Home::new();
+    source(&home);
+    make_folder(&home, "target");
+    cut(&home, &["source/.", "target"], "target");
+    fs::write(home.path("target/own"), "written there").expect("room");
+    expect(&home.pump(&["copy", "source/.", "target"]), 0, &[], "the same command");
+    assert!(!home.path("target/.pump-job").exists());
 }
 
 #[test]

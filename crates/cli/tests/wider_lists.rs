@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use support::running::eventually;
-use support::{Home, expect, noise, set_mode};
+use support::{Home, expect, noise, set_mode, set_mtime};
 use wider_parts::mounts::{Kind, Mount};
 use wider_parts::thin::Thin;
 use wider_parts::{program, pump, pump_command, with_content};
@@ -150,6 +150,84 @@ fn a_run_of_fewer_names_leaves_the_list_of_a_failed_sync() {
             assert!(run.err.contains(".pump-job' stays"), "{row}: {run:?}");
         }
     }
+}
+
+/// A mount of the source is away, a folder was moved: the list stays until it is back, or given up.
+#[test]
+fn the_list_stays_while_the_source_lacks_what_a_failed_sync_left() {
+    let (home, below) = source_in("source/sub");
+    let (all, aside) = (home.path("source").display().to_string() + "/.", home.path("aside"));
+    fs::write(home.path("source/top"), noise(FILE_BYTES, 0)).expect("room");
+    for (row, update, given_up) in
+        [("copy", &[][..], false), ("update", &["--update"], false), ("mirror", &["--delete"], true)]
+    {
+        let mut thin = Thin::new(24 << 20);
+        let (target, list) = (thin.at("new"), PathBuf::from(thin.at("new/.pump-job")));
+        expect(&pump(&["copy", &all, &target]), 23, &["sync the file system of"], row);
+        thin.make_room();
+        fs::rename(&below, &aside).expect("one file system");
+        let run = pump(&[&["copy", &all, &target], update].concat());
+        fs::rename(&aside, &below).expect("one file system");
+        expect(&run, 0, if given_up { &[] } else { &[".pump-job' stays", "new/sub/f"] }, row);
+        assert_eq!(list.exists(), !given_up, "{row}");
+        expect(&pump(&["copy", "--update", &all, &target]), 0, &[], row);
+        thin.mount_again();
+        assert_eq!(wrong(&below, &thin.at("new/sub")), Vec::<PathBuf>::new(), "{row}");
+        assert!(!list.exists(), "{row}");
+    }
+}
+
+/// Older files come to lie in the source: what the target has is newer, and may not be on the disk.
+#[test]
+fn the_list_stays_while_what_a_failed_sync_left_is_newer() {
+    let (_home, source) = source();
+    let (mut thin, all) = (Thin::new(24 << 20), format!("{source}/."));
+    let (target, list) = (thin.at("new"), PathBuf::from(thin.at("new/.pump-job")));
+    let age = |seconds| {
+        (0..FILES).for_each(|number| set_mtime(&PathBuf::from(&source).join(format!("f{number}")), seconds));
+    };
+    age(1_000_000_007);
+    expect(&pump(&["copy", &all, &target]), 23, &["sync the file system of"], "");
+    thin.make_room();
+    age(1_000_000_000);
+    expect(&pump(&["copy", "--update", &all, &target]), 0, &[".pump-job' stays"], "older");
+    assert!(list.exists());
+    age(1_000_000_007);
+    expect(&pump(&["copy", "--update", &all, &target]), 0, &[], "as it was");
+    thin.mount_again();
+    assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
+    assert!(!list.exists());
+}
+
+/// No list would tell that its sync failed: the other copy takes its own away when it is done.
+#[test]
+fn a_copy_that_can_keep_no_list_names_no_file_that_the_disk_does_not_have() {
+    let (_home, source) = source();
+    let other = Home::new();
+    fs::create_dir(other.path("other")).expect("room");
+    (0..5).for_each(|number| {
+        fs::write(other.path(format!("other/o{number}")), noise(FILE_BYTES, number)).expect("room");
+    });
+    let (all, others) = (format!("{source}/."), other.path("other").display().to_string() + "/.");
+    let mut thin = Thin::new(24 << 20);
+    let target = thin.at("old");
+    fs::create_dir(&target).expect("room");
+    let mut child = pump_command(&["copy", "--bwlimit=1MB", &others, &target])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("pump was built");
+    eventually("it has begun", || PathBuf::from(thin.at("old/o0")).exists());
+    let _ = child.kill();
+    child.wait().expect("it ends");
+    assert!(PathBuf::from(thin.at("old/.pump-job")).exists());
+    // What the list tells needs room, too.
+    program(&["sync", "--file-system", &target]);
+    expect(&pump(&["copy", "--update", &all, &target]), 23, &["each file is synced alone"], "no list");
+    thin.make_room();
+    expect(&pump(&["copy", &others, &target]), 0, &[], "the other");
+    expect(&pump(&["copy", "--update", &all, &target]), 0, &[], "again");
+    thin.mount_again();
+    assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -299,10 +377,12 @@ fn where_all_files_are_open_to_all_a_list_leads_nowhere_and_goes_with_the_copy()
     fs::remove_dir_all(&target).expect("it is ours");
     cut(&words, &target);
     expect(&pump(&words), 0, &["is ignored"], "the same command");
+    assert!(!PathBuf::from(mount.at("new/source/.pump-job")).exists());
     assert_eq!(wrong(&source, &mount.at("new/source")), Vec::<PathBuf>::new(), "as cp has it");
+    fs::remove_dir_all(mount.at("new/source")).expect("it is ours");
     expect(&pump(&["copy", &content, &target]), 0, &open[..1], "into the same folder");
     assert_eq!(wrong(&source, &target), Vec::<PathBuf>::new());
-    assert!(!list.exists() && !PathBuf::from(mount.at("new/source/.pump-job")).exists());
+    assert!(!list.exists());
 }
 
 #[test]

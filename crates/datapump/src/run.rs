@@ -25,7 +25,7 @@ use crate::rate::Rate;
 use crate::report::Asked;
 use crate::target::Item;
 use crate::task::{Finish, Task};
-use crate::tree::branch::{Batch, Branch, Traits};
+use crate::tree::branch::{Batch, Branch};
 use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::{EngineNeed, World};
@@ -271,15 +271,15 @@ impl Shared<'_> {
         match (self.options.sync, &task.leaf) {
             (options::Sync::None, _) => false,
             (options::Sync::Each, _) | (options::Sync::End, None) => true,
-            (options::Sync::End, Some(leaf)) => {
-                staged.replaces() || self.syncs_alone(&leaf.spot.branch.traits)
-            }
+            (options::Sync::End, Some(leaf)) => staged.replaces() || self.syncs_alone(&leaf.spot.branch),
         }
     }
 
-    /// Whether each file and each folder is synced, because no sync of the whole file system does for them.
-    pub(crate) fn syncs_alone(&self, traits: &Traits) -> bool {
-        self.options.sync == options::Sync::End && !traits.syncs_whole
+    /// Whether each file and each folder is synced: no sync of the whole file system does for them, or no list would
+    /// tell that it failed.
+    pub(crate) fn syncs_alone(&self, branch: &Branch) -> bool {
+        self.options.sync == options::Sync::End
+            && (!branch.traits.syncs_whole || branch.root.list.is_lacking())
     }
 
     /// Whether a new name is made durable at once.

@@ -40,7 +40,9 @@ use super::{HOW, OUTPUT, WHAT};
 ///
 /// While .pump-job stands, what changed in that folder since it was begun may not be on the disk: --update, --checksum,
 /// --ignore-existing and --link-dest take none of it for right, in folders above and below, too. It goes behind a copy
-/// of all names (those that the cut one had) that ended well.
+/// of all names (those that the cut one had) that ended well, unless files stand there that changed since and are not
+/// of that copy: what the source had then may be damaged when it comes back. A line names them. Through a bind mount of
+/// a folder below it, or when that was moved elsewhere, .pump-job is not seen.
 ///
 /// Where others can write to the target (mode 0777, NTFS mounted without umask=, FUSE with allow_other) nothing counts,
 /// and a warning says so: the same command copies all of it again, and into a new folder it goes below what the cut

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::support::Home;
@@ -70,6 +71,17 @@ impl Thin {
 
     fn mount(&self) {
         program(&["mount", "-o", "loop,errors=continue,data_err=ignore", &self.image(), &self.point()]);
+        // The loop driver takes a short write for a whole one. A page cannot be short.
+        fs::write(self.queue().join("max_sectors_kb"), "4").expect("root may");
+    }
+
+    fn queue(&self) -> PathBuf {
+        let mounts = fs::read_to_string("/proc/mounts").expect("Linux tells");
+        let words = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let device =
+            words.filter(|words| words[1] == self.point()).map(|words| words[0].to_owned()).next_back();
+        let device = device.expect("it is mounted").replace("/dev/", "");
+        PathBuf::from(format!("/sys/block/{device}/queue"))
     }
 
     /// Syncs the file system and each file in its root, as anybody may: whoever asks first is told what failed.
@@ -108,6 +120,8 @@ impl Thin {
     /// Unmounts and mounts: what is read now the device has.
     pub fn mount_again(&mut self) {
         self.unmount();
+        // Somebody in another namespace may still hold it, and it comes back with its cache.
+        fs::write("/proc/sys/vm/drop_caches", "3").expect("root may");
         self.mount();
     }
 

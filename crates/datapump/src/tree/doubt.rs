@@ -53,6 +53,12 @@ impl Doubt {
         self.since_ns.is_some_and(|since_ns| there.ctime_ns >= since_ns)
     }
 
+    /// The same where its source is not known. What somebody wrote or touched last has the time of just that; a copy
+    /// has its source's time, and was given it or its name later.
+    pub(crate) fn may_reach(&self, there: &Meta) -> bool {
+        self.reaches(there) && (self.loses_times || there.mtime_ns != there.ctime_ns)
+    }
+
     /// Whether it has the size and time that such a copy of this source has. What somebody else changed since has not.
     fn may_have_made(&self, source: &Meta, there: &Meta) -> bool {
         let in_time = same_time(source, there)
@@ -165,6 +171,8 @@ mod tests {
         ] {
             assert_eq!(doubt.reaches(&there), reached, "{doubt:?} {there:?}");
             assert_eq!(doubt.may_have_made(&source, &there), is_alike, "{doubt:?} {there:?}");
+            let was_written = !doubt.loses_times && there.mtime_ns == there.ctime_ns;
+            assert_eq!(doubt.may_reach(&there), reached && !was_written, "{doubt:?} {there:?}");
         }
         let both = doubt(Some(20), false).and(Some(doubt(Some(10), true))).and(None);
         assert_eq!(both, doubt(Some(10), true));

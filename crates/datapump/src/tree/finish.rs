@@ -4,6 +4,7 @@
 //! Must not know: how names are dealt with, how blocks are moved.
 
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,9 +27,12 @@ use crate::tree::journal::{self, Journal};
 use crate::tree::links::{FileId, id};
 use crate::tree::origin::Origin;
 use crate::tree::side::{Side, WRITABLE};
-use crate::tree::{delete, linking, right, sweep};
+use crate::tree::{delete, linking, right, sweep, unsettled};
 
 const EACCES: Errno = Errno(13);
+/// Why a list stays behind a run of fewer names.
+const OTHER_NAMES: &str =
+    "of other names than these; what it left of those is put right by a copy without --exclude and the like";
 /// A file of this size is put on the list of its tree at once: losing its mark would cost more than the call.
 const LISTED_AT_ONCE_MIN_BYTES: u64 = 1 << 20;
 
@@ -146,7 +150,7 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         set_attributes(shared, branch, target, (&from, &to))?;
     }
     // Names were made in a folder that has its attributes already, too.
-    let synced = shared.syncs_alone(&branch.traits) || (shared.options.sync == Sync::Each && !was_right);
+    let synced = shared.syncs_alone(branch) || (shared.options.sync == Sync::Each && !was_right);
     if synced {
         let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {
@@ -293,18 +297,36 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>) -> Outcome<()> {
     let Some(journal) = branch.root.journal() else { return Ok(()) };
     let is_whole = branch.root.is_whole();
-    if journal.is_over(is_whole) {
+    let why = match journal.is_over(is_whole) {
+        true => why_not_over(shared, journal, (folder, &branch.target_path())),
+        false => is_whole.then(|| OTHER_NAMES.into()),
+    };
+    if why.is_none() && journal.is_over(is_whole) {
         return remove_list(shared, branch, journal, folder);
     }
-    if is_whole {
+    if let Some(why) = why {
         let list = shown_path(&branch.target_path().join(journal::NAME)).to_string();
-        shared.warn(format!(
-            "'{list}' stays: it is of an earlier copy that did not end well, of other names than these; what it left \
-             of those is put right by a copy without --exclude and the like"
-        ));
+        shared.warn(format!("'{list}' stays: it is of an earlier copy that did not end well, {why}"));
     }
     // A list that others could have written to would not be believed.
     if journal.is_believed && !is_closed(folder) { close_to_others(folder) } else { Ok(()) }
+}
+
+/// Why a list stays although all that this run dealt with is right.
+fn why_not_over(shared: &Shared<'_>, journal: &Journal, target: (&Arc<File>, &Path)) -> Option<String> {
+    // What failed otherwise is told, and does not make more of it.
+    if !journal.stood() || !shared.writes {
+        return None;
+    }
+    match unsettled::find(shared, journal, target) {
+        Ok(found) if found.is_empty() => None,
+        Ok(found) => Some(format!(
+            "and of files that are not of this one: {} changed since it began and may not be on the disk; copy \
+             again with them in the source, or compare them and remove them or the list",
+            found.words()
+        )),
+        Err(problem) => Some(format!("and not all of its folder can be looked at: {}", problem.message)),
+    }
 }
 
 /// Nobody else may write to a root whose list stays.

@@ -9,18 +9,21 @@
 //!
 //! Must not know: how files are copied, how marks are made (`core::journal`).
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
 use crate::disk::{
-    Access, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
+    Access, Bearer, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
 };
 use crate::options::{Options, Sync};
 use crate::problem::{Class, Problem, shown_path};
@@ -29,11 +32,18 @@ use crate::tree::branch::Branch;
 use crate::tree::checkpoint::{Checkpoint, Written};
 use crate::tree::doubt::Doubt;
 use crate::tree::header::{SourceRoot, header, is_of_folder};
+use crate::tree::links::{FileId, id};
 
 /// The name of the list.
 pub(crate) const NAME: &str = ".pump-job";
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
+/// Each twice as long as the one before, from 1 ms: 4 s together.
+const TICK_WAITS: u32 = 12;
+const NOW: Timestamps = {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    Timestamps { last_access: now, last_modification: now }
+};
 
 /// The list of one tree.
 #[derive(Debug)]
@@ -57,6 +67,10 @@ pub(crate) struct Journal {
     pub(crate) doubt: Doubt,
     /// When the first of the runs that it tells of began: what did not change since was made by none of them.
     pub(crate) begun_ns: i128,
+    /// When this run began, if another left the list: what that wrote changed before.
+    since_ns: i128,
+    /// Files that an earlier run committed and this one left: device and inode.
+    known: Mutex<HashSet<FileId>>,
 }
 
 impl Journal {
@@ -91,8 +105,10 @@ impl Journal {
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
         let (device, sync) = (crate::disk::file_meta(folder).map(|meta| meta.device), options.sync);
         let device = device.map_err(|errno| system("stat", errno))?;
+        let since_ns = if stood { since(&standing.file) } else { 0 };
         let journal =
             Journal::go_on((open, standing.file), (stood, why.is_none()), (earlier, this), (device, sync));
+        let journal = journal.map(|journal| Journal { since_ns, ..journal });
         let journal = journal.map_err(|errno| system("write", errno))?;
         journal.witness(device, folder, path);
         Ok(match why {
@@ -126,6 +142,8 @@ impl Journal {
             covers: joined.is_covered_by(this.selection),
             doubt: if stood { Doubt::since(&joined) } else { Doubt::default() },
             begun_ns: joined.begun_ns,
+            since_ns: 0,
+            known: Mutex::default(),
         })
     }
 
@@ -149,6 +167,8 @@ impl Journal {
             covers: false,
             doubt: Doubt::since(&header),
             begun_ns: header.begun_ns,
+            since_ns: 0,
+            known: Mutex::default(),
         })
     }
 
@@ -171,7 +191,26 @@ impl Journal {
 
     /// Whether an earlier run committed this file and nothing changed since.
     pub(crate) fn has(&self, branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> bool {
-        !self.earlier.is_empty() && self.earlier.binary_search(&mark(branch, name, source, target)).is_ok()
+        let has = || self.earlier.binary_search(&mark(branch, name, source, target)).is_ok();
+        let has = !self.earlier.is_empty() && has();
+        if has {
+            self.known().insert(id(target));
+        }
+        has
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<FileId>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An earlier run left the list.
+    pub(crate) fn stood(&self) -> bool {
+        self.stood
+    }
+
+    /// Whether this run knows that a file is on the disk, or wrote it; or it is of none of the earlier ones.
+    pub(crate) fn is_settled(&self, there: &Meta) -> bool {
+        !self.doubt.may_reach(there) || there.ctime_ns >= self.since_ns || self.known().contains(&id(there))
     }
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.
@@ -235,6 +274,19 @@ impl Kept {
             }
         }
     }
+}
+
+/// A time later than what stands there, by the file system's own clock, which goes by ticks (4 ms on ext4, 2 s on FAT).
+/// One that does not go leaves everything in doubt.
+fn since(list: &Handle) -> i128 {
+    let tick = || {
+        Bearer::Open(list.os()).set_times(&NOW).ok()?;
+        list.meta().ok().map(|meta| meta.ctime_ns)
+    };
+    let Some(before_ns) = tick() else { return i128::MAX };
+    let waits = (0..TICK_WAITS).map(|wait| Duration::from_millis(1 << wait));
+    let later = waits.map(std::thread::sleep).filter_map(|()| tick()).find(|&now_ns| now_ns > before_ns);
+    later.unwrap_or(i128::MAX)
 }
 
 fn ignored(name: &Path, why: &str) -> String {

@@ -43,6 +43,11 @@ impl List {
         self.journal.get()?.as_ref()
     }
 
+    /// Files are written and no list can be kept: nothing will tell a later run what the disk may not have.
+    pub(crate) fn is_lacking(&self) -> bool {
+        self.is_begun.load(Ordering::Acquire) && self.journal().is_none()
+    }
+
     /// A file is about to be written: returns when the list stands and has its witnesses.
     pub(crate) fn begin(&self, shared: &Shared<'_>) {
         if self.is_begun.load(Ordering::Acquire) {
@@ -57,13 +62,17 @@ impl List {
     }
 
     /// Where none can be kept (another copy has its list there, or the root takes no new names) the copy goes on
-    /// without, as rsync does.
+    /// without, and syncs each file before it gets its name: the list of another copy goes with that.
     fn make(&self, shared: &Shared<'_>) -> Option<Journal> {
         let (folder, path, source) = self.late.as_ref()?;
         match Journal::begin(folder, path, (source, shared.options), false) {
             Ok(kept) => kept.told(shared),
             Err(problem) => {
-                shared.warn(format!("'{}': no list is kept: {}", shown_path(path), problem.message));
+                shared.warn(format!(
+                    "'{}': no list is kept, and each file is synced alone: {}",
+                    shown_path(path),
+                    problem.message
+                ));
                 None
             }
         }

@@ -34,6 +34,7 @@ pub(crate) mod select;
 pub(crate) mod side;
 pub(crate) mod special;
 mod sweep;
+mod unsettled;
 pub(crate) mod visited;
 pub(crate) mod walk;
 mod wildcard;

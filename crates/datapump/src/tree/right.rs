@@ -84,7 +84,7 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
         errno => Problem::system("open to set the attributes of", &path(), errno.0),
     })?;
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.
-    let alone = shared.syncs_alone(&spot.branch.traits);
+    let alone = shared.syncs_alone(&spot.branch);
     let opened = alone.then(|| names::open_source(&folder, &spot.name, true)).and_then(Result::ok);
     let to = Bearer::Held(&held);
     let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
