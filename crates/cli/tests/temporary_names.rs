@@ -13,7 +13,9 @@ use support::listing::stamps;
 use support::running::{Running, eventually};
 use support::serving::Serving;
 use support::told::left;
-use support::{Home, Outcome, expect, has_content, make_folder, make_symlink, noise_file, set_mode};
+use support::{
+    Home, Outcome, expect, has_content, make_folder, make_symlink, noise_file, set_mode, set_mtime,
+};
 
 const NAME: &str = ".pump-0123456789abcdef";
 const LEFT_OUT: &str = "has the name of a temporary file of pump";
@@ -225,6 +227,38 @@ fn a_single_file_spares_what_bears_its_temporary_name() {
 }
 
 #[test]
+fn what_bears_the_temporary_name_of_a_file_of_another_source_is_no_leftover() {
+    let home = Home::new();
+    for folder in ["one", "two", "to", "single"] {
+        make_folder(&home, folder);
+    }
+    let of_it = temporary("a");
+    let mut other = noise_file(&home, &format!("one/{of_it}"), 900, 1);
+    let large = noise_file(&home, "two/a", LARGE, 2);
+    // Neither a finished copy, whatever its mode, nor what the user wrote.
+    for mode in [0o644, 0o600] {
+        set_mode(&home.path(format!("one/{of_it}")), mode);
+        set_mtime(&home.path(format!("one/{of_it}")), 1_000_000_007);
+        for words in ["one/. to", "two/. to", "one/NAME single", "two/a single"] {
+            run(&home, &format!("copy {}", words.replace("NAME", &of_it)), 0, &[]);
+        }
+        for folder in ["to", "single"] {
+            has_content(&home.path(folder).join(&of_it), &other, folder);
+            has_content(&home.path(folder).join("a"), &large, folder);
+        }
+    }
+    for folder in ["to", "single"] {
+        other = noise_file(&home, &format!("{folder}/{of_it}"), LARGE, 3);
+        set_mode(&home.path(folder).join(&of_it), 0o644);
+    }
+    run(&home, "copy two/. to", 0, &[]);
+    run(&home, "copy two/a single", 0, &[]);
+    for folder in ["to", "single"] {
+        has_content(&home.path(folder).join(&of_it), &other, folder);
+    }
+}
+
+#[test]
 fn a_link_removes_nothing_that_bears_its_temporary_name() {
     let home = Home::new();
     make_folder(&home, "from");
@@ -264,6 +298,20 @@ fn what_a_cut_copy_left_in_the_way_of_a_file_stops_nothing() {
     make_symlink(&home, "nowhere", &format!("to/{}", temporary("large")));
     run(&home, "copy from to", 0, &[]);
     run(&home, "verify from to", 0, &[]);
+}
+
+#[test]
+fn what_a_cut_copy_left_under_a_name_of_its_source_is_no_copy_of_that() {
+    for flag in ["--update", "--ignore-existing", "--checksum"] {
+        let home = Home::new();
+        make_folder(&home, "from");
+        let of_it = temporary("slow");
+        noise_file(&home, &format!("from/{of_it}"), 40 << 20, 3);
+        killed(&home);
+        assert!(home.path("to").join(&of_it).exists(), "of slow, and a name of the source");
+        run(&home, &format!("copy {flag} -q from/. to"), 0, &[]);
+        run(&home, "verify from to", 0, &[]);
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Temporary names: which one a file gets, and what of that stands there already may be removed.
 //!
 //! A file that a later run may resume or must clean up gets `.pump-` and 16 hexadecimal digits made from its final
-//! name. It is locked while in use. What stands there is removed only if it is a leftover: unlocked, of this user, and
-//! no name that the source has itself. Otherwise the next of a few such names is taken. What has a temporary name only
-//! for a moment gets one that nothing else has, so that nothing is ever removed for it.
+//! name. It is locked while in use. What stands there is removed only if it is a leftover: unlocked, of this user, no
+//! name that the source has itself, and to look at as such files are. Otherwise the next of a few such names is taken.
+//! What has a temporary name only for a moment gets one that nothing else has, so that nothing is ever removed for it.
 //!
 //! In a source a file with such a name is a file like any other, unless it is partial: locked by a running pump, or a
 //! journal, or the file that a journal belongs to.
@@ -174,17 +174,14 @@ fn own_journal_alone(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings
 fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, act: impl FnOnce()) -> bool {
     let journal = resume::journal_name(temporary);
     let Ok(there) = folder.metadata(&journal) else { return true };
-    let looks_own = || there.kind != FileKind::Regular || there.mode == AS_MADE;
-    let may_go = may_go(siblings, (&journal, &there), looks_own);
+    let is_sources = || siblings.has(&journal, &there) == Some(true);
+    let is_file = there.kind == FileKind::Regular;
+    let is_ours = !is_file || looks_made(folder, &journal, &there) || resume::is_journal_at(folder, &journal);
+    let may_go = is_ours && !is_sources();
     if may_go {
         act();
     }
     may_go
-}
-
-/// A name that the source may have is left alone. Where it cannot be asked the looks of the file decide.
-fn may_go(siblings: &dyn Siblings, (name, there): (&OsStr, &Meta), looks_own: impl FnOnce() -> bool) -> bool {
-    siblings.has(name, there).map_or_else(looks_own, |has| !has)
 }
 
 /// Removes what stands under a temporary name; `false` if that is not pump's to remove.
@@ -206,17 +203,29 @@ fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Sibling
 }
 
 fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn Siblings) -> bool {
-    let is_complete = siblings.source().is_some_and(|source| source.size_bytes == meta.size_bytes);
+    let is_complete = siblings.source().is_some_and(|source| {
+        (source.size_bytes, source.mtime_ns) == (meta.size_bytes, meta.mtime_ns) && meta.links == 1
+    });
     let was_given_away = is_complete && siblings.source().is_some_and(|source| source.uid == meta.uid);
     let is_own = match folder {
         Folder::Os(folder) => was_given_away || made::is_own(folder, meta),
         Folder::Sim(_) => true,
     };
     let has_journal = || resume::is_journal_at(folder, &resume::journal_name(temporary));
-    let looks_own = || (meta.links == 1 && (is_complete || meta.mode == AS_MADE)) || has_journal();
+    let looks_own = || is_complete || looks_made(folder, temporary, meta) || has_journal();
     is_own
-        && may_go(siblings, (temporary, meta), looks_own)
+        && siblings.has(temporary, meta) != Some(true)
+        && looks_own()
         && journal_may_go(folder, temporary, siblings, || {})
+}
+
+/// Whether what stands under a name looks as if a copy that was killed had it on its way to another name.
+pub(crate) fn looks_left(folder: &Folder, name: &OsStr, there: &Meta) -> bool {
+    is_temporary(name) && looks_made(folder, name, there)
+}
+
+fn looks_made(folder: &Folder, name: &OsStr, meta: &Meta) -> bool {
+    is_as_made(meta) && is_young(folder, name, meta, 0)
 }
 
 /// Removes the temporary file of a run that was killed; refuses when its owner lives.

@@ -91,6 +91,11 @@ pub(crate) struct Batch {
 }
 
 impl Branch {
+    fn source_has(&self, name: &OsStr) -> Result<bool, Problem> {
+        let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;
+        Ok(found.is_some())
+    }
+
     /// Lets this user change what the target folder holds: [`Side::open_up`].
     pub(crate) fn open_up(&self) -> bool {
         self.target.as_ref().is_some_and(|target| target.open_up())
@@ -218,16 +223,21 @@ impl Branch {
     }
 }
 
-impl Siblings for Branch {
+/// What lies beside a file of a folder that is copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'leaf> {
+    pub(crate) branch: &'leaf Branch,
+    pub(crate) source: &'leaf Meta,
+}
+
+impl Siblings for Beside<'_> {
     fn has(&self, name: &OsStr, _there: &Meta) -> Option<bool> {
-        let found =
-            self.source.origin().and_then(|folder| folder.if_there(name, || self.source.path_of(name)));
         // What cannot be looked at may be there.
-        Some(self.root.shares_target || !matches!(found, Ok(None)))
+        Some(self.branch.root.shares_target || !matches!(self.branch.source_has(name), Ok(false)))
     }
 
     fn source(&self) -> Option<&Meta> {
-        None
+        Some(self.source)
     }
 
     fn is_tree(&self) -> bool {

@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 
 use datapump_core::journal::Header;
 
-use crate::disk::{Meta, file_meta, names};
+use crate::disk::{Folder, Meta, file_meta, names};
 use crate::problem::shown_path;
 use crate::run::Shared;
+use crate::temporary;
 use crate::tree::branch::Branch;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::{self, Journal};
@@ -70,17 +71,24 @@ impl Doubt {
 /// Whether what stands there is copied again although these rules would leave it.
 pub(crate) fn doubts(
     shared: &Shared<'_>,
-    branch: &Branch,
+    (branch, name): (&Branch, &OsStr),
     (action, source, there): (Action, &Meta, &Meta),
 ) -> bool {
     let doubt = branch.traits.doubt;
+    let is_leftover = || {
+        let folder = branch.target.as_ref().and_then(|target| target.file().ok());
+        folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, there))
+    };
     let is_of_copy = || branch.root.journal().is_some_and(|journal| journal.is_of_new_folder);
     doubt.reaches(there)
         && match action {
             Action::Leave(_) | Action::Adjust | Action::Compare => true,
-            // In a folder that was made for the copy all is of the copy; elsewhere it may be somebody's own work.
+            // In a folder that was made for the copy all is of the copy; elsewhere it may be somebody's own work. Under
+            // a name of the source may stand what was on its way to another name.
             Action::Keep(_) => {
-                (shared.options.ignore_existing && is_of_copy()) || doubt.may_have_made(source, there)
+                (shared.options.ignore_existing && is_of_copy())
+                    || doubt.may_have_made(source, there)
+                    || is_leftover()
             }
             _ => false,
         }

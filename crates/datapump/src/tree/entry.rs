@@ -26,7 +26,7 @@ use crate::resume::{self, Wish};
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Held, Leaf, Original, Task};
 use crate::temporary::is_temporary;
-use crate::tree::branch::{Batch, Branch};
+use crate::tree::branch::{Batch, Beside, Branch};
 use crate::tree::compare::Compared;
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
@@ -266,7 +266,9 @@ impl Hand {
             return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
-            action if doubt::doubts(shared, &self.branch, (action, &meta, there)) => Action::Replace,
+            action if doubt::doubts(shared, (&self.branch, &name.name), (action, &meta, there)) => {
+                Action::Replace
+            }
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
             action => action,
         };
@@ -380,7 +382,7 @@ impl Hand {
         let wish = resume::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.branch.root.list.begin(shared);
-        let mut landing = Landing::Staged(self.stage(&name.name, &target_path, meta.mode, way)?);
+        let mut landing = Landing::Staged(self.stage(&name.name, &target_path, &meta, way)?);
         let opened = open::Opened::file(handle, original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
@@ -413,12 +415,12 @@ impl Hand {
         &self,
         name: &OsStr,
         path: &Path,
-        mode: u32,
+        meta: &Meta,
         way: (Before, bool, Option<&Wish>),
     ) -> Result<Staged, Problem> {
-        match self.staged(name, path, mode, way) {
+        match self.staged(name, path, meta, way) {
             Err(problem) if problem.class == Class::Denied && self.branch.open_up() => {
-                self.staged(name, path, mode, way)
+                self.staged(name, path, meta, way)
             }
             staged => staged,
         }
@@ -429,17 +431,17 @@ impl Hand {
         &self,
         name: &OsStr,
         path: &Path,
-        mode: u32,
+        meta: &Meta,
         (before, small, wish): (Before, bool, Option<&Wish>),
     ) -> Result<Staged, Problem> {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
-        if small && let Some(staged) = Staged::unnamed(&folder, name, path, mode & 0o777 | WRITABLE, before)?
-        {
+        let mode = meta.mode & 0o777 | WRITABLE;
+        if small && let Some(staged) = Staged::unnamed(&folder, name, path, mode, before)? {
             return Ok(staged);
         }
         let names = (folder, name.to_owned(), path.to_path_buf());
-        Staged::temporary(names, before, wish, &*self.branch)
+        Staged::temporary(names, before, wish, &Beside { branch: &self.branch, source: meta })
     }
 
     /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.
