@@ -18,6 +18,28 @@ fn home() -> Home {
 }
 
 #[test]
+fn nothing_of_what_stood_there_is_left_in_the_holes_of_a_copy() {
+    let home = home();
+    let serving = Serving::new(&home, &[]);
+    let mut content = vec![0; 3 << 20];
+    content[1 << 20..][..4].copy_from_slice(b"DATA");
+    let sparse = std::fs::File::create(home.path("served/from")).expect("room");
+    sparse.set_len(3 << 20).expect("room");
+    std::os::unix::fs::FileExt::write_at(&sparse, b"DATA", 1 << 20).expect("room");
+    for flag in ["-q", "--verify", "--sparse=never"] {
+        for old_mib in [2, 3, 4] {
+            for words in [["served/from", &serving.at("to")], [&serving.at("from"), "served/to"]] {
+                noise_file(&home, "served/to", old_mib << 20, 1);
+                let words = [&["copy", "--ticket-file=ticket", "--inplace", flag][..], &words].concat();
+                let row = format!("{words:?} {old_mib} MiB");
+                expect(&home.pump(&words), 0, &[], &row);
+                has_content(&home.path("served/to"), &content, &row);
+            }
+        }
+    }
+}
+
+#[test]
 fn folders_and_files_go_there_and_back() {
     let home = home();
     small_tree(&home, "tree");

@@ -36,21 +36,24 @@ pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
 }
 
 /// A file of another host.
-fn open_far(shared: &Shared<'_>, number: u32, path: &Path) -> Result<Opened, Problem> {
+fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Problem> {
     let far = shared.far.as_ref().ok_or_else(|| Problem::usage("there is no session with the other host"))?;
-    let file = Arc::new(far.open_place(number, path)?);
-    let (meta, ranges) = match &*file {
-        FarFile::Open(open) => (open.meta, open.ranges.clone()),
+    let file = Arc::new(far.open_place(item.number, path)?);
+    let (meta, tells_ranges) = match &*file {
+        FarFile::Open(open) => (open.meta, open.ranges.is_some()),
         FarFile::Stream(stream) => {
             let ranges = stream.bytes.map(|bytes| vec![(0, bytes)]);
             return Ok(Opened { flow: Some(file), ranges, ..Opened::default() });
         }
         FarFile::Small(_) => unreachable!("places are opened"),
     };
-    if ranges.is_none() {
+    if !tells_ranges {
         let words = "is made up by the kernel as it is read; of another host such files are not copied yet";
         return Err(Problem::new(Class::Io, "open", path, words));
     }
+    let here = || Ok(file.ranges(&meta, shared.options.ignore_holes));
+    let ranges = ranges(shared, here, &meta, &item.target);
+    let ranges = Some(ranges.map_err(|errno| Problem::system("read the map of", path, errno.0))?);
     let held = Held::There(Arc::clone(&file));
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
     let ordinary = meta.size_bytes > 0;
@@ -243,7 +246,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
             Ok(Opened { handle: Some(Arc::new(handle)), ..nothing })
         }
         (Place::Path(path), _) => open_path(shared, path, &item.target),
-        (Place::Remote(remote), _) => open_far(shared, item.number, &remote.path),
+        (Place::Remote(remote), _) => open_far(shared, item, &remote.path),
     }
 }
 
@@ -262,7 +265,10 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     let (ranges, is_file) = match meta.kind {
         FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
         FileKind::Regular if goes_on => (None, true),
-        FileKind::Regular => (Some(ranges(shared, &handle, &meta, target).map_err(system)?), true),
+        FileKind::Regular => {
+            let here = || holes::ranges(&handle, &meta, shared.options.ignore_holes, &shared.stop);
+            (Some(ranges(shared, here, &meta, target).map_err(system)?), true)
+        }
         FileKind::CharDevice | FileKind::Fifo => (None, false),
         FileKind::Folder | FileKind::Socket | FileKind::Symlink => {
             return Err(Problem::new(Class::Changed, "open", path, "is no file any more"));
@@ -277,8 +283,12 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
 }
 
 /// The ranges to move. A hole may be left out where nothing stands yet, or where the other file has one too.
-fn ranges(shared: &Shared<'_>, handle: &Handle, meta: &Meta, target: &Target) -> Outcome<Ranges> {
-    let here = || holes::ranges(handle, meta, shared.options.ignore_holes, &shared.stop);
+fn ranges(
+    shared: &Shared<'_>,
+    here: impl FnOnce() -> Outcome<Ranges>,
+    meta: &Meta,
+    target: &Target,
+) -> Outcome<Ranges> {
     let there = match target {
         Target::File(_) if !shared.options.inplace => return here(),
         Target::File(at) => ranges_there(shared, at, meta, false),
