@@ -449,6 +449,30 @@ fn the_list_of_an_unfinished_copy_is_left_out_of_copies_and_named_by_verify() {
 }
 
 #[test]
+fn what_has_the_name_of_the_list_and_is_none_is_not_left_out_in_silence() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
+    for (is_folder, root) in [(true, "one"), (false, "two")] {
+        make_folder(&home, &format!("served/{root}"));
+        noise_file(&home, &format!("served/{root}/other"), 10, 1);
+        if is_folder {
+            make_folder(&home, &format!("served/{root}/.pump-job"));
+            noise_file(&home, &format!("served/{root}/.pump-job/precious"), 10, 2);
+        } else {
+            fs::write(home.path(format!("served/{root}/.pump-job")), "my notes").expect("room");
+        }
+        let words = [".pump-job': has the name of the list", "rename it, or copy it by itself"];
+        run(&home, &format!("copy served/{root} here-{root}"), 23, &words);
+        let far = serving.at(root);
+        run(&home, &format!("copy --ticket-file ticket {far} far-{root}"), 23, &words);
+        for copy in ["here", "far"] {
+            assert!(home.path(format!("{copy}-{root}/other")).exists(), "{copy} {root}");
+        }
+    }
+}
+
+#[test]
 fn sockets_are_counted() {
     let home = Home::new();
     make_folder(&home, "from");

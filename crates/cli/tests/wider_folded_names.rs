@@ -7,7 +7,7 @@ mod wider_parts;
 use std::fs;
 use std::path::Path;
 
-use support::{Home, Outcome, expect, has_content, set_mtime};
+use support::{Home, Outcome, expect, has_content, noise, set_mode, set_mtime};
 use wider_parts::fuse::Fuse;
 use wider_parts::pump;
 
@@ -74,6 +74,102 @@ fn two_folders_that_are_one_are_not_merged() {
         for (name, content) in [("one", "one"), ("two", "two"), ("old", "old")] {
             let path = fuse.at(&format!("to/дом/{name}"));
             has_content(Path::new(&path), content.as_bytes(), &format!("{options:?}"));
+        }
+    }
+}
+
+#[test]
+fn two_sources_whose_names_are_one_are_refused_before_anything_is_copied() {
+    for stands in [&[][..], &[("é", "old")], &[("É", "old")]] {
+        for sources in [["1/É", "2/é"], ["1/Дом", "2/дом"], ["1/Дом", "2/file/дом"]] {
+            let (home, fuse) = (Home::new(), Fuse::folding());
+            let files = [
+                ("1/É", "one"),
+                ("2/é", "two"),
+                ("1/Дом/one", "one"),
+                ("2/дом/two", "two"),
+                ("2/file/дом", "two"),
+            ];
+            make(&home.path("from"), &files);
+            let to = fuse.at("to");
+            fs::create_dir(&to).expect("room");
+            make(Path::new(&to), stands);
+            let [one, two] = sources.map(|name| home.path("from").join(name).display().to_string());
+            let run = pump(&["copy", &one, &two, &to]);
+            expect(
+                &run,
+                2,
+                &["takes their names for the same", "one by one"],
+                &format!("{sources:?} {stands:?}"),
+            );
+            let there: Vec<_> =
+                fs::read_dir(&to).expect("it is there").flatten().map(|entry| entry.path()).collect();
+            assert_eq!(there.len(), stands.len(), "{sources:?} {stands:?}: {there:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_too_much_is_removed_below_a_folder_that_is_written_otherwise() {
+    for options in WAYS {
+        let (home, fuse) = (Home::new(), Fuse::folding());
+        make(&home.path("from"), &[("Дом/Сад/one", "one")]);
+        make(
+            Path::new(&fuse.at("to")),
+            &[("дом/сад/one", "old"), ("дом/сад/old", "old"), ("дом/old", "old")],
+        );
+        expect(&mirror(&home, &fuse, options), 0, &[], &format!("{options:?}"));
+        for (name, stands) in [("дом/сад/one", true), ("дом/сад/old", false), ("дом/old", false)]
+        {
+            assert_eq!(Path::new(&fuse.at(&format!("to/{name}"))).exists(), stands, "{options:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_that_of_the_list_in_capitals_loses_nothing() {
+    for stands in [false, true] {
+        for cut in [false, true] {
+            let (home, fuse) = (Home::new(), Fuse::folding());
+            make(&home.path("from"), &[(".PUMP-JOB", "precious"), ("a", "a"), ("b", "b")]);
+            let to = fuse.at("to");
+            if stands || cut {
+                fs::create_dir(&to).expect("room");
+                set_mode(Path::new(&to), 0o700);
+            }
+            let (from, row) = (home.path("from").display().to_string(), format!("{stands} {cut}"));
+            if cut {
+                // A list is left where a file cannot be copied.
+                fs::create_dir(fuse.at("to/a")).expect("room");
+                assert_ne!(pump(&["copy", "-T", "--exclude=.PUMP-JOB", &from, &to]).status, 0, "{row}");
+                fs::remove_dir(fuse.at("to/a")).expect("it is empty");
+            }
+            let run = pump(&["copy", "-T", &from, &to]);
+            let copied = fs::read(fuse.at("to/.PUMP-JOB")).is_ok_and(|content| content == b"precious");
+            assert!(copied || run.status == 23, "{row}: {run:?}");
+        }
+    }
+}
+
+#[test]
+fn names_that_are_temporary_ones_in_capitals_are_copied() {
+    let (home, fuse) = (Home::new(), Fuse::folding());
+    let (large, mut names) = (noise(3_000_001, 1), Vec::new());
+    for number in 0..4 {
+        let name = format!("large{number}");
+        // FNV-1a of the name, as it is for files that take long.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        names.push(format!(".PUMP-{hash:016X}"));
+        make(&home.path("from"), &[(&names[number], "precious")]);
+        fs::write(home.path("from").join(&name), &large).expect("room");
+    }
+    for round in 0..2 {
+        expect(&pump(&["copy", "-T", &home.path("from").display().to_string(), &fuse.at("to")]), 0, &[], "");
+        for (number, name) in names.iter().enumerate() {
+            has_content(Path::new(&fuse.at(&format!("to/{name}"))), b"precious", &format!("{round}"));
+            has_content(Path::new(&fuse.at(&format!("to/large{number}"))), &large, &format!("{round}"));
         }
     }
 }

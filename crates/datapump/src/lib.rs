@@ -58,6 +58,7 @@ mod shape;
 mod sizes;
 mod stream;
 mod target;
+mod target_names;
 mod task;
 mod temporary;
 mod tree;

@@ -93,14 +93,14 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 /// written at the same time.
 pub(crate) fn refuse_clashes(items: &[Item]) -> Result<(), Problem> {
     for item in items {
-        let Some((at, name)) = named(item).filter(|(_, name)| temporary::is_temporary(name)) else {
+        let Some((at, name)) = named(item).filter(|(_, name)| temporary::may_be_temporary(name)) else {
             continue;
         };
         let clashes = |other: &Item| {
             let Some((beside, other_name)) = named(other) else { return false };
             let is_beside = folder_of(&at.path) == folder_of(&beside.path);
             let is_in = other.is_tree() && at.path != beside.path && at.path.starts_with(&beside.path);
-            is_in || (is_beside && temporary::is_temporary_of(name, other_name))
+            is_in || (is_beside && temporary::is_temporary_of(&name.to_ascii_lowercase(), other_name))
         };
         if items.iter().any(clashes) {
             let words =

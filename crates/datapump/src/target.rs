@@ -5,7 +5,6 @@
 //!
 //! Must not know: how files are copied.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
+use crate::target_names::TargetNames;
 use crate::tree::header::SourceRoot;
 use crate::tree::journal;
 
@@ -98,7 +98,8 @@ pub(crate) fn items(
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
     let disk = hosts.disk;
     let folder = target_folder(hosts, sources, (target, found), options)?;
-    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let target_names = TargetNames::new(folder.filter(|_| sources.len() > 1), !options.dry_run);
+    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), target_names);
     for (number, source) in (0..).zip(sources) {
         let meta = match source_meta(hosts, number, source, options) {
             Ok(meta) => meta,
@@ -129,11 +130,7 @@ pub(crate) fn items(
         if hosts.is_confined {
             refuse_leading_out(&resolved)?;
         }
-        if let Target::File(at) | Target::Tree(at) = &resolved
-            && !names.insert(at.path.clone())
-        {
-            return Err(usage(&at.path, "two of the sources would get this name; copy them one by one"));
-        }
+        names.take(&resolved)?;
         let is_left_out = is_copied(&resolved) && neighbours::is_partial(hosts, number, source)?;
         items.push(Item { source: source.clone(), meta, target: resolved, number, warning, is_left_out });
     }

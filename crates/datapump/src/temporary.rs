@@ -88,6 +88,11 @@ pub(crate) fn is_temporary(name: &OsStr) -> bool {
     digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
+/// Whether a file system that takes upper and lower case for the same may take a name for a temporary one.
+pub(crate) fn may_be_temporary(name: &OsStr) -> bool {
+    is_temporary(&name.to_ascii_lowercase())
+}
+
 /// Whether a name is one of the temporary names of a file, or the name of its journal.
 pub(crate) fn is_temporary_of(temporary: &OsStr, name: &OsStr) -> bool {
     let temporary = resume::temporary_of(temporary).unwrap_or(temporary);
@@ -221,7 +226,7 @@ fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn S
 
 /// Whether what stands under a name looks as if a copy that was killed had it on its way to another name.
 pub(crate) fn looks_left(folder: &Folder, name: &OsStr, there: &Meta) -> bool {
-    is_temporary(name) && looks_made(folder, name, there)
+    may_be_temporary(name) && looks_made(folder, name, there)
 }
 
 fn looks_made(folder: &Folder, name: &OsStr, meta: &Meta) -> bool {

@@ -66,8 +66,8 @@ pub struct TreeArguments {
 
     /// Leave alone what is newer at the target, or equal in size and time
     ///
-    /// What is left alone is not written at all; owner, mode, extended attributes and access control lists are set if
-    /// they differ. Default: off, every file is written.
+    /// What is left alone is not written at all; of what is equal, owner, mode, extended attributes and access control
+    /// lists are set if they differ. Default: off, every file is written.
     ///
     /// Example: pump copy --update photos /backup/
     #[arg(short = 'u', long, env = "PUMP_UPDATE", help_heading = TREES)]

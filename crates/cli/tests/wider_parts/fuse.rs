@@ -439,6 +439,16 @@ impl Filesystem for Memory {
         }
     }
 
+    fn rmdir(&self, request: &Request, folder: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let state = self.state();
+        let found = state.find(folder.0, name);
+        if state.names.keys().any(|(above, _)| Some(*above) == found) {
+            return reply.error(Errno::ENOTEMPTY);
+        }
+        drop(state);
+        self.unlink(request, folder, name, reply);
+    }
+
     fn rename(
         &self,
         _: &Request,

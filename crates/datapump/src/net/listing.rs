@@ -18,7 +18,7 @@ use super::fault::NetFault;
 use super::shelf::{Tell, generation};
 use crate::attributes::is_files_own;
 use crate::disk::{Bearer, FileKind, Meta, Name, names, xattr_names_at};
-use crate::temporary;
+use crate::tree::left_out;
 
 /// Names are told in messages of about so many bytes.
 const NAMES_BYTES: usize = 256 << 10;
@@ -58,7 +58,7 @@ pub(super) fn tell_names(
 
 /// One name alone.
 pub(super) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
-    let is_partial = temporary::is_partial(folder, &name.name);
+    let is_partial = left_out::is_pumps_in(folder, &name.name);
     let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
     if with_attributes && let Err(errno) = add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX) {
         (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0)));

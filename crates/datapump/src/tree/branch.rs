@@ -105,6 +105,9 @@ impl Branch {
     /// name of the source: then the file system takes the two for one.
     pub(crate) fn claim(&self, entry: &Meta, name: &OsStr) -> bool {
         let (Some(target), Some(claims)) = (&self.target, &self.claims) else { return true };
+        if self.root.journal().is_some_and(|journal| journal.is(entry)) {
+            return false;
+        }
         target.file().is_ok_and(|folder| claims.take(&folder.0, entry, name))
     }
 

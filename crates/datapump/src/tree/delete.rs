@@ -8,8 +8,8 @@
 //!
 //! Must not know: how trees are copied.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ struct Place {
     /// Something in it stays, so that it stays too.
     keeps_some: bool,
     /// Entries that names of the source stand for, though written otherwise; found out when something is to go.
-    folded: Option<HashSet<FileId>>,
+    folded: Option<HashMap<FileId, OsString>>,
     /// Where its parent stands among the open places.
     above: usize,
 }
@@ -126,9 +126,9 @@ impl Place {
         Fate::Enter(Box::new(Place::new(&self.root, sides, key)))
     }
 
-    /// Whether a name that the source does not have stands for one that it has.
-    fn is_otherwise_written(&mut self, folder: &File, name: &Name) -> Result<bool, Problem> {
-        let Some(source) = &self.source else { return Ok(false) };
+    /// The name of the source for which one stands that the source does not have.
+    fn otherwise_written(&mut self, folder: &File, name: &Name) -> Result<Option<OsString>, Problem> {
+        let Some(source) = &self.source else { return Ok(None) };
         let folded = match &mut self.folded {
             Some(folded) => folded,
             empty => empty.insert(folded::standing_otherwise_written(
@@ -137,8 +137,14 @@ impl Place {
             )?),
         };
         // Most file systems fold nothing.
-        Ok(!folded.is_empty()
-            && names::metadata(folder, &name.name).map_or(true, |meta| folded.contains(&id(&meta))))
+        if folded.is_empty() {
+            return Ok(None);
+        }
+        match names::metadata(folder, &name.name) {
+            Ok(meta) => Ok(folded.get(&id(&meta)).cloned()),
+            // It may stand for any.
+            Err(_) => Ok(Some(name.name.clone())),
+        }
     }
 }
 
@@ -219,6 +225,9 @@ impl Pass<'_> {
                 let source = side.child(&name.name).map_err(walk::vanished)?;
                 self.common(here, name, source, key)
             }
+            (None, Some(side)) if let Some(written) = here.otherwise_written(folder, name)? => {
+                self.both(here, name, (side, &written), kind)
+            }
             (_, Some(side)) if self.step == Step::Check => {
                 if here.root.visited.has(key) {
                     self.tell_changed(&side.path_of(&name.name));
@@ -226,7 +235,6 @@ impl Pass<'_> {
                 Ok(Fate::Right)
             }
             (Some(_), _) => Ok(Fate::Right),
-            (None, _) if here.is_otherwise_written(folder, name)? => Ok(Fate::Kept),
             (None, _) if kind == FileKind::Folder => {
                 let target = here.target.child(&name.name)?;
                 match self.is_elsewhere(here, None, &target) {
@@ -240,6 +248,23 @@ impl Pass<'_> {
             }
             (None, _) => Ok(Fate::Goes(kind)),
         }
+    }
+
+    /// A name that both sides have, though the source writes it otherwise.
+    fn both(
+        &mut self,
+        here: &mut Place,
+        name: &Name,
+        (side, written): (&Arc<Side>, &OsStr),
+        kind: FileKind,
+    ) -> Result<Fate, Problem> {
+        let found = side.origin()?.if_there(written, || side.path_of(written))?;
+        if kind != FileKind::Folder || found.is_none_or(|meta| meta.kind != FileKind::Folder) {
+            return Ok(Fate::Kept);
+        }
+        let key = here.root.visited.below(here.key, written);
+        let source = side.child(written).map_err(walk::vanished)?;
+        self.common(here, name, source, key)
     }
 
     fn tell_partial(&self, path: &Path) {

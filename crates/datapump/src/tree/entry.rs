@@ -25,7 +25,7 @@ use crate::report::Waits;
 use crate::resume::{self, Wish};
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Held, Leaf, Original, Task};
-use crate::temporary::is_temporary;
+use crate::temporary::may_be_temporary;
 use crate::tree::branch::{Batch, Beside, Branch};
 use crate::tree::compare::Compared;
 use crate::tree::decide::{Action, adjusted};
@@ -139,7 +139,7 @@ impl Hand {
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
         // A comparison writes nothing.
-        if is_temporary(&name.name) && !shared.compares && self.branch.put_off(name) {
+        if may_be_temporary(&name.name) && !shared.compares && self.branch.put_off(name) {
             shared.plan.hold();
             return Ok(None);
         }

@@ -6,7 +6,8 @@
 //!
 //! Must not know: what is done with the entries.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -21,13 +22,13 @@ use crate::tree::origin::Origin;
 /// Nothing stands under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
 const CANNOT_STAND: [Errno; 4] = [Errno(2), Errno(22), Errno(36), Errno(84)];
 
-/// The entries of the target, by what they are, under which names of the source stand that are not listed there.
-/// Memory: 8 bytes for each name of the one folder, while it is looked at.
+/// The entries of the target, by what they are, under which names of the source stand that are not listed there, and
+/// those names. Memory: 8 bytes for each name of the one folder, while it is looked at.
 pub(crate) fn standing_otherwise_written(
     (source, source_path): (&Origin, &Path),
     (target, target_path): (&File, &Path),
-) -> Result<HashSet<FileId>, Problem> {
-    let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashSet::new());
+) -> Result<HashMap<FileId, OsString>, Problem> {
+    let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashMap::new());
     let target_names = |cookie| {
         let names = names::list(target, cookie);
         names.map_err(|errno: Errno| Problem::system("list", target_path, errno.0))
@@ -43,7 +44,7 @@ pub(crate) fn standing_otherwise_written(
                 return;
             }
             match names::metadata(target, &name.name) {
-                Ok(meta) => drop(found.insert(id(&meta))),
+                Ok(meta) => drop(found.insert(id(&meta), name.name.clone())),
                 Err(errno) if CANNOT_STAND.contains(&errno) => {}
                 Err(errno) => {
                     unlisted = Err(Problem::system("look at", &target_path.join(&name.name), errno.0))

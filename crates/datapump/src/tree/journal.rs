@@ -16,14 +16,12 @@ use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
 use crate::disk::{
-    Access, Bearer, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
+    Access, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
 };
 use crate::options::{Options, Sync};
 use crate::problem::{Class, Problem, shown_path};
@@ -33,17 +31,12 @@ use crate::tree::checkpoint::{Checkpoint, Written};
 use crate::tree::doubt::Doubt;
 use crate::tree::header::{SourceRoot, header, is_of_folder};
 use crate::tree::links::{FileId, id};
+use crate::tree::unsettled;
 
 /// The name of the list.
 pub(crate) const NAME: &str = ".pump-job";
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
-/// Each twice as long as the one before, from 1 ms: 4 s together.
-const TICK_WAITS: u32 = 12;
-const NOW: Timestamps = {
-    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    Timestamps { last_access: now, last_modification: now }
-};
 
 /// The list of one tree.
 #[derive(Debug)]
@@ -69,6 +62,8 @@ pub(crate) struct Journal {
     pub(crate) begun_ns: i128,
     /// When this run began, if another left the list: what that wrote changed before.
     since_ns: i128,
+    /// The list itself.
+    id: FileId,
     /// Files that an earlier run committed and this one left: device and inode.
     known: Mutex<HashSet<FileId>>,
 }
@@ -105,10 +100,10 @@ impl Journal {
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
         let (device, sync) = (crate::disk::file_meta(folder).map(|meta| meta.device), options.sync);
         let device = device.map_err(|errno| system("stat", errno))?;
-        let since_ns = if stood { since(&standing.file) } else { 0 };
+        let since_ns = if stood { unsettled::since(&standing.file) } else { 0 };
         let journal =
             Journal::go_on((open, standing.file), (stood, why.is_none()), (earlier, this), (device, sync));
-        let journal = journal.map(|journal| Journal { since_ns, ..journal });
+        let journal = journal.map(|journal| Journal { since_ns, id: id(&meta), ..journal });
         let journal = journal.map_err(|errno| system("write", errno))?;
         journal.witness(device, folder, path);
         Ok(match why {
@@ -143,6 +138,7 @@ impl Journal {
             doubt: if stood { Doubt::since(&joined) } else { Doubt::default() },
             begun_ns: joined.begun_ns,
             since_ns: 0,
+            id: (0, 0),
             known: Mutex::default(),
         })
     }
@@ -168,6 +164,7 @@ impl Journal {
             doubt: Doubt::since(&header),
             begun_ns: header.begun_ns,
             since_ns: 0,
+            id: (0, 0),
             known: Mutex::default(),
         })
     }
@@ -201,6 +198,11 @@ impl Journal {
 
     fn known(&self) -> MutexGuard<'_, HashSet<FileId>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something that stands in its folder is the list itself.
+    pub(crate) fn is(&self, there: &Meta) -> bool {
+        self.id == id(there)
     }
 
     /// An earlier run left the list.
@@ -276,19 +278,6 @@ impl Kept {
     }
 }
 
-/// A time later than what stands there, by the file system's own clock, which goes by ticks (4 ms on ext4, 2 s on FAT).
-/// One that does not go leaves everything in doubt.
-fn since(list: &Handle) -> i128 {
-    let tick = || {
-        Bearer::Open(list.os()).set_times(&NOW).ok()?;
-        list.meta().ok().map(|meta| meta.ctime_ns)
-    };
-    let Some(before_ns) = tick() else { return i128::MAX };
-    let waits = (0..TICK_WAITS).map(|wait| Duration::from_millis(1 << wait));
-    let later = waits.map(std::thread::sleep).filter_map(|()| tick()).find(|&now_ns| now_ns > before_ns);
-    later.unwrap_or(i128::MAX)
-}
-
 fn ignored(name: &Path, why: &str) -> String {
     let name = shown_path(name);
     format!(
@@ -341,6 +330,14 @@ pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
     let Some((file, meta)) = open_list(folder) else { return false };
     let is_foreign = why_foreign(&Folder::Os(Arc::clone(folder)), &meta).is_some();
     !is_foreign && header_in(&file).is_some_and(|header| header.is_of_source(expected))
+}
+
+/// Whether the list of an unfinished copy lies in a folder.
+pub(crate) fn is_list_in(folder: &File) -> bool {
+    let Some((mut file, _)) = open_list(folder) else { return false };
+    let mut head = Vec::new();
+    let read = (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head);
+    read.is_ok() && (is_list(&head) || is_torn(&head))
 }
 
 /// Since when what stands in a folder may not be on the disk, by a list that lies there, whosever it is and whether or

@@ -3,10 +3,13 @@
 //!
 //! Must not know: patterns, how files are copied.
 
+use std::ffi::OsStr;
+use std::fs::File;
+
 use crate::disk::{FileKind, Folder, Name};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::temporary::{self, is_temporary};
+use crate::temporary::{self, is_temporary, may_be_temporary};
 use crate::tree::entry::Hand;
 use crate::tree::journal;
 
@@ -17,29 +20,43 @@ pub(crate) fn is_left_out(
     name: &Name,
     kind: FileKind,
 ) -> Result<bool, Problem> {
+    let has_name_of_list = hand.branch.parent.is_none() && name.name == journal::NAME;
     let words = match kind {
         FileKind::Socket => "is a socket: it has no content and is left out",
         _ if shared.compares => return Ok(false),
-        _ if hand.branch.parent.is_none() && name.name == journal::NAME => {
+        FileKind::Regular if has_name_of_list && is_pumps(hand, name)? => {
             "is the list of a copy: the source is itself an unfinished copy; the list is left out"
         }
-        FileKind::Regular if is_partial(hand, name)? => temporary::LEFT_OUT,
+        _ if has_name_of_list => return Err(has_no_room(hand, name)),
+        FileKind::Regular if is_temporary(&name.name) && is_pumps(hand, name)? => temporary::LEFT_OUT,
         _ => return Ok(false),
     };
     shared.leave_out(&format!("'{}' {words}", shown_path(&hand.source_path(&name.name))));
     Ok(true)
 }
 
-fn is_partial(hand: &Hand, name: &Name) -> Result<bool, Problem> {
-    match is_temporary(&name.name) {
-        true => hand.source().is_partial(&name.name, || hand.source_path(&name.name)),
-        false => Ok(false),
+fn is_pumps(hand: &Hand, name: &Name) -> Result<bool, Problem> {
+    hand.source().is_pumps(&name.name, || hand.source_path(&name.name))
+}
+
+/// Something of the user has the name that the list of this very copy has in its target.
+fn has_no_room(hand: &Hand, name: &Name) -> Problem {
+    let words = "has the name of the list that stands in the target's root while it is copied, and is none; rename \
+                 it, or copy it by itself";
+    Problem::new(Class::Io, "copy", &hand.source_path(&name.name), words)
+}
+
+/// Whether a name is that of a file that a pump uses or can resume, or of the list of an unfinished copy.
+pub(crate) fn is_pumps_in(folder: &File, name: &OsStr) -> bool {
+    match name == journal::NAME {
+        true => journal::is_list_in(folder),
+        false => temporary::is_partial(folder, name),
     }
 }
 
 /// A name of the source that is a temporary name: refused where it could be that of a file which is written.
 pub(crate) fn refuse_clash(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
-    if !is_temporary(&name.name) || shared.compares {
+    if !may_be_temporary(&name.name) || shared.compares {
         return Ok(());
     }
     let path = hand.target_path(&name.name);

@@ -21,7 +21,7 @@ pub(crate) mod finish;
 mod folded;
 pub(crate) mod header;
 pub(crate) mod journal;
-mod left_out;
+pub(crate) mod left_out;
 mod linking;
 pub(crate) mod links;
 pub(crate) mod list;

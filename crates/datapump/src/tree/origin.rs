@@ -17,8 +17,7 @@ use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
 use crate::task::Held;
-use crate::temporary;
-use crate::tree::walk;
+use crate::tree::{left_out, walk};
 
 /// An open folder of the source.
 #[derive(Clone, Debug)]
@@ -81,10 +80,10 @@ impl Origin {
         }
     }
 
-    /// Whether a name is that of a temporary file that a pump uses or can resume.
-    pub(crate) fn is_partial(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
+    /// Whether a name is that of a file that a pump uses or can resume, or of a list.
+    pub(crate) fn is_pumps(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
         match self {
-            Origin::Here(folder) => Ok(temporary::is_partial(folder, name)),
+            Origin::Here(folder) => Ok(left_out::is_pumps_in(folder, name)),
             Origin::There(folder) => Ok(folder.look_at(name, &path())?.is_partial),
         }
     }

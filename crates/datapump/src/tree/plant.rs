@@ -273,7 +273,8 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {
         Ok(()) => Ok(Some((parent_folder, folder, journal))),
         Err(errno) => {
-            let _ = journal.as_ref().map(Journal::remove);
+            // FUSE keeps what is open under another name in the folder, which then does not go.
+            let _ = journal.map(|journal| journal.remove());
             let _ = names::remove(&parent_folder, &temporary, true);
             Err(if errno == EEXIST { taken(path) } else { system(errno) })
         }
