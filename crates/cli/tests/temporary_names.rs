@@ -477,7 +477,12 @@ fn sockets_are_counted() {
     let home = Home::new();
     make_folder(&home, "from");
     let _socket = std::os::unix::net::UnixListener::bind(home.path("from/socket")).expect("room");
-    for words in ["copy --json from to", "verify --json --content-only from to"] {
+    let words = [
+        "copy --json from to",
+        "verify --json --content-only from to",
+        "verify --json --content-only to from",
+    ];
+    for words in words {
         let run = run(&home, words, 0, &["is a socket"]);
         assert_eq!(number(&run, "skipped"), 1, "{words}");
     }

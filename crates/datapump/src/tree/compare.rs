@@ -4,6 +4,7 @@
 //! Must not know: how folders are listed, how blocks are moved, how differences are printed.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +17,7 @@ use crate::task::Held;
 use crate::tree::branch::Branch;
 use crate::tree::entry::Hand;
 use crate::tree::finish;
+use crate::tree::left_out::SOCKET;
 use crate::tree::links::{self, FileId};
 use crate::{change, holes};
 
@@ -169,11 +171,19 @@ fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
         for name in &names {
             let path = source_path.join(&name.name);
             if one.if_there(&name.name, || path.clone())?.is_none() {
-                let words =
-                    format!("is missing: there is only '{}'", shown_path(&target.path_of(&name.name)));
-                shared.report(differs(&path, words));
+                tell_other(shared, &other, name, (&path, &target.path_of(&name.name)));
             }
         }
+    }
+}
+
+/// A socket has no content, on whichever side it is.
+fn tell_other(shared: &Shared<'_>, folder: &File, name: &Name, (path, other_path): (&Path, &Path)) {
+    let asked = || names::metadata(folder, &name.name).ok().map(|meta| meta.kind);
+    let other_path = shown_path(other_path);
+    match name.kind.or_else(asked) {
+        Some(FileKind::Socket) => shared.leave_out(&format!("'{other_path}' {SOCKET}")),
+        _ => shared.report(differs(path, format!("is missing: there is only '{other_path}'"))),
     }
 }
 

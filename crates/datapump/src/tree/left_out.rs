@@ -13,6 +13,8 @@ use crate::temporary::{self, is_temporary, may_be_temporary};
 use crate::tree::entry::Hand;
 use crate::tree::journal;
 
+pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
+
 /// Whether a name is left out.
 pub(crate) fn is_left_out(
     shared: &Shared<'_>,
@@ -22,7 +24,7 @@ pub(crate) fn is_left_out(
 ) -> Result<bool, Problem> {
     let has_name_of_list = hand.branch.parent.is_none() && name.name == journal::NAME;
     let words = match kind {
-        FileKind::Socket => "is a socket: it has no content and is left out",
+        FileKind::Socket => SOCKET,
         _ if shared.compares => return Ok(false),
         FileKind::Regular if has_name_of_list && is_pumps(hand, name)? => {
             "is the list of a copy: the source is itself an unfinished copy; the list is left out"
