@@ -56,6 +56,23 @@ fn a_full_disk_is_known_before_anything_is_written() {
     }
 }
 
+#[test]
+fn a_full_disk_leaves_what_is_written_in_place_as_it_was() {
+    let elsewhere = Mount::new(Kind::Tmpfs);
+    with_content(&elsewhere.at("source"), 24 * MIB, 2);
+    let sparse = std::fs::File::options().write(true).open(elsewhere.at("source")).expect("it was made");
+    for (kind, source_bytes) in [(Kind::Ext4, 24 * MIB), (Kind::Xfs, 24 * MIB), (Kind::Ext4, 40 * MIB)] {
+        sparse.set_len(source_bytes as u64).expect("a hole at its end");
+        let (mount, old) = nearly_full(kind, 8 << 20);
+        let free = mount.free_bytes();
+        let run = pump(&["copy", "--inplace", &elsewhere.at("source"), &mount.at("target")]);
+        expect(&run, 1, &["No space left on device"], &format!("{kind:?}"));
+        old_target_is_whole(&mount, &old, &format!("{kind:?}"));
+        program(&["sync", "--file-system", &mount.point()]);
+        assert!(mount.free_bytes().abs_diff(free) <= 1 << 20, "{kind:?}: {free} were free");
+    }
+}
+
 /// The number of bytes that the message says are free.
 fn number_before_free(run: &Outcome) -> u64 {
     let behind = run.err.split("are needed, ").nth(1).unwrap_or_else(|| panic!("what is free: {}", run.err));

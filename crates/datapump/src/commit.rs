@@ -190,17 +190,25 @@ impl Staged {
         let free_bytes = self.folder.room().free_bytes;
         let failed = |errno: Errno| self.no_room(errno, ranges, free_bytes);
         let dense = ranges == [(0, length_bytes)];
+        let before = self.handle.meta().map_err(failed)?;
+        let is_reserved = match self.reserve_ranges(ranges) {
+            Ok(()) => true,
+            Err(EOPNOTSUPP | ENOSYS | EINVAL) => false,
+            Err(errno) => {
+                // What stood there is given back as it was.
+                let _ = self.handle.set_len(before.size_bytes);
+                return Err(failed(errno));
+            }
+        };
         if !dense {
             self.handle.set_len(length_bytes).map_err(failed)?;
         }
-        for &(start, end) in ranges.iter().filter(|(start, end)| end > start) {
-            match self.handle.reserve(start, end - start) {
-                Ok(()) => {}
-                Err(EOPNOTSUPP | ENOSYS | EINVAL) => return Ok(false),
-                Err(errno) => return Err(failed(errno)),
-            }
-        }
-        Ok(true)
+        Ok(is_reserved)
+    }
+
+    fn reserve_ranges(&self, ranges: &[(u64, u64)]) -> Result<(), Errno> {
+        let taken = |&(start, end): &(u64, u64)| self.handle.reserve(start, end - start);
+        ranges.iter().filter(|(start, end)| end > start).try_for_each(taken)
     }
 
     /// What is only measured must not fill a disk.
