@@ -131,6 +131,23 @@ fn a_device_that_is_too_small_is_refused_before_it_is_written() {
 }
 
 #[test]
+fn a_device_that_is_mounted_is_not_written_to() {
+    let home = Home::new();
+    let (source, point) = (path(&home, "file"), path(&home, "mnt"));
+    with_content(&source, 100_000, 1);
+    std::fs::create_dir(&point).expect("room");
+    let device = Loop::new(&vec![0; 64 * MIB]);
+    program(&["mkfs.ext4", "-q", &device.device]);
+    let before = device.content();
+    program(&["mount", "-o", "ro,noload", &device.device, &point]);
+    let run = pump(&["copy", "--devices", &source, &device.device]);
+    program(&["umount", &point]);
+    expect(&run, 1, &["open '/dev/loop", "it is mounted, or used otherwise; unmount it first"], "");
+    assert!(device.content() == before, "nothing was written");
+    expect(&pump(&["copy", "--devices", &source, &device.device]), 0, &[], "unmounted");
+}
+
+#[test]
 fn devices_are_copied_to_devices_and_not_to_themselves() {
     let home = Home::new();
     let content = noise(3 * MIB, 8);

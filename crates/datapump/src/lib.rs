@@ -29,6 +29,7 @@ mod change;
 mod commit;
 mod comparison;
 mod confidential;
+mod devices;
 mod disk;
 mod end;
 mod fault;

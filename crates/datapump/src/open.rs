@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Handle;
 
-use crate::commit::{Staged, room_words};
+use crate::commit::Staged;
+use crate::devices::{device_bytes, open_device};
 use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
@@ -316,11 +317,6 @@ fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) 
     holes::ranges(&other, &there, shared.options.ignore_holes, &shared.stop).ok()
 }
 
-fn device_bytes(handle: &Handle, path: &Path) -> Result<u64, Problem> {
-    datapump_engine::os::linux::block_device_bytes(handle.os())
-        .map_err(|error| Problem::system("measure", path, error.raw_os_error().unwrap_or(5)))
-}
-
 fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
     let size_bytes = match &opened.ranges {
         Some(ranges) => ranges.iter().map(|(start, end)| end - start).sum(),
@@ -378,7 +374,12 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             compare_attributes(shared, opened, &handle, &at.path);
             Ok(Landing::Compare(Arc::new(handle)))
         }
-        Target::Device(at) => open_device(at, opened),
+        Target::Device(at) => {
+            let needed_bytes =
+                opened.ranges.as_ref().and_then(|ranges| ranges.last()).map_or(0, |&(_, end)| end);
+            let handle = open_device(at, needed_bytes)?;
+            Ok(Landing::Device(at.clone(), Arc::new(handle)))
+        }
     }
 }
 
@@ -392,16 +393,6 @@ fn compare_attributes(shared: &Shared<'_>, opened: &Opened, other: &Handle, othe
     if !shared.options.content_only && opened.is_file && there.kind == FileKind::Regular {
         tree::compare::mode_and_time(shared, (&one.path, other_path), &one.meta, &there);
     }
-}
-
-fn open_device(at: &PathAt, opened: &Opened) -> Result<Landing, Problem> {
-    let (path, handle) = (&at.path, open_at(at, Access::Write)?);
-    let room = device_bytes(&handle, path)?;
-    let needed = opened.ranges.as_ref().and_then(|ranges| ranges.last()).map_or(0, |&(_, end)| end);
-    if needed > room {
-        return Err(Problem::new(Class::NoSpace, "reserve", path, room_words(Some(needed), room)).at(0));
-    }
-    Ok(Landing::Device(at.clone(), Arc::new(handle)))
 }
 
 /// Tries to share the source's blocks: then nothing is left to move.

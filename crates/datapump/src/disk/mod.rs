@@ -84,6 +84,8 @@ pub(crate) enum Access {
     Read,
     ReadWrite,
     Write,
+    /// To write to a block device that nothing else uses: open(2), `O_EXCL` without `O_CREAT`.
+    WriteAlone,
 }
 
 /// A file system.

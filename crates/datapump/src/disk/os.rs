@@ -26,6 +26,7 @@ pub(super) fn flags(access: Access) -> OFlags {
         Access::Read => OFlags::RDONLY,
         Access::ReadWrite => OFlags::RDWR,
         Access::Write => OFlags::WRONLY,
+        Access::WriteAlone => OFlags::WRONLY | OFlags::EXCL,
     };
     base | OFlags::CLOEXEC | OFlags::NOCTTY
 }
