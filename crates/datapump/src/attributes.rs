@@ -51,6 +51,11 @@ pub(crate) fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep
 pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New) -> Outcome<Lost> {
     let mut lost = Lost::default();
     let before = to.meta()?;
+    // First: what a kill leaves behind this is known for a copy by its size and time, whatever its mode (`temporary`).
+    if keep.times {
+        copy_times(meta, to)?;
+        check_times(meta, to, &mut lost)?;
+    }
     let was_owners = (before.uid, before.gid) == (meta.uid, meta.gid);
     let is_owners = was_owners || (keep.owner && set_owner(meta, to, &mut lost)?);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
@@ -66,10 +71,6 @@ pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, ne
     let stands = was_owners && !has_xattrs && before.mode == mode;
     if meta.kind != FileKind::Symlink && !stands {
         set_mode(to, mode, &mut lost)?;
-    }
-    if keep.times {
-        copy_times(meta, to)?;
-        check_times(meta, to, &mut lost)?;
     }
     Ok(lost)
 }

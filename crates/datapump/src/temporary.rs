@@ -208,8 +208,9 @@ fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Sibling
 }
 
 fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn Siblings) -> bool {
+    // A loss of power may have taken the end of it, and not its time.
     let is_complete = siblings.source().is_some_and(|source| {
-        (source.size_bytes, source.mtime_ns) == (meta.size_bytes, meta.mtime_ns) && meta.links == 1
+        source.mtime_ns == meta.mtime_ns && source.size_bytes >= meta.size_bytes && meta.links == 1
     });
     let was_given_away = is_complete && siblings.source().is_some_and(|source| source.uid == meta.uid);
     let is_own = match folder {
