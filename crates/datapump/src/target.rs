@@ -98,8 +98,7 @@ pub(crate) fn items(
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
     let disk = hosts.disk;
     let folder = target_folder(hosts, sources, (target, found), options)?;
-    let target_names = TargetNames::new(folder.filter(|_| sources.len() > 1), !options.dry_run);
-    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), target_names);
+    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), TargetNames::default());
     for (number, source) in (0..).zip(sources) {
         let meta = match source_meta(hosts, number, source, options) {
             Ok(meta) => meta,
@@ -130,13 +129,17 @@ pub(crate) fn items(
         if hosts.is_confined {
             refuse_leading_out(&resolved)?;
         }
-        names.take(&resolved)?;
+        names.take(folder, &resolved)?;
         let is_left_out = is_copied(&resolved) && neighbours::is_partial(hosts, number, source)?;
         items.push(Item { source: source.clone(), meta, target: resolved, number, warning, is_left_out });
     }
     refuse_trees(&items, options)?;
     if options.delete {
         refuse_deleting_what_is_needed(disk, &items, options)?;
+    }
+    // It makes folders for a moment: after all that may refuse.
+    if let Some(folder) = folder.filter(|_| !options.dry_run) {
+        names.refuse_what_is_one(folder)?;
     }
     Ok((items, problems))
 }

@@ -9,8 +9,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
@@ -22,28 +21,35 @@ use crate::temporary;
 const EEXIST: Errno = Errno(17);
 
 /// The targets that were given to sources.
+#[derive(Default)]
 pub(crate) struct TargetNames {
     paths: BTreeSet<PathBuf>,
-    trial: Option<Trial>,
+    /// Their names in the target's folder.
+    names: Vec<OsString>,
 }
 
 impl TargetNames {
-    /// Of sources that go into this folder; `writes` unless nothing may be made there.
-    pub(crate) fn new(folder: Option<&PathAt>, writes: bool) -> TargetNames {
-        let trial = folder.filter(|_| writes).and_then(Trial::begin);
-        TargetNames { paths: BTreeSet::new(), trial }
-    }
-
-    /// Gives a target to a source.
-    pub(crate) fn take(&mut self, target: &Target) -> Result<(), Problem> {
+    /// Gives a target to a source that goes into this folder, if into one.
+    pub(crate) fn take(&mut self, folder: Option<&PathAt>, target: &Target) -> Result<(), Problem> {
         let (Target::File(at) | Target::Tree(at)) = target else { return Ok(()) };
         if !self.paths.insert(at.path.clone()) {
-            return Err(refused(at, "two of the sources would get this name"));
+            return Err(refused(&at.path, "two of the sources would get this name"));
         }
-        match self.trial.as_mut().is_none_or(|trial| trial.takes(at)) {
-            true => Ok(()),
-            false => Err(refused(
-                at,
+        // What goes elsewhere, through a link, is none of this folder.
+        let is_in = folder.is_some_and(|folder| at.path.parent() == Some(&folder.path));
+        self.names.extend(at.name().filter(|_| is_in).map(OsStr::to_owned));
+        Ok(())
+    }
+
+    /// Refuses names that are one in their folder. Where nothing can be made nothing can be copied, either.
+    pub(crate) fn refuse_what_is_one(&self, folder: &PathAt) -> Result<(), Problem> {
+        let Ok(Folder::Os(above)) = folder.child(OsStr::new(".")).folder().cloned() else { return Ok(()) };
+        let Ok(above) = names::open_folder(&above, OsStr::new(".")) else { return Ok(()) };
+        let Some(trial) = Trial::begin(&above).filter(|_| self.names.len() > 1) else { return Ok(()) };
+        match self.names.iter().find(|name| !trial.takes(name)) {
+            None => Ok(()),
+            Some(name) => Err(refused(
+                &folder.path.join(name),
                 "two of the sources would get this name, because this file system takes their names for the same \
                  (upper and lower case)",
             )),
@@ -51,58 +57,44 @@ impl TargetNames {
     }
 }
 
-fn refused(at: &PathAt, why: &str) -> Problem {
-    Problem::new(Class::Usage, "copy", &at.path, format!("{why}; copy them one by one"))
+fn refused(path: &Path, why: &str) -> Problem {
+    Problem::new(Class::Usage, "copy", path, format!("{why}; copy them one by one"))
 }
 
 /// A folder in which names are tried.
-struct Trial {
-    /// The target's folder, and its path.
-    above: Arc<File>,
-    path: PathBuf,
+struct Trial<'above> {
+    above: &'above File,
     name: OsString,
     open: File,
-    made: Vec<OsString>,
 }
 
-impl Trial {
-    /// `None` where all names are told apart, or nothing can be made: then nothing can be copied there, either.
-    fn begin(folder: &PathAt) -> Option<Trial> {
-        let Ok(Folder::Os(above)) = folder.child(OsStr::new(".")).folder().cloned() else { return None };
-        if !disk::may_fold_names(&above) {
+impl Trial<'_> {
+    /// `None` where all names are told apart.
+    fn begin(above: &File) -> Option<Trial<'_>> {
+        if !disk::may_fold_names(above) {
             return None;
         }
-        let (name, ()) = temporary::under_new_name(|name| names::make_folder(&above, name)).ok()?;
-        let open = names::open_folder(&above, &name);
-        let made = Vec::new();
-        match open {
-            Ok(open) => Some(Trial { path: folder.path.to_path_buf(), name, open, made, above }),
-            Err(_) => {
-                let _ = names::remove(&above, &name, true);
-                None
-            }
+        let (name, ()) = temporary::under_new_name(|name| names::make_folder(above, name)).ok()?;
+        let open = names::open_folder(above, &name);
+        if open.is_err() {
+            let _ = names::remove(above, &name, true);
         }
+        open.ok().map(|open| Trial { above, name, open })
     }
 
-    /// Whether a name is no other's. What goes elsewhere, through a link, is none of this folder.
-    fn takes(&mut self, at: &PathAt) -> bool {
-        let Some(name) = at.name().filter(|_| at.path.parent() == Some(&self.path)) else { return true };
-        // A folder: what was open when it goes, FUSE keeps for a moment under another name.
-        match names::make_folder(&self.open, name) {
-            Err(EEXIST) => false,
-            made => {
-                self.made.extend(made.is_ok().then(|| name.to_owned()));
-                true
-            }
-        }
+    /// Whether a name is no other's. A folder is made of it: what was open when it goes, FUSE keeps for a moment under
+    /// another name.
+    fn takes(&self, name: &OsStr) -> bool {
+        names::make_folder(&self.open, name) != Err(EEXIST)
     }
 }
 
-impl Drop for Trial {
+impl Drop for Trial<'_> {
     fn drop(&mut self) {
-        for name in &self.made {
-            let _ = names::remove(&self.open, name, true);
-        }
-        let _ = names::remove(&self.above, &self.name, true);
+        while let Ok((made, _)) = names::list(&self.open, 0)
+            && !made.is_empty()
+            && made.iter().all(|made| names::remove(&self.open, &made.name, true).is_ok())
+        {}
+        let _ = names::remove(self.above, &self.name, true);
     }
 }
