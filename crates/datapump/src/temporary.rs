@@ -208,9 +208,11 @@ fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Sibling
 }
 
 fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn Siblings) -> bool {
-    // A loss of power may have taken the end of it, and not its time.
+    // A loss of power may have taken the content of it, and not its time. One of which some is left stays: files that
+    // were made in one tick have one time.
     let is_complete = siblings.source().is_some_and(|source| {
-        source.mtime_ns == meta.mtime_ns && source.size_bytes >= meta.size_bytes && meta.links == 1
+        let is_as_long = [0, source.size_bytes].contains(&meta.size_bytes);
+        source.mtime_ns == meta.mtime_ns && is_as_long && meta.links == 1
     });
     let was_given_away = is_complete && siblings.source().is_some_and(|source| source.uid == meta.uid);
     let is_own = match folder {

@@ -190,7 +190,10 @@ fn after_a_kill_or_a_power_loss_the_target_is_old_or_whole() {
         let (report, problems, _) = case.run(&after, Faults::default());
         assert_eq!(report.exit_status, 0, "{words}: {problems:?}");
         assert!(after.content(b"target").as_ref() == Some(&case.content), "{words}: the second run");
-        assert_eq!(after.names(), vec![b"source".to_vec(), b"target".to_vec()], "{words}");
+        // What lost a part of its content with the power, but not its attributes, nobody can tell from a user's file.
+        let mut names = after.names();
+        names.retain(|name| is_kill || !name.starts_with(b".pump-"));
+        assert_eq!(names, vec![b"source".to_vec(), b"target".to_vec()], "{words}");
         resumed.fetch_add(u64::from(report.bytes_resumed > 0), Ordering::Relaxed);
         // What landed before a kill does not come again, but for what was under way.
         if is_kill && !whole && !case.options.verify && first.request_bytes.is_multiple_of(4096) {
