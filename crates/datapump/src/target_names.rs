@@ -43,9 +43,15 @@ impl TargetNames {
 
     /// Refuses names that are one in their folder. Where nothing can be made nothing can be copied, either.
     pub(crate) fn refuse_what_is_one(&self, folder: &PathAt) -> Result<(), Problem> {
+        if self.names.len() < 2 {
+            return Ok(());
+        }
         let Ok(Folder::Os(above)) = folder.child(OsStr::new(".")).folder().cloned() else { return Ok(()) };
         let Ok(above) = names::open_folder(&above, OsStr::new(".")) else { return Ok(()) };
-        let Some(trial) = Trial::begin(&above).filter(|_| self.names.len() > 1) else { return Ok(()) };
+        let Some(trial) = Trial::begin(&above) else { return Ok(()) };
+        if self.names.iter().all(|name| name.is_ascii()) && trial.tells_case() {
+            return Ok(());
+        }
         match self.names.iter().find(|name| !trial.takes(name)) {
             None => Ok(()),
             Some(name) => Err(refused(
@@ -80,6 +86,12 @@ impl Trial<'_> {
             let _ = names::remove(above, &name, true);
         }
         open.ok().map(|open| Trial { above, name, open })
+    }
+
+    /// Whether upper and lower case are told apart. Then names in ASCII are told apart, whatever it does with others:
+    /// so it is on XFS, which does not tell how it was made.
+    fn tells_case(&self) -> bool {
+        self.takes(OsStr::new(".pump-case")) && self.takes(OsStr::new(".PUMP-CASE"))
     }
 
     /// Whether a name is no other's. A folder is made of it: what was open when it goes, FUSE keeps for a moment under
