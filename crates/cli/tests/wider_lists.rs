@@ -177,6 +177,33 @@ fn the_list_stays_while_the_source_lacks_what_a_failed_sync_left() {
     }
 }
 
+/// The copy of one name is replaced, and the other has changed with that, too.
+#[test]
+fn the_list_stays_for_a_name_that_was_one_with_another() {
+    let (home, below) = source_in("source/sub");
+    let (all, aside) = (home.path("source").display().to_string() + "/.", home.path("aside"));
+    for number in 0..FILES {
+        let name = format!("f{number}");
+        fs::hard_link(PathBuf::from(&below).join(&name), home.path("source").join(&name)).expect("room");
+    }
+    let mut thin = Thin::new(24 << 20);
+    let (target, list) = (thin.at("new"), PathBuf::from(thin.at("new/.pump-job")));
+    expect(&pump(&["copy", &all, &target]), 23, &["sync the file system of"], "");
+    thin.make_room();
+    fs::rename(&below, &aside).expect("one file system");
+    expect(
+        &pump(&["copy", &all, &target]),
+        0,
+        &[".pump-job' stays", "new/sub/f"],
+        "the other names are away",
+    );
+    fs::rename(&aside, &below).expect("one file system");
+    expect(&pump(&["copy", "--update", "--no-preserve=links", &all, &target]), 0, &[], "they are back");
+    thin.mount_again();
+    assert_eq!(wrong(&below, &thin.at("new/sub")), Vec::<PathBuf>::new());
+    assert!(!list.exists());
+}
+
 /// Older files come to lie in the source: what the target has is newer, and may not be on the disk.
 #[test]
 fn the_list_stays_while_what_a_failed_sync_left_is_newer() {

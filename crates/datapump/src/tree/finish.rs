@@ -95,6 +95,10 @@ fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
     }
     if let Some(journal) = root.journal() {
         let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
+        // One of an earlier run that was gone on with was born in that.
+        if soon {
+            journal.know(&target);
+        }
         let mark = journal::mark(branch, name, &original.meta, &target);
         let problem = journal.add(mark, &target, (written(shared, task, staged), soon));
         problem.into_iter().for_each(|problem| root.report(shared, problem));

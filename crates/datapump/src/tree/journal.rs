@@ -191,9 +191,16 @@ impl Journal {
         let has = || self.earlier.binary_search(&mark(branch, name, source, target)).is_ok();
         let has = !self.earlier.is_empty() && has();
         if has {
-            self.known().insert(id(target));
+            self.know(target);
         }
         has
+    }
+
+    /// This run gave a file that stood there attributes or another name, and knows it for right.
+    pub(crate) fn know(&self, there: &Meta) {
+        if self.stood {
+            self.known().insert(id(there));
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, HashSet<FileId>> {
@@ -210,9 +217,12 @@ impl Journal {
         self.stood
     }
 
-    /// Whether this run knows that a file is on the disk, or wrote it; or it is of none of the earlier ones.
-    pub(crate) fn is_settled(&self, there: &Meta) -> bool {
-        !self.doubt.may_reach(there) || there.ctime_ns >= self.since_ns || self.known().contains(&id(there))
+    /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that
+    /// lost another name in this run has changed in it, too: its birth tells, where the file system does.
+    pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> i128) -> bool {
+        let is_new = |born_ns: i128| born_ns == 0 || born_ns >= self.since_ns;
+        let is_made = || there.ctime_ns >= self.since_ns && is_new(born_ns());
+        !self.doubt.may_reach(there) || self.known().contains(&id(there)) || is_made()
     }
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.

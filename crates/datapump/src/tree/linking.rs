@@ -172,6 +172,7 @@ fn list_again(shared: &Shared<'_>, there: &Spot, meta: &Meta, folder: &File) {
         && let Ok(target) = names::metadata(folder, &there.name)
         && target.kind == FileKind::Regular
     {
+        journal.know(&target);
         // Its content may still be in the cache alone.
         let mark = journal::mark(&there.branch, &there.name, meta, &target);
         let problem = journal.add(mark, &target, (Written::Cached, false));
@@ -256,6 +257,7 @@ pub(crate) fn link_unchanged(
             Err(errno) => return Err(not_linked(spot, errno)),
         }
     }
+    spot.branch.root.journal().inspect(|journal| journal.know(&there));
     shared.tell(spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None));
     Ok(Some(id(&there)))
 }

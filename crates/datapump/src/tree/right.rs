@@ -92,6 +92,7 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system("set the attributes of", &path(), errno.0))?;
     shared.tell_lost(lost, path);
+    spot.branch.root.journal().inspect(|journal| journal.know(there));
     match alone {
         true => {
             sync_alone(opened, &folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0))

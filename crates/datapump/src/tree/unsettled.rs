@@ -17,7 +17,7 @@ use std::time::Duration;
 use datapump_engine::Handle;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
-use crate::disk::{Bearer, FileCalls, FileKind, Name, names};
+use crate::disk::{self, Bearer, FileCalls, FileKind, Name, names};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::temporary::is_partial;
@@ -116,7 +116,8 @@ impl Unsettled {
         let meta = names::metadata(open, &name).ok()?;
         match meta.kind {
             FileKind::Folder => return Some(name),
-            FileKind::Regular if journal.is_settled(&meta) || is_pumps(open, &name) => {}
+            FileKind::Regular if journal.is_settled(&meta, || born_ns(open, &name)) => {}
+            FileKind::Regular if is_pumps(open, &name) => {}
             FileKind::Regular => self.add(|| folder.path_of(&name)),
             _ => {}
         }
@@ -129,6 +130,11 @@ impl Unsettled {
             self.named.push(path());
         }
     }
+}
+
+/// When a file was made; 0 if nobody tells.
+fn born_ns(folder: &File, name: &OsStr) -> i128 {
+    names::hold(folder, name).map_or(i128::MIN, |held| disk::origin(&held).0)
 }
 
 /// A list; or a partial file, which is judged by its own journal.
