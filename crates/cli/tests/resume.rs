@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use support::listing::leftovers_below;
 use support::running::{Running, eventually};
 use support::told::{Left, left};
 use support::{Home, Outcome, expect, leftovers, make_fifo, noise_file, set_mtime};
@@ -97,6 +98,30 @@ fn a_file_of_a_tree_goes_on_too() {
     assert!(number(&run, "bytes_moved") <= BYTES as u64 - told + 5000, "{run:?}");
     assert!(left(&home.path("target")).is_none());
     expect(&home.pump(&["verify", "tree", "target"]), 0, &[], "the same");
+}
+
+/// A file with two names is brought under the one and linked under the other, wherever it was cut.
+#[test]
+fn what_was_cut_and_is_a_link_now_leaves_nothing() {
+    let home = Home::new();
+    for name in ["tree", "tree/a", "tree/b"] {
+        std::fs::create_dir(home.path(name)).expect("room");
+    }
+    let content = noise_file(&home, "tree/a/large", BYTES, 1);
+    std::fs::hard_link(home.path("tree/a/large"), home.path("tree/b/large")).expect("one file system");
+    let words = ["copy", "-q", SLOW, "--exclude=/a", "tree", "target"];
+    let mut running = Running::start(home.command(&words));
+    let begun = || left(&home.path("target/b")).is_some_and(|left| left.told(false) >= 8 * MIB);
+    let is_there = || home.path("target/b").exists();
+    eventually("a part of it", || (is_there() && begun()) || running.has_ended());
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().status, 137);
+    // In the order of names.
+    expect(&home.pump(&["copy", "-q", "-i", "--lanes=1", "tree", "target"]), 0, &[], "the second run");
+    for name in ["target/a/large", "target/b/large"] {
+        is_whole(&home.path(name), &content, name);
+    }
+    assert_eq!(leftovers_below(&home.path("target")), [""; 0]);
 }
 
 #[test]

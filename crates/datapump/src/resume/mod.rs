@@ -207,6 +207,12 @@ pub(crate) fn has_journal(folder: &File, temporary: &OsStr, file: &Handle) -> bo
     head.is_some_and(|head| file.meta().is_ok_and(|meta| head.target == target_id(&meta, file)))
 }
 
+/// Whether the journal of a temporary file says that it is a copy of this.
+pub(crate) fn is_of(folder: &Folder, temporary: &OsStr, source: &Meta) -> bool {
+    let journal = folder.open(&journal_name(temporary), Access::Read);
+    journal.ok().and_then(|journal| head_of(&journal)).is_some_and(|head| head.source == source_id(source))
+}
+
 fn head_of(file: &Handle) -> Option<Head> {
     let mut bytes = [0; HEAD_BYTES];
     let len = file.peek(0, &mut bytes).ok()?;

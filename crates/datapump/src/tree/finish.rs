@@ -125,7 +125,7 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
         let Some(parent) = done.parent.clone() else {
             return shared.trees.grown().push(done);
         };
-        if let Err(problem) = finish_folder(shared, &done) {
+        if let Err(problem) = sweep_folder(shared, &done).and_then(|()| finish_folder(shared, &done)) {
             done.root.report(shared, problem);
         }
         done = parent;
@@ -143,23 +143,30 @@ fn deal_with_put_off(shared: &Shared<'_>, branch: Arc<Branch>, name: Name) {
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
-    let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
-    // A file that was cut right now is gone on with.
-    if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !branch.root.shares_target) {
-        sweep::sweep(&target.file()?.0, &branch.source.origin()?, journal.begun_ns);
-    }
     let (from, to) = (branch.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, branch, (&from, &to));
     if !was_right {
         set_attributes(shared, branch, target, (&from, &to))?;
     }
-    // Names were made in a folder that has its attributes already, too.
+    // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
     let synced = shared.syncs_alone(branch) || (shared.options.sync == Sync::Each && !was_right);
-    if synced {
+    if synced && branch.parent.is_some() {
         let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {
             Problem::system("sync the folder", &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
+    }
+    Ok(())
+}
+
+/// Removes what killed runs left in a folder that this run did not make.
+fn sweep_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
+    let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
+    // A file that was cut right now is gone on with.
+    if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !branch.root.shares_target) {
+        let since = (journal.begun_ns, branch.root.is_whole());
+        sweep::sweep(&target.file()?.0, &branch.source.origin()?, since, &shared.stop);
     }
     Ok(())
 }
@@ -283,10 +290,14 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
 fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system("finish", &target.path(), errno.0);
+    let folder = target.file()?.0;
+    sweep_folder(shared, branch)?;
+    // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that
+    // was killed there would be followed by one that copies below it.
+    let why = branch.root.journal().and_then(|journal| why_it_stays(shared, branch, journal, &folder));
     // A root that does not take its attributes is no reason to leave a list in it.
     let finished = finish_folder(shared, branch).inspect_err(|_| branch.root.fail());
-    let folder = target.file()?.0;
-    let listed = finish_list(shared, branch, &folder).map_err(wrong);
+    let listed = finish_list(shared, branch, &folder, why).map_err(wrong);
     let done = finished.and(listed);
     if shared.options.sync == Sync::None {
         return done;
@@ -297,15 +308,24 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     done.and(synced.into_iter().try_for_each(sync))
 }
 
-/// The list goes, or stays for a later run.
-fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>) -> Outcome<()> {
-    let Some(journal) = branch.root.journal() else { return Ok(()) };
+/// Why the list stays, if it does not for what failed.
+fn why_it_stays(
+    shared: &Shared<'_>,
+    branch: &Branch,
+    journal: &Journal,
+    folder: &Arc<File>,
+) -> Option<String> {
     let is_whole = branch.root.is_whole();
-    let why = match journal.is_over(is_whole) {
+    match journal.is_over(is_whole) {
         true => why_not_over(shared, journal, (folder, &branch.target_path())),
         false => is_whole.then(|| OTHER_NAMES.into()),
-    };
-    if why.is_none() && journal.is_over(is_whole) {
+    }
+}
+
+/// The list goes, or stays for a later run.
+fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>, why: Option<String>) -> Outcome<()> {
+    let Some(journal) = branch.root.journal() else { return Ok(()) };
+    if why.is_none() && journal.is_over(branch.root.is_whole()) {
         return remove_list(shared, branch, journal, folder);
     }
     if let Some(why) = why {
