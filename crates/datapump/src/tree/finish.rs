@@ -165,8 +165,7 @@ fn sweep_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
     // A file that was cut right now is gone on with.
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !branch.root.shares_target) {
-        let since = (journal.begun_ns, branch.root.is_whole());
-        sweep::sweep(&target.file()?.0, &branch.source.origin()?, since, &shared.stop);
+        sweep::sweep(&target.file()?.0, &branch.source.origin()?, journal.begun_ns);
     }
     Ok(())
 }

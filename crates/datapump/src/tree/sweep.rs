@@ -3,7 +3,7 @@
 //!
 //! What is removed looks like a leftover in all that tells: it is this user's, was made since the copy began, and is as
 //! it was made, or a complete copy of something in the source's folder. A finished copy of another command has the time
-//! of its source. What can be resumed is left, unless this run brought the very file otherwise. When in doubt garbage
+//! of its source. What can be resumed is left, unless the very file stands under its name by now. When in doubt garbage
 //! stays: it is never somebody's only copy.
 //!
 //! Must not know: whose copy it was.
@@ -12,12 +12,10 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{FileKind, Folder, Meta, Name, file_meta, names, origin};
-use crate::problem::{Class, Problem};
 use crate::temporary::{is_as_made, is_temporary, is_young, names_of, remove_leftover};
 use crate::tree::decide::same_time;
 use crate::tree::journal;
@@ -25,8 +23,6 @@ use crate::tree::origin::Origin;
 use crate::{made, resume};
 
 const ENOENT: Errno = Errno(2);
-/// Together 4 s.
-const LOCK_WAITS: u32 = 5;
 
 /// A folder of the target, open.
 struct Swept<'run> {
@@ -35,30 +31,17 @@ struct Swept<'run> {
     /// `None` for one that the source does not have (any more): nobody else comes there.
     source: Option<&'run Origin>,
     begun_ns: i128,
-    /// Nothing failed so far: all names of the folder are there.
-    is_whole: bool,
-    stop: &'run AtomicBool,
 }
 
 /// Sweeps a folder, and those below it that the source does not have (any more). What the source has is a file like
 /// any other. What is older than the copy (`begun_ns`) is none of its leftovers.
-pub(crate) fn sweep(
-    folder: &Arc<File>,
-    source: &Origin,
-    (begun_ns, is_whole): (i128, bool),
-    stop: &AtomicBool,
-) {
-    Swept { is_whole, ..Swept::new(folder, Some(source), begun_ns, stop) }.sweep();
+pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, begun_ns: i128) {
+    Swept::new(folder, Some(source), begun_ns).sweep();
 }
 
 impl<'run> Swept<'run> {
-    fn new(
-        open: &'run Arc<File>,
-        source: Option<&'run Origin>,
-        begun_ns: i128,
-        stop: &'run AtomicBool,
-    ) -> Swept<'run> {
-        Swept { open, folder: Folder::Os(Arc::clone(open)), source, begun_ns, is_whole: false, stop }
+    fn new(open: &'run Arc<File>, source: Option<&'run Origin>, begun_ns: i128) -> Swept<'run> {
+        Swept { open, folder: Folder::Os(Arc::clone(open)), source, begun_ns }
     }
 
     fn sweep(&self) {
@@ -89,7 +72,7 @@ impl<'run> Swept<'run> {
         let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
         let has_list = names::metadata(&folder, OsStr::new(journal::NAME)).is_ok();
         if device(self.open) == device(&folder) && !has_list && self.was_cut(&folder) {
-            Swept::new(&folder, None, self.begun_ns, self.stop).sweep();
+            Swept::new(&folder, None, self.begun_ns).sweep();
         }
     }
 
@@ -122,16 +105,8 @@ impl<'run> Swept<'run> {
             // It cannot be locked: a pump that makes one makes it again.
             None if meta.kind != FileKind::Regular => drop(folder.remove(name)),
             None if self.journal_stays(name) => {}
-            None => self.remove_file(name),
+            None => drop(remove_leftover(folder, name, Path::new(name))),
         }
-    }
-
-    /// Of a process that was killed the kernel may hold the lock a while longer, where much else runs.
-    fn remove_file(&self, name: &OsStr) {
-        let is_busy = |problem: &Problem| problem.class == Class::Refused;
-        let tries = (0..LOCK_WAITS).take_while(|_| !self.stop.load(Ordering::Relaxed));
-        let mut removed = tries.map(|_| remove_leftover(&self.folder, name, Path::new(name)));
-        let _ = removed.find(|removed| !removed.as_ref().is_err_and(is_busy));
     }
 
     fn is_leftover(&self, name: &OsStr, meta: &Meta) -> bool {
@@ -148,24 +123,26 @@ impl<'run> Swept<'run> {
 
     /// Whether it is like something in the source's folder, of which it then lacks nothing but the name.
     fn is_complete(&self, there: &Meta) -> bool {
-        let is_own = made::is_own(self.open, there);
-        let is_like = |meta: &Meta| {
-            (meta.kind, meta.size_bytes) == (there.kind, there.size_bytes)
-                && same_time(meta, there)
-                && (is_own || meta.uid == there.uid)
-        };
-        self.source_has(|name| name.kind.is_none_or(|kind| kind == there.kind), is_like)
+        let may_be = |name: &Name| name.kind.is_none_or(|kind| kind == there.kind);
+        self.source_has(may_be, |_, source| self.is_like(source, there))
+    }
+
+    fn is_like(&self, source: &Meta, there: &Meta) -> bool {
+        (source.kind, source.size_bytes) == (there.kind, there.size_bytes)
+            && same_time(source, there)
+            && (made::is_own(self.open, there) || source.uid == there.uid)
     }
 
     /// Whether the source's folder has something of which name and metadata are these.
-    fn source_has(&self, may_be: impl Fn(&Name) -> bool, is_it: impl Fn(&Meta) -> bool) -> bool {
+    fn source_has(&self, may_be: impl Fn(&Name) -> bool, is_it: impl Fn(&Name, &Meta) -> bool) -> bool {
         let Some(source) = self.source else { return false };
         let mut cookie = 0;
         while let Ok((names, next)) = source.list(cookie, true, Path::new(""))
             && !names.is_empty()
         {
             cookie = next;
-            let found = |name: &Name| source.metadata(name, PathBuf::new).is_ok_and(|meta| is_it(&meta));
+            let found =
+                |name: &Name| source.metadata(name, PathBuf::new).is_ok_and(|meta| is_it(name, &meta));
             if names.iter().any(|name| may_be(name) && found(name)) {
                 return true;
             }
@@ -181,10 +158,15 @@ impl<'run> Swept<'run> {
         !is_ours || !self.is_gone(&journal) || (self.can_be_resumed(name) && !self.is_superseded(name))
     }
 
-    /// Whether it was on its way to a name that this run brought otherwise, as a hard link to another.
+    /// Whether it was on its way to a name under which that very file stands by now, as a hard link to another.
     fn is_superseded(&self, name: &OsStr) -> bool {
         let is_for = |source: &Name| names_of(&source.name).any(|temporary| temporary == name);
-        self.is_whole && self.source_has(is_for, |source| resume::is_of(&self.folder, name, source))
+        let stands = |source: &Name, meta: &Meta| {
+            self.folder.metadata(&source.name).is_ok_and(|there| self.is_like(meta, &there))
+        };
+        self.source_has(is_for, |source, meta| {
+            resume::is_of(&self.folder, name, meta) && stands(source, meta)
+        })
     }
 
     fn can_be_resumed(&self, name: &OsStr) -> bool {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use datapump_engine::Handle;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
-use crate::disk::{self, Bearer, FileCalls, FileKind, Name, names};
+use crate::disk::{Bearer, FileCalls, FileKind, Name, names};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::temporary::is_partial;
@@ -134,7 +134,7 @@ impl Unsettled {
 
 /// When a file was made; 0 if nobody tells.
 fn born_ns(folder: &File, name: &OsStr) -> i128 {
-    names::hold(folder, name).map_or(i128::MIN, |held| disk::origin(&held).0)
+    names::hold(folder, name).map_or(i128::MIN, |held| crate::disk::origin(&held).0)
 }
 
 /// A list; or a partial file, which is judged by its own journal.
