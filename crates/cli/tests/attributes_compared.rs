@@ -72,5 +72,5 @@ fn an_attribute_that_cannot_be_read_is_named() {
     }
     let words = ["copy", "-T", "--update", "source", "copy"];
     let Some(run) = as_ordinary_user(&home, &words) else { return };
-    expect(&run, 0, &["'copy/file': extended attribute user.note: could not be read"], "unreadable");
+    expect(&run, 23, &["'copy/file': extended attribute user.note: could not be read"], "unreadable");
 }

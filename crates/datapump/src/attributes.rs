@@ -12,34 +12,35 @@ use datapump_engine::{Errno, Handle};
 use rustix::fs::{Timespec, Timestamps};
 
 use crate::disk::{Bearer, FileKind, Meta, Outcome, names, xattr_names_at};
+use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::options::{Keep, SET_ID_BITS};
-use crate::problem::system_words;
+use crate::xattrs;
 
 const EPERM: Errno = Errno(1);
-const EACCES: Errno = Errno(13);
 const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
 
-/// What could not be kept although the rest was.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
-    /// What this user or this file system keeps of no file: told once, whatever file it is.
-    pub(crate) of_all: Vec<String>,
-    /// What this file alone lost: told of each.
-    pub(crate) of_this: Vec<String>,
-}
-
 /// What is known of the file or folder that gets attributes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct New {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct New<'open> {
     /// This run made it.
     pub(crate) made: bool,
     /// It has no attributes that would have to go: made where new files get nothing from their folder.
     pub(crate) bare: bool,
+    /// The permissions that its folder hands down to what is made in it.
+    pub(crate) handed_down: Option<u32>,
+    /// What stood under its name before and is replaced: what is not kept of the source stays as it was there.
+    pub(crate) replaced: Option<Bearer<'open>>,
 }
 
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
-pub(crate) fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: New) -> Outcome<Lost> {
+pub(crate) fn copy_of_handle(
+    from: &Handle,
+    meta: &Meta,
+    to: &Handle,
+    keep: Keep,
+    new: New<'_>,
+) -> Outcome<Lost> {
     match (from, to) {
         (Handle::Os(from), Handle::Os(to)) => copy(Bearer::Open(from), meta, Bearer::Open(to), keep, new),
         (_, Handle::Sim(to)) => to.set_attributes(meta.mode, meta.mtime_ns as i64).map(|()| Lost::default()),
@@ -47,8 +48,8 @@ pub(crate) fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep
     }
 }
 
-/// Gives `to` the attributes of `from`. What an ordinary user may not set is told, not an error.
-pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New) -> Outcome<Lost> {
+/// Gives `to` the attributes of `from`. What cannot be kept is told, and is no reason to lose the content.
+pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New<'_>) -> Outcome<Lost> {
     let mut lost = Lost::default();
     let before = to.meta()?;
     // First: what a kill leaves behind this is known for a copy by its size and time, whatever its mode (`temporary`).
@@ -56,19 +57,25 @@ pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, ne
         copy_times(meta, to)?;
         check_times(meta, to, &mut lost)?;
     }
-    let was_owners = (before.uid, before.gid) == (meta.uid, meta.gid);
-    let is_owners = was_owners || (keep.owner && set_owner(meta, to, &mut lost)?);
+    let replaced = new.replaced.map(|replaced| replaced.meta()).transpose()?;
+    let owners = if keep.owner { Some(meta) } else { replaced.as_ref() };
+    let was = |owners: &Meta| (before.uid, before.gid) == (owners.uid, owners.gid);
+    let set = match owners {
+        Some(owners) => was(owners) || set_owner(owners, to, &mut lost)?,
+        None => false,
+    };
+    let is_owners = was(meta) || (keep.owner && set);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
-    let has_xattrs = copy_xattrs(from, to, (keep, new.bare), &mut lost)?;
-    let mode = wanted_mode(meta, &before, is_owners, keep, new);
+    let set = xattrs::copy(from, to, (keep, new), &mut lost)?;
+    let mode = wanted_mode((meta, &before, replaced.as_ref()), (is_owners, set.group_bits), keep, new);
     if keep.mode && !is_owners && meta.mode & SET_ID_BITS != 0 && meta.kind == FileKind::Regular {
-        lost.of_all.push(
-            "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner"
-                .into(),
-        );
+        let words =
+            "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner";
+        let limit = if keep.owner { not_permitted() } else { Limit::User };
+        lost.push(Loss::new(limit, EPERM, words));
     }
-    let stands = was_owners && !has_xattrs && before.mode == mode;
+    let stands = was(owners.unwrap_or(&before)) && !set.any && before.mode == mode;
     if meta.kind != FileKind::Symlink && !stands {
         set_mode(to, mode, &mut lost)?;
     }
@@ -96,31 +103,46 @@ fn check_times(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<()> {
         // Whole seconds, and FAT's even ones, are as near as some come.
         if (asked - got).abs() > 2 * SECOND {
             let (asked, got) = (asked.div_euclid(SECOND), got.div_euclid(SECOND));
-            lost.of_this.push(format!(
+            let words = format!(
                 "time of {what}: this file system cannot keep {asked} s since 1970; it is {got} s now"
-            ));
+            );
+            lost.push(Loss::new(Limit::File, EINVAL, words));
         }
     }
     Ok(())
 }
 
-/// A mode that is not kept is that of cp without -p, the source's permissions less the umask; what stood there before
-/// this run keeps its own.
-fn wanted_mode(meta: &Meta, before: &Meta, is_owners: bool, keep: Keep, new: New) -> u32 {
-    match (keep.mode, new.made) {
-        (true, _) if is_owners => meta.mode,
+/// What a mode that is not kept is, as with `cp --no-preserve=mode`: that of what stood there before, else what any new
+/// file gets. Where the source's access control list is not set, its mask must not let in the whole group.
+fn wanted_mode(
+    (meta, before, replaced): (&Meta, &Meta, Option<&Meta>),
+    (is_owners, group_bits): (bool, Option<u32>),
+    keep: Keep,
+    new: New<'_>,
+) -> u32 {
+    let kept = group_bits.map_or(meta.mode, |bits| meta.mode & !0o070 | bits << 3);
+    match (keep.mode, replaced) {
+        (true, _) if is_owners => kept,
         // A program that runs as its owner must not come to run as somebody else.
-        (true, _) => meta.mode & !SET_ID_BITS,
-        (false, true) => meta.mode & 0o777 & !crate::run::umask(),
-        (false, false) => before.mode,
+        (true, _) => kept & !SET_ID_BITS,
+        (false, Some(replaced)) => replaced.mode,
+        (false, None) if new.made => new_mode(meta.kind, before, new.handed_down),
+        (false, None) => before.mode,
     }
+}
+
+/// The folder's default access control list takes the place of the umask: acl(5). A new folder inherits set-group-id.
+fn new_mode(kind: FileKind, before: &Meta, handed_down: Option<u32>) -> u32 {
+    let all = if kind == FileKind::Folder { 0o777 } else { 0o666 };
+    before.mode & SET_ID_BITS | all & handed_down.unwrap_or(!crate::run::umask())
 }
 
 /// File systems without permissions of their own (FAT) refuse some; the copy is good without.
 fn set_mode(to: Bearer<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
     match to.set_mode(mode) {
-        Err(EPERM | EOPNOTSUPP) => {
-            lost.of_all.push("permissions: this file system does not keep them all".into());
+        Err(errno @ (EPERM | EOPNOTSUPP)) => {
+            let words = "permissions: this file system does not keep them all";
+            lost.push(Loss::new(Limit::FileSystem, errno, words));
             Ok(())
         }
         set => set,
@@ -131,49 +153,15 @@ fn set_mode(to: Bearer<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
 fn set_owner(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
     match to.set_owner(Some(meta.uid), meta.gid) {
         Ok(()) => Ok(true),
-        Err(EPERM | EINVAL | EOPNOTSUPP) => {
+        Err(errno @ (EPERM | EINVAL | EOPNOTSUPP)) => {
             // The group alone may be permitted: its members may give files to it.
             let _ = to.set_owner(None, meta.gid);
-            lost.of_all.push("owner: not permitted; the copy belongs to this user".into());
+            let words = "owner: not permitted; the copy belongs to this user";
+            lost.push(Loss::new(not_permitted(), errno, words));
             Ok(false)
         }
         Err(errno) => Err(errno),
     }
-}
-
-/// Copies extended attributes and access control lists; true if the source has any, or the target had.
-fn copy_xattrs(
-    from: Bearer<'_>,
-    to: Bearer<'_>,
-    (keep, bare): (Keep, bool),
-    lost: &mut Lost,
-) -> Outcome<bool> {
-    let mut names = from.xattr_names()?;
-    names.retain(|name| if is_acl(name) { keep.mode } else { keep.xattrs });
-    // An access control list may take from the owner what setting the others needs.
-    names.sort_by_key(|name| is_acl(name));
-    let removed = !bare && remove_others(&names, to, lost)?;
-    for name in &names {
-        let value = match from.xattr_value(name) {
-            Err(errno @ (EPERM | EACCES)) => {
-                let (name, why) = (crate::shown(name.to_bytes()), system_words(errno.0));
-                lost.of_this.push(format!("extended attribute {name}: could not be read: {why}"));
-                continue;
-            }
-            value => value?,
-        };
-        let Some(value) = value else { continue };
-        match to.set_xattr(name, &value) {
-            Ok(()) => {}
-            Err(EPERM | EACCES | EOPNOTSUPP | EINVAL) => {
-                let name = crate::shown(name.to_bytes());
-                lost.of_all
-                    .push(format!("extended attribute {name}: not permitted here; there may be others"));
-            }
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(!names.is_empty() || removed)
 }
 
 /// Whether two files differ in the extended attributes and access control lists that are kept, by their values. Labels
@@ -185,7 +173,7 @@ pub(crate) fn hidden_differ(from: Bearer<'_>, to: Bearer<'_>, keep: Keep) -> Out
 
 /// The same of a name in two open folders. Most files have no such attributes: then nothing is opened.
 pub(crate) fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep: Keep) -> Outcome<bool> {
-    if !keep.mode && !keep.xattrs {
+    if !keep.acl && !keep.xattrs {
         return Ok(false);
     }
     let one = compared(xattr_names_at(from, name)?, keep);
@@ -217,7 +205,7 @@ fn have_equal_values(from: Bearer<'_>, to: Bearer<'_>, names: &[CString]) -> boo
 }
 
 fn compared(mut names: Vec<CString>, keep: Keep) -> Vec<CString> {
-    names.retain(|name| if is_acl(name) { keep.mode } else { keep.xattrs && is_files_own(name) });
+    names.retain(|name| is_kept(name, keep) && is_files_own(name));
     names.sort();
     names
 }
@@ -229,27 +217,13 @@ pub(crate) fn is_files_own(name: &CStr) -> bool {
     is_acl(name) || is_in_space || name == c"security.capability"
 }
 
-fn is_acl(name: &CStr) -> bool {
-    name.to_bytes().starts_with(b"system.posix_acl_")
+/// Whether it is kept of the source.
+pub(crate) fn is_kept(name: &CStr, keep: Keep) -> bool {
+    if is_acl(name) { keep.acl } else { keep.xattrs }
 }
 
-/// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
-/// had. Labels of the system and properties of the file system stay.
-fn remove_others(names: &[CString], to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
-    let others = to.xattr_names()?.into_iter().filter(|name| is_files_own(name) && !names.contains(name));
-    let others: Vec<CString> = others.collect();
-    for name in &others {
-        match to.remove_xattr(name) {
-            Err(errno @ (EPERM | EACCES)) => {
-                let (name, why) = (crate::shown(name.to_bytes()), system_words(errno.0));
-                lost.of_this.push(format!(
-                    "extended attribute {name}: the source does not have it, and it could not be removed: {why}"
-                ));
-            }
-            removed => removed?,
-        }
-    }
-    Ok(!others.is_empty())
+pub(crate) fn is_acl(name: &CStr) -> bool {
+    name.to_bytes().starts_with(b"system.posix_acl_")
 }
 
 fn timespec(ns: i128) -> Timespec {

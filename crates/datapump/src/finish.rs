@@ -3,6 +3,7 @@
 //!
 //! Must not know: how blocks are moved, which lane it runs in.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
@@ -10,16 +11,17 @@ use datapump_engine::{Errno, Handle};
 use crate::attributes::{self, New, copy_of_handle};
 use crate::bill::{Stage, within};
 use crate::commit::Staged;
-use crate::disk::{Bearer, FileCalls, kind};
+use crate::disk::{Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names};
 use crate::end::Sink;
 use crate::identity::check_unchanged;
+use crate::loss::Lost;
 use crate::open;
-use crate::options::Sync;
+use crate::options::{Keep, Sync};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::resume::Journal;
 use crate::run::Shared;
-use crate::task::{Finish, Held, Task};
+use crate::task::{Finish, Held, Original, Task};
 use crate::{tree, verify};
 
 /// Finishes a file; problems are reported, and what was not committed is removed.
@@ -146,34 +148,58 @@ fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
 }
 
 fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
-    let Some(original) = &task.original else { return plain_mode(task, staged) };
-    let made = !staged.is_in_place();
-    let bare =
-        made && !staged.goes_on && task.leaf.as_ref().is_some_and(|leaf| !leaf.spot.branch.traits.hands_down);
-    let new = New { made, bare };
-    let keep = shared.options.keep;
-    let kept = match (&original.held, &*staged.handle) {
-        (Held::Here(from), to) => copy_of_handle(from, &original.meta, to, keep, new),
-        (Held::There(file), Handle::Os(to)) => {
-            let (meta, told) = file.told().map_or((&original.meta, &[][..]), |(meta, told)| (meta, told));
-            attributes::copy(Bearer::Told(told), meta, Bearer::Open(to), keep, new)
-        }
-        (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),
+    let keep = if task.original.is_some() { shared.options.keep } else { Keep::NOTHING };
+    let replaced = replaced(staged, keep);
+    let new = new(task, staged, keep, replaced.as_ref());
+    let kept = match &task.original {
+        Some(original) => copy_attributes(original, staged, keep, new),
+        None => attributes_of_new(staged, new),
     };
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
     shared.tell_lost(lost, || task.target_name.clone());
     Ok(())
 }
 
-/// A copy of a stream gets the mode that any new file gets: 0666 less the umask.
-fn plain_mode(task: &Task, staged: &Staged) -> Result<(), Problem> {
-    let Handle::Os(file) = &*staged.handle else { return Ok(()) };
-    if staged.is_in_place() {
-        return Ok(());
+fn copy_attributes(original: &Original, staged: &Staged, keep: Keep, new: New<'_>) -> Outcome<Lost> {
+    match (&original.held, &*staged.handle) {
+        (Held::Here(from), to) => copy_of_handle(from, &original.meta, to, keep, new),
+        (Held::There(file), Handle::Os(to)) => {
+            let (meta, told) = file.told().map_or((&original.meta, &[][..]), |(meta, told)| (meta, told));
+            attributes::copy(Bearer::Told(told), meta, Bearer::Open(to), keep, new)
+        }
+        (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),
     }
-    let mode = rustix::fs::Mode::from_raw_mode(0o666 & !crate::run::umask());
-    let set = rustix::fs::fchmod(file, mode);
-    set.map_err(|error| Problem::system("set the mode of", &task.target_name, error.raw_os_error()))
+}
+
+/// A stream has no attributes: its copy gets those of any new file, or keeps those of the file that it replaces.
+fn attributes_of_new(staged: &Staged, new: New<'_>) -> Outcome<Lost> {
+    match &*staged.handle {
+        Handle::Os(file) if new.made => {
+            let to = Bearer::Open(file);
+            attributes::copy(Bearer::Told(&[]), &to.meta()?, to, Keep::NOTHING, new)
+        }
+        _ => Ok(Lost::default()),
+    }
+}
+
+fn new<'open>(task: &Task, staged: &Staged, keep: Keep, replaced: Option<&'open File>) -> New<'open> {
+    let made = !staged.is_in_place();
+    let handed_down = match (&task.leaf, &staged.folder) {
+        (Some(leaf), _) => leaf.spot.branch.traits.handed_down,
+        (None, Folder::Os(folder)) if !keep.mode => handed_down(folder),
+        (None, _) => None,
+    };
+    let bare = made && !staged.goes_on && task.leaf.is_some() && handed_down.is_none();
+    New { made, bare, handed_down, replaced: replaced.map(Bearer::Held) }
+}
+
+/// The file that is replaced, where something of it stays.
+fn replaced(staged: &Staged, keep: Keep) -> Option<File> {
+    let Folder::Os(folder) = &staged.folder else { return None };
+    let is_all_kept = keep.mode && keep.acl && keep.owner && keep.xattrs;
+    let stays = !is_all_kept && !staged.is_in_place();
+    let held = stays.then(|| names::hold(folder, &staged.name)).and_then(Result::ok)?;
+    file_meta(&held).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(held)
 }
 
 pub(crate) fn publish(

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod acl;
 mod attributes;
 mod bill;
 mod budget;
@@ -40,6 +41,7 @@ mod how;
 mod identity;
 mod job;
 mod lane;
+mod loss;
 mod made;
 mod mapped;
 mod neighbours;
@@ -68,6 +70,7 @@ mod verdict;
 mod verify;
 mod watch;
 mod world;
+mod xattrs;
 
 /// The parts of a simulated [`World`].
 pub mod simulation {

@@ -61,8 +61,11 @@ pub enum Sync {
 /// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep {
-    /// Permissions, set-id bits, access control lists.
+    /// Permissions, set-id bits.
     pub mode: bool,
+    /// Access control lists; not without the permissions. Another version may not say.
+    #[serde(default = "kept")]
+    pub acl: bool,
     /// Owner and group.
     pub owner: bool,
     /// Time of access and of change.
@@ -73,9 +76,19 @@ pub struct Keep {
     pub links: bool,
 }
 
+fn kept() -> bool {
+    true
+}
+
+impl Keep {
+    /// As of what has no attributes.
+    pub(crate) const NOTHING: Keep =
+        Keep { mode: false, acl: false, owner: false, times: false, xattrs: false, links: false };
+}
+
 impl Default for Keep {
     fn default() -> Keep {
-        Keep { mode: true, owner: true, times: true, xattrs: true, links: true }
+        Keep { mode: true, acl: true, owner: true, times: true, xattrs: true, links: true }
     }
 }
 

@@ -11,16 +11,16 @@ use datapump_core::{Shape, Way};
 use datapump_engine::sim::Random;
 use datapump_engine::{Engine, Handle, Slot};
 
-use crate::attributes::Lost;
 use crate::bill::{Here, Meters, Stage};
 use crate::change::Change;
 use crate::commit::{Staged, room_words};
 use crate::disk::FileCalls;
+use crate::loss::{Limit, Lost};
 use crate::net::far::Far;
 use crate::options::{self, Options};
 use crate::place::Fill;
 use crate::plan::Plan;
-use crate::problem::{Class, Problem, class_of, shown_path};
+use crate::problem::{Class, Problem, class_of};
 use crate::rate::Rate;
 use crate::report::Asked;
 use crate::target::Item;
@@ -54,6 +54,13 @@ pub enum Event {
     Note(String),
 }
 
+impl Tally {
+    /// Something failed that costs more than an attribute.
+    pub(crate) fn has_lost_content(&self) -> bool {
+        self.problems.values().sum::<u64>() > self.attributes_lost
+    }
+}
+
 /// What only the side that writes does.
 const OWN_OPERATIONS: [&str; 5] = ["lock", "create", "make", "rename", "delete"];
 
@@ -61,6 +68,8 @@ const OWN_OPERATIONS: [&str; 5] = ["lock", "create", "make", "rename", "delete"]
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) problems: BTreeMap<Class, u64>,
+    /// Those of the problems that cost an attribute alone.
+    pub(crate) attributes_lost: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     /// Files that an earlier run committed, and their bytes.
@@ -336,18 +345,30 @@ impl Shared<'_> {
         (self.events)(Event::Warning(words));
     }
 
-    /// Tells what a file could not keep.
+    /// Tells what a file could not keep. Its content is good: nothing else waits for that.
     pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) {
-        lost.of_all.into_iter().for_each(|words| self.warn_once(words));
-        lost.of_this.into_iter().for_each(|words| self.warn(format!("'{}': {words}", shown_path(&path()))));
+        for loss in lost {
+            match loss.limit {
+                Limit::User => self.warn_once(loss.words),
+                Limit::FileSystem if !self.is_first_of(&format!("lost-{}", loss.words)) => {}
+                Limit::FileSystem | Limit::File => {
+                    self.tally().attributes_lost += 1;
+                    self.report(Problem::new(loss.class, "set the attributes of", &path(), loss.words));
+                }
+            }
+        }
     }
 
     /// Tells something once, however many files it concerns and in whatever words: what it is about is the first one.
     pub(crate) fn warn_once(&self, words: String) {
-        let about = words.split([' ', ':']).next().unwrap_or_default().to_owned();
-        if self.tally().warned.insert(about) {
+        if self.is_first_of(&words) {
             (self.events)(Event::Warning(words));
         }
+    }
+
+    fn is_first_of(&self, words: &str) -> bool {
+        let about = words.split([' ', ':']).next().unwrap_or_default().to_owned();
+        self.tally().warned.insert(about)
     }
 
     pub(crate) fn note_direct(&self, source: bool, sink: bool, why: &str) {

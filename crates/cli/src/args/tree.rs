@@ -133,8 +133,9 @@ pub struct TreeArguments {
 
     /// Do not keep these attributes, as cp names them
     ///
-    /// Names with commas between: mode (and access control lists), ownership, timestamps, xattr, links (names of one
-    /// file become files of their own), all. Default: all are kept.
+    /// Names with commas between: mode (and access control lists), acl, ownership, timestamps, xattr, links (names of
+    /// one file become files of their own), all. What is not kept stays as it is at a target that is there; a new file
+    /// gets what any new file gets. Default: all are kept.
     ///
     /// Example: pump copy --no-preserve=ownership,xattr shared /home/me/
     #[arg(long, value_name = "ATTRIBUTES", env = "PUMP_NO_PRESERVE", help_heading = TREES)]
@@ -171,6 +172,8 @@ pub enum Given {
 pub enum Attribute {
     /// Permissions and access control lists
     Mode,
+    /// Access control lists alone
+    Acl,
     /// Owner and group
     Ownership,
     /// Time of access and of change
@@ -240,6 +243,7 @@ impl TreeArguments {
         };
         Keep {
             mode: kept(Attribute::Mode),
+            acl: kept(Attribute::Acl) && kept(Attribute::Mode),
             owner: kept(Attribute::Ownership),
             times: kept(Attribute::Timestamps),
             xattrs: kept(Attribute::Xattr),

@@ -19,6 +19,8 @@ pub enum Kind {
     Ntfs,
     NtfsClosed,
     NtfsOfOther,
+    /// In memory; it keeps no extended attributes and no access control lists.
+    Ramfs,
 }
 
 impl Kind {
@@ -34,7 +36,7 @@ impl Kind {
             Kind::Ntfs | Kind::NtfsClosed | Kind::NtfsOfOther => {
                 program(&["mkntfs", "--quick", "--force", "--quiet", image])
             }
-            Kind::Tmpfs => String::new(),
+            Kind::Tmpfs | Kind::Ramfs => String::new(),
         };
     }
 }
@@ -71,6 +73,7 @@ impl Mount {
             Kind::Ntfs => program(&["ntfs-3g", &image, &point]),
             Kind::NtfsClosed => program(&["ntfs-3g", "-o", "umask=022", &image, &point]),
             Kind::NtfsOfOther => program(&["ntfs-3g", "-o", "uid=65534,umask=022", &image, &point]),
+            Kind::Ramfs => program(&["mount", "-t", "ramfs", "ramfs", &point]),
             Kind::Ext4 | Kind::Xfs | Kind::Btrfs => program(&["mount", "-o", "loop", &image, &point]),
         };
         mount

@@ -13,6 +13,8 @@ use rustix::fs::{self, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno as System;
 use rustix::path::Arg;
 
+use crate::acl;
+
 use super::proc::path_of_open_file;
 use super::{Meta, Outcome, names, os};
 
@@ -179,7 +181,10 @@ fn split(list: &[u8]) -> Vec<CString> {
     split.filter_map(|name| CStr::from_bytes_with_nul(name).ok()).map(CStr::to_owned).collect()
 }
 
-/// Whether a folder gives new files an access control list: acl(5), default ACLs.
-pub(crate) fn hands_down(folder: &File) -> bool {
-    fs::fgetxattr_query(folder, c"system.posix_acl_default").is_ok_and(|len| len > 0)
+/// The permissions that a folder gives to what is made in it: acl(5), default ACLs. `None` if it has no such list.
+pub(crate) fn handed_down(folder: &File) -> Option<u32> {
+    // Most folders have none: nothing is read.
+    let len = fs::fgetxattr_query(folder, acl::DEFAULT).ok().filter(|len| *len > 0)?;
+    let read = |list: &mut [u8]| fs::fgetxattr(folder, acl::DEFAULT, list);
+    Some(grown(len, read).ok().and_then(|list| acl::mode(&list)).unwrap_or(0))
 }

@@ -13,7 +13,7 @@ mod path_at;
 mod proc;
 mod sim;
 
-pub(crate) use bearer::{Bearer, hands_down, xattr_names_at};
+pub(crate) use bearer::{Bearer, handed_down, xattr_names_at};
 pub(crate) use names::Name;
 pub(crate) use os::{boot, file_system, is_locked, metadata_of_name, origin};
 pub(crate) use own::{is_closed, why_foreign, why_not_own};

@@ -51,8 +51,16 @@ impl Job {
             () if problems.is_empty() => Status::Done,
             () if problems.contains_key(&Class::Mismatch) => Status::Mismatch,
             () if only(Class::Changed) => Status::Changed,
-            () if only(Class::Refused) && self.far.is_some() && !tally.is_busy_here => Status::Refused,
+            () if only(Class::Refused)
+                && tally.has_lost_content()
+                && self.far.is_some()
+                && !tally.is_busy_here =>
+            {
+                Status::Refused
+            }
             () if self.sources.len() > 1 || shared.has_trees => Status::Partial,
+            // Each file is there, and one or more could not keep all.
+            () if !tally.has_lost_content() => Status::Partial,
             () if only(Class::Usage) => Status::Usage,
             () => Status::Failed,
         }

@@ -65,7 +65,7 @@ pub(crate) struct Traits {
     /// One sync of the target's file system does for all that is made in it, and no close tells of what was lost.
     pub(crate) syncs_whole: bool,
     /// New files get an access control list from the target folder.
-    pub(crate) hands_down: bool,
+    pub(crate) handed_down: Option<u32>,
     /// What stands in the target folder and may not be on the disk, and the same of the one that is linked to.
     pub(crate) doubt: Doubt,
     pub(crate) link_doubt: Doubt,

@@ -178,7 +178,8 @@ fn set_attributes(
 ) -> Result<(), Problem> {
     let keep = shared.options.keep;
     let made = branch.traits.fresh;
-    let new = New { made, bare: made && !branch.traits.hands_down };
+    let handed_down = branch.traits.handed_down;
+    let new = New { made, bare: made && handed_down.is_none(), handed_down, replaced: None };
     let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
     shared.tell_lost(lost, || target.path());
@@ -256,7 +257,7 @@ fn close_list(shared: &Shared<'_>, branch: &Branch) {
 }
 
 fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
-    if !shared.tally().problems.is_empty() {
+    if shared.tally().has_lost_content() {
         let words = "nothing was removed (--delete), because not everything was copied";
         return shared.warn_once(words.into());
     }

@@ -76,8 +76,8 @@ fn root_of(folder: &File) -> (Root, u64) {
 
 /// What a committed file has by these options, and what is promised of it.
 fn digest(options: &Options) -> u64 {
-    let Keep { mode, owner, times, xattrs, links } = options.keep;
-    let kept = [mode, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
+    let Keep { mode, acl, owner, times, xattrs, links } = options.keep;
+    let kept = [mode, acl, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
     kept.iter().fold(1, |sum, &kept| sum << 1 | u64::from(kept))
 }
 
@@ -122,6 +122,7 @@ mod tests {
         let keep = |keep| Options { keep, ..Options::default() };
         let others = [
             keep(Keep { mode: false, ..Keep::default() }),
+            keep(Keep { acl: false, ..Keep::default() }),
             keep(Keep { owner: false, ..Keep::default() }),
             keep(Keep { times: false, ..Keep::default() }),
             keep(Keep { xattrs: false, ..Keep::default() }),

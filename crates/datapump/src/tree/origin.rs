@@ -10,8 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes::{self, Lost, New};
+use crate::attributes::{self, New};
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, Name, names};
+use crate::loss::Lost;
 use crate::mapped;
 use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};
 use crate::options::Keep;
@@ -157,7 +158,7 @@ impl Origin {
         (path, meta): (&Path, &Meta),
         to: Bearer<'_>,
         keep: Keep,
-        new: New,
+        new: New<'_>,
     ) -> Result<Result<Lost, Errno>, Problem> {
         Ok(match self {
             Origin::Here(folder) => {
@@ -192,7 +193,7 @@ impl Origin {
                 let differ = attributes::hidden_of_names_differ(folder, to, &name.name, keep);
                 return Some(differ.unwrap_or(true));
             }
-            Origin::There(_) if !keep.mode && !keep.xattrs => return Some(false),
+            Origin::There(_) if !keep.acl && !keep.xattrs => return Some(false),
             Origin::There(folder) => folder,
         };
         let listed = name.told.as_ref().and_then(|told| told.attributes.as_ref());

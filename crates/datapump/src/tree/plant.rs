@@ -65,7 +65,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
         syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
-        hands_down: disk::hands_down(&target_folder),
+        handed_down: disk::handed_down(&target_folder),
         doubt: match fresh {
             true => Doubt::default(),
             false => doubt::of_root(shared, list.journal(), &target_folder, to),

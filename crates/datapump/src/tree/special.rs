@@ -97,7 +97,8 @@ fn replace(
     let (temporary, ()) = temporary::under_new_name(make).map_err(wrong)?;
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (Bearer::Held(&held), shared.options.keep);
-    let new = New { made: true, bare: !hand.branch.traits.hands_down };
+    let handed_down = hand.branch.traits.handed_down;
+    let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: None };
     let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
         shared.tell_lost(kept.map_err(wrong)?, || path.clone());

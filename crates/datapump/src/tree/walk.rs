@@ -65,7 +65,7 @@ fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem
 fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
     let updates = shared.trees.rules.leaves_unread() && branch.target.is_some() && !branch.traits.fresh;
     let keep = shared.options.keep;
-    (updates || branch.link_dest.is_some()) && (keep.mode || keep.xattrs) && !shared.compares
+    (updates || branch.link_dest.is_some()) && (keep.acl || keep.xattrs) && !shared.compares
 }
 
 fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
@@ -251,16 +251,16 @@ fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> 
             }
             _ => above.traits.syncs_whole,
         },
-        hands_down: match (fresh, target) {
-            (true, _) | (_, None) => above.traits.hands_down,
-            (false, Some(target)) => hands_down(target),
+        handed_down: match (fresh, target) {
+            (true, _) | (_, None) => above.traits.handed_down,
+            (false, Some(target)) => handed_down(target),
         },
         doubt: above.traits.doubt,
         link_doubt: above.traits.link_doubt,
     }
 }
 
-/// Whether new files in the folder get an access control list from it.
-pub(crate) fn hands_down(target: &Side) -> bool {
-    target.file().is_ok_and(|folder| disk::hands_down(&folder.0))
+/// The permissions that the folder's default access control list gives to new files.
+fn handed_down(target: &Side) -> Option<u32> {
+    target.file().ok().and_then(|folder| disk::handed_down(&folder.0))
 }

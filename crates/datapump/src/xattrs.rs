@@ -1,0 +1,111 @@
+//! Copies extended attributes and access control lists.
+//!
+//! One that cannot be kept is lost, and named; it never costs the content.
+//!
+//! Must not know: owners, modes, times.
+
+use std::ffi::{CStr, CString};
+
+use datapump_engine::Errno;
+
+use crate::acl;
+use crate::attributes::{New, is_acl, is_files_own, is_kept};
+use crate::disk::{Bearer, Outcome};
+use crate::loss::{Limit, Loss, Lost, not_permitted};
+use crate::options::Keep;
+
+const EPERM: Errno = Errno(1);
+const EACCES: Errno = Errno(13);
+const EINVAL: Errno = Errno(22);
+const EOPNOTSUPP: Errno = Errno(95);
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Set {
+    /// Something was set or removed: the mode may be another one now.
+    pub(crate) any: bool,
+    /// What the owning group may, if the source has an access control list that the target did not get.
+    pub(crate) group_bits: Option<u32>,
+}
+
+/// Gives `to` those that are kept of the source, and of what it replaces the others.
+pub(crate) fn copy(
+    from: Bearer<'_>,
+    to: Bearer<'_>,
+    (keep, new): (Keep, New<'_>),
+    lost: &mut Lost,
+) -> Outcome<Set> {
+    let of_source = from.xattr_names()?;
+    let mut set = Set::default();
+    if !keep.acl && of_source.iter().any(|name| **name == *acl::ACCESS) {
+        set.group_bits = from.xattr_value(acl::ACCESS)?.and_then(|list| acl::group_bits(&list));
+    }
+    let mut names: Vec<(CString, Bearer<'_>)> =
+        of_source.into_iter().filter(|name| is_kept(name, keep)).map(|name| (name, from)).collect();
+    if let Some(replaced) = new.replaced {
+        let others = replaced.xattr_names()?.into_iter().filter(|name| !is_kept(name, keep));
+        names.extend(others.map(|name| (name, replaced)));
+    }
+    // An access control list may take from the owner what setting the others needs.
+    names.sort_by_key(|(name, _)| is_acl(name));
+    set.any = (!new.bare && remove_others(&names, to, (keep, new), lost)?) || !names.is_empty();
+    for (name, from) in &names {
+        let Some(value) = value_of(*from, name, lost)? else { continue };
+        if let Err(errno) = to.set_xattr(name, &value) {
+            lost.push(not_set(name, errno));
+            if **name == *acl::ACCESS {
+                set.group_bits = acl::group_bits(&value);
+            }
+        }
+    }
+    Ok(set)
+}
+
+fn value_of(from: Bearer<'_>, name: &CStr, lost: &mut Lost) -> Outcome<Option<Vec<u8>>> {
+    match from.xattr_value(name) {
+        Err(errno @ (EPERM | EACCES)) => {
+            lost.push(Loss::system(Limit::File, errno, &format!("{}: could not be read", words_of(name))));
+            Ok(None)
+        }
+        value => value,
+    }
+}
+
+fn not_set(name: &CStr, errno: Errno) -> Loss {
+    let what = words_of(name);
+    let limit = match errno {
+        // A label is the business of the system that it is on.
+        EPERM | EACCES | EOPNOTSUPP if !is_files_own(name) => Limit::User,
+        EPERM | EACCES => not_permitted(),
+        EOPNOTSUPP | EINVAL => Limit::FileSystem,
+        _ => return Loss::system(Limit::File, errno, &what),
+    };
+    Loss::new(limit, errno, format!("{what}: not permitted here; there may be others"))
+}
+
+fn words_of(name: &CStr) -> String {
+    format!("extended attribute {}", crate::shown(name.to_bytes()))
+}
+
+/// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
+/// had. What is not kept of the source, labels of the system and properties of the file system stay.
+fn remove_others(
+    names: &[(CString, Bearer<'_>)],
+    to: Bearer<'_>,
+    (keep, new): (Keep, New<'_>),
+    lost: &mut Lost,
+) -> Outcome<bool> {
+    let is_wanted = |name: &CString| names.iter().any(|(wanted, _)| wanted == name);
+    let goes = |name: &CString| is_kept(name, keep) || new.replaced.is_some();
+    let others = to.xattr_names()?.into_iter();
+    let others: Vec<CString> =
+        others.filter(|name| is_files_own(name) && goes(name) && !is_wanted(name)).collect();
+    for name in &others {
+        if let Err(errno) = to.remove_xattr(name) {
+            let what =
+                format!("{}: the source does not have it, and it could not be removed", words_of(name));
+            lost.push(Loss::system(Limit::File, errno, &what));
+        }
+    }
+    Ok(!others.is_empty())
+}
