@@ -362,6 +362,7 @@ impl Job {
                 Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
             },
             has_one_source: self.sources.len() == 1,
+            files_wanted: items.len(),
             far: self.far.clone(),
             stop: Arc::clone(&self.stop),
             events,

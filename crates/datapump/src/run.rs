@@ -125,6 +125,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) target: Option<&'run Path>,
     /// There is one source: what keeps it from being begun is the failure of the whole.
     pub(crate) has_one_source: bool,
+    /// Files that the user named, but for those that a pattern excludes.
+    pub(crate) files_wanted: usize,
     /// The host on which remote sources lie.
     pub(crate) far: Option<Arc<Far>>,
     pub(crate) stop: Arc<AtomicBool>,

@@ -20,6 +20,7 @@ use crate::problem::{Class, Problem, shown_path};
 use crate::target_names::TargetNames;
 use crate::tree::header::SourceRoot;
 use crate::tree::journal;
+use crate::tree::select::Select;
 
 const ENAMETOOLONG: Errno = Errno(36);
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
@@ -98,6 +99,7 @@ pub(crate) fn items(
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
     let disk = hosts.disk;
     let folder = target_folder(hosts, sources, (target, found), options)?;
+    let select = Select::new(&options.selection)?;
     let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), TargetNames::default());
     for (number, source) in (0..).zip(sources) {
         let meta = match source_meta(hosts, number, source, options) {
@@ -114,6 +116,11 @@ pub(crate) fn items(
         let names_content = source.path().is_some_and(stands_for_content);
         let into = folder.filter(|_| is_folder && !names_content);
         let (goes_on, warning) = goes_on_in(hosts, into, (source, meta.as_ref()), options);
+        // A folder whose content goes to the target itself is the root of the copy and has no name in it.
+        let has_name = !is_folder || (into.is_some() && !goes_on && !is_content(source));
+        if has_name && is_excluded(&select, source, is_folder) {
+            continue;
+        }
         let resolved = match is_folder {
             true => resolve_tree(disk, (source, goes_on), (target, found), folder),
             false => resolve(hosts, source, (target, found), folder, options),
@@ -397,6 +404,15 @@ fn resolve_tree(
         refuse_into_itself(disk, from, &at)?;
     }
     Ok(Target::Tree(at))
+}
+
+fn is_content(source: &Place) -> bool {
+    source.path().is_some_and(stands_for_content)
+}
+
+/// Whether a pattern leaves out what the user named.
+fn is_excluded(select: &Select, source: &Place, is_folder: bool) -> bool {
+    own_name(source).is_some_and(|name| !select.includes_argument(name, is_folder))
 }
 
 fn stands_for_content(path: &Path) -> bool {

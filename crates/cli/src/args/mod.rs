@@ -66,7 +66,7 @@ Exit status:
   26  content did not match and could not be mended
 
 Flags --some-flag can be set by the environment variable PUMP_SOME_FLAG, but for those that give up a safety; the
-command line wins.";
+command line wins. Of a flag that is typed several times the last one counts, but for those that take a list.";
 
 /// Moves data between disks as fast as the slowest part allows, and says which part that is
 ///
@@ -76,7 +76,7 @@ command line wins.";
 /// written ./a:b. Sizes need a unit: 64KiB (65536), 64kB (64000), 65536B.
 #[derive(Debug, Parser)]
 #[command(name = "pump", version, long_version = LONG_VERSION, after_long_help = STATUSES)]
-#[command(max_term_width = 110, color = clap::ColorChoice::Never, infer_long_args = false)]
+#[command(max_term_width = 110, color = clap::ColorChoice::Never, infer_long_args = false, args_override_self = true)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]

@@ -19,8 +19,9 @@ pub struct TreeArguments {
     ///
     /// The first of all --exclude, --include and --exclude-from that matches decides, in the order in which they are
     /// typed. `*` stops at a slash, `**` does not; a slash at the front means the folder being copied, one at the end
-    /// only folders. Three surprises: order matters; an excluded folder hides everything below it, even what an
-    /// --include names; an --include alone leaves nothing out. May be given several times. Default: nothing.
+    /// only folders. A name that is given as SRC is left out, too, unless its content goes to DST itself. Three
+    /// surprises: order matters; an excluded folder hides everything below it, even what an --include names; an
+    /// --include alone leaves nothing out. May be given several times. Default: nothing.
     ///
     /// Example: pump copy --exclude '*.o' --exclude /target/ project /backup/
     #[arg(long, value_name = "PATTERN", env = "PUMP_EXCLUDE", help_heading = TREES)]
@@ -48,8 +49,10 @@ pub struct TreeArguments {
 
     /// Copy only the names in a file, and the folders they lie in
     ///
-    /// One a line, relative to the folder that is copied; `-` is standard input. A folder that is named is made, what
-    /// lies in it is not copied unless it is named too. Default: everything.
+    /// One a line, relative to the folder that is copied; `-` is standard input. As with rsync, a folder that is named
+    /// is made without what lies in it. With a slash at its end what lies in it comes with it, folders in it again
+    /// without content. Patterns leave out names of the list, but not the folders that they lie in. Default:
+    /// everything.
     ///
     /// Example: pump copy --files-from names.txt project /backup/
     #[arg(long, value_name = "FILE", env = "PUMP_FILES_FROM", help_heading = TREES)]

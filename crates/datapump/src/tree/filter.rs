@@ -36,6 +36,9 @@
 //! pattern at all, more bytes than a path may have) is refused, where rsync goes on without a rule that was asked for.
 //! rsync takes `#` and `;` for comments in zero-ended lists too, and so leaves out files that `find -print0` found.
 //!
+//! **A name of a list** is not hidden by the folders above it. **A name that the user gave** is matched as if it lay in
+//! a folder that is copied; only for a folder, patterns with a slash at the front do not count.
+//!
 //! Must not know: folders, files, who walks the tree, where a list was read from.
 
 use super::wildcard::{Begins, Wildcard, has_wildcards};
@@ -74,6 +77,8 @@ enum Action {
 #[derive(Debug)]
 struct Pattern {
     folders_only: bool,
+    /// A slash stands at its front.
+    is_anchored: bool,
     /// A folder's path is matched with a slash behind it, so that `name/***` matches the folder too.
     slash_behind: bool,
     part: Part,
@@ -118,6 +123,17 @@ impl Filter {
     }
 }
 
+impl Filter {
+    /// Whether a name that the user gave is copied. What stands behind a slash at the front of a pattern lies in the
+    /// folder that is given, so that such a pattern never is about that folder itself.
+    pub(crate) fn includes_argument(&self, name: &[u8], is_folder: bool) -> bool {
+        let applies =
+            |pattern: &Pattern| !(is_folder && pattern.is_anchored) && pattern.matches(name, is_folder);
+        let first = self.rules.iter().find(|(_, pattern)| applies(pattern));
+        first.is_none_or(|(effect, _)| *effect == Effect::Include)
+    }
+}
+
 impl Rule {
     /// As `--exclude` has it.
     pub(crate) fn exclude(pattern: &[u8]) -> Result<Rule, String> {
@@ -153,10 +169,23 @@ pub(crate) fn read_lines(
     entries(content, zero_terminated).map(rule).collect()
 }
 
-/// The names of a list, as paths below the folder being copied: without slashes at their ends, double slashes and
-/// `.`. The empty name is the folder itself. Order and repetitions stay.
-pub(crate) fn parse_names(content: &[u8], zero_terminated: bool) -> Result<Vec<Vec<u8>>, String> {
-    let name = |(place, text)| relative(text).map_err(|why| format!("{place}: {why}"));
+/// A name of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListedName {
+    /// The path below the folder being copied, without slashes at its ends, double slashes and `.`. The empty name is
+    /// the folder itself.
+    pub(crate) path: Vec<u8>,
+    /// It ends in a slash (or is `.`): a folder comes with what lies in it.
+    pub(crate) with_contents: bool,
+}
+
+/// The names of a list. Order and repetitions stay.
+pub(crate) fn parse_names(content: &[u8], zero_terminated: bool) -> Result<Vec<ListedName>, String> {
+    let name = |(place, text): (String, &[u8])| {
+        let path = relative(text).map_err(|why| format!("{place}: {why}"))?;
+        let with_contents = matches!(text, b"." | [.., b'/'] | [.., b'/', b'.']);
+        Ok(ListedName { path, with_contents })
+    };
     entries(content, zero_terminated).map(name).collect()
 }
 
@@ -203,7 +232,8 @@ impl Pattern {
         let slash_behind = wild && text.ends_with(b"***");
         let bare = text.strip_prefix(b"/").unwrap_or(text);
         let shape = if wild { Shape::Wild(Wildcard::new(bare)?) } else { Shape::Plain(bare.to_vec()) };
-        Ok(Pattern { folders_only, slash_behind, part, shape })
+        let is_anchored = text.starts_with(b"/");
+        Ok(Pattern { folders_only, is_anchored, slash_behind, part, shape })
     }
 
     fn matches(&self, path: &[u8], is_folder: bool) -> bool {
@@ -404,10 +434,12 @@ mod tests {
             (".", false, ""),
             ("a\n\0#b\0\0;c\0", true, "a\n|#b|;c"),
         ] {
-            let names = parse_names(content.as_bytes(), zero).expect("in order").join(&b'|');
+            let names = parse_names(content.as_bytes(), zero).expect("in order");
+            let names = names.into_iter().map(|name| name.path).collect::<Vec<_>>().join(&b'|');
             assert_eq!(String::from_utf8_lossy(&names), expected, "{content:?}");
         }
-        assert_eq!(parse_names(b"/\n./.\n", false), Ok(vec![vec![], vec![]]), "the folder itself");
+        let itself = ListedName { path: vec![], with_contents: true };
+        assert_eq!(parse_names(b"/\n./.\n", false), Ok(vec![itself.clone(), itself]), "the folder itself");
     }
 
     #[test]

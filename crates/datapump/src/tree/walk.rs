@@ -4,6 +4,7 @@
 //!
 //! Must not know: what is done with files, links and devices.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Traits};
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
+use crate::tree::select::Listing;
 use crate::tree::side::Side;
 use crate::tree::{doubt, finish, links};
 
@@ -48,14 +50,44 @@ pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
     shared.trees.walked(&shared.watch);
 }
 
+/// The listing of a folder goes on at its first name, behind those of a list: no file system gives this place.
+const BEHIND_THE_LIST: u64 = u64::MAX;
+
 fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
-    if let Some(mut names) = shared.trees.select.listed(|| branch.relative(), branch.cookie()) {
-        names.truncate(LISTED_NAMES);
-        branch.set_cookie(branch.cookie() + names.len() as u64);
-        return Ok(names);
+    let from = branch.cookie();
+    match shared.trees.select.listing(|| branch.relative()) {
+        Listing::Folder => names_of_folder(shared, branch, from),
+        Listing::Listed(names) => {
+            let names: Vec<Name> = names.into_iter().skip(from as usize).take(LISTED_NAMES).collect();
+            branch.set_cookie(from + names.len() as u64);
+            Ok(names)
+        }
+        Listing::Both(names) if from == 0 => {
+            branch.set_cookie(BEHIND_THE_LIST);
+            Ok(names)
+        }
+        Listing::Both(names) => other_names(shared, branch, &names),
     }
+}
+
+/// The next names of the folder itself that are not on its list.
+fn other_names(shared: &Shared<'_>, branch: &Branch, listed: &[Name]) -> Result<Vec<Name>, Problem> {
+    let listed: BTreeSet<&OsStr> = listed.iter().map(|name| name.name.as_os_str()).collect();
+    loop {
+        let from = branch.cookie();
+        let found = names_of_folder(shared, branch, if from == BEHIND_THE_LIST { 0 } else { from })?;
+        let is_end = found.is_empty();
+        let others: Vec<Name> =
+            found.into_iter().filter(|name| !listed.contains(name.name.as_os_str())).collect();
+        if is_end || !others.is_empty() {
+            return Ok(others);
+        }
+    }
+}
+
+fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<Vec<Name>, Problem> {
     let folder = branch.source.origin().map_err(vanished)?;
-    let names = folder.list(branch.cookie(), compares_attributes(shared, branch), &branch.source.path());
+    let names = folder.list(from, compares_attributes(shared, branch), &branch.source.path());
     let (names, cookie) = names.map_err(vanished)?;
     branch.set_cookie(cookie);
     Ok(names)
