@@ -30,7 +30,9 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
         output.result(&json::start("verify", std::slice::from_ref(&one), Some(&other)));
     }
     let sockets = arguments.host.sockets.options();
-    let options = Options { content_only: arguments.content_only, sockets, ..arguments.tuning.options() };
+    let &VerifyArguments { content_only, attributes, .. } = arguments;
+    let tuning = arguments.tuning.options();
+    let options = Options { content_only, compare_attributes: attributes, sockets, ..tuning };
     let runner = Runner::new(output, shown(&arguments.output));
     let mut report = match compared(arguments, (one, other), options, &runner) {
         Ok(report) => report,

@@ -14,6 +14,7 @@ use rustix::fs::{Timespec, Timestamps};
 use crate::disk::{Bearer, FileKind, Meta, Outcome, names, xattr_names_at};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::options::{Keep, SET_ID_BITS};
+use crate::problem::system_words;
 use crate::xattrs;
 
 const EPERM: Errno = Errno(1);
@@ -202,6 +203,38 @@ fn have_equal_values(from: Bearer<'_>, to: Bearer<'_>, names: &[CString]) -> boo
         matches!(values, (Ok(Some(one)), Ok(Some(other))) if one == other)
     };
     names.iter().all(is_equal)
+}
+
+/// How two files differ in extended attributes and access control lists, each difference in words. One that cannot be
+/// read is a difference.
+pub(crate) fn difference_words(one: Bearer<'_>, other: Bearer<'_>, other_name: &str) -> Outcome<Vec<String>> {
+    let keep = Keep::default();
+    let mut names = compared(one.xattr_names()?, keep);
+    names.extend(compared(other.xattr_names()?, keep));
+    names.sort();
+    names.dedup();
+    let value_of = |bearer: Bearer<'_>, name: &CStr| match bearer.xattr_value(name) {
+        Err(EOPNOTSUPP) => Ok(None),
+        value => value,
+    };
+    let words = |name: &CString| {
+        let what = match name.to_bytes() {
+            b"system.posix_acl_access" => "access control list".to_string(),
+            b"system.posix_acl_default" => "default access control list".to_string(),
+            name => format!("extended attribute {}", crate::shown(name)),
+        };
+        match (value_of(one, name), value_of(other, name)) {
+            (Ok(one), Ok(other)) if one == other => None,
+            (Ok(Some(_)), Ok(Some(_))) => Some(format!("{what}: not the one of '{other_name}'")),
+            (Ok(Some(_)), Ok(None)) => Some(format!("{what}: '{other_name}' has none")),
+            (Ok(_), Ok(_)) => Some(format!("{what}: only '{other_name}' has one")),
+            (Err(errno), _) => Some(format!("{what}: could not be read: {}", system_words(errno.0))),
+            (_, Err(errno)) => {
+                Some(format!("{what}: of '{other_name}' could not be read: {}", system_words(errno.0)))
+            }
+        }
+    };
+    Ok(names.iter().filter_map(words).collect())
 }
 
 fn compared(mut names: Vec<CString>, keep: Keep) -> Vec<CString> {

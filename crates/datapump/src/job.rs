@@ -230,6 +230,7 @@ impl Job {
             | Target::Special(at)
             | Target::Device(at)
             | Target::Tree(at)
+            | Target::Entry(at)
             | Target::Compare(at) => Place::Path(at.path.clone()),
             Target::Stream => Place::Stream,
             Target::Null => Place::Null { bytes: None, fill: Fill::Noise },
@@ -282,7 +283,7 @@ impl Job {
     /// Only files are read back. A device has been written where it stands, and what a stream took is gone.
     fn refuse_impossible_verify(&self, item: &Item) -> Result<(), Problem> {
         let words = match item.target {
-            Target::File(_) | Target::Tree(_) | Target::Compare(_) => return Ok(()),
+            Target::File(_) | Target::Tree(_) | Target::Compare(_) | Target::Entry(_) => return Ok(()),
             _ if !self.options.verify => return Ok(()),
             Target::Device(_) => "leave it out, and compare afterwards with cmp",
             Target::Special(_) | Target::Stream | Target::Null => "leave it out",
@@ -362,7 +363,7 @@ impl Job {
                 Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
             },
             has_one_source: self.sources.len() == 1,
-            files_wanted: items.len(),
+            files_wanted: items.iter().filter(|item| !item.is_entry()).count(),
             far: self.far.clone(),
             stop: Arc::clone(&self.stop),
             events,
@@ -452,7 +453,9 @@ impl Job {
             shared.report(unexplained());
         }
         let tally = std::mem::take(&mut *shared.tally());
-        let exit_status = self.status(&tally, shared) as i32;
+        let status = self.status(&tally, shared);
+        self.tell_uncompared(shared, status);
+        let exit_status = status as i32;
         let syncs = self.options.sync != crate::Sync::None && self.work == Kind::Copy;
         let (end_ns, held_ns) = (self.world.clock.now_ns(), began.quota.held_ns());
         let (start_ns, cpu) = (began.ns, cpu_since(began.cpu));

@@ -229,6 +229,7 @@ fn target_name(item: &Item) -> PathBuf {
         | Target::Special(at)
         | Target::Device(at)
         | Target::Tree(at)
+        | Target::Entry(at)
         | Target::Compare(at) => at.path.clone(),
         Target::Stream => PathBuf::from("standard output"),
         Target::Null => PathBuf::from("null:"),
@@ -294,7 +295,12 @@ fn ranges(
         Target::File(_) if !shared.options.inplace => return here(),
         Target::File(at) => ranges_there(shared, at, meta, false),
         Target::Compare(at) => ranges_there(shared, at, meta, true),
-        Target::Special(_) | Target::Device(_) | Target::Tree(_) | Target::Stream | Target::Null => None,
+        Target::Special(_)
+        | Target::Device(_)
+        | Target::Tree(_)
+        | Target::Entry(_)
+        | Target::Stream
+        | Target::Null => None,
     };
     match there {
         Some(there) => Ok(holes::union(here()?, there, meta.size_bytes)),
@@ -364,6 +370,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Tree(at) => {
             Err(Problem::new(Class::Changed, "open", &at.path, "the source is no folder any more"))
         }
+        Target::Entry(_) => unreachable!("what is not read is not opened"),
         Target::File(at) if shared.options.inplace => Staged::in_place(at, &siblings).map(Landing::Staged),
         Target::File(at) => {
             let wish = resume::wish(shared, opened.original.as_ref(), how);
@@ -371,7 +378,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         }
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
-            compare_attributes(shared, opened, &handle, &at.path);
+            tree::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
             Ok(Landing::Compare(Arc::new(handle)))
         }
         Target::Device(at) => {
@@ -385,14 +392,6 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
 
 fn open_at(at: &PathAt, access: Access) -> Result<Handle, Problem> {
     at.open(access).map_err(|errno| Problem::system("open", &at.path, errno.0))
-}
-
-/// Mode and time of two regular files; what else they are is told by the comparison of their content.
-fn compare_attributes(shared: &Shared<'_>, opened: &Opened, other: &Handle, other_path: &Path) {
-    let (Some(one), Ok(there)) = (&opened.original, other.meta()) else { return };
-    if !shared.options.content_only && opened.is_file && there.kind == FileKind::Regular {
-        tree::compare::mode_and_time(shared, (&one.path, other_path), &one.meta, &there);
-    }
 }
 
 /// Tries to share the source's blocks: then nothing is left to move.

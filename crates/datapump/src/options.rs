@@ -161,6 +161,8 @@ pub struct Options {
     pub checksum: bool,
     /// Comparisons look at names, kinds and content only.
     pub content_only: bool,
+    /// Comparisons look at owners, access control lists and extended attributes, too.
+    pub compare_attributes: bool,
     /// Whatever stands at the target is left alone.
     pub ignore_existing: bool,
     /// What is left out, in this order: the first that matches decides.

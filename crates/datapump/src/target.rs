@@ -5,6 +5,8 @@
 //!
 //! Must not know: how files are copied.
 
+mod argument;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +46,8 @@ pub(crate) enum Target {
     Tree(PathAt),
     /// Nothing is written: compared with this file.
     Compare(PathAt),
+    /// A pipe, device or socket that was named beside others: it is dealt with as in a tree, and never read.
+    Entry(PathAt),
 }
 
 /// One source and where it goes.
@@ -65,6 +69,7 @@ impl Item {
     /// Length of the source in bytes, as far as it is known before opening.
     pub(crate) fn bytes(&self) -> Option<u64> {
         match (&self.source, &self.meta) {
+            _ if self.is_entry() => Some(0),
             (Place::Null { bytes, .. }, _) => *bytes,
             (Place::Path(_) | Place::Remote(_), Some(meta))
                 if meta.kind == FileKind::Regular && meta.size_bytes > 0 =>
@@ -78,7 +83,11 @@ impl Item {
     /// The source delivers bytes in its own order only.
     pub(crate) fn source_is_stream(&self) -> bool {
         let stream = |meta: &Meta| matches!(meta.kind, FileKind::CharDevice | FileKind::Fifo);
-        self.source == Place::Stream || self.meta.as_ref().is_some_and(stream)
+        self.source == Place::Stream || (!self.is_entry() && self.meta.as_ref().is_some_and(stream))
+    }
+
+    pub(crate) fn is_entry(&self) -> bool {
+        matches!(self.target, Target::Entry(_))
     }
 
     pub(crate) fn is_tree(&self) -> bool {
@@ -102,7 +111,8 @@ pub(crate) fn items(
     let select = Select::new(&options.selection)?;
     let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), TargetNames::default());
     for (number, source) in (0..).zip(sources) {
-        let meta = match source_meta(hosts, number, source, options) {
+        let several = sources.len() > 1;
+        let meta = match source_meta(hosts, (number, source), several, options) {
             Ok(meta) => meta,
             // One of several is left out and told; the only one refuses the job.
             Err(problem) if problem.class == Class::Usage && sources.len() == 1 => return Err(problem),
@@ -117,12 +127,15 @@ pub(crate) fn items(
         let into = folder.filter(|_| is_folder && !names_content);
         let (goes_on, warning) = goes_on_in(hosts, into, (source, meta.as_ref()), options);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
-        let has_name = !is_folder || (into.is_some() && !goes_on && !is_content(source));
-        if has_name && is_excluded(&select, source, is_folder) {
+        let has_name = !is_folder || (into.is_some() && !goes_on && !argument::is_content(source));
+        if has_name && argument::is_excluded(&select, source, is_folder) {
             continue;
         }
         let resolved = match is_folder {
             true => resolve_tree(disk, (source, goes_on), (target, found), folder),
+            false if meta.is_some_and(|meta| argument::is_entry(several, source, &meta, options)) => {
+                argument::as_entry(source, folder)
+            }
             false => resolve(hosts, source, (target, found), folder, options),
         };
         let resolved = match resolved {
@@ -289,8 +302,8 @@ fn only_folders(hosts: &Hosts<'_>, sources: &[Place]) -> bool {
 
 fn source_meta(
     hosts: &Hosts<'_>,
-    number: u32,
-    source: &Place,
+    (number, source): (u32, &Place),
+    several: bool,
     options: &Options,
 ) -> Result<Option<Meta>, Problem> {
     if matches!(source, Place::Null { bytes: None, .. }) {
@@ -299,6 +312,7 @@ fn source_meta(
     let (Some(meta), Some(path)) = (hosts.meta(number, source), source.path()) else { return Ok(None) };
     let meta = meta?;
     match meta.kind {
+        _ if argument::is_entry(several, source, &meta, options) => Ok(Some(meta)),
         FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice
             if matches!(source, Place::Remote(_)) =>
         {
@@ -406,15 +420,6 @@ fn resolve_tree(
     Ok(Target::Tree(at))
 }
 
-fn is_content(source: &Place) -> bool {
-    source.path().is_some_and(stands_for_content)
-}
-
-/// Whether a pattern leaves out what the user named.
-fn is_excluded(select: &Select, source: &Place, is_folder: bool) -> bool {
-    own_name(source).is_some_and(|name| !select.includes_argument(name, is_folder))
-}
-
 fn stands_for_content(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes == b"." || bytes.ends_with(b"/.") || bytes == b".." || bytes.ends_with(b"/..") || bytes == b"/"
@@ -487,7 +492,7 @@ fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Target) -> Res
         return refuse_own_output(source, meta);
     }
     let (Place::Path(source), Some(meta)) = (source, meta) else { return Ok(()) };
-    let (Target::File(at) | Target::Device(at)) = target else { return Ok(()) };
+    let (Target::File(at) | Target::Device(at) | Target::Entry(at)) = target else { return Ok(()) };
     let Ok(existing) = at.metadata() else { return Ok(()) };
     let same_file = (existing.device, existing.inode) == (meta.device, meta.inode);
     let same_device = meta.kind == FileKind::BlockDevice

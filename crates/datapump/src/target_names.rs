@@ -31,7 +31,7 @@ pub(crate) struct TargetNames {
 impl TargetNames {
     /// Gives a target to a source that goes into this folder, if into one.
     pub(crate) fn take(&mut self, folder: Option<&PathAt>, target: &Target) -> Result<(), Problem> {
-        let (Target::File(at) | Target::Tree(at)) = target else { return Ok(()) };
+        let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = target else { return Ok(()) };
         if !self.paths.insert(at.path.clone()) {
             return Err(refused(&at.path, "two of the sources would get this name"));
         }

@@ -16,7 +16,8 @@ use super::{OUTPUT, WHAT};
 /// Compare two places and print each difference
 ///
 /// Compares two files, or two folders with all that is in them: names, kinds, content, mode, time of change and which
-/// names are one file. Owners, extended attributes, access control lists and other times are not compared. Writes
+/// names are one file; with --attributes also owners, access control lists and extended attributes (`user.`,
+/// `trusted.` and file capabilities). Other times and labels of the system are not compared. Writes
 /// nothing; each difference is a line. One of the two may lie on another host: its content comes here to be compared.
 /// Exit status as with cmp: 0 same, 1 different, 2 trouble.
 #[derive(Debug, Args)]
@@ -37,6 +38,15 @@ pub struct VerifyArguments {
     #[arg(long, env = "PUMP_CONTENT_ONLY", help_heading = WHAT)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub content_only: bool,
+
+    /// Compare owners, access control lists and extended attributes, too
+    ///
+    /// Owners are compared by their numbers. Default: off, which a line tells unless --quiet is given.
+    ///
+    /// Example: pump verify --attributes photos /backup/photos
+    #[arg(long, env = "PUMP_ATTRIBUTES", conflicts_with = "content_only", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub attributes: bool,
 
     #[command(flatten)]
     pub host: HostArguments,

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Job, Kind};
 use crate::problem::{Class, Status};
-use crate::run::{Shared, Tally};
+use crate::run::{Event, Shared, Tally};
 
 impl Job {
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
@@ -63,6 +63,19 @@ impl Job {
             () if !tally.has_lost_content() => Status::Partial,
             () if only(Class::Usage) => Status::Usage,
             () => Status::Failed,
+        }
+    }
+}
+
+const UNCOMPARED: &str =
+    "not compared: owners, access control lists, extended attributes; --attributes compares them";
+
+impl Job {
+    /// Whoever hears that two places are the same is told what was not compared, unless content alone was asked for.
+    pub(super) fn tell_uncompared(&self, shared: &Shared<'_>, status: Status) {
+        let asked = self.options.content_only || self.options.compare_attributes;
+        if self.work == Kind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {
+            (shared.events)(Event::Notice(UNCOMPARED.into()));
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Compares two trees, name by name: what is there, its kind, mode, time of change, link structure, and content, which
-//! the one loop reads on both sides. Each difference is a problem of class `mismatch`; nothing is written.
+//! Compares two trees, name by name: what is there, its kind, mode, time of change, link structure, other attributes
+//! where that is asked for (`compare_attributes`), and content, which the one loop
+//! reads on both sides. Each difference is a problem of class `mismatch`; nothing is written.
 //!
 //! Must not know: how folders are listed, how blocks are moved, how differences are printed.
 
@@ -15,6 +16,7 @@ use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::task::Held;
 use crate::tree::branch::Branch;
+use crate::tree::compare_attributes;
 use crate::tree::entry::Hand;
 use crate::tree::finish;
 use crate::tree::left_out::SOCKET;
@@ -59,6 +61,9 @@ pub(crate) fn compare(
     if !shared.options.content_only {
         mode_and_time(shared, (&path, &other_path), meta, &there);
         links(shared, &path, &other_path, meta, &there);
+    }
+    if shared.options.compare_attributes {
+        compare_attributes::of_name(shared, hand, name, (meta, &there))?;
     }
     match meta.kind {
         FileKind::Regular => content(shared, hand, name, meta, &there),

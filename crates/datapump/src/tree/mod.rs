@@ -12,10 +12,12 @@ pub(crate) mod branch;
 pub(crate) mod checkpoint;
 mod claims;
 pub(crate) mod compare;
+pub(crate) mod compare_attributes;
 pub(crate) mod decide;
 pub(crate) mod delete;
 pub(crate) mod doubt;
 pub(crate) mod entry;
+mod entry_argument;
 mod filter;
 pub(crate) mod finish;
 mod folded;
@@ -89,6 +91,10 @@ pub(crate) struct Trees {
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     if item.is_left_out {
         return shared.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
+    }
+    if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
+        let made = entry_argument::make(shared, from, to);
+        return made.unwrap_or_else(|problem| shared.report(problem));
     }
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return match shared.options.dry_run {

@@ -25,7 +25,7 @@ use crate::tree::list::List;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
-use crate::tree::{compare, walk};
+use crate::tree::{compare, compare_attributes, walk};
 
 const EEXIST: Errno = Errno(17);
 const EACCES: Errno = Errno(13);
@@ -118,6 +118,10 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     tell_root(shared, &source, to, target.is_none());
     if let Some(target) = target.as_ref().filter(|_| shared.compares && !shared.options.content_only) {
         compare::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
+    }
+    if let Some(target) = target.as_ref().filter(|_| shared.compares && shared.options.compare_attributes) {
+        compare_attributes::owner(shared, (&source.path(), to), &source.meta, &target.meta);
+        compare_attributes::of_folders(shared, &source, target)?;
     }
     let earlier =
         target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;

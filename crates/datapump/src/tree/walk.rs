@@ -24,7 +24,7 @@ use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
-use crate::tree::{doubt, finish, links};
+use crate::tree::{compare_attributes, doubt, finish, links};
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;
@@ -97,7 +97,10 @@ fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<Ve
 fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
     let updates = shared.trees.rules.leaves_unread() && branch.target.is_some() && !branch.traits.fresh;
     let keep = shared.options.keep;
-    (updates || branch.link_dest.is_some()) && (keep.acl || keep.xattrs) && !shared.compares
+    if shared.compares {
+        return shared.options.compare_attributes;
+    }
+    (updates || branch.link_dest.is_some()) && (keep.acl || keep.xattrs)
 }
 
 fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
@@ -127,6 +130,9 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     }
     refuse_loops(above, &source)?;
     let (target, fresh) = target_of(shared, hand, name, &source.meta)?;
+    if let Some(target) = target.as_ref().filter(|_| shared.compares && shared.options.compare_attributes) {
+        compare_attributes::of_folders(shared, &source, target)?;
+    }
     let mut traits = traits(above, &source, target.as_deref(), fresh);
     tell_device(shared, above, target.as_deref())?;
     let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());

@@ -1,0 +1,44 @@
+//! What the user named and is not copied as it is: excluded names; pipes, devices and sockets beside other sources.
+//!
+//! Must not know: how patterns match, how anything is made.
+
+use std::path::Path;
+
+use super::{Target, own_name, stands_for_content};
+use crate::disk::{FileKind, Meta, PathAt};
+use crate::options::Options;
+use crate::place::Place;
+use crate::problem::{Class, Problem};
+use crate::tree::select::Select;
+
+/// Whether it is dealt with as in a tree: a name that a shell put among others must not be waited for, nor read
+/// without end. Named alone, a pipe or device is a stream.
+pub(super) fn is_entry(several: bool, source: &Place, meta: &Meta, options: &Options) -> bool {
+    let special = match meta.kind {
+        FileKind::Fifo | FileKind::CharDevice | FileKind::Socket => true,
+        FileKind::BlockDevice => !options.devices,
+        FileKind::Regular | FileKind::Folder | FileKind::Symlink => false,
+    };
+    several && special && matches!(source, Place::Path(_))
+}
+
+pub(super) fn as_entry(source: &Place, folder: Option<&PathAt>) -> Result<Target, Problem> {
+    match (folder, own_name(source), source.path()) {
+        (Some(folder), Some(name), _) => Ok(Target::Entry(folder.child(name))),
+        (_, _, path) => {
+            let words =
+                "is no file and no folder: beside others it is copied into a folder only; name it alone";
+            Err(Problem::new(Class::Io, "open", path.unwrap_or(Path::new("")), words))
+        }
+    }
+}
+
+/// Whether a folder is named as its content.
+pub(super) fn is_content(source: &Place) -> bool {
+    source.path().is_some_and(stands_for_content)
+}
+
+/// Whether a pattern leaves out what the user named.
+pub(super) fn is_excluded(select: &Select, source: &Place, is_folder: bool) -> bool {
+    own_name(source).is_some_and(|name| !select.includes_argument(name, is_folder))
+}
