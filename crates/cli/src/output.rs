@@ -112,7 +112,8 @@ impl Output {
             (true, _) => {}
             (false, true) => {
                 let path = json::words(&change.itemized_path());
-                self.result(&format!("{} {path}", change.itemized));
+                let arrow = change.arrow().map(|(arrow, path)| format!("{arrow}{}", json::words(path)));
+                self.result(&format!("{} {path}{}", change.itemized, arrow.unwrap_or_default()));
             }
             (false, false) => self.result(&change_words(change)),
         }

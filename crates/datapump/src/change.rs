@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::disk::{FileKind, Meta};
+use crate::options::Keep;
 use crate::place::Place;
 use crate::target::{Item, Target};
 use crate::tree::decide::same_time;
@@ -39,6 +40,24 @@ pub struct Change {
     pub what: &'static str,
     /// Eleven letters as `rsync --itemize-changes` prints them.
     pub itemized: String,
+    /// What a symbolic link points to; of a further name, the path (from the root of its tree) of the one that it is
+    /// linked to.
+    pub leads_to: Option<PathBuf>,
+}
+
+/// What was found out about a name besides what the source and the target are.
+#[derive(Clone, Debug)]
+pub(crate) struct Findings {
+    pub(crate) keep: Keep,
+    /// This user may give files away.
+    pub(crate) sets_owners: bool,
+    /// Content was compared, not size and time.
+    pub(crate) by_content: bool,
+    /// A symbolic link points to something else.
+    pub(crate) other_value: bool,
+    pub(crate) other_acl: bool,
+    pub(crate) other_xattrs: bool,
+    pub(crate) leads_to: Option<PathBuf>,
 }
 
 impl Change {
@@ -48,6 +67,7 @@ impl Change {
         [source, target, relative]: [PathBuf; 3],
         meta: &Meta,
         there: Option<&Meta>,
+        findings: Findings,
     ) -> Change {
         Change {
             kind,
@@ -56,8 +76,20 @@ impl Change {
             relative,
             bytes: (meta.kind == FileKind::Regular).then_some(meta.size_bytes),
             what: what(meta.kind),
-            itemized: itemized(kind, meta, there),
+            itemized: itemized(kind, meta, there, &findings),
+            leads_to: findings.leads_to,
         }
+    }
+
+    /// Where it leads, as rsync prints it behind the path: ` -> ` for symbolic links, ` => ` for further names.
+    pub fn arrow(&self) -> Option<(&'static str, &Path)> {
+        let arrow = if self.kind == ChangeKind::Link { " => " } else { " -> " };
+        self.leads_to.as_deref().map(|path| (arrow, path))
+    }
+
+    /// Whether a letter tells of a difference.
+    pub(crate) fn says_something(&self) -> bool {
+        self.kind != ChangeKind::Adjust || self.itemized.bytes().skip(2).any(|letter| letter != b'.')
     }
 
     /// The path as it is itemized: folders end in a slash.
@@ -83,15 +115,8 @@ pub(crate) fn what(kind: FileKind) -> &'static str {
 }
 
 /// The letters of a change: rsync(1), `--itemize-changes`, YXcstpoguax.
-fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>) -> String {
-    let first = match (kind, source.kind) {
-        (ChangeKind::Delete, _) => return "*deleting  ".into(),
-        (ChangeKind::Link, _) => 'h',
-        (ChangeKind::Adjust, _) => '.',
-        (ChangeKind::Copy, FileKind::Regular) => '>',
-        (ChangeKind::Copy, FileKind::Folder) if there.is_some() => '.',
-        (ChangeKind::Copy, _) => 'c',
-    };
+fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Findings) -> String {
+    let there = there.filter(|there| there.kind == source.kind);
     let second = match source.kind {
         FileKind::Regular => 'f',
         FileKind::Folder => 'd',
@@ -99,24 +124,39 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>) -> String {
         FileKind::BlockDevice | FileKind::CharDevice => 'D',
         FileKind::Fifo | FileKind::Socket => 'S',
     };
-    let Some(there) = there.filter(|there| there.kind == source.kind) else {
-        return format!("{first}{second}+++++++++");
+    let is_other =
+        there.is_some_and(|there| findings.other_value || source.special_device != there.special_device);
+    let first = match (kind, source.kind) {
+        (ChangeKind::Delete, _) => return "*deleting  ".into(),
+        (ChangeKind::Link, _) => 'h',
+        (ChangeKind::Adjust, _) => '.',
+        (ChangeKind::Copy, FileKind::Regular) => '>',
+        // What is the same but for its attributes is made anew, which rsync calls a change of those alone.
+        (ChangeKind::Copy, _) if there.is_some() && !is_other => '.',
+        (ChangeKind::Copy, _) => 'c',
     };
+    let Some(there) = there else { return format!("{first}{second}+++++++++") };
     let letter = |differs: bool, letter: char| if differs { letter } else { '.' };
-    let size = source.kind == FileKind::Regular && source.size_bytes != there.size_bytes;
-    let mode = source.kind != FileKind::Symlink && source.mode != there.mode;
+    let is_file = source.kind == FileKind::Regular;
+    let Findings { keep, sets_owners, by_content, other_acl, other_xattrs, .. } = *findings;
+    let is_copied = kind == ChangeKind::Copy;
+    let time = match keep.times {
+        true => letter(!same_time(source, there), 't'),
+        false => letter(is_copied && source.kind != FileKind::Folder, 'T'),
+    };
+    let owner = keep.owner && sets_owners;
     [
         first,
         second,
+        letter((is_file && by_content && is_copied) || (is_copied && is_other), 'c'),
+        letter(is_file && source.size_bytes != there.size_bytes, 's'),
+        time,
+        letter(keep.mode && source.kind != FileKind::Symlink && source.mode != there.mode, 'p'),
+        letter(owner && source.uid != there.uid, 'o'),
+        letter(owner && source.gid != there.gid, 'g'),
         '.',
-        letter(size, 's'),
-        letter(!same_time(source, there), 't'),
-        letter(mode, 'p'),
-        letter(source.uid != there.uid, 'o'),
-        letter(source.gid != there.gid, 'g'),
-        '.',
-        '.',
-        '.',
+        letter(keep.acl && other_acl, 'a'),
+        letter(keep.xattrs && other_xattrs, 'x'),
     ]
     .into_iter()
     .collect()
@@ -133,6 +173,7 @@ pub(crate) fn of_item(item: &Item) -> Option<Box<Change>> {
         bytes: item.bytes(),
         what: "file",
         itemized: ">f+++++++++".into(),
+        leads_to: None,
     }))
 }
 
@@ -146,6 +187,7 @@ pub(crate) fn deletion(target: &Path, relative: PathBuf, kind: FileKind) -> Chan
         bytes: None,
         what: what(kind),
         itemized: "*deleting  ".into(),
+        leads_to: None,
     }
 }
 
@@ -158,17 +200,41 @@ mod tests {
         let file = Meta { size_bytes: 5, mtime_ns: 7, mode: 0o644, ..Meta::nothing() };
         let folder = Meta { kind: FileKind::Folder, ..file };
         let link = Meta { kind: FileKind::Symlink, ..file };
-        for (kind, source, there, letters) in [
-            (ChangeKind::Copy, file, None, ">f+++++++++"),
-            (ChangeKind::Copy, folder, None, "cd+++++++++"),
-            (ChangeKind::Copy, link, None, "cL+++++++++"),
-            (ChangeKind::Copy, file, Some(link), ">f+++++++++"),
-            (ChangeKind::Copy, file, Some(Meta { size_bytes: 4, mtime_ns: 6, ..file }), ">f.st......"),
-            (ChangeKind::Adjust, file, Some(Meta { mode: 0o600, uid: 9, ..file }), ".f...po...."),
-            (ChangeKind::Copy, folder, Some(Meta { mtime_ns: 6, ..folder }), ".d..t......"),
-            (ChangeKind::Link, file, None, "hf+++++++++"),
+        let none = Findings {
+            keep: Keep::default(),
+            sets_owners: true,
+            by_content: false,
+            other_value: false,
+            other_acl: false,
+            other_xattrs: false,
+            leads_to: None,
+        };
+        let other = Meta { mtime_ns: 6, mode: 0o600, uid: 9, gid: 9, size_bytes: 4, ..file };
+        let all = Findings { other_acl: true, other_xattrs: true, ..none.clone() };
+        let by_content = Findings { by_content: true, ..none.clone() };
+        let by_user = Findings { sets_owners: false, ..none.clone() };
+        let keeps_nothing = Findings { keep: Keep::NOTHING, ..all.clone() };
+        let elsewhere = Findings { other_value: true, ..none.clone() };
+        let none = &none;
+        for (kind, source, there, findings, letters) in [
+            (ChangeKind::Copy, file, None, none, ">f+++++++++"),
+            (ChangeKind::Copy, folder, None, none, "cd+++++++++"),
+            (ChangeKind::Copy, link, None, none, "cL+++++++++"),
+            (ChangeKind::Copy, file, Some(link), none, ">f+++++++++"),
+            (ChangeKind::Copy, file, Some(Meta { size_bytes: 4, mtime_ns: 6, ..file }), none, ">f.st......"),
+            (ChangeKind::Copy, file, Some(other), &all, ">f.stpog.ax"),
+            (ChangeKind::Copy, file, Some(other), &by_user, ">f.stp....."),
+            (ChangeKind::Copy, file, Some(file), &by_content, ">fc........"),
+            (ChangeKind::Copy, file, Some(other), &keeps_nothing, ">f.sT......"),
+            (ChangeKind::Adjust, file, Some(Meta { mode: 0o600, uid: 9, ..file }), none, ".f...po...."),
+            (ChangeKind::Adjust, file, Some(file), &all, ".f.......ax"),
+            (ChangeKind::Adjust, folder, Some(Meta { mtime_ns: 6, ..folder }), none, ".d..t......"),
+            (ChangeKind::Copy, link, Some(Meta { mtime_ns: 6, ..link }), none, ".L..t......"),
+            (ChangeKind::Copy, link, Some(link), &elsewhere, "cLc........"),
+            (ChangeKind::Link, file, None, none, "hf+++++++++"),
+            (ChangeKind::Link, file, Some(Meta { mode: 0o600, ..file }), none, "hf...p....."),
         ] {
-            assert_eq!(itemized(kind, &source, there.as_ref()), letters);
+            assert_eq!(itemized(kind, &source, there.as_ref(), findings), letters);
         }
     }
 }

@@ -273,6 +273,9 @@ pub enum Event {
         /// The letters of `--itemize-changes`.
         #[n(6)]
         itemized: String,
+        /// Where a link leads.
+        #[n(7)]
+        leads_to: Option<ByteVec>,
     },
 }
 

@@ -131,6 +131,7 @@ pub(crate) fn tell(event: Event) -> wire::Event {
                 bytes: change.bytes.map(FileSize::of),
                 what: change.what.into(),
                 itemized: change.itemized,
+                leads_to: change.leads_to.as_deref().map(bytes),
             }
         }
     }
@@ -151,7 +152,7 @@ pub(crate) fn hear(event: wire::Event) -> Event {
         }),
         wire::Event::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
         wire::Event::Note(words) => Event::Note(crate::shown(words.as_bytes())),
-        wire::Event::Change { kind, source, target, relative, bytes, what, itemized } => {
+        wire::Event::Change { kind, source, target, relative, bytes, what, itemized, leads_to } => {
             Event::Change(Box::new(Change {
                 kind: KINDS
                     .iter()
@@ -163,6 +164,7 @@ pub(crate) fn hear(event: wire::Event) -> Event {
                 bytes: bytes.map(|bytes| bytes.0),
                 what: THINGS.into_iter().find(|known| *known == what).unwrap_or("file"),
                 itemized: crate::shown(itemized.as_bytes()),
+                leads_to: leads_to.map(path),
             }))
         }
     }

@@ -23,6 +23,7 @@ use crate::run::Shared;
 use crate::temporary::Siblings;
 use crate::tree::claims::Claims;
 use crate::tree::doubt::Doubt;
+use crate::tree::findings;
 use crate::tree::links::id;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
@@ -141,7 +142,8 @@ impl Branch {
     ) -> Option<Box<Change>> {
         shared.tells_changes().then(|| {
             let paths = [self.source.path(), self.target_path(), self.relative()].map(|path| path.join(name));
-            Box::new(Change::new(kind, paths, meta, there))
+            let findings = findings::of_name(shared, self, name, (meta, there));
+            Box::new(Change::new(kind, paths, meta, there, findings))
         })
     }
 

@@ -45,6 +45,11 @@ impl Rules {
         Rules { update, checksum, ignore_existing, mode: keep.mode, owner: keep.owner, gives_away: is_root }
     }
 
+    /// Whether this user may give files away.
+    pub(crate) fn gives_away(&self) -> bool {
+        self.gives_away
+    }
+
     /// Whether a name that is right is left alone.
     pub(crate) fn leaves_some(&self) -> bool {
         self.update || self.checksum || self.ignore_existing

@@ -7,7 +7,7 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 
-use crate::change::ChangeKind;
+use crate::change::{Change, ChangeKind};
 use crate::commit::taken;
 use crate::disk::{FileCalls, FileKind, Meta, Name, Outcome, file_meta, names};
 use crate::problem::{Class, Problem, shown_path, system_words};
@@ -103,6 +103,18 @@ fn once_more(spot: Spot) -> Work {
     Work::Batch(Batch { branch: spot.branch, names: vec![name], forced: false, walks: false })
 }
 
+/// What is told of a further name: what stood there before, and which name it is linked to.
+fn link_change(shared: &Shared<'_>, spot: &Spot, meta: &Meta, first: &Spot) -> Option<Box<Change>> {
+    if !shared.tells_changes() {
+        return None;
+    }
+    let folder = spot.branch.target.as_ref().and_then(|target| target.file().ok());
+    let stands = folder.and_then(|folder| names::metadata(&folder.0, &spot.name).ok());
+    let change = spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, stands.as_ref());
+    let first = first.branch.relative().join(&first.name);
+    change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
+}
+
 /// Gives a file that stands at the target another name.
 fn link(
     shared: &Shared<'_>,
@@ -111,10 +123,10 @@ fn link(
     (file, meta): (FileState, &Meta),
 ) -> Result<(), Problem> {
     let there = &copied.spot;
-    let change = || spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None);
+    let change = link_change(shared, spot, meta, there);
     if shared.options.dry_run {
         if !is_linked(there, spot)? {
-            shared.tell(change());
+            shared.tell(change);
         }
         return Ok(());
     }
@@ -125,7 +137,7 @@ fn link(
         Ok(false) => {}
         Ok(true) => {
             list_again(shared, there, meta, &from);
-            shared.tell(change());
+            shared.tell(change);
         }
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
         Err(EMLINK) => copy_instead(shared, there, spot, file),

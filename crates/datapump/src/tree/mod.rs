@@ -19,6 +19,7 @@ pub(crate) mod doubt;
 pub(crate) mod entry;
 mod entry_argument;
 mod filter;
+mod findings;
 pub(crate) mod finish;
 mod folded;
 pub(crate) mod header;
@@ -41,7 +42,7 @@ pub(crate) mod visited;
 pub(crate) mod walk;
 mod wildcard;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,6 +70,8 @@ use side::Keeper;
 pub(crate) struct Trees {
     pub(crate) rules: Rules,
     pub(crate) links: Links,
+    /// Files at the target of which a dry run told that their attributes would be set.
+    adjusted: Mutex<BTreeSet<FileId>>,
     pub(crate) select: Select,
     /// Files of one tree and the other that are compared, both ways.
     pub(crate) twins: Twins,
@@ -147,6 +150,7 @@ impl Trees {
             twins_back: Twins::default(),
             rules: Rules::new(options, rustix::process::geteuid().is_root()),
             links: Links::default(),
+            adjusted: Mutex::default(),
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
             walking: AtomicUsize::new(0),
@@ -189,6 +193,10 @@ impl Trees {
         if self.walking.fetch_sub(1, Ordering::AcqRel) == 1 {
             watch.found_all();
         }
+    }
+
+    pub(crate) fn adjusted(&self) -> MutexGuard<'_, BTreeSet<FileId>> {
+        self.adjusted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn grown(&self) -> MutexGuard<'_, Vec<Arc<Branch>>> {

@@ -25,7 +25,7 @@ use crate::tree::list::List;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
-use crate::tree::{compare, compare_attributes, walk};
+use crate::tree::{compare, compare_attributes, findings, walk};
 
 const EEXIST: Errno = Errno(17);
 const EACCES: Errno = Errno(13);
@@ -53,7 +53,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, shared.options.keep);
     }
     tell_devices(shared, &source, &target);
-    tell_root(shared, &source, to, made.is_some());
+    tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
     let target_folder = target.file()?.0;
     let (fresh, made_in, list) = match made {
         Some((parent, _, journal)) => (true, Some(parent), List::begun(journal)),
@@ -115,7 +115,9 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
         Err(problem) if problem.class == Class::Missing && !shared.compares => None,
         Err(problem) => return Err(problem),
     };
-    tell_root(shared, &source, to, target.is_none());
+    if !shared.compares {
+        tell_root(shared, &source, to, target.as_deref());
+    }
     if let Some(target) = target.as_ref().filter(|_| shared.compares && !shared.options.content_only) {
         compare::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
     }
@@ -167,12 +169,20 @@ fn visited(shared: &Shared<'_>) -> Visited {
     if shared.options.delete && !shared.compares { Visited::keeping() } else { Visited::default() }
 }
 
-/// A root that is made is a change like any other.
-fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, is_made: bool) {
-    if is_made && shared.tells_changes() {
-        let paths = [source.path(), to.to_path_buf(), PathBuf::new()];
-        shared.tell(Some(Box::new(Change::new(ChangeKind::Copy, paths, &source.meta, None))));
+/// A root that is made, or gets other attributes, is a change like any other.
+fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, there: Option<&Side>) {
+    if !shared.tells_changes() {
+        return;
     }
+    let paths = [source.path(), to.to_path_buf(), PathBuf::new()];
+    let change = match there {
+        None => Change::new(ChangeKind::Copy, paths, &source.meta, None, findings::of_new(shared)),
+        Some(there) => {
+            let found = findings::of_folders(shared, source, there);
+            Change::new(ChangeKind::Adjust, paths, &source.meta, Some(&there.meta), found)
+        }
+    };
+    shared.tell(Some(Box::new(change)).filter(|change| change.says_something()));
 }
 
 fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {

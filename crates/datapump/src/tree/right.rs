@@ -66,7 +66,9 @@ pub(crate) fn committed(
 pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
     let change = spot.branch.change(shared, ChangeKind::Adjust, &spot.name, meta, Some(there));
     if shared.options.dry_run {
-        shared.tell(change);
+        // The names of one file at the target have the same attributes: they are set once.
+        let is_first = there.links < 2 || shared.trees.adjusted().insert(id(there));
+        shared.tell(change.filter(|_| is_first));
         return left(shared, spot, (meta, there), "its attributes would be set");
     }
     set_attributes(shared, spot, meta, there)?;

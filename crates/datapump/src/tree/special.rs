@@ -41,6 +41,8 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
         return right::left(shared, &spot, (&meta, &there), "the same");
     }
     let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
+    // Before the old one is gone.
+    let change = hand.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there.as_ref());
     let made = match shared.options.dry_run {
         true => Ok(None),
         false => placed(shared, hand, name, &meta, there.is_some())
@@ -48,7 +50,7 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
     };
     match &made {
         Ok(copy) => {
-            shared.tell(hand.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there.as_ref()));
+            shared.tell(change);
             linking::stands(shared, &spot, links, *copy);
         }
         Err(_) => linking::failed(shared, links),

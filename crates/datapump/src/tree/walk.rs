@@ -15,7 +15,7 @@ use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
 use crate::confidential;
-use crate::disk::{self, Bearer, Meta, Name, kind, names};
+use crate::disk::{self, Bearer, FileKind, Meta, Name, kind, names};
 use crate::made;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
@@ -56,6 +56,7 @@ const BEHIND_THE_LIST: u64 = u64::MAX;
 fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
     let from = branch.cookie();
     match shared.trees.select.listing(|| branch.relative()) {
+        Listing::Folder if shared.tells_changes() => all_names_in_order(shared, branch),
         Listing::Folder => names_of_folder(shared, branch, from),
         Listing::Listed(names) => {
             let names: Vec<Name> = names.into_iter().skip(from as usize).take(LISTED_NAMES).collect();
@@ -67,6 +68,20 @@ fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem
             Ok(names)
         }
         Listing::Both(names) => other_names(shared, branch, &names),
+    }
+}
+
+/// Where changes are told, a folder is walked as rsync does: its files first, and names in the order of their bytes.
+/// Then all its names are held at once.
+fn all_names_in_order(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
+    let mut all = Vec::new();
+    loop {
+        let names = names_of_folder(shared, branch, branch.cookie())?;
+        if names.is_empty() {
+            all.sort_by_cached_key(|name: &Name| (name.kind == Some(FileKind::Folder), name.name.clone()));
+            return Ok(all);
+        }
+        all.extend(names);
     }
 }
 
@@ -105,8 +120,10 @@ fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
 
 fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
     let mut names = names.into_iter();
+    // One by one the names of a folder come right behind it.
+    let batch_names = if shared.tells_changes() { 1 } else { BATCH_NAMES };
     let batch = || {
-        let names: Vec<Name> = names.by_ref().take(BATCH_NAMES).collect();
+        let names: Vec<Name> = names.by_ref().take(batch_names).collect();
         (!names.is_empty()).then(|| {
             branch.hold();
             Work::Batch(Batch { branch: Arc::clone(branch), names, forced: false, walks: true })
@@ -199,11 +216,7 @@ fn target_of(
         return Err(Problem::new(Class::Refused, "make", &path, words));
     }
     let fresh = action != Action::Enter;
-    let differs =
-        there.is_none_or(|there| !matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_)));
-    if differs {
-        shared.tell(hand.branch.change(shared, ChangeKind::Copy, &name.name, meta, there.as_ref()));
-    }
+    tell_folder(shared, hand, name, meta, there.as_ref());
     let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.options.dry_run)) else {
         return Ok((None, true));
     };
@@ -233,6 +246,13 @@ fn target_of(
         return Err(crate::commit::taken(&path));
     }
     Ok((Some(side), fresh))
+}
+
+/// A folder that is made, or gets other attributes. What is made in it changes its time: it is looked at before.
+fn tell_folder(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: Option<&Meta>) {
+    let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
+    let change = hand.branch.change(shared, kind, &name.name, meta, there);
+    shared.tell(change.filter(|change| change.says_something()));
 }
 
 /// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.

@@ -1,0 +1,73 @@
+//! Finds out what the letters of a change say besides size, times, owner and mode: only where changes are told.
+//!
+//! Must not know: letters, what becomes of a name.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use crate::attributes;
+use crate::change::Findings;
+use crate::disk::{Bearer, FileKind, Meta, Name, names};
+use crate::options::Keep;
+use crate::run::Shared;
+use crate::tree::branch::Branch;
+use crate::tree::origin::Origin;
+use crate::tree::side::Side;
+
+const ACL: Keep = Keep { acl: true, ..Keep::NOTHING };
+const XATTRS: Keep = Keep { xattrs: true, ..Keep::NOTHING };
+
+/// Of what is new.
+pub(super) fn of_new(shared: &Shared<'_>) -> Findings {
+    Findings {
+        keep: shared.options.keep,
+        sets_owners: shared.trees.rules.gives_away(),
+        by_content: shared.options.checksum,
+        other_value: false,
+        other_acl: false,
+        other_xattrs: false,
+        leads_to: None,
+    }
+}
+
+/// Of a name in a folder. What cannot be found out is told by whoever acts on it.
+pub(super) fn of_name(
+    shared: &Shared<'_>,
+    branch: &Branch,
+    name: &OsStr,
+    (meta, there): (&Meta, Option<&Meta>),
+) -> Findings {
+    let new = of_new(shared);
+    let Ok(origin) = branch.source.origin() else { return new };
+    let name_alone = Name::here(name.to_owned(), None);
+    let points_to = match meta.kind {
+        FileKind::Symlink => origin.read_symlink(&name_alone, &branch.source.path_of(name)).ok(),
+        _ => None,
+    };
+    let new = Findings { leads_to: points_to.as_ref().map(PathBuf::from), ..new };
+    let target = branch.target.as_ref().and_then(|target| target.file().ok());
+    let (Some(_), Some(target)) = (there.filter(|there| there.kind == meta.kind), target) else { return new };
+    // Of another host only regular files tell theirs alone.
+    let is_told = meta.kind == FileKind::Regular || matches!(origin, Origin::Here(_));
+    let differ =
+        |keep| is_told && origin.hidden_of_name_differ(&name_alone, &target.0, keep).unwrap_or(false);
+    let other_value = points_to.is_some_and(|to| names::read_symlink(&target.0, name).ok() != Some(to));
+    Findings {
+        other_value,
+        other_acl: new.keep.acl && differ(ACL),
+        other_xattrs: new.keep.xattrs && differ(XATTRS),
+        ..new
+    }
+}
+
+/// Of two open folders.
+pub(super) fn of_folders(shared: &Shared<'_>, source: &Side, target: &Side) -> Findings {
+    let new = of_new(shared);
+    let (Ok(from), Ok(to)) = (source.origin(), target.file()) else { return new };
+    let differ = |keep| attributes::hidden_differ(from.bearer(), Bearer::Open(&to.0), keep).unwrap_or(false);
+    Findings {
+        other_acl: new.keep.acl && differ(ACL),
+        other_xattrs: new.keep.xattrs && differ(XATTRS),
+        ..new
+    }
+}
