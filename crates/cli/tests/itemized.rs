@@ -41,7 +41,7 @@ fn different(home: &Home) -> bool {
     fs::write(home.path("a/size"), "more content").expect("room");
     make_symlink(home, "x", "a/new");
     for name in ["a/pipe", "a/sub/deep", "a/sub"] {
-        touch(&home, name);
+        touch(home, name);
     }
     set_xattr(&home.path("a/xattr"), "user.of_file", b"1")
         && set_xattr(&home.path("a/sub"), "user.of_folder", b"1")

@@ -3,7 +3,6 @@
 //!
 //! Must not know: how folders are listed, how content is compared.
 
-use std::ffi::CString;
 use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
@@ -120,7 +119,7 @@ fn told_attributes(
     name: &Name,
     kind: FileKind,
     path: &Path,
-) -> Result<Option<Vec<(CString, Option<Vec<u8>>)>>, Problem> {
+) -> Result<Option<Attributes>, Problem> {
     let listed: Option<&Attributes> = name.told.as_ref().and_then(|told| told.attributes.as_ref());
     match (listed, kind) {
         (Some(listed), _) => Ok(Some(listed.clone())),
