@@ -228,6 +228,7 @@ mod tests {
             source: long.clone(),
             target: long.clone(),
             relative: long.clone(),
+            leads_to: None,
             bytes: None,
             what: "file",
             itemized: String::new(),
