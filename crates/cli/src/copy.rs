@@ -64,7 +64,7 @@ fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output
         return remote(arguments, wish, trace, &runner);
     }
     let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
-    if arguments.dry_run && !job.has_folders() {
+    if arguments.dry_run && !job.has_folders() && !arguments.tree.decides_by_name() {
         return plan(&job, output);
     }
     let report = runner.run(job);

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::{FileKind, Meta};
 use crate::options::Keep;
-use crate::place::Place;
 use crate::target::{Item, Target};
 use crate::tree::decide::same_time;
 
@@ -162,19 +161,20 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
     .collect()
 }
 
-/// What would become of a file that the user named.
-pub(crate) fn of_item(item: &Item) -> Option<Box<Change>> {
-    let (Place::Path(source), Target::File(target)) = (&item.source, &item.target) else { return None };
-    Some(Box::new(Change {
-        kind: ChangeKind::Copy,
-        source: source.clone(),
-        target: target.path.clone(),
-        relative: source.file_name().unwrap_or_default().into(),
-        bytes: item.bytes(),
-        what: "file",
-        itemized: ">f+++++++++".into(),
-        leads_to: None,
-    }))
+/// What becomes of a file that the user named.
+pub(crate) fn of_item(
+    item: &Item,
+    kind: ChangeKind,
+    there: Option<&Meta>,
+    findings: Findings,
+) -> Option<Box<Change>> {
+    let (Some(source), Target::File(target), Some(meta)) = (item.source.path(), &item.target, &item.meta)
+    else {
+        return None;
+    };
+    let relative = source.file_name().unwrap_or_default().into();
+    let paths = [source.to_path_buf(), target.path.clone(), relative];
+    Some(Box::new(Change::new(kind, paths, meta, there, findings)))
 }
 
 /// A removal.

@@ -56,8 +56,15 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
         (false, false) => return Ok(None),
         (true, true) => {
             let (source, target) = (source.clone(), Target::Tree(at));
-            let item =
-                Item { source, meta: Some(meta), target, number: 0, warning: None, is_left_out: false };
+            let item = Item {
+                source,
+                meta: Some(meta),
+                target,
+                number: 0,
+                warning: None,
+                is_left_out: false,
+                differs: false,
+            };
             return Ok(Some((vec![item], Vec::new())));
         }
         (true, false) => format!("is a folder, '{name}' is a file"),

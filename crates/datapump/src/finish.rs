@@ -31,7 +31,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
     }
     let _stage = within(Stage::Metadata);
     let finished = match &task.finish {
-        Finish::Checked => tree::finish::checked(shared, &task).map(|()| false),
+        Finish::Checked(_) => tree::finish::checked(shared, &task).map(|()| false),
         Finish::Nothing => {
             let compared = source_stood_still(shared, &task).and_then(|()| nothing_is_behind(&task));
             compared.and_then(|()| stream_took_all(&task)).map(|()| true)
@@ -77,7 +77,7 @@ pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
         Finish::Commit(staged) if goes_on_later => staged.leave(),
         Finish::Commit(staged) => staged.discard(),
         Finish::Verified(trial) | Finish::Repaired(trial) => abandon(&trial.written, goes_on_later),
-        Finish::Nothing | Finish::Checked | Finish::Device(_) => {}
+        Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => {}
     }
 }
 

@@ -33,6 +33,7 @@ mod confidential;
 mod devices;
 mod disk;
 mod end;
+mod existing;
 mod fault;
 mod finish;
 mod hash;

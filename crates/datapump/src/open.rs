@@ -12,6 +12,7 @@ use crate::commit::Staged;
 use crate::devices::{device_bytes, open_device};
 use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use crate::end::{FileEnd, Sink, Source};
+use crate::existing::Next;
 use crate::hash::FileHash;
 use crate::how::{Facts, How, decide};
 use crate::neighbours::SingleFile;
@@ -86,8 +87,8 @@ impl Opened {
 }
 
 /// Opens an item and hands it to the plan, or reports why not.
-pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
-    match prepare(shared, item) {
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, next: Next) {
+    match prepare(shared, item, next) {
         Ok((task, ranges, in_kernel)) => {
             let task = Arc::new(task);
             shared.begin(&task);
@@ -104,25 +105,31 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
 
 type Prepared = (Task, Option<Ranges>, bool);
 
-fn prepare(shared: &Shared<'_>, item: &Item) -> Result<Prepared, Problem> {
+fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Problem> {
     let opened = open_source(shared, item)?;
     let how = decide(&facts(shared, item, &opened), shared.options);
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
     let (source, sink, original, ranges) = ends.inspect_err(|problem| landing.give_up(problem))?;
-    let task = Task::new(Parts {
+    let (finish, change) = match next {
+        Next::Copy(change) => (landing.into_finish(), change),
+        Next::Compare(item) => (Finish::Checked(Some(item)), None),
+    };
+    let copies = !matches!(finish, Finish::Checked(_));
+    let mut task = Task::new(Parts {
         number: shared.next_number(),
         names,
         source,
         sink,
         original,
-        finish: landing.into_finish(),
-        hash: file_hash(shared),
-        verify: shared.options.verify,
+        hash: file_hash(shared).filter(|_| copies),
+        verify: shared.options.verify && copies,
+        finish,
         ranges: ranges.clone(),
         leaf: None,
     });
+    task.change = change;
     Ok((task, ranges, how.in_kernel))
 }
 
@@ -141,7 +148,7 @@ pub(crate) fn task(
     leaf: Leaf,
 ) -> Task {
     let (source, sink, original, ranges) = ends;
-    let copies = !matches!(finish, Finish::Nothing | Finish::Checked);
+    let copies = !matches!(finish, Finish::Nothing | Finish::Checked(_));
     Task::new(Parts {
         number: shared.next_number(),
         names,
@@ -334,12 +341,13 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         (Some(handle), Some(original)) if opened.ordinary => handle.cached_fraction(original.meta.size_bytes),
         _ => None,
     };
+    let compares = matches!(item.target, Target::Compare(_));
     Facts {
         size_bytes,
         cached,
         source_is_file: opened.is_file,
         sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
-        bytes_are_looked_at: shared.hashes || shared.compares || shared.far.is_some(),
+        bytes_are_looked_at: shared.hashes || compares || shared.far.is_some(),
         same_file_system: same_file_system(item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
         synced_alone: true,
@@ -378,7 +386,9 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         }
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
-            tree::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
+            if shared.compares {
+                tree::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
+            }
             Ok(Landing::Compare(Arc::new(handle)))
         }
         Target::Device(at) => {

@@ -167,6 +167,8 @@ pub struct Options {
     pub ignore_existing: bool,
     /// What is left out, in this order: the first that matches decides.
     pub selection: Vec<Selection>,
+    /// A list of names is told, not refused, where no source is a folder: nobody gave it for this copy alone.
+    pub list_is_default: bool,
     /// What the source does not have is removed, once all was copied without an error.
     pub delete: bool,
     /// More names than this are not removed, but refused.

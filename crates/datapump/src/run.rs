@@ -72,6 +72,8 @@ pub(crate) struct Tally {
     pub(crate) attributes_lost: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
+    /// Files that the user named and that stay as they are at the target.
+    pub(crate) files_left: u64,
     /// Files that an earlier run committed, and their bytes.
     pub(crate) files_before: u64,
     pub(crate) bytes_before: u64,
@@ -246,6 +248,7 @@ impl Shared<'_> {
             let path = if nowhere { &task.source_name } else { &task.target_name };
             (self.events)(Event::File { path: path.clone(), bytes, blake3 });
         }
+        self.tell(task.change.clone());
         self.settle(task, true);
     }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::disk::{Disk, FileKind, Folder, Meta, PathAt};
+use crate::existing;
 use crate::neighbours;
 use crate::net::far::Far;
 use crate::options::Options;
@@ -63,6 +64,8 @@ pub(crate) struct Item {
     pub(crate) warning: Option<String>,
     /// It is the temporary file of a pump.
     pub(crate) is_left_out: bool,
+    /// Its content was compared with the target's and is another.
+    pub(crate) differs: bool,
 }
 
 impl Item {
@@ -151,7 +154,18 @@ pub(crate) fn items(
         }
         names.take(folder, &resolved)?;
         let is_left_out = is_copied(&resolved) && neighbours::is_partial(hosts, number, source)?;
-        items.push(Item { source: source.clone(), meta, target: resolved, number, warning, is_left_out });
+        items.push(Item {
+            source: source.clone(),
+            meta,
+            target: resolved,
+            number,
+            warning,
+            is_left_out,
+            differs: false,
+        });
+    }
+    if problems.is_empty() {
+        existing::refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
     if options.delete {

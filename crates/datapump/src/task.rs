@@ -18,6 +18,7 @@ use crate::hash::FileHash;
 use crate::net::far::FarFile;
 use crate::problem::Problem;
 use crate::resume::Journal;
+use crate::target::Item;
 use crate::tree::links::{FileState, Spot};
 
 /// What is done when the last block has landed.
@@ -29,8 +30,9 @@ pub(crate) enum Finish {
     Commit(Staged),
     /// The data of a device are put on stable storage.
     Device(Arc<Handle>),
-    /// The target was compared with the source (`--checksum`): if equal it is left as it stands.
-    Checked,
+    /// The target was compared with the source (`--checksum`): if equal it is left as it stands. With the item, if the
+    /// user named the file.
+    Checked(Option<Box<Item>>),
     /// This task read a target back: its hash must agree with that of the task that wrote it, which is then committed.
     Verified(Trial),
     /// This task wrote again what came back damaged, which is then read back once more.
@@ -103,6 +105,8 @@ pub(crate) struct Task {
     pub(crate) reads_back: bool,
     /// Its place in a tree.
     pub(crate) leaf: Option<Leaf>,
+    /// What is told when it is done, of a file that the user named.
+    pub(crate) change: Option<Box<Change>>,
     is_shared: AtomicBool,
     is_counted: AtomicBool,
     length_bytes: AtomicU64,
@@ -153,6 +157,7 @@ impl Task {
             hash,
             verify,
             leaf,
+            change: None,
             is_shared: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
             expected_bytes: AtomicU64::new(expected),
@@ -176,7 +181,7 @@ impl Task {
     /// Whether it may lead to more when it has ended.
     pub(crate) fn may_bring_more(&self) -> bool {
         let has_links = self.leaf.as_ref().is_some_and(|leaf| leaf.links.is_some());
-        self.verify || has_links || matches!(self.finish, Finish::Checked)
+        self.verify || has_links || matches!(self.finish, Finish::Checked(_))
     }
 
     /// It may bring more to do when it is complete (to be read back, to be copied after all, other names): the plan
@@ -213,7 +218,7 @@ impl Task {
         match &self.finish {
             Finish::Commit(staged) => !staged.is_in_place(),
             Finish::Verified(trial) | Finish::Repaired(trial) => trial.written.target_is_kept(),
-            Finish::Nothing | Finish::Checked | Finish::Device(_) => false,
+            Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => false,
         }
     }
 

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
+use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, ValueEnum};
 use datapump::{Keep, Options, Selection};
 
@@ -51,8 +52,8 @@ pub struct TreeArguments {
     ///
     /// One a line, relative to the folder that is copied; `-` is standard input. As with rsync, a folder that is named
     /// is made without what lies in it. With a slash at its end what lies in it comes with it, folders in it again
-    /// without content. Patterns leave out names of the list, but not the folders that they lie in. Default:
-    /// everything.
+    /// without content. Patterns leave out names of the list, but not the folders that they lie in. A folder as source
+    /// is needed. Default: everything.
     ///
     /// Example: pump copy --files-from names.txt project /backup/
     #[arg(long, value_name = "FILE", env = "PUMP_FILES_FROM", help_heading = TREES)]
@@ -99,8 +100,8 @@ pub struct TreeArguments {
     ///
     /// Only after the whole source was walked and copied without an error. What is excluded stays, and so does what is
     /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later
-    /// one can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. Has
-    /// no environment variable, because it removes files. Default: off.
+    /// one can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. A
+    /// folder as source is needed. Has no environment variable, because it removes files. Default: off.
     ///
     /// Example: pump copy -n --delete photos /backup/
     #[arg(long, help_heading = TREES)]
@@ -155,6 +156,10 @@ pub struct TreeArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub itemize_changes: bool,
 
+    /// The list of names comes from the environment.
+    #[arg(skip)]
+    pub list_is_default: bool,
+
     /// Which of --exclude, --include and --exclude-from came when; clap keeps them apart.
     #[arg(skip)]
     pub order: Vec<Given>,
@@ -207,12 +212,14 @@ impl TreeArguments {
         placed.extend(places("exclude_from", self.exclude_from.len()).into_iter().zip(from));
         placed.sort_by_key(|(place, _)| *place);
         self.order = placed.into_iter().map(|(_, given)| given).collect();
+        self.list_is_default = matches.value_source("files_from") == Some(ValueSource::EnvVariable);
     }
 
     /// What the library is asked for; reads the files that are named.
     pub fn apply(&self, options: Options) -> Result<Options, String> {
         Ok(Options {
             selection: self.selection()?,
+            list_is_default: self.list_is_default,
             update: self.update,
             checksum: self.checksum,
             ignore_existing: self.ignore_existing,
@@ -224,6 +231,12 @@ impl TreeArguments {
             changes: self.itemize_changes,
             ..options
         })
+    }
+
+    /// Whether what becomes of a file depends on what stands at the target, or is told letter by letter.
+    pub fn decides_by_name(&self) -> bool {
+        let leaves = self.update || self.checksum || self.ignore_existing;
+        leaves || self.itemize_changes || self.link_dest.is_some()
     }
 
     fn selection(&self) -> Result<Vec<Selection>, String> {

@@ -79,6 +79,18 @@ pub(crate) fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<Fil
     }
 }
 
+/// The same of a path, links followed.
+pub(crate) fn hold_path(path: &Path) -> Outcome<File> {
+    fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map(File::from).map_err(errno)
+}
+
+/// Puts a file on stable storage of which only attributes were set. Its new mode may let nobody open it: then it was
+/// opened before.
+pub(crate) fn sync_of(opened: Option<File>, folder: &File, name: &OsStr) -> Outcome<()> {
+    let file = opened.map_or_else(|| open_source(folder, name, true), Ok)?;
+    file.sync_all().map_err(|error| Errno::of(&error))
+}
+
 /// Opens a file or folder by its path for reading, following links, without waiting for the other side of a pipe.
 pub(crate) fn open_path(path: &Path) -> Outcome<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

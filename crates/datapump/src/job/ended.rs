@@ -21,7 +21,7 @@ impl Job {
     fn is_complete(&self, tally: &Tally, shared: &Shared<'_>) -> bool {
         match shared.has_trees {
             true => shared.plan.is_exhausted(),
-            false => (tally.files + tally.skipped) as usize >= shared.files_wanted,
+            false => (tally.files + tally.files_left + tally.skipped) as usize >= shared.files_wanted,
         }
     }
 

@@ -91,6 +91,15 @@ impl Rules {
         }
     }
 
+    /// The same of a file in another folder that may be linked to: `Leave` if it is the very same.
+    pub(crate) fn unchanged(&self, source: &Meta, there: &Meta) -> Action {
+        let is_file = (source.kind, there.kind) == (FileKind::Regular, FileKind::Regular);
+        match is_file && source.size_bytes == there.size_bytes && same_time(source, there) {
+            true => self.kept(source, there),
+            false => Action::Replace,
+        }
+    }
+
     /// What is right in size and time may differ in what a change of owner or mode alone leaves behind.
     pub(crate) fn kept(&self, source: &Meta, there: &Meta) -> Action {
         let other_owner = (source.uid, source.gid) != (there.uid, there.gid);

@@ -296,7 +296,7 @@ impl Hand {
         let opened = names::open_source(self.target()?, &name.name, true);
         let other = opened.map_err(|errno| Problem::system("open", &path, errno.0))?;
         let pair = (meta, one, Arc::new(Handle::Os(other)));
-        self.read_both(shared, waits, name, pair, Finish::Checked)
+        self.read_both(shared, waits, name, pair, Finish::Checked(None))
     }
 
     /// Compares a name with the one in the other tree.

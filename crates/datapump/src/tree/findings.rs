@@ -18,7 +18,7 @@ const ACL: Keep = Keep { acl: true, ..Keep::NOTHING };
 const XATTRS: Keep = Keep { xattrs: true, ..Keep::NOTHING };
 
 /// Of what is new.
-pub(super) fn of_new(shared: &Shared<'_>) -> Findings {
+pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
     Findings {
         keep: shared.options.keep,
         sets_owners: shared.trees.rules.gives_away(),

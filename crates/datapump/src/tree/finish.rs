@@ -15,10 +15,12 @@ use crate::bill::{Stage, within};
 use crate::commit::{Staged, taken};
 use crate::disk::{Bearer, FileCalls, FileKind, Name, Outcome, is_closed, names};
 use crate::end::Sink;
+use crate::existing;
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
+use crate::target::Item;
 use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::checkpoint::Written;
@@ -38,7 +40,7 @@ const LISTED_AT_ONCE_MIN_BYTES: u64 = 1 << 20;
 
 /// A file of a tree is complete, or was given up: its other names go on, and its folder waits for one thing less.
 pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, leaf: &Leaf, complete: bool) {
-    if task.has_failed() && !matches!(task.finish, Finish::Checked) {
+    if task.has_failed() && !matches!(task.finish, Finish::Checked(_)) {
         leaf.spot.branch.root.fail();
     }
     if complete {
@@ -64,23 +66,31 @@ pub(crate) fn checked(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     if let (Some(leaf), Some(original)) = (&task.leaf, &task.original) {
         right::right_content(shared, &leaf.spot, original)?;
     }
+    if let Finish::Checked(Some(item)) = &task.finish {
+        existing::right_content(shared, item)?;
+    }
     shared.settle(task, false);
     Ok(())
 }
 
 /// A file was found to differ in content from what stands at the target: it is copied.
 pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
-    if task.fail()
-        && let Some(leaf) = &task.leaf
-    {
+    if !task.fail() {
+        return;
+    }
+    if let Finish::Checked(Some(item)) = &task.finish {
+        let item = Item { differs: true, ..(**item).clone() };
+        shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
+    }
+    if let Some(leaf) = &task.leaf {
         let branch = Arc::clone(&leaf.spot.branch);
         branch.hold();
         let name = Name::here(leaf.spot.name.clone(), Some(FileKind::Regular));
         shared.plan.add_first(
             [Work::Batch(Batch { branch, names: vec![name], forced: true, walks: false })].into_iter(),
         );
-        shared.settle(task, false);
     }
+    shared.settle(task, false);
 }
 
 /// Puts a committed file on the list of its tree.

@@ -3,7 +3,9 @@
 //!
 //! Must not know: how files are copied, which names wait for which (`links`).
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::path::Path;
 
 use datapump_engine::Errno;
 
@@ -16,7 +18,7 @@ use crate::task::Held;
 use crate::temporary;
 use crate::tree::branch::Batch;
 use crate::tree::checkpoint::Written;
-use crate::tree::decide::{Action, same_time};
+use crate::tree::decide::Action;
 use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Spot, Waiting, id};
 use crate::tree::{finish, journal, right};
 
@@ -233,12 +235,29 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, spot: &Spot) -> Outcom
     }
     // What a kill leaves under that name is swept by a run that finds a list.
     branch.root.list.begin(shared);
+    replace(held, to, name).map(|()| true).inspect(|_| claimed())
+}
+
+/// Puts a link in the place of what stands there.
+fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
     let (temporary, ()) = temporary::under_new_name(|temporary| names::link_in(held, to, temporary))?;
-    let renamed = names::rename(to, &temporary, to, name).map(|()| true).inspect(|_| claimed());
     // Best effort on the way out.
-    renamed.inspect_err(|_| {
+    names::rename(to, &temporary, to, name).inspect_err(|_| {
         let _ = names::remove(to, &temporary, false);
     })
+}
+
+/// Makes a name of no tree a link; false where that cannot be had and the file is copied.
+pub(crate) fn link_file(held: &File, (to, name): (&File, &OsStr), path: &Path) -> Result<bool, Problem> {
+    let linked = match names::link_in(held, to, name) {
+        Err(EEXIST) => replace(held, to, name),
+        linked => linked,
+    };
+    match linked {
+        Ok(()) => Ok(true),
+        Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => Ok(false),
+        Err(errno) => Err(Problem::system("link", path, errno.0)),
+    }
 }
 
 /// Links a file that is unchanged in another folder (`--link-dest`) to the one there, and gives that; `None` if it is
@@ -252,11 +271,8 @@ pub(crate) fn link_unchanged(
     let folder = other.file()?.0;
     let Ok(held) = names::hold(&folder, &spot.name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let same = there.kind == FileKind::Regular
-        && !spot.branch.traits.link_doubt.reaches(&there)
-        && there.size_bytes == meta.size_bytes
-        && same_time(meta, &there)
-        && matches!(shared.trees.rules.kept(meta, &there), Action::Leave(_));
+    let same = !spot.branch.traits.link_doubt.reaches(&there)
+        && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
     let from = spot.branch.source.origin()?;
     if !same || right::hidden_differ(shared, &from, name, &folder) {
         return Ok(None);

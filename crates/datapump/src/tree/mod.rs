@@ -19,13 +19,13 @@ pub(crate) mod doubt;
 pub(crate) mod entry;
 mod entry_argument;
 mod filter;
-mod findings;
+pub(crate) mod findings;
 pub(crate) mod finish;
 mod folded;
 pub(crate) mod header;
 pub(crate) mod journal;
 pub(crate) mod left_out;
-mod linking;
+pub(crate) mod linking;
 pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod origin;
@@ -48,9 +48,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::change;
 use crate::disk::Meta;
-use crate::open;
+use crate::existing;
 use crate::options::Options;
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
@@ -100,10 +99,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         return made.unwrap_or_else(|problem| shared.report(problem));
     }
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
-        return match shared.options.dry_run {
-            true => shared.tell(change::of_item(item)),
-            false => open::open_item(shared, waits, item),
-        };
+        return existing::open_item(shared, waits, item);
     };
     item.warning.iter().for_each(|words| shared.warn(words.clone()));
     if let Err(problem) = plant::plant(shared, (item.number, from), to) {

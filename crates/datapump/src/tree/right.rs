@@ -2,7 +2,6 @@
 //!
 //! Must not know: how it was found right, how files are copied.
 
-use std::ffi::OsStr;
 use std::fs::File;
 
 use datapump_engine::Errno;
@@ -96,17 +95,10 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
     shared.tell_lost(lost, path);
     spot.branch.root.journal().inspect(|journal| journal.know(there));
     match alone {
-        true => {
-            sync_alone(opened, &folder, &spot.name).map_err(|errno| Problem::system("sync", &path(), errno.0))
-        }
+        true => names::sync_of(opened, &folder, &spot.name)
+            .map_err(|errno| Problem::system("sync", &path(), errno.0)),
         false => Ok(()),
     }
-}
-
-/// A file of which only attributes were set.
-fn sync_alone(opened: Option<File>, folder: &File, name: &OsStr) -> Result<(), Errno> {
-    let file = opened.map_or_else(|| names::open_source(folder, name, true), Ok)?;
-    file.sync_all().map_err(|error| Errno::of(&error))
 }
 
 /// Whether a name's extended attributes or access control lists are not those at the target.

@@ -1,0 +1,245 @@
+//! A file that the user named, and what stands at its target: the rules that decide about names of trees decide about
+//! it, too. What stays is told and its attributes are put right; everything else is handed on to be copied.
+//!
+//! Must not know: how the rules decide, how files are opened and copied.
+
+use std::fs::File;
+use std::path::Path;
+
+use datapump_engine::Errno;
+
+use crate::attributes::{self, New};
+use crate::change::{self, Change, ChangeKind};
+use crate::commit::taken;
+use crate::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
+use crate::net::far::FarFile;
+use crate::open;
+use crate::options::{Options, Selection, Sync};
+use crate::place::Place;
+use crate::problem::{Problem, shown_path};
+use crate::report::Waits;
+use crate::run::Shared;
+use crate::target::{Item, Target};
+use crate::tree::decide::{Action, adjusted, same_time};
+use crate::tree::{findings, linking};
+
+const ENOENT: Errno = Errno(2);
+const ESTALE: Errno = Errno(116);
+
+impl Target {
+    /// Where something is written that stands there or will, but for trees.
+    pub(crate) fn at(&self) -> Option<&PathAt> {
+        match self {
+            Target::File(at) | Target::Special(at) | Target::Device(at) => Some(at),
+            Target::Stream | Target::Null | Target::Tree(_) | Target::Entry(_) | Target::Compare(_) => None,
+        }
+    }
+}
+
+/// What only folders have cannot be removed or listed of files.
+pub(crate) fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Result<(), Problem> {
+    if items.is_empty() || items.iter().any(Item::is_tree) {
+        return Ok(());
+    }
+    let lists = options.selection.iter().any(|part| matches!(part, Selection::Names(..)));
+    let flag = match (options.delete, lists && !options.list_is_default) {
+        (true, _) => "--delete",
+        (_, true) => "--files-from",
+        _ => return Ok(()),
+    };
+    Err(Problem::usage(format!("{flag} needs a folder as source; name one, or leave {flag} out")))
+}
+
+/// What is left to do about a file.
+pub(crate) enum Next {
+    /// It is copied; what is told when that is done.
+    Copy(Option<Box<Change>>),
+    /// Its content tells whether it is copied: the item that comes back then.
+    Compare(Box<Item>),
+}
+
+/// Opens a file that the user named, unless what stands at its target stays.
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    match next(shared, item) {
+        Ok(Some(Next::Copy(change))) if shared.options.dry_run => shared.tell(change),
+        Ok(Some(Next::Compare(back))) => {
+            let compared = item.target.at().cloned().map_or(Target::Null, Target::Compare);
+            open::open_item(shared, waits, &Item { target: compared, ..item.clone() }, Next::Compare(back));
+        }
+        Ok(Some(next)) => open::open_item(shared, waits, item, next),
+        Ok(None) => stays(shared, item),
+        Err(problem) => shared.report(problem),
+    }
+}
+
+fn stays(shared: &Shared<'_>, item: &Item) {
+    shared.tally().files_left += 1;
+    shared.watch.skipped(item.bytes().unwrap_or(0));
+}
+
+/// `None` if nothing is left to do.
+fn next(shared: &Shared<'_>, item: &Item) -> Result<Option<Next>, Problem> {
+    if item.number == 0 && shared.trees.select.is_list() && !shared.has_trees {
+        shared.note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
+    }
+    let decides = shared.trees.rules.leaves_some() || shared.options.link_dest.is_some();
+    let at = item.target.at().filter(|_| !shared.compares && (decides || shared.tells_changes()));
+    let Some(at) = at else { return Ok(Some(Next::Copy(None))) };
+    let there = match at.metadata() {
+        Ok(there) => Some(there),
+        Err(ENOENT) => None,
+        Err(errno) => return Err(Problem::system("look at", &at.path, errno.0)),
+    };
+    match action(shared, item, at, there.as_ref()) {
+        Action::Keep(why) | Action::Leave(why) => {
+            tell_left(shared, at, why);
+            return Ok(None);
+        }
+        Action::Adjust => return adjust(shared, item, at).map(|()| None),
+        Action::Compare => return Ok(Some(Next::Compare(Box::new(item.clone())))),
+        Action::Create | Action::Replace | Action::Enter | Action::Refuse(_) => {}
+    }
+    if link_unchanged(shared, item, at)? {
+        return Ok(None);
+    }
+    Ok(Some(Next::Copy(tells(shared, item, ChangeKind::Copy, there.as_ref()))))
+}
+
+/// What becomes of it. A stream has neither size nor time: it is no file, as a pipe is none.
+fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -> Action {
+    let Some(there) = there.filter(|_| !item.differs) else { return Action::Create };
+    let meta = item.meta.unwrap_or(Meta { kind: FileKind::Fifo, ..*there });
+    match shared.trees.rules.decide(&meta, Some(there)) {
+        Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
+        action => action,
+    }
+}
+
+fn tells(shared: &Shared<'_>, item: &Item, kind: ChangeKind, there: Option<&Meta>) -> Option<Box<Change>> {
+    if shared.tells_changes() { change::of_item(item, kind, there, findings::of_new(shared)) } else { None }
+}
+
+fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
+    shared.note(|| format!("'{}': left as it is: {why}", shown_path(&at.path)));
+}
+
+/// A source that is held for what it carries besides its bytes.
+enum Carrier {
+    Here(File),
+    There(Box<FarFile>),
+}
+
+impl Carrier {
+    fn of(shared: &Shared<'_>, item: &Item) -> Result<Option<Carrier>, Problem> {
+        match (&item.source, &shared.far) {
+            (Place::Path(path), _) => {
+                let held = names::hold_path(path);
+                held.map(Carrier::Here).map(Some).map_err(|errno| Problem::system("open", path, errno.0))
+            }
+            (Place::Remote(remote), Some(far)) => {
+                far.open_place(item.number, &remote.path).map(|file| Some(Carrier::There(Box::new(file))))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn bearer(&self) -> Option<Bearer<'_>> {
+        match self {
+            Carrier::Here(file) => Some(Bearer::Held(file)),
+            Carrier::There(file) => file.told().map(|(_, attributes)| Bearer::Told(attributes)),
+        }
+    }
+}
+
+/// Whether extended attributes or access control lists are not those of what stands there. What cannot be told is not
+/// taken for equal.
+fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
+    let (keep, Ok(Folder::Os(folder)), Some(name)) = (shared.options.keep, at.folder(), at.name()) else {
+        return false;
+    };
+    if !keep.acl && !keep.xattrs {
+        return false;
+    }
+    let (Ok(Some(from)), Ok(to)) = (Carrier::of(shared, item), names::hold(folder, name)) else {
+        return true;
+    };
+    let differ = from.bearer().map(|from| attributes::hidden_differ(from, Bearer::Held(&to), keep));
+    !matches!(differ, Some(Ok(false)))
+}
+
+/// The content was compared and is right; time, owner, mode or what is hidden may not be.
+pub(crate) fn right_content(shared: &Shared<'_>, item: &Item) -> Result<(), Problem> {
+    let (Some(meta), Some(at)) = (&item.meta, item.target.at()) else { return Ok(()) };
+    let there = at.metadata().map_err(|errno| Problem::system("look at", &at.path, errno.0))?;
+    let in_time = !shared.options.keep.times || same_time(meta, &there);
+    match shared.trees.rules.kept(meta, &there) {
+        Action::Leave(_) if in_time && !hidden_differ(shared, item, at) => {
+            tell_left(shared, at, "equal in content");
+        }
+        _ => adjust(shared, item, at)?,
+    }
+    stays(shared, item);
+    Ok(())
+}
+
+/// Sets the attributes of a file whose content is right.
+fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> {
+    let system = |operation: &'static str| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
+    let there = at.metadata().map_err(system("look at"))?;
+    if !shared.options.dry_run {
+        set_attributes(shared, item, (at, &there))?;
+    }
+    shared.tell(tells(shared, item, ChangeKind::Adjust, Some(&there)));
+    tell_left(shared, at, "its attributes were set");
+    Ok(())
+}
+
+fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta)) -> Result<(), Problem> {
+    let (Some(meta), Some(from)) = (&item.meta, Carrier::of(shared, item)?) else { return Ok(()) };
+    let (Ok(Folder::Os(folder)), Some(name), Some(from)) = (at.folder(), at.name(), from.bearer()) else {
+        return Ok(());
+    };
+    let held = names::hold_the(folder, name, there).map_err(|errno| match errno {
+        ENOENT | ESTALE => taken(&at.path),
+        errno => Problem::system("open to set the attributes of", &at.path, errno.0),
+    })?;
+    let syncs = shared.options.sync != Sync::None;
+    let opened = syncs.then(|| names::open_source(folder, name, true)).and_then(Result::ok);
+    let lost = attributes::copy(from, meta, Bearer::Held(&held), shared.options.keep, New::default());
+    let lost = lost.map_err(|errno| Problem::system("set the attributes of", &at.path, errno.0))?;
+    shared.tell_lost(lost, || at.path.clone());
+    match syncs {
+        true => {
+            names::sync_of(opened, folder, name).map_err(|errno| Problem::system("sync", &at.path, errno.0))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Links a file that is unchanged in another folder (`--link-dest`); true if that was done, or would be.
+fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<bool, Problem> {
+    let (Some(folder), Some(meta)) = (&shared.options.link_dest, &item.meta) else { return Ok(false) };
+    let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(false) };
+    let below = shared.target.and_then(|target| at.path.strip_prefix(target).ok());
+    // What was named as the target itself is looked for under its own name.
+    let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(Path::new(name));
+    let other = PathAt::find(&shared.world.disk, &folder.join(below));
+    let (Ok(Folder::Os(other_folder)), Some(other_name)) = (other.folder(), other.name()) else {
+        return Ok(false);
+    };
+    let Ok(held) = names::hold(other_folder, other_name) else { return Ok(false) };
+    let Ok(there) = file_meta(&held) else { return Ok(false) };
+    let is_right = matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    if !is_right || hidden_differ(shared, item, &other) {
+        return Ok(false);
+    }
+    if !shared.options.dry_run && !linking::link_file(&held, (to, name), &at.path)? {
+        return Ok(false);
+    }
+    if !shared.options.dry_run && shared.options.sync != Sync::None {
+        let synced = at.folder_to_sync().and_then(|folder| folder.sync());
+        synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))?;
+    }
+    shared.tell(tells(shared, item, ChangeKind::Link, None));
+    Ok(true)
+}
