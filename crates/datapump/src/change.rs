@@ -52,6 +52,8 @@ pub(crate) struct Findings {
     pub(crate) sets_owners: bool,
     /// Content was compared, not size and time.
     pub(crate) by_content: bool,
+    /// How far apart times may lie that are taken for one.
+    pub(crate) window_ns: i128,
     /// A symbolic link points to something else.
     pub(crate) other_value: bool,
     pub(crate) other_acl: bool,
@@ -140,7 +142,7 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
     let Findings { keep, sets_owners, by_content, other_acl, other_xattrs, .. } = *findings;
     let is_copied = kind == ChangeKind::Copy;
     let time = match keep.times {
-        true => letter(!same_time(source, there), 't'),
+        true => letter(!same_time(source, there, findings.window_ns), 't'),
         false => letter(is_copied && source.kind != FileKind::Folder, 'T'),
     };
     let owner = keep.owner && sets_owners;
@@ -204,6 +206,7 @@ mod tests {
             keep: Keep::default(),
             sets_owners: true,
             by_content: false,
+            window_ns: 0,
             other_value: false,
             other_acl: false,
             other_xattrs: false,

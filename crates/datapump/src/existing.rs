@@ -20,7 +20,7 @@ use crate::problem::{Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
-use crate::tree::decide::{Action, adjusted, same_time};
+use crate::tree::decide::{Action, adjusted};
 use crate::tree::{findings, linking};
 
 const ENOENT: Errno = Errno(2);
@@ -171,7 +171,7 @@ fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
 pub(crate) fn right_content(shared: &Shared<'_>, item: &Item) -> Result<(), Problem> {
     let (Some(meta), Some(at)) = (&item.meta, item.target.at()) else { return Ok(()) };
     let there = at.metadata().map_err(|errno| Problem::system("look at", &at.path, errno.0))?;
-    let in_time = !shared.options.keep.times || same_time(meta, &there);
+    let in_time = shared.trees.rules.time_is_right(meta, &there);
     match shared.trees.rules.kept(meta, &there) {
         Action::Leave(_) if in_time && !hidden_differ(shared, item, at) => {
             tell_left(shared, at, "equal in content");

@@ -98,7 +98,7 @@ pub use net::server::{ServeOptions, Server};
 pub use net::sockets::{Assembly, SocketOptions};
 pub use net::ssh::Shell;
 pub use net::ticket::Ticket;
-pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync, WaitChoice};
+pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
 pub use place::{Fill, Host, Place, PlaceError, Remote};
 pub use problem::{Class, Problem, Status, shown};
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Network, Report, Waits};

@@ -3,6 +3,7 @@
 //! Must not know: flags' names, how they were typed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +93,52 @@ impl Default for Keep {
     }
 }
 
+/// Which files that stand at the target are left alone for their size and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ToldUpdate", into = "ToldUpdate")]
+pub enum Update {
+    /// None.
+    #[default]
+    All,
+    /// What is newer than the source, or equal in size and time.
+    Older,
+    /// What is equal in size and time; what is newer is not.
+    Differs,
+}
+
+/// As another host is told. Versions that know nothing but yes and no understand those, and refuse the rest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum ToldUpdate {
+    Older(bool),
+    Named(String),
+}
+
+const DIFFERS: &str = "differs";
+
+impl From<Update> for ToldUpdate {
+    fn from(update: Update) -> ToldUpdate {
+        match update {
+            Update::All => ToldUpdate::Older(false),
+            Update::Older => ToldUpdate::Older(true),
+            Update::Differs => ToldUpdate::Named(DIFFERS.into()),
+        }
+    }
+}
+
+impl TryFrom<ToldUpdate> for Update {
+    type Error = String;
+
+    fn try_from(told: ToldUpdate) -> Result<Update, String> {
+        match told {
+            ToldUpdate::Older(false) => Ok(Update::All),
+            ToldUpdate::Older(true) => Ok(Update::Older),
+            ToldUpdate::Named(name) if name == DIFFERS => Ok(Update::Differs),
+            ToldUpdate::Named(name) => Err(format!("this version knows no --update={name}")),
+        }
+    }
+}
+
 /// Which names of a tree are copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
@@ -155,8 +202,12 @@ pub struct Options {
     pub far_null_bytes: Option<u64>,
     /// What is kept of a file besides its bytes.
     pub keep: Keep,
-    /// What is newer at the target, or equal in size and time, is left alone.
-    pub update: bool,
+    /// What is left alone for its size and time.
+    pub update: Update,
+    /// What is equal in size counts as equal in time, and gets the source's.
+    pub size_only: bool,
+    /// Times that lie no farther apart are one.
+    pub modify_window: Duration,
     /// What is equal in content is left alone, whatever its time.
     pub checksum: bool,
     /// Comparisons look at names, kinds and content only.
@@ -246,5 +297,22 @@ impl Options {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_version_understands_what_it_knows_and_refuses_the_rest() {
+        for (update, told) in
+            [(Update::All, "false"), (Update::Older, "true"), (Update::Differs, "\"differs\"")]
+        {
+            assert_eq!(serde_json::to_string(&update).expect("it is told"), told);
+            assert_eq!(serde_json::from_str::<Update>(told).expect("it is read"), update);
+        }
+        let unknown = serde_json::from_str::<Update>("\"newer\"").expect_err("nobody knows that");
+        assert!(unknown.to_string().contains("--update=newer"), "{unknown}");
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use datapump::simulation::Random;
-use datapump::{ChangeKind, Event, Job, Options, Place, Selection, Sync};
+use datapump::{ChangeKind, Event, Job, Options, Place, Selection, Sync, Update};
 
 const CASES: u64 = 1000;
 const NAMES: [&str; 5] = ["a", "b", "c", "left out", "e"];
@@ -132,7 +132,7 @@ fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
 fn options(asked: &Asked, dry_run: bool) -> Options {
     let exclude = Selection::Exclude(NAMES[3].as_bytes().to_vec());
     Options {
-        update: asked.update,
+        update: if asked.update { Update::Older } else { Update::All },
         ignore_existing: asked.ignore_existing,
         delete: asked.delete,
         selection: if asked.excludes { vec![exclude] } else { Vec::new() },

@@ -5,11 +5,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, ValueEnum};
-use datapump::{Keep, Options, Selection};
+use datapump::units::parse_duration;
+use datapump::{Keep, Options, Selection, Update};
 
 use super::TREES;
 
@@ -70,13 +72,34 @@ pub struct TreeArguments {
 
     /// Leave alone what is newer at the target, or equal in size and time
     ///
-    /// What is left alone is not written at all; of what is equal, owner, mode, extended attributes and access control
-    /// lists are set if they differ. Default: off, every file is written.
+    /// That is --update, -u or --update=older. With --update=differs what is newer is written over, too, as rsync does:
+    /// only what is equal in size and time is left alone. As with cp, `none` leaves all that stands there (as
+    /// --ignore-existing does) and `all` leaves nothing. What is equal is not written at all; owner, mode, extended
+    /// attributes and access control lists are set if they differ. PUMP_UPDATE=1 is `older`. Default: all, every file
+    /// is written.
     ///
-    /// Example: pump copy --update photos /backup/
-    #[arg(short = 'u', long, env = "PUMP_UPDATE", help_heading = TREES)]
+    /// Example: pump copy --update=differs photos /backup/
+    #[arg(short = 'u', long, value_name = "WHICH", env = "PUMP_UPDATE", help_heading = TREES, value_enum)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "older", ignore_case = true)]
+    pub update: Option<UpdateWhich>,
+
+    /// Take files of equal size for equal, whatever their times
+    ///
+    /// With --update or `pump mirror`: they are not written, and get the time of the source. Default: off.
+    ///
+    /// Example: pump copy --update=differs --size-only photos /backup/
+    #[arg(long, env = "PUMP_SIZE_ONLY", help_heading = TREES)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
-    pub update: bool,
+    pub size_only: bool,
+
+    /// Take times for equal that lie no farther apart
+    ///
+    /// For targets that keep times coarsely or in another zone (FAT: 2s, 1h). With --update, --checksum, --link-dest or
+    /// `pump mirror`. Default: 0s, beyond what the target's file system cannot tell apart.
+    ///
+    /// Example: pump copy --update --modify-window 2s photos /mnt/stick/
+    #[arg(long, value_name = "TIME", env = "PUMP_MODIFY_WINDOW", help_heading = TREES, value_parser = parse_duration)]
+    pub modify_window: Option<Duration>,
 
     /// Leave alone what is equal in content, whatever its time
     ///
@@ -156,6 +179,10 @@ pub struct TreeArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub itemize_changes: bool,
 
+    /// What was typed and would not be heeded.
+    #[arg(skip)]
+    pub typed: Typed,
+
     /// The list of names comes from the environment.
     #[arg(skip)]
     pub list_is_default: bool,
@@ -163,6 +190,21 @@ pub struct TreeArguments {
     /// Which of --exclude, --include and --exclude-from came when; clap keeps them apart.
     #[arg(skip)]
     pub order: Vec<Given>,
+}
+
+/// Which files at the target `--update` leaves alone. A switch was here first: its words count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UpdateWhich {
+    /// What is newer, or equal in size and time
+    #[value(aliases = ["1", "true", "yes", "on", "t", "y"])]
+    Older,
+    /// What is equal in size and time
+    Differs,
+    /// Nothing: every file is written
+    #[value(aliases = ["0", "false", "no", "off", "f", "n"])]
+    All,
+    /// Whatever stands there
+    None,
 }
 
 /// One of the flags whose order matters.
@@ -195,6 +237,20 @@ pub enum Attribute {
     All,
 }
 
+/// Flags that were typed: a variable of the environment is for whatever it is of use to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Typed {
+    size_only: bool,
+    modify_window: bool,
+}
+
+impl Typed {
+    fn of(matches: &ArgMatches) -> Typed {
+        let typed = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        Typed { size_only: typed("size_only"), modify_window: typed("modify_window") }
+    }
+}
+
 impl TreeArguments {
     /// Takes the order of the flags from what clap found.
     pub fn take_order(&mut self, matches: &ArgMatches) {
@@ -213,16 +269,50 @@ impl TreeArguments {
         placed.sort_by_key(|(place, _)| *place);
         self.order = placed.into_iter().map(|(_, given)| given).collect();
         self.list_is_default = matches.value_source("files_from") == Some(ValueSource::EnvVariable);
+        self.typed = Typed::of(matches);
+    }
+
+    /// What was typed and would not be heeded, in words.
+    fn contradiction(&self) -> Option<String> {
+        let leaves_unread = self.update() != Update::All;
+        let looks_at_times = leaves_unread || self.checksum || self.link_dest.is_some();
+        match self.typed {
+            Typed { size_only: true, .. } if !leaves_unread => {
+                Some("--size-only says what --update leaves alone; add --update, or leave it out".into())
+            }
+            Typed { modify_window: true, .. } if !looks_at_times => Some(
+                "--modify-window says which times --update takes for equal; add --update, or leave it out"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn update(&self) -> Update {
+        match self.update {
+            Some(UpdateWhich::Older) => Update::Older,
+            Some(UpdateWhich::Differs) => Update::Differs,
+            Some(UpdateWhich::All | UpdateWhich::None) | None => Update::All,
+        }
+    }
+
+    fn ignores_existing(&self) -> bool {
+        self.ignore_existing || self.update == Some(UpdateWhich::None)
     }
 
     /// What the library is asked for; reads the files that are named.
     pub fn apply(&self, options: Options) -> Result<Options, String> {
+        if let Some(words) = self.contradiction() {
+            return Err(words);
+        }
         Ok(Options {
             selection: self.selection()?,
             list_is_default: self.list_is_default,
-            update: self.update,
+            update: self.update(),
+            size_only: self.size_only,
+            modify_window: self.modify_window.unwrap_or_default(),
             checksum: self.checksum,
-            ignore_existing: self.ignore_existing,
+            ignore_existing: self.ignores_existing(),
             delete: self.delete,
             max_delete: self.max_delete,
             link_dest: self.link_dest.clone(),
@@ -235,7 +325,7 @@ impl TreeArguments {
 
     /// Whether what becomes of a file depends on what stands at the target, or is told letter by letter.
     pub fn decides_by_name(&self) -> bool {
-        let leaves = self.update || self.checksum || self.ignore_existing;
+        let leaves = self.update() != Update::All || self.checksum || self.ignores_existing();
         leaves || self.itemize_changes || self.link_dest.is_some()
     }
 

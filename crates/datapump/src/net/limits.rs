@@ -63,6 +63,7 @@ pub(super) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Update;
     use crate::place::Place;
 
     #[test]
@@ -75,7 +76,7 @@ mod tests {
             source_depth: Some(4096),
             sink_depth: Some(3),
             rehearsal_bytes: Some(u64::MAX),
-            update: true,
+            update: Update::Older,
             ..Options::default()
         };
         let limits = Limits { options: &options, is_own: false, lanes: 2 };
@@ -84,7 +85,7 @@ mod tests {
         assert_eq!(bounded.lanes, Some(2));
         assert_eq!((bounded.source_depth, bounded.sink_depth), (Some(DEPTH_MAX), Some(3)));
         assert_eq!(bounded.rehearsal_bytes, Some(Options::REHEARSAL_BYTES_MAX));
-        assert!(bounded.update, "what is copied is the caller's choice");
+        assert_eq!(bounded.update, Update::Older, "what is copied is the caller's choice");
         let words = left_out(&asked, &bounded).expect("some is");
         assert!(words.ends_with(": --engine, --wait, --depth"), "{words}");
         assert_eq!(left_out(&bounded, &bounded), None);

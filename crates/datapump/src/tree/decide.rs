@@ -4,7 +4,7 @@
 //! Must not know: how anything is done, paths.
 
 use crate::disk::{FileKind, Meta};
-use crate::options::{Options, SET_ID_BITS};
+use crate::options::{Options, SET_ID_BITS, Update};
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,10 @@ pub(crate) enum Action {
 /// What was asked, as far as it decides about names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rules {
-    update: bool,
+    update: Update,
+    size_only: bool,
+    window_ns: i128,
+    times: bool,
     checksum: bool,
     ignore_existing: bool,
     mode: bool,
@@ -41,8 +44,10 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn new(options: &Options, is_root: bool) -> Rules {
-        let &Options { update, checksum, ignore_existing, keep, .. } = options;
-        Rules { update, checksum, ignore_existing, mode: keep.mode, owner: keep.owner, gives_away: is_root }
+        let &Options { update, size_only, checksum, ignore_existing, keep, .. } = options;
+        let window_ns = window_ns(options);
+        let (times, mode, owner, gives_away) = (keep.times, keep.mode, keep.owner, is_root);
+        Rules { update, size_only, window_ns, times, checksum, ignore_existing, mode, owner, gives_away }
     }
 
     /// Whether this user may give files away.
@@ -52,12 +57,26 @@ impl Rules {
 
     /// Whether a name that is right is left alone.
     pub(crate) fn leaves_some(&self) -> bool {
-        self.update || self.checksum || self.ignore_existing
+        self.updates() || self.checksum || self.ignore_existing
     }
 
     /// Whether a file that is right is left alone without its content being read.
     pub(crate) fn leaves_unread(&self) -> bool {
-        self.update && !self.checksum && !self.ignore_existing
+        self.updates() && !self.checksum && !self.ignore_existing
+    }
+
+    fn updates(&self) -> bool {
+        self.update != Update::All
+    }
+
+    /// Equal times, by what was asked and what the target's file system can tell.
+    pub(crate) fn same_time(&self, source: &Meta, there: &Meta) -> bool {
+        same_time(source, there, self.window_ns)
+    }
+
+    /// Whether the target's time is not one that the source's would be set over.
+    pub(crate) fn time_is_right(&self, source: &Meta, there: &Meta) -> bool {
+        !self.times || self.same_time(source, there)
     }
 
     /// Decides.
@@ -72,7 +91,7 @@ impl Rules {
                 Action::Refuse("the source is no folder, and a folder stands there; remove that first")
             }
             _ if self.ignore_existing => Action::Keep("something stands there"),
-            (FileKind::Regular, FileKind::Regular) if self.update || self.checksum => {
+            (FileKind::Regular, FileKind::Regular) if self.updates() || self.checksum => {
                 self.updated(source, there)
             }
             _ => Action::Replace,
@@ -80,13 +99,15 @@ impl Rules {
     }
 
     fn updated(&self, source: &Meta, there: &Meta) -> Action {
-        if self.update && there.mtime_ns > source.mtime_ns {
+        if self.update == Update::Older && there.mtime_ns - source.mtime_ns > self.window_ns {
             return Action::Keep("the target is newer");
         }
         match source.size_bytes == there.size_bytes {
             true if self.checksum && there.links > source.links => Action::Replace,
             true if self.checksum => Action::Compare,
-            true if same_time(source, there) => self.kept(source, there),
+            true if self.same_time(source, there) => self.kept(source, there),
+            true if self.size_only && self.times => adjusted(source, there),
+            true if self.size_only => self.kept(source, there),
             _ => Action::Replace,
         }
     }
@@ -94,7 +115,7 @@ impl Rules {
     /// The same of a file in another folder that may be linked to: `Leave` if it is the very same.
     pub(crate) fn unchanged(&self, source: &Meta, there: &Meta) -> Action {
         let is_file = (source.kind, there.kind) == (FileKind::Regular, FileKind::Regular);
-        match is_file && source.size_bytes == there.size_bytes && same_time(source, there) {
+        match is_file && source.size_bytes == there.size_bytes && self.same_time(source, there) {
             true => self.kept(source, there),
             false => Action::Replace,
         }
@@ -118,11 +139,16 @@ pub(crate) fn adjusted(source: &Meta, there: &Meta) -> Action {
     if there.links > source.links { Action::Replace } else { Action::Adjust }
 }
 
+/// How far apart two times may lie that are taken for one.
+pub(crate) fn window_ns(options: &Options) -> i128 {
+    i128::try_from(options.modify_window.as_nanos()).unwrap_or(i128::MAX)
+}
+
 /// Equal times, as far as the target's file system can tell them. One that knows whole seconds only (ext4 with inodes
 /// of 128 bytes; FAT: even seconds) shows it by a time of attributes without a fraction, too.
-pub(crate) fn same_time(source: &Meta, there: &Meta) -> bool {
+pub(crate) fn same_time(source: &Meta, there: &Meta, window_ns: i128) -> bool {
     const SECOND: i128 = 1_000_000_000;
-    if source.mtime_ns == there.mtime_ns {
+    if (source.mtime_ns - there.mtime_ns).abs() <= window_ns {
         return true;
     }
     let coarse = there.mtime_ns % SECOND == 0 && there.ctime_ns % SECOND == 0;
@@ -143,7 +169,7 @@ mod tests {
     fn what_becomes_of_a_name() {
         use FileKind::{Folder, Regular, Symlink};
         let plain = Rules::new(&Options::default(), true);
-        let update = Rules { update: true, ..plain };
+        let update = Rules { update: Update::Older, ..plain };
         let source = meta(Regular, 10, 500, 0o644);
         for (rules, source, there, expected) in [
             (plain, source, None, Action::Create),
@@ -174,6 +200,47 @@ mod tests {
     }
 
     #[test]
+    fn what_becomes_of_a_name_that_is_updated() {
+        use FileKind::Regular;
+        let update = Rules { update: Update::Older, ..Rules::new(&Options::default(), true) };
+        let differs = Rules { update: Update::Differs, ..update };
+        let by_size = Rules { size_only: true, ..differs };
+        let in_window = |rules| Rules { window_ns: 2, ..rules };
+        let source = meta(Regular, 10, 500, 0o644);
+        for (rules, source, there, expected) in [
+            (differs, source, Some(source), Action::Leave("equal in size and time")),
+            (differs, source, Some(meta(Regular, 10, 501, 0o644)), Action::Replace),
+            (differs, source, Some(meta(Regular, 99, 501, 0o644)), Action::Replace),
+            (by_size, source, Some(meta(Regular, 10, 900, 0o644)), Action::Adjust),
+            (by_size, source, Some(meta(Regular, 11, 500, 0o644)), Action::Replace),
+            (
+                Rules { times: false, ..by_size },
+                source,
+                Some(meta(Regular, 10, 900, 0o644)),
+                Action::Leave("equal in size and time"),
+            ),
+            (
+                Rules { update: Update::Older, ..by_size },
+                source,
+                Some(meta(Regular, 10, 400, 0)),
+                Action::Adjust,
+            ),
+            (
+                in_window(update),
+                source,
+                Some(meta(Regular, 10, 502, 0o644)),
+                Action::Leave("equal in size and time"),
+            ),
+            (in_window(update), source, Some(meta(Regular, 11, 502, 0)), Action::Replace),
+            (in_window(update), source, Some(meta(Regular, 11, 503, 0)), Action::Keep("the target is newer")),
+            (in_window(differs), source, Some(meta(Regular, 10, 498, 0o600)), Action::Adjust),
+            (in_window(differs), source, Some(meta(Regular, 10, 497, 0o644)), Action::Replace),
+        ] {
+            assert_eq!(rules.decide(&source, there.as_ref()), expected, "{rules:?} {there:?}");
+        }
+    }
+
+    #[test]
     fn coarse_times_are_the_same_within_their_grain() {
         const SECOND: i128 = 1_000_000_000;
         let at = |mtime_ns, ctime_ns| Meta { mtime_ns, ctime_ns, ..Meta::nothing() };
@@ -186,7 +253,7 @@ mod tests {
             (at(6 * SECOND + 3, 1), at(4 * SECOND, 8 * SECOND), false),
             (at(-SECOND + 5, 1), at(-SECOND, 8 * SECOND), true),
         ] {
-            assert_eq!(same_time(&source, &there), same, "{} {}", source.mtime_ns, there.mtime_ns);
+            assert_eq!(same_time(&source, &there, 0), same, "{} {}", source.mtime_ns, there.mtime_ns);
         }
     }
 }

@@ -62,7 +62,7 @@ impl Doubt {
 
     /// Whether it has the size and time that such a copy of this source has. What somebody else changed since has not.
     fn may_have_made(&self, source: &Meta, there: &Meta) -> bool {
-        let in_time = same_time(source, there)
+        let in_time = same_time(source, there, 0)
             || (self.loses_times && self.since_ns.is_some_and(|since_ns| there.mtime_ns >= since_ns));
         there.size_bytes == source.size_bytes && in_time
     }

@@ -11,6 +11,7 @@ use crate::disk::{Bearer, FileKind, Meta, Name, names};
 use crate::options::Keep;
 use crate::run::Shared;
 use crate::tree::branch::Branch;
+use crate::tree::decide::window_ns;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 
@@ -23,6 +24,7 @@ pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
         keep: shared.options.keep,
         sets_owners: shared.trees.rules.gives_away(),
         by_content: shared.options.checksum,
+        window_ns: window_ns(shared.options),
         other_value: false,
         other_acl: false,
         other_xattrs: false,

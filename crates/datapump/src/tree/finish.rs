@@ -24,7 +24,7 @@ use crate::target::Item;
 use crate::task::{Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::checkpoint::Written;
-use crate::tree::decide::{Action, same_time};
+use crate::tree::decide::Action;
 use crate::tree::journal::{self, Journal};
 use crate::tree::links::{FileId, id};
 use crate::tree::origin::Origin;
@@ -204,11 +204,10 @@ fn set_attributes(
 fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) -> bool {
     let meta = &branch.source.meta;
     let Ok(there) = crate::disk::file_meta(to) else { return false };
-    let in_time = !shared.options.keep.times || same_time(meta, &there);
     let rules = &shared.trees.rules;
     rules.leaves_some()
         && !branch.traits.fresh
-        && in_time
+        && rules.time_is_right(meta, &there)
         && matches!(rules.kept(meta, &there), Action::Leave(_))
         && matches!(
             attributes::hidden_differ(from.bearer(), Bearer::Open(to), shared.options.keep),

@@ -102,6 +102,7 @@ fn selected(options: &Options) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Update;
 
     #[test]
     fn a_host_is_the_same_on_another_port() {
@@ -133,6 +134,9 @@ mod tests {
         assert!(others.iter().all(|other| digest(other) != digest(&usual)));
         let same = Options { lanes: Some(3), sync: Sync::Each, delete: true, ..Options::default() };
         assert_eq!(digest(&same), digest(&usual));
+        // A mark tells of a copy of the very source: whatever is left alone elsewhere, that is right.
+        let other_files = Options { update: Update::Differs, size_only: true, ..Options::default() };
+        assert_eq!(digest(&other_files), digest(&usual));
     }
 
     #[test]

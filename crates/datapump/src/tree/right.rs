@@ -14,7 +14,7 @@ use crate::net::far::Told;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::task::{Held, Original};
-use crate::tree::decide::{Action, same_time};
+use crate::tree::decide::Action;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{Spot, id};
 use crate::tree::origin::Origin;
@@ -133,7 +133,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, original: &Origina
     let folder = target.file()?.0;
     let there = names::metadata(&folder, &spot.name)
         .map_err(|errno| Problem::system("look at", &target.path_of(&spot.name), errno.0))?;
-    let in_time = !shared.options.keep.times || same_time(meta, &there);
+    let in_time = shared.trees.rules.time_is_right(meta, &there);
     let hidden = || {
         let from = spot.branch.source.origin()?;
         Ok::<bool, Problem>(hidden_differ(shared, &from, &read_name(spot, original), &folder))

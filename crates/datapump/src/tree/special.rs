@@ -15,7 +15,7 @@ use crate::made;
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
 use crate::temporary;
-use crate::tree::decide::{Action, same_time};
+use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, id};
@@ -134,10 +134,11 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
 }
 
 fn is_same(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: &Meta) -> bool {
-    let in_time = !shared.options.keep.times || same_time(meta, there);
     let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
     let rules = &shared.trees.rules;
-    if !in_time || !matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_)) {
+    if !rules.time_is_right(meta, there)
+        || !matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_))
+    {
         return false;
     }
     if (meta.kind, meta.special_device) != (there.kind, there.special_device)

@@ -129,7 +129,7 @@ impl<'run> Swept<'run> {
 
     fn is_like(&self, source: &Meta, there: &Meta) -> bool {
         (source.kind, source.size_bytes) == (there.kind, there.size_bytes)
-            && same_time(source, there)
+            && same_time(source, there, 0)
             && (made::is_own(self.open, there) || source.uid == there.uid)
     }
 

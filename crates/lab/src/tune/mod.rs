@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datapump::units::bytes_words;
-use datapump::{Options, Place, Report, Status};
+use datapump::{Options, Place, Report, Status, Update};
 use serde::Serialize;
 
 mod memory;
@@ -214,7 +214,7 @@ impl<'case> Bench<'case> {
             no_resume: true,
             inplace: false,
             verify: false,
-            update: false,
+            update: Update::All,
             ..options
         };
         // Null gives as much as it is asked for.
