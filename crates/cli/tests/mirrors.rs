@@ -190,13 +190,13 @@ fn an_attribute_that_the_source_got_later_is_brought_by_an_update() {
         return eprintln!("not tested: no extended attributes here");
     }
     let dry = pump(&home, "copy -n -i -T --update from to", 0, &[]);
-    let run = pump(&home, "copy -i -q -T --update from to", 0, &[]);
+    let run = pump(&home, "copy -i -q --lanes 1 -T --update from to", 0, &[]);
     assert_eq!(dry.out, run.out);
     assert!(run.out.contains("one"), "{run:?}");
     for name in ["one", "sub"] {
         assert_eq!(xattr(&home.path("to").join(name), "user.note"), Some(b"new".to_vec()), "{name}");
     }
-    let again = pump(&home, "copy -i -q -T --update from to", 0, &[]);
+    let again = pump(&home, "copy -i -q --lanes 1 -T --update from to", 0, &[]);
     assert_eq!(again.out, "", "it is right now");
     // A folder that this run makes is no folder that was right before.
     pump(&home, "copy --update --no-preserve=timestamps from new", 0, &[]);
