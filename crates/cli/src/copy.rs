@@ -1,10 +1,10 @@
-//! `pump copy`.
+//! `pump copy` and `pump mirror`.
 //!
 //! Must not know: how a copy is made.
 
-use datapump::{Job, Place};
+use datapump::{Event, Job, Place};
 
-use crate::args::CopyArguments;
+use crate::args::{CopyArguments, MirrorArguments};
 use crate::json;
 use crate::output::Output;
 use crate::progress::shown;
@@ -15,10 +15,19 @@ use crate::tune::tuned;
 
 /// Copies, or says what would be copied. Gives the exit status.
 pub fn copy(arguments: &CopyArguments) -> i32 {
+    command("copy", arguments)
+}
+
+/// The same of one folder, which its copy is to be the same as.
+pub fn mirror(MirrorArguments(arguments): &MirrorArguments) -> i32 {
+    command("mirror", arguments)
+}
+
+fn command(name: &str, arguments: &CopyArguments) -> i32 {
     let mut output = Output::new(&arguments.output);
     (output.itemize, output.dry_run) = (arguments.tree.itemize_changes, arguments.dry_run);
     let status = match read_places(arguments) {
-        Ok((sources, target)) => perform(arguments, sources, target, &output),
+        Ok((sources, target)) => perform(name, arguments, (sources, target), &output),
         Err(message) => output.usage(message),
     };
     output.status(status)
@@ -32,6 +41,9 @@ fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String>
                     leave --json out or name a file"
             .into());
     }
+    if arguments.tree.is_mirror {
+        refuse_no_folders(&sources, &target)?;
+    }
     if arguments.no_target_directory && sources.len() > 1 {
         return Err("-T makes the target one name, and there are several sources; leave -T out".into());
     }
@@ -42,14 +54,28 @@ fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String>
     Ok((sources, target))
 }
 
-fn perform(arguments: &CopyArguments, sources: Vec<Place>, target: Place, output: &Output) -> i32 {
+/// What cannot be a folder, wherever it is.
+fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
+    match sources.iter().chain([target]).find(|place| matches!(place, Place::Stream | Place::Null { .. })) {
+        Some(place) => Err(format!("'{place}' is no folder, and a mirror is of one; use pump copy")),
+        None => Ok(()),
+    }
+}
+
+fn perform(
+    name: &str,
+    arguments: &CopyArguments,
+    (sources, target): (Vec<Place>, Place),
+    output: &Output,
+) -> i32 {
     if output.json {
-        output.result(&json::start("copy", &sources, Some(&target)));
+        output.result(&json::start(name, &sources, Some(&target)));
     }
     let options = match arguments.options() {
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
+    arguments.tree.unheeded().iter().for_each(|words| output.event(Event::Note(words.clone())));
     let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
         Ok(trace) => trace,
         Err(problem) => return output.refusal(&problem),

@@ -69,6 +69,7 @@ fn unprinted(error: &std::io::Error) -> ExitCode {
 fn perform(command: &Command) -> i32 {
     match command {
         Command::Copy(arguments) => copy::copy(arguments),
+        Command::Mirror(arguments) => copy::mirror(arguments),
         Command::Serve(arguments) => serve::serve(arguments),
         Command::Verify(arguments) => verify::verify(arguments),
         Command::Hash(arguments) => hash::hash(arguments),

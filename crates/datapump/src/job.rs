@@ -20,6 +20,7 @@ use crate::disk::{FileKind, PathAt};
 use crate::finish::abandon;
 use crate::how::{Facts, decide};
 use crate::lane::{self, LaneResult};
+use crate::mirror;
 use crate::neighbours;
 use crate::net::channel::Channel;
 use crate::net::far::Far;
@@ -257,6 +258,7 @@ impl Job {
             return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
         }
         self.refuse_missing_link_dest()?;
+        mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         let found = match &self.target {
             Place::Path(path) => {
                 Some(self.found.clone().unwrap_or_else(|| PathAt::find(&self.world.disk, path)))

@@ -45,6 +45,7 @@ mod lane;
 mod loss;
 mod made;
 mod mapped;
+mod mirror;
 mod neighbours;
 mod net;
 mod open;

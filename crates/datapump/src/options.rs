@@ -222,6 +222,9 @@ pub struct Options {
     pub list_is_default: bool,
     /// What the source does not have is removed, once all was copied without an error.
     pub delete: bool,
+    /// The target becomes the same as the one folder that is the source: an empty one is taken for a disk that is not
+    /// mounted, unless it is said how many names may go.
+    pub mirror: bool,
     /// More names than this are not removed, but refused.
     pub max_delete: Option<u64>,
     /// A file that is unchanged in this folder becomes a link to the one there.

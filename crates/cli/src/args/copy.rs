@@ -191,7 +191,7 @@ Examples:
   pump copy big.bin /mnt/disk/            into a folder
   pump copy --verify a.bin b.bin          read back from the device
   pump copy photos /backup/               a folder, as /backup/photos
-  pump copy --update --delete a/. b       make b a mirror of a
+  pump copy --update a/. b                what is newer in b stays (to make b the same as a: pump mirror a b)
   pump copy null:10GiB null: --depth 8    what this host's pump can do without a disk
   tar c folder | pump copy - /mnt/a.tar   from a pipe
   pump copy photos user@host:backup/      to another host over ssh, where pump is installed, too

@@ -7,6 +7,7 @@ mod explain;
 mod hints;
 mod lab;
 mod look;
+mod mirror;
 mod net;
 mod read;
 mod sync;
@@ -29,6 +30,7 @@ pub use lab::{
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
+pub use mirror::MirrorArguments;
 pub use net::{HostArguments, Insecure, ServeArguments};
 pub use read::read;
 pub use trace::TraceArguments;
@@ -87,6 +89,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Copy(Box<CopyArguments>),
+    Mirror(Box<MirrorArguments>),
     Serve(ServeArguments),
     Verify(VerifyArguments),
     Hash(HashArguments),
@@ -103,6 +106,7 @@ impl Command {
     pub fn json(&self) -> bool {
         match self {
             Command::Copy(copy) => copy.output.json,
+            Command::Mirror(mirror) => mirror.0.output.json,
             Command::Verify(verify) => verify.output.json,
             Command::Hash(hash) => hash.output.json,
             Command::Explain(explain) => explain.output.json,

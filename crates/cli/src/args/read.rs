@@ -26,10 +26,10 @@ pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
 
 fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
     let mut arguments = Arguments::from_arg_matches(matches)?;
-    if let (super::Command::Copy(copy), Some(matches)) =
-        (&mut arguments.command, matches.subcommand_matches("copy"))
-    {
-        copy.tree.take_order(matches);
+    match (&mut arguments.command, matches.subcommand()) {
+        (super::Command::Copy(copy), Some((_, matches))) => copy.tree.take_order(matches),
+        (super::Command::Mirror(mirror), Some((_, matches))) => mirror.0.tree.take_order(matches),
+        _ => {}
     }
     Ok(arguments)
 }
@@ -37,7 +37,7 @@ fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
 /// Behind `--` a word that begins with a dash is a name, but clap, looking for the last of several names, takes it for
 /// a flag (clap 4.6: `copy -- a --b`). A `./` before it settles the matter; `-` alone stays what it is.
 fn behind_dashes(words: &[OsString]) -> Vec<OsString> {
-    let copies = words.get(1).is_some_and(|word| word == "copy");
+    let copies = words.get(1).is_some_and(|word| word == "copy" || word == "mirror");
     let end = words.iter().position(|word| copies && word == "--").unwrap_or(words.len());
     let settled = |(index, word): (usize, &OsString)| match word.as_bytes() {
         [b'-', _, ..] if index > end => [OsStr::new("./"), word].into_iter().collect(),

@@ -75,6 +75,7 @@ fn the_commands_and_flags_of_the_contract_exist() {
              --sink-depth --lanes --engine --wait --direct --reflink --sync --verify --bwlimit --inplace -T \
              --no-target-directory --devices --sparse",
         ),
+        ("mirror", "-n -i --exclude --max-delete --size-only --modify-window --link-dest --json"),
         ("verify", "--content-only --json"),
         ("hash", "--json"),
         ("doctor", "--json"),

@@ -121,6 +121,7 @@ pub struct TreeArguments {
 
     /// Remove from the target what the source does not have
     ///
+    /// For a backup or a mirror there is `pump mirror`, which also writes over what is newer at the target.
     /// Only after the whole source was walked and copied without an error. What is excluded stays, and so does what is
     /// mounted in the target where the source has nothing, and a temporary file that a running pump uses or a later
     /// one can resume. A folder where the source has a file, and a file where it has a folder, are told and stay. A
@@ -136,7 +137,7 @@ pub struct TreeArguments {
     /// environment variable. Default: no limit.
     ///
     /// Example: pump copy --delete --max-delete 100 photos /backup/
-    #[arg(long, value_name = "COUNT", requires = "delete", help_heading = TREES)]
+    #[arg(long, value_name = "COUNT", help_heading = TREES)]
     pub max_delete: Option<u64>,
 
     /// Link files that are unchanged in another folder instead of copying them
@@ -179,9 +180,13 @@ pub struct TreeArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub itemize_changes: bool,
 
-    /// What was typed and would not be heeded.
+    /// What was typed, and not told by the environment.
     #[arg(skip)]
     pub typed: Typed,
+
+    /// The command is `pump mirror`.
+    #[arg(skip)]
+    pub is_mirror: bool,
 
     /// The list of names comes from the environment.
     #[arg(skip)]
@@ -240,14 +245,23 @@ pub enum Attribute {
 /// Flags that were typed: a variable of the environment is for whatever it is of use to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Typed {
+    update: bool,
     size_only: bool,
     modify_window: bool,
+    ignore_existing: bool,
+    files_from: bool,
 }
 
 impl Typed {
     fn of(matches: &ArgMatches) -> Typed {
         let typed = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
-        Typed { size_only: typed("size_only"), modify_window: typed("modify_window") }
+        Typed {
+            update: typed("update"),
+            size_only: typed("size_only"),
+            modify_window: typed("modify_window"),
+            ignore_existing: typed("ignore_existing"),
+            files_from: typed("files_from"),
+        }
     }
 }
 
@@ -277,6 +291,19 @@ impl TreeArguments {
         let leaves_unread = self.update() != Update::All;
         let looks_at_times = leaves_unread || self.checksum || self.link_dest.is_some();
         match self.typed {
+            Typed { update: true, .. } if self.is_mirror && self.update != Some(UpdateWhich::Differs) => Some(
+                "a mirror is the same as its source (--update=differs); leave --update out, or use pump copy"
+                    .into(),
+            ),
+            Typed { ignore_existing: true, .. } if self.is_mirror => Some(
+                "a mirror is the same as its source; leave --ignore-existing out, or use pump copy".into(),
+            ),
+            Typed { files_from: true, .. } if self.is_mirror => {
+                Some("a mirror is of a whole folder; leave --files-from out, or use pump copy".into())
+            }
+            _ if self.max_delete.is_some() && !self.delete => {
+                Some("--max-delete counts what --delete removes; add --delete, or leave it out".into())
+            }
             Typed { size_only: true, .. } if !leaves_unread => {
                 Some("--size-only says what --update leaves alone; add --update, or leave it out".into())
             }
@@ -290,6 +317,7 @@ impl TreeArguments {
 
     fn update(&self) -> Update {
         match self.update {
+            _ if self.is_mirror => Update::Differs,
             Some(UpdateWhich::Older) => Update::Older,
             Some(UpdateWhich::Differs) => Update::Differs,
             Some(UpdateWhich::All | UpdateWhich::None) | None => Update::All,
@@ -297,7 +325,25 @@ impl TreeArguments {
     }
 
     fn ignores_existing(&self) -> bool {
-        self.ignore_existing || self.update == Some(UpdateWhich::None)
+        !self.is_mirror && (self.ignore_existing || self.update == Some(UpdateWhich::None))
+    }
+
+    /// What the environment says for other commands than this, in words.
+    pub fn unheeded(&self) -> Vec<String> {
+        let leaves_unread = self.update() != Update::All;
+        let looks_at_times = leaves_unread || self.checksum || self.link_dest.is_some();
+        let update = self.update.is_some_and(|which| which != UpdateWhich::Differs);
+        [
+            ("PUMP_UPDATE", self.is_mirror && update),
+            ("PUMP_IGNORE_EXISTING", self.is_mirror && self.ignore_existing),
+            ("PUMP_FILES_FROM", self.is_mirror && self.files_from.is_some()),
+            ("PUMP_SIZE_ONLY", self.size_only && !leaves_unread),
+            ("PUMP_MODIFY_WINDOW", self.modify_window.is_some() && !looks_at_times),
+        ]
+        .into_iter()
+        .filter(|(_, is_unheeded)| *is_unheeded)
+        .map(|(variable, _)| format!("{variable} has no effect here"))
+        .collect()
     }
 
     /// What the library is asked for; reads the files that are named.
@@ -314,6 +360,7 @@ impl TreeArguments {
             checksum: self.checksum,
             ignore_existing: self.ignores_existing(),
             delete: self.delete,
+            mirror: self.is_mirror,
             max_delete: self.max_delete,
             link_dest: self.link_dest.clone(),
             one_file_system: self.one_file_system,
@@ -338,7 +385,7 @@ impl TreeArguments {
                 Given::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
             });
         }
-        if let Some(file) = &self.files_from {
+        if let Some(file) = self.files_from.as_ref().filter(|_| !self.is_mirror) {
             selection.push(Selection::Names(content(file)?, self.from0));
         }
         Ok(selection)

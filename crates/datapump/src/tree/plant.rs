@@ -14,6 +14,7 @@ use crate::commit::taken;
 use crate::confidential;
 use crate::disk::{self, Folder, PathAt, kind, names};
 use crate::made;
+use crate::mirror;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::temporary;
@@ -36,6 +37,9 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         Some(far) => Side::far_root(from, far.root(number, from)?),
         None => Side::root(from, open(shared, from)?, &shared.trees.keeper)?,
     };
+    if !shared.compares {
+        mirror::refuse_emptied(shared, &source, at)?;
+    }
     if !shared.writes {
         return look_at(shared, source, at);
     }
@@ -198,7 +202,7 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
 }
 
 /// Opens a target that stands there. A link that stands, or is put, in its place leads nobody anywhere.
-fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
+pub(crate) fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
     let name = at.name().unwrap_or(OsStr::new("."));
     let opened = match at.folder() {
         Ok(Folder::Os(folder)) => names::open_folder(folder, name),
