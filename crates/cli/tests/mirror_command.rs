@@ -7,7 +7,7 @@ use std::fs;
 
 use support::listing::{listing, stamps};
 use support::serving::Serving;
-use support::{Home, expect, has_content, make_folder, make_symlink, noise_file, set_mtime};
+use support::{Home, expect, has_content, make_folder, make_symlink, noise_file, set_mode, set_mtime};
 
 const FUTURE: u64 = 4_000_000_000_000_000_000;
 
@@ -83,6 +83,35 @@ fn a_mirror_is_the_same_as_its_source_whatever_stood_there_and_a_second_run_does
             assert_eq!(stamps(&home.path(target)), before, "{row}: nothing was written");
         }
     }
+}
+
+#[test]
+fn a_mirror_goes_over_ssh_there_and_back() {
+    let home = Home::new();
+    for folder in ["far", "far/from"] {
+        make_folder(&home, folder);
+    }
+    fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
+    set_mode(&home.path("rsh"), 0o755);
+    source(&home, "from");
+    astray(&home, "far/to");
+    astray(&home, "to");
+    let mirror = |words: &[&str], status, parts: &[&str]| {
+        let ssh = ["mirror", "-i", "--ssh=./rsh", "--remote-bin", env!("CARGO_BIN_EXE_pump")];
+        let mut command = home.command(&[&ssh, words].concat());
+        command.env("HOME", home.path("far")).env_remove("SSH_CONNECTION");
+        let run = support::outcome(command, b"");
+        expect(&run, status, parts, &words.join(" "));
+        run.out
+    };
+    mirror(&["host:from", "to"], 1, &["is empty"]);
+    mirror(&["from", "host:to"], 0, &[]);
+    support::listing::same(&home.path("from"), &home.path("far/to"), "there");
+    assert_eq!(mirror(&["from", "host:to"], 0, &[]), "");
+    let to = format!("host:{}/", home.path("far/to").display());
+    mirror(&[&to, "to"], 0, &[]);
+    support::listing::same(&home.path("from"), &home.path("to"), "back");
+    assert_eq!(mirror(&["host:to", "to/"], 0, &[]), "");
 }
 
 #[test]
@@ -172,6 +201,24 @@ fn what_is_no_mirror_is_a_usage_error() {
         let words = ["mirror", "--ticket-file", "ticket"].into_iter().chain(line.split(' '));
         pump(&home, &words.collect::<Vec<_>>(), 2, &[part]);
         assert_eq!(listing(&home.path("")), before, "nothing is written: {line}");
+    }
+}
+
+#[test]
+fn a_source_in_its_copy_is_refused_unless_it_is_excluded() {
+    let home = Home::new();
+    make_folder(&home, "to");
+    make_folder(&home, "to/kept");
+    source(&home, "to/kept/from");
+    noise_file(&home, "to/gone", 9, 1);
+    let before = listing(&home.path("to/kept/from"));
+    pump(&home, &["mirror", "to/kept/from", "to"], 2, &["--delete would remove"]);
+    pump(&home, &["mirror", "--exclude", "/kept/other", "to/kept/from", "to"], 2, &["--delete would remove"]);
+    for pattern in ["/kept", "/kept/from"] {
+        noise_file(&home, "to/gone", 9, 1);
+        pump(&home, &["mirror", "--exclude", pattern, "to/kept/from", "to"], 0, &[]);
+        assert_eq!(listing(&home.path("to/kept/from")), before, "{pattern}");
+        assert!(home.path("to/sub/two").exists() && !home.path("to/gone").exists(), "{pattern}");
     }
 }
 

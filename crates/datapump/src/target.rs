@@ -6,9 +6,10 @@
 //! Must not know: how files are copied.
 
 mod argument;
+mod deleting;
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -169,7 +170,7 @@ pub(crate) fn items(
     }
     refuse_trees(&items, options)?;
     if options.delete {
-        refuse_deleting_what_is_needed(disk, &items, options)?;
+        deleting::refuse_what_is_needed(disk, &items, (options, &select))?;
     }
     // It makes folders for a moment: after all that may refuse.
     if let Some(folder) = folder.filter(|_| !options.dry_run) {
@@ -235,39 +236,6 @@ impl Hosts<'_> {
             (Place::Stream | Place::Null { .. }, _) => None,
         }
     }
-}
-
-/// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
-fn refuse_deleting_what_is_needed(disk: &Disk, items: &[Item], options: &Options) -> Result<(), Problem> {
-    let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
-    let sources = items.iter().filter_map(|item| match &item.source {
-        Place::Path(path) => Some(path),
-        Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
-    });
-    let needed: Vec<&PathBuf> = sources.chain(&options.link_dest).collect();
-    for (index, item) in items.iter().enumerate() {
-        let Target::Tree(at) = &item.target else { continue };
-        let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };
-        let tree = &at.path;
-        for path in &needed {
-            let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-            if full.ancestors().skip(1).any(|above| id(above) == Some(root)) {
-                let path = shown_path(path);
-                return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
-            }
-        }
-        let holds = |(other, item): (usize, &Item)| match &item.target {
-            Target::File(at) | Target::Tree(at) => other != index && at.path.starts_with(tree),
-            _ => false,
-        };
-        if items.iter().enumerate().any(holds) {
-            return Err(usage(
-                tree,
-                "--delete here would remove what another source is copied to; copy them one by one",
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn usage(path: &Path, message: &str) -> Problem {

@@ -1,0 +1,57 @@
+//! With `--delete`: what is copied from, or copied to, must not lie where it would be removed.
+//!
+//! Must not know: how names are removed, how patterns match.
+
+use std::path::{Path, PathBuf};
+
+use super::{Item, Target, usage};
+use crate::disk::Disk;
+use crate::options::Options;
+use crate::place::Place;
+use crate::problem::{Problem, shown_path};
+use crate::tree::select::Select;
+
+/// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
+pub(super) fn refuse_what_is_needed(
+    disk: &Disk,
+    items: &[Item],
+    (options, select): (&Options, &Select),
+) -> Result<(), Problem> {
+    let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
+    let sources = items.iter().filter_map(|item| match &item.source {
+        Place::Path(path) => Some(path),
+        Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
+    });
+    let needed: Vec<&PathBuf> = sources.chain(&options.link_dest).collect();
+    for (index, item) in items.iter().enumerate() {
+        let Target::Tree(at) = &item.target else { continue };
+        let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };
+        let tree = &at.path;
+        for path in &needed {
+            let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            let above = full.ancestors().skip(1).find(|above| id(above) == Some(root));
+            let below = above.and_then(|above| full.strip_prefix(above).ok());
+            if below.is_some_and(|below| !is_spared(select, below)) {
+                let path = shown_path(path);
+                return Err(usage(tree, &format!("--delete would remove '{path}', which is copied from")));
+            }
+        }
+        let holds = |(other, item): (usize, &Item)| match &item.target {
+            Target::File(at) | Target::Tree(at) => other != index && at.path.starts_with(tree),
+            _ => false,
+        };
+        if items.iter().enumerate().any(holds) {
+            return Err(usage(
+                tree,
+                "--delete here would remove what another source is copied to; copy them one by one",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder in the target is excluded, or one that it lies in: nothing in it is removed.
+fn is_spared(select: &Select, below: &Path) -> bool {
+    let mut chain = below.ancestors().filter_map(|path| Some((path.parent()?, path.file_name()?)));
+    chain.any(|(folder, name)| !select.includes(|| folder, name, true))
+}
