@@ -7,6 +7,7 @@
 
 mod argument;
 mod deleting;
+mod items;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -15,16 +16,14 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::disk::{Disk, FileKind, Folder, Meta, PathAt};
-use crate::existing;
-use crate::neighbours;
 use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
-use crate::target_names::TargetNames;
 use crate::tree::header::SourceRoot;
 use crate::tree::journal;
-use crate::tree::select::Select;
+
+pub(crate) use items::items;
 
 const ENAMETOOLONG: Errno = Errno(36);
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
@@ -101,82 +100,6 @@ impl Item {
     pub(crate) fn target_is_stream(&self) -> bool {
         matches!(self.target, Target::Stream | Target::Special(_))
     }
-}
-
-/// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
-pub(crate) fn items(
-    hosts: &Hosts<'_>,
-    sources: &[Place],
-    (target, found): (&Place, Option<&PathAt>),
-    options: &Options,
-) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
-    let disk = hosts.disk;
-    let folder = target_folder(hosts, sources, (target, found), options)?;
-    let select = Select::new(&options.selection)?;
-    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), TargetNames::default());
-    for (number, source) in (0..).zip(sources) {
-        let several = sources.len() > 1;
-        let meta = match source_meta(hosts, (number, source), several, options) {
-            Ok(meta) => meta,
-            // One of several is left out and told; the only one refuses the job.
-            Err(problem) if problem.class == Class::Usage && sources.len() == 1 => return Err(problem),
-            Err(problem) => {
-                problems.push(problem);
-                continue;
-            }
-        };
-        let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
-        // What stands for its content goes nowhere else whatever a list says.
-        let names_content = source.path().is_some_and(stands_for_content);
-        let into = folder.filter(|_| is_folder && !names_content);
-        let (goes_on, warning) = goes_on_in(hosts, into, (source, meta.as_ref()), options);
-        // A folder whose content goes to the target itself is the root of the copy and has no name in it.
-        let has_name = !is_folder || (into.is_some() && !goes_on && !argument::is_content(source));
-        if has_name && argument::is_excluded(&select, source, is_folder) {
-            continue;
-        }
-        let resolved = match is_folder {
-            true => resolve_tree(disk, (source, goes_on), (target, found), folder),
-            false if meta.is_some_and(|meta| argument::is_entry(several, source, &meta, options)) => {
-                argument::as_entry(source, folder)
-            }
-            false => resolve(hosts, source, (target, found), folder, options),
-        };
-        let resolved = match resolved {
-            Err(problem) if problem.class != Class::Usage => {
-                problems.push(problem);
-                continue;
-            }
-            resolved => resolved?,
-        };
-        refuse_same_file(source, meta.as_ref(), &resolved)?;
-        if hosts.is_confined {
-            refuse_leading_out(&resolved)?;
-        }
-        names.take(folder, &resolved)?;
-        let is_left_out = is_copied(&resolved) && neighbours::is_partial(hosts, number, source)?;
-        items.push(Item {
-            source: source.clone(),
-            meta,
-            target: resolved,
-            number,
-            warning,
-            is_left_out,
-            differs: false,
-        });
-    }
-    if problems.is_empty() {
-        existing::refuse_flags_of_folders(&items, options)?;
-    }
-    refuse_trees(&items, options)?;
-    if options.delete {
-        deleting::refuse_what_is_needed(disk, &items, (options, &select))?;
-    }
-    // It makes folders for a moment: after all that may refuse.
-    if let Some(folder) = folder.filter(|_| !options.dry_run) {
-        names.refuse_what_is_one(folder)?;
-    }
-    Ok((items, problems))
 }
 
 /// What is for single files.

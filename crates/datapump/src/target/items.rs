@@ -1,0 +1,122 @@
+//! What is copied where: an item for each source that can be copied.
+//!
+//! Must not know: cp's rules for targets (`target`), how files are copied.
+
+use crate::disk::{FileKind, Meta, PathAt};
+use crate::existing;
+use crate::neighbours;
+use crate::options::Options;
+use crate::place::Place;
+use crate::problem::{Class, Problem};
+use crate::target_names::TargetNames;
+use crate::tree::select::Select;
+
+use super::{
+    Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, refuse_leading_out, refuse_same_file,
+    refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder,
+};
+
+/// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
+pub(crate) fn items(
+    hosts: &Hosts<'_>,
+    sources: &[Place],
+    (target, found): (&Place, Option<&PathAt>),
+    options: &Options,
+) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
+    let folder = target_folder(hosts, sources, (target, found), options)?;
+    let (select, several) = (Select::new(&options.selection)?, sources.len() > 1);
+    let goal = Goal { hosts, target: (target, found), folder, options, select: &select, several };
+    let (mut items, mut problems, mut names) = (Vec::new(), Vec::new(), TargetNames::default());
+    for (number, source) in (0..).zip(sources) {
+        match goal.item(&mut names, number, source) {
+            Ok(item) => items.extend(item),
+            Err(Unfit::Alone(problem)) => problems.push(problem),
+            Err(Unfit::All(problem)) => return Err(problem),
+        }
+    }
+    if problems.is_empty() {
+        existing::refuse_flags_of_folders(&items, options)?;
+    }
+    refuse_trees(&items, options)?;
+    if options.delete {
+        deleting::refuse_what_is_needed(hosts.disk, &items, (options, &select))?;
+    }
+    // It makes folders for a moment: after all that may refuse.
+    if let Some(folder) = folder.filter(|_| !options.dry_run) {
+        names.refuse_what_is_one(folder)?;
+    }
+    Ok((items, problems))
+}
+
+/// Why a source gives no item.
+enum Unfit {
+    /// It is left out and told.
+    Alone(Problem),
+    /// Nothing may be written at all.
+    All(Problem),
+}
+
+/// Where all sources of a job go, and which.
+#[derive(Clone, Copy)]
+struct Goal<'job> {
+    hosts: &'job Hosts<'job>,
+    target: (&'job Place, Option<&'job PathAt>),
+    folder: Option<&'job PathAt>,
+    options: &'job Options,
+    select: &'job Select,
+    several: bool,
+}
+
+impl Goal<'_> {
+    /// The item of a source; none if that is excluded.
+    fn item(self, names: &mut TargetNames, number: u32, source: &Place) -> Result<Option<Item>, Unfit> {
+        let Goal { hosts, options, several, .. } = self;
+        let meta = source_meta(hosts, (number, source), several, options).map_err(|problem| match problem
+            .class
+        {
+            // One of several is left out and told; the only one refuses the job.
+            Class::Usage if !several => Unfit::All(problem),
+            _ => Unfit::Alone(problem),
+        })?;
+        let Some((target, warning)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
+        refuse_same_file(source, meta.as_ref(), &target).map_err(Unfit::All)?;
+        if hosts.is_confined {
+            refuse_leading_out(&target).map_err(Unfit::All)?;
+        }
+        names.take(self.folder, &target).map_err(Unfit::All)?;
+        let is_partial = || neighbours::is_partial(hosts, number, source).map_err(Unfit::All);
+        let is_left_out = is_copied(&target) && is_partial()?;
+        let source = source.clone();
+        Ok(Some(Item { source, meta, target, number, warning, is_left_out, differs: false }))
+    }
+
+    /// Where a source goes, and what is told of that; nothing if it is excluded.
+    fn resolved(
+        self,
+        source: &Place,
+        meta: Option<&Meta>,
+    ) -> Result<Option<(Target, Option<String>)>, Unfit> {
+        let Goal { hosts, target, folder, options, select, several } = self;
+        let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
+        // What stands for its content goes nowhere else whatever a list says.
+        let names_content = source.path().is_some_and(stands_for_content);
+        let into = folder.filter(|_| is_folder && !names_content);
+        let (goes_on, warning) = goes_on_in(hosts, into, (source, meta), options);
+        // A folder whose content goes to the target itself is the root of the copy and has no name in it.
+        let has_name = !is_folder || (into.is_some() && !goes_on && !argument::is_content(source));
+        if has_name && argument::is_excluded(select, source, is_folder) {
+            return Ok(None);
+        }
+        let resolved = match is_folder {
+            true => resolve_tree(hosts.disk, (source, goes_on), target, folder),
+            false if meta.is_some_and(|meta| argument::is_entry(several, source, meta, options)) => {
+                argument::as_entry(source, folder)
+            }
+            false => resolve(hosts, source, target, folder, options),
+        };
+        resolved.map(|resolved| Some((resolved, warning))).map_err(|problem| match problem.class {
+            Class::Usage => Unfit::All(problem),
+            _ => Unfit::Alone(problem),
+        })
+    }
+}
