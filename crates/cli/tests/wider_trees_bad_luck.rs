@@ -374,6 +374,25 @@ fn what_is_mounted_is_not_removed() {
     has_content(&target.join("only here/mine"), b"mine", "mounted in the target alone");
 }
 
+/// As a system backs itself up to a disk that is mounted in it.
+#[test]
+fn a_target_on_another_file_system_in_the_source_is_no_part_of_it() {
+    let home = Home::new();
+    let (source, disk) = (home.path("source"), home.path("source/mnt/disk"));
+    std::fs::create_dir_all(&disk).expect("room");
+    std::fs::write(source.join("file"), "new").expect("room");
+    let _disk = Mounted::on(disk.clone());
+    for target in [disk.clone(), disk.join("new")] {
+        let row = target.display().to_string();
+        expect(&copy(&source, &target, &["-T"]), 2, &["or lies in it"], &row);
+        for run in ["the first run", "the second run"] {
+            expect(&copy(&source, &target, &["-T", "-x"]), 0, &[], &format!("{row}: {run}"));
+            has_content(&target.join("file"), b"new", &row);
+            assert_eq!(paths(&target.join("mnt/disk")).len(), 1, "{row}: the folder alone");
+        }
+    }
+}
+
 #[test]
 fn names_that_cannot_be_replaced_leave_nothing_behind() {
     let home = Home::new();

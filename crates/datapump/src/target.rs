@@ -8,6 +8,7 @@
 mod argument;
 mod deleting;
 mod items;
+mod within;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -287,7 +288,6 @@ fn goes_on_in(
 
 /// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
 fn resolve_tree(
-    disk: &Disk,
     (source, goes_on): (&Place, bool),
     (target, found): (&Place, Option<&PathAt>),
     folder: Option<&PathAt>,
@@ -319,27 +319,12 @@ fn resolve_tree(
         Err(errno) if errno == ENAMETOOLONG => return Err(Problem::system("make", &at.path, errno.0)),
         Err(_) => {}
     }
-    if matches!(source, Place::Path(_)) {
-        refuse_into_itself(disk, from, &at)?;
-    }
     Ok(Target::Tree(at))
 }
 
 fn stands_for_content(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes == b"." || bytes.ends_with(b"/.") || bytes == b".." || bytes.ends_with(b"/..") || bytes == b"/"
-}
-
-/// A folder copied into itself, or into one below it, would never end.
-fn refuse_into_itself(disk: &Disk, from: &Path, to: &PathAt) -> Result<(), Problem> {
-    let source = disk.metadata(from).map_err(|errno| Problem::system("open", from, errno.0))?;
-    match to.lies_in((source.device, source.inode)) {
-        true => {
-            let from = shown_path(from);
-            Err(usage(&to.path, &format!("is the source '{from}' or lies in it; choose a place outside")))
-        }
-        false => Ok(()),
-    }
 }
 
 /// The name under which a folder receives the source.

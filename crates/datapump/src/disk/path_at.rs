@@ -19,8 +19,6 @@ const ENOTDIR: Errno = Errno(20);
 const ELOOP: Errno = Errno(40);
 /// As many links as the kernel follows: path_resolution(7).
 const LINKS_MAX: u32 = 40;
-/// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
-const ABOVE_MAX: u32 = 2048;
 
 /// A target.
 #[derive(Clone, Debug)]
@@ -161,29 +159,6 @@ impl PathAt {
         // What is shown is never opened.
         let path = self.path.parent().unwrap_or(Path::new("")).join(content);
         Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false })
-    }
-
-    /// Whether the target is this folder or lies below it, as far as folders above may be looked at.
-    pub(crate) fn lies_in(&self, (device, inode): (u64, u64)) -> bool {
-        let is_it = |meta: Meta| (meta.device, meta.inode) == (device, inode);
-        let Ok(Folder::Os(folder)) = self.folder() else { return false };
-        if self.metadata().is_ok_and(is_it) {
-            return true;
-        }
-        let mut here = Arc::clone(folder);
-        for _ in 0..ABOVE_MAX {
-            let Ok(meta) = os::file_metadata(&here) else { return false };
-            if is_it(meta) {
-                return true;
-            }
-            let Ok(above) = names::find_folder_from(&here, Path::new("..")) else { return false };
-            match os::file_metadata(&above) {
-                // Above the root is the root.
-                Ok(next) if (next.device, next.inode) != (meta.device, meta.inode) => here = Arc::new(above),
-                _ => return false,
-            }
-        }
-        false
     }
 }
 

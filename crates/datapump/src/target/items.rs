@@ -13,7 +13,7 @@ use crate::tree::select::Select;
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, refuse_leading_out, refuse_same_file,
-    refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder,
+    refuse_trees, resolve, resolve_tree, source_meta, stands_for_content, target_folder, within,
 };
 
 /// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
@@ -108,7 +108,7 @@ impl Goal<'_> {
             return Ok(None);
         }
         let resolved = match is_folder {
-            true => resolve_tree(hosts.disk, (source, goes_on), target, folder),
+            true => self.tree((source, goes_on)),
             false if meta.is_some_and(|meta| argument::is_entry(several, source, meta, options)) => {
                 argument::as_entry(source, folder)
             }
@@ -118,5 +118,17 @@ impl Goal<'_> {
             Class::Usage => Unfit::All(problem),
             _ => Unfit::Alone(problem),
         })
+    }
+
+    /// Where a folder goes, if the copy does not come by there itself.
+    fn tree(self, (source, goes_on): (&Place, bool)) -> Result<Target, Problem> {
+        let Goal { hosts, target, folder, options, select, several } = self;
+        let resolved = resolve_tree((source, goes_on), target, folder)?;
+        if let (Place::Path(from), Target::Tree(at)) = (source, &resolved) {
+            // What is copied beside it goes into the same folder.
+            let at = folder.filter(|_| several).unwrap_or(at);
+            within::refuse_into_itself(hosts.disk, (from, at), (options, select))?;
+        }
+        Ok(resolved)
     }
 }

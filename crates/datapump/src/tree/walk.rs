@@ -145,7 +145,9 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     if is_left_out && shared.compares {
         return Ok(());
     }
-    refuse_loops(above, &source)?;
+    if !is_left_out {
+        refuse_loops(above, &source)?;
+    }
     let (target, fresh) = target_of(shared, hand, name, &source.meta)?;
     if let Some(target) = target.as_ref().filter(|_| shared.compares && shared.options.compare_attributes) {
         compare_attributes::of_folders(shared, &source, target)?;

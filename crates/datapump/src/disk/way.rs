@@ -1,0 +1,72 @@
+//! The way from a folder down to a target that lies in it: its folders by name and device.
+//!
+//! Must not know: who walks the folder, and where such a walk does not go.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, PathBuf};
+use std::sync::Arc;
+
+use super::{Folder, PathAt, names, os, proc};
+
+/// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
+const ABOVE_MAX: usize = 2048;
+
+/// One name on the way.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) name: OsString,
+    pub(crate) device: u64,
+}
+
+/// The steps from a folder, by its device and inode, to a target: the last is the target's own. None are told for the
+/// folder itself, and where the system does not tell names. `None`: it lies elsewhere, as far as can be looked at.
+pub(crate) fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<Step>> {
+    let Ok(Folder::Os(folder)) = to.folder() else { return None };
+    let own_device = to.metadata().map(|meta| (meta.device, meta.inode));
+    if own_device == Ok(from) {
+        return Some(Vec::new());
+    }
+    let devices = devices_up_to(from, folder)?;
+    let Some(mut steps) = steps(folder, devices) else { return Some(Vec::new()) };
+    // What is made lies where its folder does.
+    let own =
+        |name: &std::ffi::OsStr| Step { name: name.to_owned(), device: own_device.map_or(from.0, |id| id.0) };
+    steps.extend(to.name().map(own));
+    Some(steps)
+}
+
+/// The devices of the folders from this one up to the one below `top`.
+fn devices_up_to(top: (u64, u64), folder: &Arc<File>) -> Option<Vec<u64>> {
+    let (mut here, mut devices) = (Arc::clone(folder), Vec::new());
+    while devices.len() < ABOVE_MAX {
+        let meta = os::file_metadata(&here).ok()?;
+        if (meta.device, meta.inode) == top {
+            return Some(devices);
+        }
+        let above = names::find_folder_from(&here, "..".as_ref()).ok()?;
+        let next = os::file_metadata(&above).ok()?;
+        // Above the root is the root.
+        if (next.device, next.inode) == (meta.device, meta.inode) {
+            return None;
+        }
+        devices.push(meta.device);
+        here = Arc::new(above);
+    }
+    None
+}
+
+/// What the system calls the last folders of a folder's path, from above; `devices` are from below.
+fn steps(folder: &File, devices: Vec<u64>) -> Option<Vec<Step>> {
+    let path = rustix::fs::readlink(proc::path_of_open_file(folder), Vec::new()).ok()?;
+    let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
+    let names = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        _ => None,
+    });
+    let count = devices.len();
+    let mut steps: Vec<Step> = names.zip(devices).map(|(name, device)| Step { name, device }).collect();
+    steps.reverse();
+    (path.is_absolute() && steps.len() == count).then_some(steps)
+}
