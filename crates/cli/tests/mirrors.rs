@@ -248,8 +248,9 @@ fn a_failed_copy_into_an_old_folder_does_not_keep_others_out() {
     let home = Home::new();
     small(&home);
     make_folder(&home, "to");
-    fs::write(home.path("to/sub"), "in the way").expect("room");
-    pump(&home, "copy -T from to", 23, &["to/sub'"]);
+    make_folder(&home, "to/one");
+    fs::write(home.path("to/one/file"), "in the way").expect("room");
+    pump(&home, "copy -T from to", 23, &["to/one'"]);
     make_folder(&home, "more");
     noise_file(&home, "more/three", 700, 3);
     pump(&home, "copy -T more to", 0, &[]);

@@ -1,41 +1,35 @@
-//! Sources that change while their tree is copied, at a moment that the test chooses: a pipe among the sources holds
-//! the copy up until the test writes to it.
+//! Sources that change while their tree is copied, at a moment that the test chooses: while the copy of a large file
+//! among the sources is stopped.
 #![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::process::Signal;
 use support::running::{Running, eventually};
-use support::{Home, Outcome, expect, has_content, make_fifo};
+use support::{Home, Outcome, expect, has_content, noise};
 use wider_parts::mounts::Bind;
 use wider_parts::{Mount, pump_command};
 
-/// Copies `one`, waits in a pipe until `change` was made, then copies `two`.
+/// Copies `one`, stands still in `large` until `change` was made, then copies `two`.
 fn copy_around(folder: &Path, options: &[&str], change: impl FnOnce()) -> Outcome {
     let at = |name: &str| folder.join(name).display().to_string();
-    make_fifo(&folder.join("pipe"));
-    let places = [at("one"), at("pipe"), at("two"), at("copy")];
-    let words: Vec<&str> = ["copy", "--lanes", "1"].into_iter().chain(options.iter().copied()).collect();
+    fs::write(folder.join("large"), noise(400_000, 1)).expect("room");
+    let places = [at("one"), at("large"), at("two"), at("copy")];
+    let slow = ["copy", "--lanes", "1", "--request-size=4KiB", "--bwlimit=100kB"];
+    let words: Vec<&str> = slow.into_iter().chain(options.iter().copied()).collect();
     let words: Vec<&str> = words.into_iter().chain(places.iter().map(String::as_str)).collect();
-    let running = Running::start(pump_command(&words));
-    // Nobody can write before pump reads.
-    let mut pipe = None;
-    eventually("pump reads the pipe", || {
-        let writing = OFlags::WRONLY | OFlags::NONBLOCK;
-        pipe = rustix::fs::open(folder.join("pipe"), writing, Mode::empty()).ok();
-        pipe.is_some()
-    });
-    let mut pipe = File::from(pipe.expect("it was waited for"));
+    let mut running = Running::start(pump_command(&words));
     eventually("the first tree is there", || folder.join("copy/one/first").exists());
+    running.await_temporary(&folder.join("copy"));
+    running.signal(Signal::STOP);
+    assert!(!running.has_ended(), "it is in the middle");
     change();
-    pipe.write_all(b"go on").expect("pump reads it");
-    drop(pipe);
+    running.signal(Signal::CONT);
     running.end()
 }
 
@@ -89,8 +83,7 @@ fn a_file_that_is_moved_between_folders_stays_in_the_backup() {
     for name in ["copy/two/moved", "copy/one/too much", "copy/two/too much"] {
         has_content(&home.path(name), b"backed up", name);
     }
-    let pipe = home.path("pipe");
-    fs::remove_file(pipe).expect("it is there");
+    fs::remove_file(home.path("copy/large")).expect("it was copied");
     let again = copy_around(&home.path(""), &options, || {});
     expect(&again, 0, &[], "quiet");
     has_content(&home.path("copy/one/moved"), b"backed up", "copied");

@@ -140,9 +140,9 @@ fn a_name_that_is_that_of_the_list_in_capitals_loses_nothing() {
             let (from, row) = (home.path("from").display().to_string(), format!("{stands} {cut}"));
             if cut {
                 // A list is left where a file cannot be copied.
-                fs::create_dir(fuse.at("to/a")).expect("room");
+                fs::create_dir_all(fuse.at("to/a/in the way")).expect("room");
                 assert_ne!(pump(&["copy", "-T", "--exclude=.PUMP-JOB", &from, &to]).status, 0, "{row}");
-                fs::remove_dir(fuse.at("to/a")).expect("it is empty");
+                fs::remove_dir_all(fuse.at("to/a")).expect("it stands there");
             }
             let run = pump(&["copy", "-T", &from, &to]);
             let copied = fs::read(fuse.at("to/.PUMP-JOB")).is_ok_and(|content| content == b"precious");

@@ -319,20 +319,6 @@ fn a_target_that_folds_case_and_has_no_links_gets_what_it_can_hold() {
     holds_what_it_can(&fuse, &run, "to another host");
 }
 
-#[test]
-fn a_file_of_the_target_that_is_a_folder_in_the_source_is_told() {
-    let home = Home::new();
-    let (source, target) = (home.path("source"), home.path("copy"));
-    make_files(&source, 100, 1000);
-    std::fs::create_dir(&target).expect("room");
-    std::fs::write(target.join("folder-5"), "mine").expect("room");
-    let run = copy(&source, &target, &["-T"]);
-    expect(&run, 23, &["folder-5'"], "a file in the way");
-    has_content(&target.join("folder-5"), b"mine", "it stays");
-    assert!(!target.join(".pump-job").exists(), "a folder that stood there is open to other copies again");
-    assert_eq!(paths(&target).len(), paths(&source).len() - 10, "the rest is done");
-}
-
 /// A file system in memory mounted on a folder, until dropped.
 struct Mounted(PathBuf);
 

@@ -97,7 +97,7 @@ fn next(shared: &Shared<'_>, item: &Item) -> Result<Option<Next>, Problem> {
         }
         Action::Adjust => return adjust(shared, item, at).map(|()| None),
         Action::Compare => return Ok(Some(Next::Compare(Box::new(item.clone())))),
-        Action::Create | Action::Replace | Action::Enter | Action::Refuse(_) => {}
+        Action::Create | Action::Replace | Action::Enter | Action::MakeWay => {}
     }
     if link_unchanged(shared, item, at)? {
         return Ok(None);

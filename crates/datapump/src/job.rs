@@ -317,6 +317,9 @@ impl Job {
         let mut shared = self.shared(items, shape, trees, events);
         shared.meters = meters.as_ref();
         problems.into_iter().for_each(|problem| shared.report(problem));
+        if self.options.delete && shared.has_trees && !shared.compares {
+            shared.plan.put_behind(Work::MakeWay);
+        }
         let lanes = self.lanes(&shared);
         let results = lane::run_all(&shared, lanes);
         let mut last = Waits::default();

@@ -46,6 +46,8 @@ struct State<Work> {
     /// Large files for the lanes that move pieces.
     later: VecDeque<Work>,
     open: VecDeque<Open>,
+    /// What is done when all else is, once.
+    behind: Option<Work>,
     /// Work that somebody does, and files that may still bring new ones (to be read back).
     unsettled: usize,
     /// A lane has failed: what it had claimed will never land.
@@ -92,6 +94,7 @@ impl<Work> Plan<Work> {
             work: work.into_iter().collect(),
             later: VecDeque::new(),
             open: VecDeque::new(),
+            behind: None,
             unsettled: 0,
             lane_lost: false,
             cut: false,
@@ -143,7 +146,21 @@ impl<Work> Plan<Work> {
 
     /// Nothing is unsettled; large files may be left by lanes that do not move them.
     fn last(&self, state: &mut State<Work>) -> Claim<Work> {
-        self.large(state, false).unwrap_or(Claim::Never)
+        if let Some(claim) = self.large(state, false) {
+            return claim;
+        }
+        match state.behind.take_if(|_| state.unsettled == 0) {
+            Some(work) => {
+                state.unsettled += 1;
+                Claim::Work(work)
+            }
+            None => Claim::Never,
+        }
+    }
+
+    /// One more piece of work, for when all else is done: what it leads to is done behind it.
+    pub(crate) fn put_behind(&self, work: Work) {
+        self.state().behind = Some(work);
     }
 
     /// Work that other work led to: done before what was there.
@@ -200,7 +217,8 @@ impl<Work> Plan<Work> {
     /// Whether all was done.
     pub(crate) fn is_exhausted(&self) -> bool {
         let state = self.state();
-        !state.cut && state.work.is_empty() && state.later.is_empty() && state.unsettled == 0
+        let is_empty = state.work.is_empty() && state.later.is_empty() && state.behind.is_none();
+        !state.cut && is_empty && state.unsettled == 0
     }
 
     /// Waits until something may have changed for who asks.

@@ -110,6 +110,8 @@ pub(crate) enum Work {
     Batch(Batch),
     /// Looks for names that only the other of two trees has.
     Others(Arc<Branch>),
+    /// Removes folders that stand where the source has none.
+    MakeWay,
 }
 
 /// Which null ends take the engine's queue instead of completing where they stand.

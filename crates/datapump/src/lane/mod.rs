@@ -247,6 +247,7 @@ impl<'run> Lane<'run> {
             Work::Item(item) => tree::open_item(self.shared, &mut self.waits, &item),
             Work::List(branch) => tree::walk::list(self.shared, &branch),
             Work::Others(branch) => tree::compare::others(self.shared, &branch),
+            Work::MakeWay => tree::make_way::make_way(self.shared),
             Work::Batch(batch) => return self.take_batch(batch),
         }
         self.shared.plan.settled();

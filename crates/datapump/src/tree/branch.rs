@@ -222,6 +222,11 @@ impl Branch {
         put_off.names.pop()
     }
 
+    /// By what a folder under this name is found again.
+    pub(crate) fn key_of(&self, name: &OsStr) -> FolderKey {
+        self.root.visited.below(self.folder_key, name)
+    }
+
     /// One thing is done; true for the last.
     pub(crate) fn release(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1

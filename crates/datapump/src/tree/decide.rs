@@ -23,8 +23,8 @@ pub(crate) enum Action {
     Adjust,
     /// Size and time tell nothing (`--checksum`): equal content leaves it, other content replaces it.
     Compare,
-    /// It cannot be done: the reason.
-    Refuse(&'static str),
+    /// A folder stands where the source has none: it gives way, or the name waits (`make_way`).
+    MakeWay,
 }
 
 /// What was asked, as far as it decides about names.
@@ -84,13 +84,10 @@ impl Rules {
         let Some(there) = there else { return Action::Create };
         match (source.kind, there.kind) {
             (FileKind::Folder, FileKind::Folder) => Action::Enter,
-            (FileKind::Folder, _) => {
-                Action::Refuse("the source is a folder, and what stands there is none; remove that first")
-            }
-            (_, FileKind::Folder) => {
-                Action::Refuse("the source is no folder, and a folder stands there; remove that first")
-            }
             _ if self.ignore_existing => Action::Keep("something stands there"),
+            // Of another kind it is another thing, whatever its time.
+            (FileKind::Folder, _) => Action::Replace,
+            (_, FileKind::Folder) => Action::MakeWay,
             (FileKind::Regular, FileKind::Regular) if self.updates() || self.checksum => {
                 self.updated(source, there)
             }
@@ -176,6 +173,14 @@ mod tests {
             (plain, source, Some(source), Action::Replace),
             (plain, meta(Folder, 0, 1, 0), Some(meta(Folder, 0, 9, 0)), Action::Enter),
             (plain, source, Some(meta(Symlink, 1, 1, 0)), Action::Replace),
+            (update, meta(Folder, 0, 1, 0), Some(meta(Regular, 0, 9, 0)), Action::Replace),
+            (update, source, Some(meta(Folder, 0, 900, 0)), Action::MakeWay),
+            (
+                Rules { ignore_existing: true, ..plain },
+                source,
+                Some(meta(Folder, 0, 1, 0)),
+                Action::Keep("something stands there"),
+            ),
             (update, source, Some(source), Action::Leave("equal in size and time")),
             (update, source, Some(meta(Regular, 10, 500, 0o600)), Action::Adjust),
             (update, source, Some(meta(Regular, 11, 500, 0o644)), Action::Replace),
@@ -191,11 +196,6 @@ mod tests {
             ),
         ] {
             assert_eq!(rules.decide(&source, there.as_ref()), expected, "{rules:?} {there:?}");
-        }
-        for (source, there) in
-            [(meta(Folder, 0, 1, 0), meta(Regular, 0, 1, 0)), (source, meta(Folder, 0, 1, 0))]
-        {
-            assert!(matches!(plain.decide(&source, Some(&there)), Action::Refuse(_)));
         }
     }
 

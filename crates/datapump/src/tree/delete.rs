@@ -1,4 +1,5 @@
-//! Removes from a target what its source does not have, once everything was copied without an error.
+//! Removes from a target what its source does not have, and folders where the source has none, once everything else
+//! was copied without an error.
 //!
 //! It acts on what was walked. First all folders of the source are compared with what they were then (`visited`): one
 //! difference, and nothing is removed, because what is missing in one folder may have been moved to another. Then all
@@ -234,19 +235,19 @@ impl Pass<'_> {
                 }
                 Ok(Fate::Right)
             }
-            (Some(_), _) => Ok(Fate::Right),
-            (None, _) if kind == FileKind::Folder => {
+            (Some(_), _) if !here.root.is_in_the_way(key) => Ok(Fate::Right),
+            _ if kind == FileKind::Folder => {
                 let target = here.target.child(&name.name)?;
                 match self.is_elsewhere(here, None, &target) {
                     true => Ok(Fate::Kept),
                     false => Ok(here.below((None, target), key)),
                 }
             }
-            (None, _) if is_partial(folder, &name.name) => {
+            _ if is_partial(folder, &name.name) => {
                 self.tell_partial(&here.target.path_of(&name.name));
                 Ok(Fate::Kept)
             }
-            (None, _) => Ok(Fate::Goes(kind)),
+            _ => Ok(Fate::Goes(kind)),
         }
     }
 

@@ -33,7 +33,7 @@ use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
-use crate::tree::{compare, doubt, left_out, right, special, walk};
+use crate::tree::{compare, doubt, left_out, make_way, right, special, walk};
 use crate::{finish, lane, sizes};
 
 const ENOENT: i32 = 2;
@@ -50,7 +50,7 @@ pub(crate) struct Hand {
     target: Option<Arc<File>>,
     names: std::vec::IntoIter<Name>,
     paths: Paths,
-    forced: bool,
+    pub(crate) forced: bool,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
 }
@@ -201,9 +201,11 @@ impl Hand {
             true => (None, self.meta(name)?),
             false => self.open_file(shared, name).map(|(held, meta)| (Some(held), meta))?,
         };
-        if let Action::Refuse(words) = shared.trees.rules.decide(&meta, there.as_ref()) {
-            return Err(Problem::new(Class::Refused, "create", &self.target_path(&name.name), words));
+        let in_the_way = shared.trees.rules.decide(&meta, there.as_ref()) == Action::MakeWay;
+        if in_the_way && !make_way::is_free(shared, self, name)? {
+            return Ok(None);
         }
+        let there = there.filter(|_| !in_the_way);
         let spot = self.spot(&name.name);
         let Met::First(links) = linking::meet(shared, &spot, &meta, held.as_ref())? else { return Ok(None) };
         match self.begin(shared, name, (held, meta), there.as_ref(), (spot, links)) {
@@ -464,7 +466,7 @@ impl Hand {
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),
             Some(&[(at, end)]) if end - at <= shared.shape.request_bytes.into() => {
-                if task.may_bring_more() {
+                if task.may_bring_more() || shared.options.delete {
                     task.count();
                     shared.plan.hold();
                 }

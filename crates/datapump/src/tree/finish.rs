@@ -29,7 +29,7 @@ use crate::tree::journal::{self, Journal};
 use crate::tree::links::{FileId, id};
 use crate::tree::origin::Origin;
 use crate::tree::side::{Side, WRITABLE};
-use crate::tree::{delete, linking, right, sweep, unsettled};
+use crate::tree::{delete, linking, make_way, right, sweep, unsettled};
 
 const EACCES: Errno = Errno(13);
 /// Why a list stays behind a run of fewer names.
@@ -230,12 +230,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         shared.report(Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) });
     }
     grown.iter().for_each(|branch| close_list(shared, branch));
-    if shared.options.delete && !shared.compares {
-        // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this
-        // sync fails nothing is removed.
-        if shared.options.sync == Sync::End && shared.writes {
-            sync_devices(shared, &grown);
-        }
+    if shared.options.delete && !shared.compares && !make_way::was_made(shared) {
         delete_rest(shared, &grown);
         if !shared.plan.is_exhausted() {
             return;
@@ -265,10 +260,16 @@ fn close_list(shared: &Shared<'_>, branch: &Branch) {
     }
 }
 
-fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
+/// Removes what is too much, if all was copied. False if nothing was to be removed.
+pub(crate) fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) -> bool {
+    // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
+    // fails nothing is removed.
+    if shared.options.sync == Sync::End && shared.writes {
+        sync_devices(shared, grown);
+    }
     if shared.tally().has_lost_content() {
-        let words = "nothing was removed (--delete), because not everything was copied";
-        return shared.warn_once(words.into());
+        shared.warn_once("nothing was removed (--delete), because not everything was copied".into());
+        return false;
     }
     let deleted = delete::delete(shared, grown);
     if shared.stop.load(Ordering::Relaxed) {
@@ -277,7 +278,9 @@ fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
     if let Err(problem) = deleted {
         shared.failed_whole.store(problem.class == Class::Refused, Ordering::Relaxed);
         shared.report(problem);
+        return false;
     }
+    true
 }
 
 fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {

@@ -28,6 +28,7 @@ pub(crate) mod left_out;
 pub(crate) mod linking;
 pub(crate) mod links;
 pub(crate) mod list;
+pub(crate) mod make_way;
 pub(crate) mod origin;
 mod paths;
 pub(crate) mod plant;
@@ -85,6 +86,8 @@ pub(crate) struct Trees {
     pub(crate) grown: Mutex<Vec<Arc<Branch>>>,
     /// A folder on each device that is written to, to sync it at the end.
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
+    /// Names that wait for a folder in their place to go.
+    pub(crate) waiting: Mutex<make_way::Waiting>,
     /// Folders that are written to and that others may give another name.
     entered: Mutex<HashSet<FileId>>,
 }
@@ -153,6 +156,7 @@ impl Trees {
             planted: AtomicUsize::new(0),
             grown: Mutex::default(),
             devices: Mutex::default(),
+            waiting: Mutex::default(),
             entered: Mutex::default(),
         })
     }

@@ -2,10 +2,11 @@
 //!
 //! Must not know: what lies in it.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::Meta;
 use crate::problem::Problem;
@@ -13,7 +14,7 @@ use crate::run::Shared;
 use crate::tree::alive::Alive;
 use crate::tree::journal::Journal;
 use crate::tree::list::List;
-use crate::tree::visited::Visited;
+use crate::tree::visited::{FolderKey, Visited};
 
 /// A tree.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Root {
     pub(crate) list: List,
     /// What its folders were when they were walked.
     pub(crate) visited: Visited,
+    /// Folders at the target that go before names of the source can be copied there.
+    pub(crate) in_the_way: Mutex<HashSet<FolderKey>>,
     /// Its folders that are on their way.
     pub(crate) alive: Alive,
     /// The folder that the target's root was made in.
@@ -47,12 +50,18 @@ impl Root {
             target_id,
             list,
             visited: Visited::default(),
+            in_the_way: Mutex::default(),
             alive: Alive::default(),
             made_in: None,
             is_copied: true,
             shares_target: false,
             failed: AtomicBool::new(false),
         }
+    }
+
+    /// Whether a folder at the target is in the way of a name that waits for it to go.
+    pub(crate) fn is_in_the_way(&self, key: FolderKey) -> bool {
+        self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
     /// What was committed. `None` where nothing is written, or not yet.

@@ -19,6 +19,7 @@ use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, id};
+use crate::tree::make_way;
 use crate::tree::right;
 
 const EEXIST: Errno = Errno(17);
@@ -27,11 +28,11 @@ const EEXIST: Errno = Errno(17);
 /// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.
 pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
     let meta = hand.meta(name)?;
-    let path = hand.target_path(&name.name);
-    let there = hand.there(&name.name)?;
+    let mut there = hand.there(&name.name)?;
     match shared.trees.rules.decide(&meta, there.as_ref()) {
-        Action::Refuse(words) => return Err(Problem::new(Class::Refused, "create", &path, words)),
         Action::Leave(_) | Action::Keep(_) => return Ok(()),
+        Action::MakeWay if !make_way::is_free(shared, hand, name)? => return Ok(()),
+        Action::MakeWay => there = None,
         _ => {}
     }
     let spot = hand.spot(&name.name);

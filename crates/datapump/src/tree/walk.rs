@@ -24,7 +24,7 @@ use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
-use crate::tree::{compare_attributes, doubt, finish, links};
+use crate::tree::{compare_attributes, doubt, finish, links, make_way, right};
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;
@@ -148,7 +148,7 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     if !is_left_out {
         refuse_loops(above, &source)?;
     }
-    let (target, fresh) = target_of(shared, hand, name, &source.meta)?;
+    let Some((target, fresh)) = target_of(shared, hand, name, &source.meta)? else { return Ok(()) };
     if let Some(target) = target.as_ref().filter(|_| shared.compares && shared.options.compare_attributes) {
         compare_attributes::of_folders(shared, &source, target)?;
     }
@@ -200,29 +200,34 @@ fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
     }
 }
 
-/// The target folder (none in a dry run that would make it), and whether it was made now.
+/// The target folder (none in a dry run that would make it), and whether it was made now; nothing where something
+/// else stays.
 fn target_of(
     shared: &Shared<'_>,
     hand: &Hand,
     name: &Name,
     meta: &Meta,
-) -> Result<(Option<Arc<Side>>, bool), Problem> {
+) -> Result<Option<(Option<Arc<Side>>, bool)>, Problem> {
     if shared.compares {
         let target = hand.branch.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
-        return Ok((target, false));
+        return Ok(Some((target, false)));
     }
     let path = hand.target_path(&name.name);
     let there = hand.there(&name.name)?;
     let action = shared.trees.rules.decide(meta, there.as_ref());
-    if let Action::Refuse(words) = action {
-        return Err(Problem::new(Class::Refused, "make", &path, words));
+    if let Action::Keep(why) = action {
+        right::tell_kept(shared, &hand.spot(&name.name), why);
+        return Ok(None);
     }
     let fresh = action != Action::Enter;
-    tell_folder(shared, hand, name, meta, there.as_ref());
+    tell_folder(shared, hand, name, meta, there.as_ref().filter(|_| !fresh));
     let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.options.dry_run)) else {
-        return Ok((None, true));
+        return Ok(Some((None, true)));
     };
     let start = SystemTime::now();
+    if action == Action::Replace {
+        make_way::remove(hand, name, FileKind::Regular)?;
+    }
     if fresh {
         make(hand, name, &path)?;
     }
@@ -247,7 +252,7 @@ fn target_of(
     if fresh && !hand.branch.claim(&side.meta, &name.name) {
         return Err(crate::commit::taken(&path));
     }
-    Ok((Some(side), fresh))
+    Ok(Some((Some(side), fresh)))
 }
 
 /// A folder that is made, or gets other attributes. What is made in it changes its time: it is looked at before.
