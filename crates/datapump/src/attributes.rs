@@ -65,7 +65,8 @@ pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, ne
         Some(owners) => was(owners) || set_owner(owners, to, &mut lost)?,
         None => false,
     };
-    let is_owners = was(meta) || (keep.owner && set);
+    let owner = owners.filter(|_| set).unwrap_or(&before);
+    let is_owners = (owner.uid, owner.gid) == (meta.uid, meta.gid);
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
     let set = xattrs::copy(from, to, (keep, new), &mut lost)?;

@@ -196,8 +196,7 @@ fn new<'open>(task: &Task, staged: &Staged, keep: Keep, replaced: Option<&'open 
 /// The file that is replaced, where something of it stays.
 fn replaced(staged: &Staged, keep: Keep) -> Option<File> {
     let Folder::Os(folder) = &staged.folder else { return None };
-    let is_all_kept = keep.mode && keep.acl && keep.owner && keep.xattrs;
-    let stays = !is_all_kept && !staged.is_in_place();
+    let stays = keep.leaves_some() && !staged.is_in_place();
     let held = stays.then(|| names::hold(folder, &staged.name)).and_then(Result::ok)?;
     file_meta(&held).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(held)
 }

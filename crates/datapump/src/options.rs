@@ -85,6 +85,11 @@ impl Keep {
     /// As of what has no attributes.
     pub(crate) const NOTHING: Keep =
         Keep { mode: false, acl: false, owner: false, times: false, xattrs: false, links: false };
+
+    /// Something of a file that is replaced stays: what is not kept of the source.
+    pub(crate) fn leaves_some(self) -> bool {
+        !(self.mode && self.acl && self.owner && self.xattrs)
+    }
 }
 
 impl Default for Keep {

@@ -12,6 +12,7 @@ use crate::change::ChangeKind;
 use crate::commit::taken;
 use crate::disk::{Bearer, FileKind, Meta, Name, Outcome, file_meta, names};
 use crate::made;
+use crate::options::Keep;
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
 use crate::temporary;
@@ -101,7 +102,9 @@ fn replace(
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (Bearer::Held(&held), shared.options.keep);
     let handed_down = hand.branch.traits.handed_down;
-    let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: None };
+    let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
+    let stood = stood.as_ref().map(Bearer::Held);
+    let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: stood };
     let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
         shared.tell_lost(kept.map_err(wrong)?, || path.clone());
@@ -117,6 +120,12 @@ fn replace(
     })?;
     let has_names = meta.links > 1;
     Ok(has_names.then(|| file_meta(&held)).and_then(Result::ok).map(|made| id(&made)))
+}
+
+/// What is replaced, where something of it stays.
+fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<File> {
+    let held = keep.leaves_some().then(|| names::hold(target, name)).and_then(Result::ok)?;
+    file_meta(&held).is_ok_and(|stood| stood.kind == meta.kind).then_some(held)
 }
 
 fn verb(kind: FileKind) -> &'static str {
