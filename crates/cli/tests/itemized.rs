@@ -102,6 +102,23 @@ fn the_letters_tell_only_what_is_kept_and_how_it_was_compared() {
 }
 
 #[test]
+fn a_dry_run_tells_the_further_names_of_a_file_that_would_be_copied_anew() {
+    let home = Home::new();
+    make_folder(&home, "a");
+    fs::write(home.path("a/first"), "content").expect("room");
+    fs::hard_link(home.path("a/first"), home.path("a/second")).expect("links");
+    pump(&home, "copy -q -T a b");
+    fs::write(home.path("a/first"), "more content").expect("room");
+    for flags in ["", " --update", " --checksum"] {
+        let dry = pump(&home, &format!("copy -T -n -i{flags} a b"));
+        assert!(dry.contains("second => first"), "{flags}: {dry}");
+        assert_eq!(dry, pump(&home, &format!("copy -T -q -i --lanes 1{flags} a b")), "{flags}");
+        touch(&home, "a/first");
+        fs::write(home.path("a/first"), format!("content{flags}")).expect("room");
+    }
+}
+
+#[test]
 fn folders_come_in_order_behind_the_files_beside_them() {
     let home = Home::new();
     for name in ["a", "a/d", "a/d/e", "a/z", "a/c"] {

@@ -127,7 +127,8 @@ fn link(
     let there = &copied.spot;
     let change = link_change(shared, spot, meta, there);
     if shared.options.dry_run {
-        if !is_linked(there, spot)? {
+        // What would be copied anew has no other name yet.
+        if copied.copy.is_none() || copied.copy != id_at_target(spot)? {
             shared.tell(change);
         }
         return Ok(());
@@ -169,15 +170,11 @@ fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
     }
 }
 
-/// Whether two names at the target are one file already.
-fn is_linked(one: &Spot, other: &Spot) -> Result<bool, Problem> {
-    let id_of = |spot: &Spot| {
-        let Some(target) = &spot.branch.target else { return Ok(None) };
-        let found = names::metadata(&target.file()?.0, &spot.name);
-        Ok(found.ok().map(|meta| id(&meta)))
-    };
-    let (one, other) = (id_of(one)?, id_of(other)?);
-    Ok(one.is_some() && one == other)
+/// The file that stands under a name at the target.
+fn id_at_target(spot: &Spot) -> Result<Option<FileId>, Problem> {
+    let Some(target) = &spot.branch.target else { return Ok(None) };
+    let found = names::metadata(&target.file()?.0, &spot.name);
+    Ok(found.ok().map(|meta| id(&meta)))
 }
 
 /// A further name changes the file's time of attributes, by which its tree's list knows it.
