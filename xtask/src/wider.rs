@@ -41,14 +41,16 @@ const TARGETS: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
 struct Extent {
     seeds: u32,
     kills: u32,
+    /// Trees that are copied beside rsync.
+    trees: u32,
     /// Of the truth tests, in each of which every part is throttled once.
     rounds: u32,
     fuzz_seconds: u32,
 }
 
 // Short: a few minutes on two cores, for every change. Full: what a release needs.
-const SHORT: Extent = Extent { seeds: 100_000, kills: 20, rounds: 1, fuzz_seconds: 20 };
-const FULL: Extent = Extent { seeds: 1_000_000, kills: 200, rounds: 20, fuzz_seconds: 600 };
+const SHORT: Extent = Extent { seeds: 100_000, kills: 20, trees: 50, rounds: 1, fuzz_seconds: 20 };
+const FULL: Extent = Extent { seeds: 1_000_000, kills: 200, trees: 1000, rounds: 20, fuzz_seconds: 600 };
 
 /// Runs the suites; the first that fails ends the run.
 pub fn run(root: &Path, full: bool) -> Result<()> {
@@ -71,9 +73,9 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
             steps.run(&Step::new(&format!("check {target}"), &line))?;
         }
     }
-    let Extent { kills, rounds, .. } = extent;
+    let Extent { kills, trees, rounds, .. } = extent;
     let wider = "cargo test --release -p pump --features wider";
-    let wider = format!("DATAPUMP_KILLS={kills} DATAPUMP_ROUNDS={rounds} {wider}");
+    let wider = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds} {wider}");
     steps.run(&Step::new("wider tests", &wider))?;
     let cuts = format!("DATAPUMP_KILLS={kills} cargo test --release -p datapump --test two_hosts_resume");
     steps.run(&Step::new("cuts", &cuts))?;

@@ -4,12 +4,15 @@
 //! Each test file uses a part of it.
 #![allow(dead_code, unused_imports)]
 
+pub mod beside;
 pub mod dress;
 pub mod fuse;
 pub mod judge;
 pub mod long_path;
 pub mod mounts;
 pub mod network;
+pub mod older;
+pub mod pair;
 pub mod peer;
 pub mod random;
 pub mod run;

@@ -1,6 +1,7 @@
 //! Seeded choices of the wider tests, and the seeds of their rounds.
 //!
-//! `DATAPUMP_KILLS=200` makes that many rounds; `DATAPUMP_SEED=7041` repeats the choices of one round.
+//! `DATAPUMP_KILLS=200` makes that many rounds, `DATAPUMP_TREES=1000` that many of trees beside rsync;
+//! `DATAPUMP_SEED=7041` repeats the choices of one round.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,12 +33,17 @@ fn number(name: &str) -> Option<u64> {
 
 /// The seeds of the rounds: a different first one each time the suite runs, printed.
 pub fn seeds(what: &str, rounds: u64) -> std::ops::Range<u64> {
+    seeds_of("DATAPUMP_KILLS", what, rounds)
+}
+
+/// The same, as many as this variable says.
+pub fn seeds_of(variable: &str, what: &str, rounds: u64) -> std::ops::Range<u64> {
     let seeds = match number("DATAPUMP_SEED") {
         Some(seed) => seed..seed + 1,
         None => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
             let first = u64::from(now.subsec_nanos()) << 16;
-            first..first + number("DATAPUMP_KILLS").unwrap_or(rounds)
+            first..first + number(variable).unwrap_or(rounds)
         }
     };
     eprintln!("{what}: seeds {seeds:?}");

@@ -51,6 +51,19 @@ pub fn make_tree_for(user: u32, folder: &Path, seed: u64, entries: usize) {
     Maker::new(folder, seed, For::User(user)).make(entries);
 }
 
+/// A tree without one of each kind, for tests that make many: so many entries by chance, sockets among them.
+pub fn make_small_tree(folder: &Path, seed: u64, audience: For, entries: usize) {
+    let mut maker = Maker::new(folder, seed, audience);
+    maker.add_random_file(folder.join("first"), 300_000);
+    while maker.made < entries {
+        match maker.random.below(100) {
+            0 => maker.add_socket(),
+            _ => maker.random_entry(),
+        }
+    }
+    maker.dress_folders();
+}
+
 /// Where links that are not in the tree are.
 pub fn outside_of(folder: &Path) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
@@ -87,10 +100,19 @@ impl Maker {
         while self.made < entries {
             self.random_entry();
         }
+        self.dress_folders();
+        self.modes.iter().for_each(|(path, mode)| give_mode(path, *mode, self.audience));
+    }
+
+    fn dress_folders(&mut self) {
         for folder in std::mem::take(&mut self.folders) {
             dress(&folder, Kind::Folder, self.audience, &mut self.random);
         }
-        self.modes.iter().for_each(|(path, mode)| give_mode(path, *mode, self.audience));
+    }
+
+    fn add_socket(&mut self) {
+        let path = self.new_path();
+        self.add_special(path, FileType::Socket, 0);
     }
 
     /// This folder is to have this mode and belong to whom the tree is for.

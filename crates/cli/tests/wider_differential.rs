@@ -1,0 +1,291 @@
+//! `pump` beside rsync: trees, older targets and flags by chance. No tree that rsync makes right is made wrong.
+//!
+//! `DATAPUMP_TREES=1000` makes that many; `DATAPUMP_SEED=7041` repeats one, and `DATAPUMP_KEEP=FOLDER` keeps what it
+//! made, and under `before` what stood at the target.
+#![cfg(feature = "wider")]
+
+mod support;
+mod wider_parts;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::listing::{Entry, differences, leftovers_below, listing, paths, stamps};
+use support::{Home, Outcome, is_root, outcome};
+use wider_parts::beside::{Known, Tree, compared};
+use wider_parts::dress::For;
+use wider_parts::older::make_older;
+use wider_parts::pair::{Asked, Form, Hosts, with_behind};
+use wider_parts::random::{Random, seeds_of};
+use wider_parts::sshd::Sshd;
+use wider_parts::tree::make_small_tree;
+use wider_parts::{blocks, program, pump_command};
+
+/// In CI; `cargo xtask wider --full` makes a thousand.
+const TREES: u64 = 50;
+const ENTRIES_MAX: u64 = 60;
+
+/// A source and two equal targets: `rsync/` and `pump/`, each of them with the copy, and with what is linked to.
+struct Ground {
+    source: PathBuf,
+    arenas: [PathBuf; 2],
+}
+
+impl Ground {
+    fn new(folder: &Path, random: &mut Random) -> Ground {
+        let source = folder.join("source");
+        let entries = 5 + random.below(ENTRIES_MAX) as usize;
+        make_small_tree(&source, random.below(u64::MAX), For::Root, entries);
+        Ground { source, arenas: ["rsync", "pump"].map(|name| folder.join(name)) }
+    }
+
+    fn make_targets(&self, asked: &Asked, random: &mut Random) {
+        let [arena, other] = &self.arenas;
+        std::fs::create_dir_all(arena.join("copy")).expect("room");
+        std::fs::create_dir_all(arena.join("old")).expect("room");
+        if asked.is_new {
+            std::fs::remove_dir(arena.join("copy")).expect("it is empty");
+        } else {
+            self.make_older(&below(&arena.join("copy"), asked.form), random);
+        }
+        if asked.links_to_older {
+            self.make_older(&below(&arena.join("old"), asked.form), random);
+        }
+        program(&["cp", "-a", &shown(arena), &shown(other)]);
+        if kept_folder().is_some() {
+            program(&["cp", "-a", &shown(arena), &shown(&arena.with_file_name("before"))]);
+        }
+    }
+
+    fn make_older(&self, path: &Path, random: &mut Random) {
+        program(&["cp", "-aT", &shown(&self.source), &shown(path)]);
+        let changes = random.below(20);
+        make_older(path, For::Root, changes, random);
+    }
+}
+
+/// Where the copy of the source's root is.
+fn below(copy: &Path, form: Form) -> PathBuf {
+    if form == Form::Into { copy.join("source") } else { copy.into() }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Runs both; says what is wrong with what `pump` made.
+struct Round<'a> {
+    ground: &'a Ground,
+    asked: &'a Asked,
+    names: Vec<OsString>,
+    ssh: Option<String>,
+}
+
+impl Round<'_> {
+    fn sources(&self, behind: &str) -> Vec<OsString> {
+        let source = &self.ground.source;
+        match self.asked.form {
+            Form::Contents => vec![with_behind(source, behind)],
+            Form::Into | Form::Mirror => vec![source.into()],
+            Form::Names => self.names.iter().map(|name| source.join(name).into()).collect(),
+        }
+    }
+
+    fn rsync(&self) -> Command {
+        let arena = &self.ground.arenas[0];
+        let mut command = Command::new("rsync");
+        command.args(self.asked.for_rsync());
+        if self.asked.links_to_older {
+            command.arg(with_behind(Path::new("--link-dest="), &shown(&arena.join("old"))));
+        }
+        match self.asked.form {
+            Form::Mirror => command.arg(with_behind(&self.ground.source, "/")),
+            _ => command.args(self.sources("/")),
+        };
+        command.arg(with_behind(&arena.join("copy"), "/"));
+        command
+    }
+
+    fn pump(&self, more: &[&str]) -> Command {
+        let arena = &self.ground.arenas[1];
+        let mut command = pump_command(&[]);
+        command.args(self.asked.for_pump()).args(more).arg("-qi");
+        if let Some(ssh) = &self.ssh {
+            command.args(["--ssh", ssh, "--remote-bin", env!("CARGO_BIN_EXE_pump")]);
+        }
+        if self.asked.links_to_older {
+            command.arg("--link-dest").arg(arena.join("old"));
+        }
+        let on_host = |is_there: bool, path: OsString| {
+            let mut word = OsString::from(if is_there { "loop:" } else { "" });
+            word.push(path);
+            word
+        };
+        let Asked { hosts, .. } = self.asked;
+        let sources = self.sources("/.").into_iter().map(|path| on_host(*hosts == Hosts::Pull, path));
+        command.args(sources).arg(on_host(*hosts == Hosts::Push, arena.join("copy").into()));
+        command
+    }
+}
+
+/// How a round ended.
+enum Ended {
+    Same,
+    /// rsync could not do it either.
+    NotJudged,
+    Wrong(String),
+}
+
+fn round(seed: u64, folder: &Path, hosts: Hosts, ssh: Option<&str>) -> Ended {
+    let mut random = Random(seed);
+    let ground = Ground::new(folder, &mut random);
+    let names = paths(&ground.source);
+    let asked = Asked::new(&mut random, &names[1..], hosts);
+    ground.make_targets(&asked, &mut random);
+    let (source, before) = (listing(&ground.source), listing(&ground.arenas[1]));
+    let names = some_names(&source, &before, &mut random);
+    let round = Round { ground: &ground, asked: &asked, names, ssh: ssh.map(str::to_owned) };
+    let (wrong, rsync, told) = round.run(&source, &before);
+    match (wrong.is_empty(), rsync) {
+        (true, 0) => Ended::Same,
+        (true, _) => Ended::NotJudged,
+        _ => Ended::Wrong(format!("{asked:?}\n  {told}\n  {}", first_of(&wrong))),
+    }
+}
+
+impl Round<'_> {
+    /// What is wrong, the status of rsync, and what was run.
+    fn run(&self, source: &Tree, before: &Tree) -> (Vec<String>, i32, String) {
+        let arena = &self.ground.arenas[1];
+        let stood = stamps(arena);
+        let planned = self.asked.is_planned.then(|| outcome(self.pump(&["-n"]), b""));
+        let is_untouched = stamps(arena) == stood;
+        let (rsync, pump) = (self.rsync(), self.pump(&[]));
+        let commands = format!("{rsync:?}\n  {pump:?}");
+        let (rsync, pump) = (outcome(rsync, b""), outcome(pump, b""));
+        let mut wrong = wrong_status(&rsync, &pump);
+        wrong.extend((!is_untouched).then(|| "-n changed something".to_owned()));
+        wrong.extend(planned.and_then(|planned| other_lines("-n -i", &planned, &pump)));
+        if rsync.status == 0 {
+            let known = Known::new(self.asked, source, before);
+            let [one, other] = self.ground.arenas.each_ref().map(|arena| listing(arena));
+            let (one, other) = known.comparable(one, other);
+            wrong.extend(compared(&one, &other));
+            wrong.extend(self.holes_that_are_filled(source));
+        }
+        wrong.extend(leftovers_below(arena).into_iter().map(|path| format!("left behind: {path}")));
+        let now = listing(&self.ground.source);
+        wrong.extend(differences(source, &now).into_iter().map(|it| format!("source: {it}")));
+        if pump.status == 0 && self.asked.is_done_once() {
+            let nothing = Outcome { out: String::new(), ..outcome(Command::new("true"), b"") };
+            wrong.extend(other_lines("a second run", &nothing, &outcome(self.pump(&[]), b"")));
+        }
+        (wrong, rsync.status, format!("{commands}\n  {rsync:?}\n  {pump:?}"))
+    }
+
+    /// What was allocated before may be so still.
+    fn holes_that_are_filled(&self, source: &Tree) -> Vec<String> {
+        const SLACK: u64 = 128;
+        let copy = below(&self.ground.arenas[1].join("copy"), self.asked.form);
+        let is_filled = |path: &&PathBuf| {
+            let (from, to) = (self.ground.source.join(path), copy.join(path));
+            let is_copy = to.symlink_metadata().is_ok_and(|meta| meta.is_file());
+            is_copy && blocks(to) > blocks(from) + SLACK
+        };
+        let files = source.iter().filter(|(_, entry)| entry.kind == "file").map(|(path, _)| path);
+        let files = files.filter(|_| self.asked.keeps_holes() && self.asked.is_new);
+        files.filter(is_filled).map(|path| format!("{path:?}: holes are filled")).collect()
+    }
+}
+
+fn wrong_status(rsync: &Outcome, pump: &Outcome) -> Vec<String> {
+    match (rsync.status, pump.status) {
+        (0, 0) => Vec::new(),
+        (_, 128..) => vec![format!("status {}", pump.status)],
+        (0, other) => vec![format!("status {other}, rsync's is 0")],
+        _ => Vec::new(),
+    }
+}
+
+/// Lines that only one of two runs prints.
+fn other_lines(what: &str, one: &Outcome, other: &Outcome) -> Option<String> {
+    let lines = |run: &Outcome| {
+        let mut lines: Vec<String> = run.out.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let (one, other) = (lines(one), lines(other));
+    let only = |here: &[String], there: &[String]| {
+        here.iter().filter(|line| !there.contains(line)).take(3).cloned().collect::<Vec<_>>()
+    };
+    (one != other).then(|| format!("{what}: {:?} | {:?}", only(&one, &other), only(&other, &one)))
+}
+
+/// What is named: files and folders, for pump follows links and reads pipes that are named, as cp does, and writes to
+/// what a link leads to that stands where a named file goes.
+fn some_names(source: &Tree, before: &Tree, random: &mut Random) -> Vec<OsString> {
+    let is_meant = |(path, entry): &(&PathBuf, &Entry)| {
+        let there = before.get(&Path::new("copy").join(path));
+        path.components().count() == 1
+            && matches!(entry.kind, "file" | "folder")
+            && there.is_none_or(|there| there.kind == entry.kind)
+    };
+    let all: Vec<&PathBuf> = source.iter().filter(is_meant).map(|(path, _)| path).collect();
+    let last = all.len().saturating_sub(1);
+    let is_chosen = |at: usize, random: &mut Random| at == last || random.in_thousand(400);
+    let chosen = all.into_iter().enumerate().filter(|(at, _)| is_chosen(*at, random));
+    chosen.map(|(_, path)| path.into()).collect()
+}
+
+fn first_of(wrong: &[String]) -> String {
+    const LINES: usize = 8;
+    let short = |line: &String| line.chars().take(1500).collect::<String>();
+    let lines: Vec<String> = wrong.iter().take(LINES).map(short).collect();
+    format!("{} differences (rsync's first):\n  {}", wrong.len(), lines.join("\n  "))
+}
+
+fn kept_folder() -> Option<PathBuf> {
+    std::env::var_os("DATAPUMP_KEEP").map(PathBuf::from)
+}
+
+/// Runs rounds in folders of their own: one of `share` seeds.
+fn rounds(test: &str, share: usize, hosts: &[Hosts]) {
+    if !is_root() {
+        return eprintln!("not tested: {test}: owners and devices need root");
+    }
+    let home = Home::new();
+    let kept = kept_folder();
+    let sshd = hosts.iter().any(|it| *it != Hosts::One).then(|| Sshd::new(&home, None));
+    let ssh = sshd.is_some().then(|| Sshd::ssh(&home, ""));
+    let (mut wrong, mut not_judged, mut same) = (0, 0, 0);
+    for seed in seeds_of("DATAPUMP_TREES", test, TREES).step_by(share) {
+        let folder = kept.clone().unwrap_or_else(|| home.path("")).join(format!("round-{seed}"));
+        std::fs::create_dir_all(&folder).expect("room");
+        match round(seed, &folder, *Random(!seed).pick(hosts), ssh.as_deref()) {
+            Ended::Same => same += 1,
+            Ended::NotJudged => not_judged += 1,
+            Ended::Wrong(how) => {
+                wrong += 1;
+                let repeat = "cargo test -p pump --features wider --test wider_differential";
+                eprintln!("DATAPUMP_SEED={seed} {repeat} -- --exact {test}\n  {how}\n");
+            }
+        }
+        if kept.is_none() {
+            std::fs::remove_dir_all(&folder).expect("it is ours");
+        }
+    }
+    eprintln!("{test}: {same} the same, {not_judged} not judged, {wrong} wrong");
+    assert_eq!(wrong, 0, "see above");
+    assert!(not_judged <= same / 10, "{not_judged} rounds that rsync could not do, {same} that it could");
+}
+
+#[test]
+fn what_rsync_makes_right_is_not_made_wrong() {
+    rounds("what_rsync_makes_right_is_not_made_wrong", 1, &[Hosts::One]);
+}
+
+#[test]
+fn what_rsync_makes_right_is_not_made_wrong_over_ssh() {
+    rounds("what_rsync_makes_right_is_not_made_wrong_over_ssh", 5, &[Hosts::Push, Hosts::Pull]);
+}

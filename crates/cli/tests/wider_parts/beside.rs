@@ -1,0 +1,309 @@
+//! What `pump` made compared with what rsync made: every difference but those that are meant, each by a narrow rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use super::pair::{Asked, Form, Way};
+use crate::support::listing::Entry;
+
+pub type Tree = BTreeMap<PathBuf, Entry>;
+
+const SET_ID_BITS: u32 = 0o6000;
+const GROUP_BITS: u32 = 0o070;
+
+/// What both were asked, and what stood there before.
+pub struct Known<'a> {
+    asked: &'a Asked,
+    /// Under the names of the copy.
+    source: Tree,
+    /// Both of the copy and of what is linked to.
+    before: &'a Tree,
+}
+
+impl Known<'_> {
+    pub fn new<'a>(asked: &'a Asked, source: &Tree, before: &'a Tree) -> Known<'a> {
+        let root = Path::new(if asked.form == Form::Into { "copy/source" } else { "copy" });
+        let under_copy = |(path, entry): (&PathBuf, &Entry)| {
+            let entry = Entry { first_name: root.join(&entry.first_name), ..entry.clone() };
+            (root.join(path), entry)
+        };
+        Known { asked, source: source.iter().map(under_copy).collect(), before }
+    }
+
+    /// Both trees, without what is meant to differ.
+    pub fn comparable(&self, mut rsync: Tree, mut pump: Tree) -> (Tree, Tree) {
+        let lists = self.with_lists(&rsync, &pump);
+        for tree in [&mut rsync, &mut pump] {
+            // The folder that holds both the copy and what is linked to is made by the test.
+            tree.remove(Path::new(""));
+            if self.asked.form == Form::Names {
+                part_arguments(tree);
+            }
+        }
+        let forget = |path: &Path, entry: &mut Entry| self.forget(path, entry, lists.contains(path));
+        pump.iter_mut().for_each(|(path, entry)| forget(path, entry));
+        for (path, entry) in &mut rsync {
+            self.stays(path, entry);
+            forget(path, entry);
+            let Some(found) = pump.get(path) else { continue };
+            let expected = self.source.get(path).map(|source| {
+                let mut source = source.clone();
+                self.stays(path, &mut source);
+                forget(path, &mut source);
+                source
+            });
+            let before = self.before.get(path).map(|before| {
+                let mut before = before.clone();
+                forget(path, &mut before);
+                before
+            });
+            self.allow(path, (entry, found), (expected.as_ref(), before.as_ref()));
+        }
+        (rsync, pump)
+    }
+
+    /// What is right in another way than rsync's: as it is in the source, or as it was.
+    fn allow(
+        &self,
+        path: &Path,
+        (entry, found): (&mut Entry, &Entry),
+        (source, before): (Option<&Entry>, Option<&Entry>),
+    ) {
+        let is_right = source.is_some_and(|source| is_same_file(found, source));
+        let is_as_before = before.is_some_and(|before| is_same_file(found, before));
+        if self.is_tangled(path) {
+            entry.first_name.clone_from(&found.first_name);
+        }
+        if (is_right && self.may_be_right(path, entry)) || (is_as_before && self.may_stay(path)) {
+            *entry = found.clone();
+        }
+        // What gets other attributes gets its time, too; rsync leaves one that is within the window.
+        if self.asked.way == Way::Window && source.is_some_and(|source| source.mtime == found.mtime) {
+            entry.mtime = found.mtime;
+        }
+        // Of a set of which only some names are right in size and time any of them may be met first, and the others are
+        // linked to it.
+        if self.has_name_that_seems_right(path, found) {
+            entry.content.clone_from(&found.content);
+        }
+        // The time of a folder in which something was removed is that of the run.
+        if source.is_none() && before.is_some_and(|it| it.mtime != entry.mtime && it.mtime != found.mtime) {
+            entry.mtime = found.mtime;
+        }
+    }
+
+    fn may_be_right(&self, path: &Path, entry: &Entry) -> bool {
+        // The file of a set of which a name is missing or differs is copied anew, and all names are linked to it; rsync
+        // links them to one whose size and time are right.
+        let is_made_anew =
+            self.is_set(path) && self.asked.way != Way::IgnoreExisting && !self.is_older_set(path);
+        // rsync links links, pipes and devices whose extended attributes are not the same, and takes the content of an
+        // older file with other attributes for right.
+        let is_from_older = self.asked.links_to_older && entry.first_name.starts_with("copy");
+        is_made_anew || is_from_older || self.is_tangled(path) || self.may_stay(path)
+    }
+
+    fn may_stay(&self, path: &Path) -> bool {
+        let tangled = self.is_tangled(path);
+        // Another name of it may not be one that was asked for.
+        let is_part = self.asked.form == Form::Names || self.asked.has_patterns();
+        let (Some(source), Some(before)) = (self.source.get(path), self.before.get(path)) else {
+            return tangled;
+        };
+        // Where nanoseconds count rsync writes over what is newer by a second or less.
+        let is_close = (before.mtime.0 - source.mtime.0).abs() <= 1;
+        let is_newer = before.mtime > source.mtime;
+        // Of a set of names of which one is newer each is dealt with for itself: number 7.
+        let may_be_older = is_close || (tangled && is_newer) || self.is_older_set(path);
+        ((tangled || self.is_set(path)) && is_part) || (self.looks_for_older() && may_be_older)
+    }
+
+    fn looks_for_older(&self) -> bool {
+        matches!(self.asked.way, Way::Older | Way::OlderChecksum)
+    }
+
+    /// The source's names of this file.
+    fn set(&self, path: &Path) -> BTreeSet<PathBuf> {
+        let alone = || BTreeSet::from([path.to_path_buf()]);
+        self.source.get(path).map_or_else(alone, |source| names_of(&self.source, source).cloned().collect())
+    }
+
+    fn is_set(&self, path: &Path) -> bool {
+        self.set(path).len() > 1
+    }
+
+    /// One of the names of this file is at the target that of another, too. Attributes belong to the file, not to the
+    /// name: pump copies such a file anew, where rsync changes it under all of its names.
+    fn is_tangled(&self, path: &Path) -> bool {
+        let names = self.set(path);
+        let before = names.iter().filter_map(|name| self.before.get(name));
+        before.flat_map(|entry| names_of(self.before, entry)).any(|path| !names.contains(path))
+    }
+
+    fn is_older_set(&self, path: &Path) -> bool {
+        let is_newer = |name: &PathBuf| {
+            let (before, source) = (self.before.get(name), self.source.get(name));
+            before.zip(source).is_some_and(|(before, source)| before.mtime > source.mtime)
+        };
+        self.looks_for_older() && self.is_set(path) && self.set(path).iter().any(is_newer)
+    }
+
+    fn has_name_that_seems_right(&self, path: &Path, found: &Entry) -> bool {
+        let seems_right = |name: &PathBuf| {
+            let (before, source) = (self.before.get(name), self.source.get(name));
+            before.zip(source).is_some_and(|(before, source)| {
+                before.content == found.content
+                    && before.content.0 == source.content.0
+                    && (before.mtime == source.mtime || self.asked.way == Way::SizeOnly)
+            })
+        };
+        self.is_set(path) && self.set(path).iter().any(seems_right)
+    }
+
+    /// Paths that have an access control list before or after.
+    fn with_lists(&self, rsync: &Tree, pump: &Tree) -> BTreeSet<PathBuf> {
+        let has_list = |entry: &Entry| entry.xattrs.keys().any(|name| is_list(name));
+        let all = [&self.source, self.before, rsync, pump].into_iter().flatten();
+        all.filter(|(_, entry)| has_list(entry)).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// What stood there, if it was of the same kind.
+    fn stood(&self, path: &Path, entry: &Entry) -> Option<&Entry> {
+        self.before.get(path).filter(|before| before.kind == entry.kind)
+    }
+
+    /// What is not compared.
+    fn forget(&self, path: &Path, entry: &mut Entry, has_list: bool) {
+        let Asked { kept, form, .. } = *self.asked;
+        // A folder that receives others keeps its attributes; its time is that of the run.
+        if !kept.times || (matches!(form, Form::Into | Form::Names) && path == Path::new("copy")) {
+            entry.mtime = (0, 0);
+        }
+        // pump links regular files alone to older ones, rsync links, pipes and devices, too.
+        if self.asked.links_to_older && entry.kind != "file" {
+            entry.first_name = PathBuf::new();
+        }
+        // The file of a set of which an older copy has some names alone may be copied.
+        if path.starts_with("old") && self.is_set(&below_old(path)) {
+            entry.first_name = PathBuf::new();
+        }
+        // A new name gets what any new file gets; rsync takes the mode of the source, less the umask.
+        let is_open = self.stood(path, entry).is_none() || self.was_no_set(path);
+        if !kept.mode && is_open {
+            entry.mode = 0;
+        }
+        if !kept.owner && is_open {
+            entry.owner = None;
+        }
+        if !kept.xattrs && is_open {
+            entry.xattrs.retain(|name, _| is_list(name));
+        }
+        // What belongs to somebody else does not run as its owner.
+        if !kept.owner && self.source.get(path).is_some_and(|source| source.owner != entry.owner) {
+            entry.mode &= !SET_ID_BITS;
+        }
+        // A list that is not kept does not let in its mask as the group, and one that stands there stays.
+        if !kept.acl && has_list {
+            entry.mode &= !GROUP_BITS;
+            entry.xattrs.retain(|name, _| !is_list(name));
+        }
+    }
+
+    /// What is not kept stays as it is where something stands; rsync gives a file that it writes anew what a new file
+    /// gets.
+    fn stays(&self, path: &Path, entry: &mut Entry) {
+        let kept = self.asked.kept;
+        let Some(stood) = self.stood(path, entry) else { return };
+        if !kept.owner {
+            entry.owner = stood.owner;
+        }
+        // rsync sets it nevertheless with an extended attribute.
+        if !kept.mode {
+            entry.mode = stood.mode;
+        }
+        if !kept.xattrs {
+            entry.xattrs.retain(|name, _| is_list(name));
+            let others = stood.xattrs.iter().filter(|(name, _)| !is_list(name));
+            entry.xattrs.extend(others.map(|(name, value)| (name.clone(), value.clone())));
+        }
+    }
+
+    /// The names of this file were several files, or some were missing: what stays is that of any of them.
+    fn was_no_set(&self, path: &Path) -> bool {
+        let first_name = |name: &PathBuf| self.before.get(name).map(|before| before.first_name.clone());
+        self.set(path).iter().map(first_name).collect::<BTreeSet<_>>().len() > 1
+    }
+}
+
+/// The name in the copy that corresponds to one in the older copy.
+fn below_old(path: &Path) -> PathBuf {
+    path.strip_prefix("old").map_or_else(|_| path.into(), |below| Path::new("copy").join(below))
+}
+
+/// The names of an entry's file.
+fn names_of<'a>(tree: &'a Tree, entry: &'a Entry) -> impl Iterator<Item = &'a PathBuf> {
+    tree.iter().filter(|(_, other)| other.first_name == entry.first_name).map(|(path, _)| path)
+}
+
+/// Apart from which other names it has.
+fn is_same_file(one: &Entry, other: &Entry) -> bool {
+    let other = Entry { first_name: one.first_name.clone(), ..other.clone() };
+    *one == other
+}
+
+fn is_list(name: &[u8]) -> bool {
+    name.starts_with(b"system.posix_acl_")
+}
+
+/// Names of one file in several arguments are not one file in the copy: number 7.
+fn part_arguments(tree: &mut Tree) {
+    let argument = |path: &Path| path.components().take(2).collect::<PathBuf>();
+    let mut first_names = BTreeMap::new();
+    for (path, entry) in tree.iter_mut() {
+        let key = (argument(path), entry.first_name.clone());
+        entry.first_name = first_names.entry(key).or_insert_with(|| path.clone()).clone();
+    }
+}
+
+/// What differs between two entries of one path.
+fn told(path: &Path, [one, other]: [Option<&Entry>; 2]) -> Option<String> {
+    let (one, other) = match (one, other) {
+        (Some(one), Some(other)) => (one, other),
+        (Some(one), None) => return Some(format!("{path:?}: rsync has a {}, pump nothing", one.kind)),
+        (None, other) => return Some(format!("{path:?}: rsync has nothing, pump a {}", other?.kind)),
+    };
+    let mut told = Vec::new();
+    let mut tell = |what: &str, one: &dyn Debug, other: &dyn Debug| {
+        let texts = [one, other].map(|it| format!("{it:?}").chars().take(300).collect::<String>());
+        told.extend((texts[0] != texts[1]).then(|| format!("{what} {} | {}", texts[0], texts[1])));
+    };
+    tell("kind", &one.kind, &other.kind);
+    tell("mode", &format!("{:o}", one.mode), &format!("{:o}", other.mode));
+    tell("owner", &one.owner, &other.owner);
+    tell("mtime", &one.mtime, &other.mtime);
+    tell("device", &one.device, &other.device);
+    tell("content", &one.content, &other.content);
+    tell("name of", &one.first_name, &other.first_name);
+    let names: BTreeSet<_> = one.xattrs.keys().chain(other.xattrs.keys()).collect();
+    for name in names {
+        tell(&String::from_utf8_lossy(name), &one.xattrs.get(name), &other.xattrs.get(name));
+    }
+    (!told.is_empty()).then(|| format!("{} {path:?}: {}", one.kind, told.join("; ")))
+}
+
+/// A long name of the generator without its end.
+fn short(line: String) -> String {
+    let mut line = line;
+    while let Some(at) = line.find("nnnnnnnnnn") {
+        let end = line[at..].find(|letter| letter != 'n').map_or(line.len(), |end| at + end);
+        line.replace_range(at..end, "n…n");
+    }
+    line
+}
+
+/// A line for each path that is not the same in both.
+pub fn compared(one: &Tree, other: &Tree) -> Vec<String> {
+    let paths: BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
+    paths.into_iter().filter_map(|path| told(path, [one.get(path), other.get(path)])).map(short).collect()
+}
