@@ -92,10 +92,17 @@ impl Round<'_> {
         }
     }
 
+    fn list_words(&self) -> Vec<OsString> {
+        let path = self.ground.source.with_file_name("list");
+        let Some(list) = &self.asked.list else { return Vec::new() };
+        std::fs::write(&path, list).expect("room");
+        vec!["--from0".into(), with_behind(Path::new("--files-from="), &shown(&path))]
+    }
+
     fn rsync(&self) -> Command {
         let arena = &self.ground.arenas[0];
         let mut command = Command::new("rsync");
-        command.args(self.asked.for_rsync());
+        command.args(self.asked.for_rsync()).args(self.list_words());
         if self.asked.links_to_older {
             command.arg(with_behind(Path::new("--link-dest="), &shown(&arena.join("old"))));
         }
@@ -110,7 +117,7 @@ impl Round<'_> {
     fn pump(&self, more: &[&str]) -> Command {
         let arena = &self.ground.arenas[1];
         let mut command = pump_command(&[]);
-        command.args(self.asked.for_pump()).args(more).arg("-qi");
+        command.args(self.asked.for_pump()).args(self.list_words()).args(more).arg("-qi");
         if let Some(ssh) = &self.ssh {
             command.args(["--ssh", ssh, "--remote-bin", env!("CARGO_BIN_EXE_pump")]);
         }
@@ -166,9 +173,10 @@ impl Round<'_> {
         let (rsync, pump) = (outcome(rsync, b""), outcome(pump, b""));
         let mut wrong = wrong_status(&rsync, &pump);
         wrong.extend((!is_untouched).then(|| "-n changed something".to_owned()));
+        let known = Known::new(self.asked, source, before);
+        let planned = planned.filter(|_| !known.has_tangle());
         wrong.extend(planned.and_then(|planned| other_lines("-n -i", &planned, &pump)));
         if rsync.status == 0 {
-            let known = Known::new(self.asked, source, before);
             let [one, other] = self.ground.arenas.each_ref().map(|arena| listing(arena));
             let (one, other) = known.comparable(one, other);
             wrong.extend(compared(&one, &other));
@@ -204,14 +212,19 @@ fn wrong_status(rsync: &Outcome, pump: &Outcome) -> Vec<String> {
         (0, 0) => Vec::new(),
         (_, 128..) => vec![format!("status {}", pump.status)],
         (0, other) => vec![format!("status {other}, rsync's is 0")],
+        (other, 0) => vec![format!("status 0, rsync's is {other}")],
         _ => Vec::new(),
     }
 }
 
-/// Lines that only one of two runs prints.
+/// Lines that only one of two runs prints. What differs of a name that becomes a link is what differs when it is met.
 fn other_lines(what: &str, one: &Outcome, other: &Outcome) -> Option<String> {
     let lines = |run: &Outcome| {
-        let mut lines: Vec<String> = run.out.lines().map(str::to_owned).collect();
+        let shorter = |line: &str| match (line.starts_with('h'), line.get(11..)) {
+            (true, Some(path)) => format!("h{path}"),
+            _ => line.to_owned(),
+        };
+        let mut lines: Vec<String> = run.out.lines().map(shorter).collect();
         lines.sort();
         lines
     };

@@ -21,6 +21,7 @@ use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::tree::decide::{Action, adjusted};
+use crate::tree::links::id;
 use crate::tree::{findings, linking};
 
 const ENOENT: Errno = Errno(2);
@@ -189,7 +190,9 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
     if !shared.options.dry_run {
         set_attributes(shared, item, (at, &there))?;
     }
-    shared.tell(tells(shared, item, ChangeKind::Adjust, Some(&there)));
+    // The names of one file have the same attributes: the run sets them once.
+    let is_first = there.links < 2 || !shared.options.dry_run || shared.trees.adjusted().insert(id(&there));
+    shared.tell(tells(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
     tell_left(shared, at, "its attributes were set");
     Ok(())
 }

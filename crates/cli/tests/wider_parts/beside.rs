@@ -75,7 +75,7 @@ impl Known<'_> {
         if self.is_tangled(path) {
             entry.first_name.clone_from(&found.first_name);
         }
-        if (is_right && self.may_be_right(path, entry)) || (is_as_before && self.may_stay(path)) {
+        if (is_right && self.may_be_right(path)) || (is_as_before && self.may_stay(path)) {
             *entry = found.clone();
         }
         // What gets other attributes gets its time, too; rsync leaves one that is within the window.
@@ -93,14 +93,14 @@ impl Known<'_> {
         }
     }
 
-    fn may_be_right(&self, path: &Path, entry: &Entry) -> bool {
+    fn may_be_right(&self, path: &Path) -> bool {
         // The file of a set of which a name is missing or differs is copied anew, and all names are linked to it; rsync
         // links them to one whose size and time are right.
         let is_made_anew =
             self.is_set(path) && self.asked.way != Way::IgnoreExisting && !self.is_older_set(path);
         // rsync links links, pipes and devices whose extended attributes are not the same, and takes the content of an
         // older file with other attributes for right.
-        let is_from_older = self.asked.links_to_older && entry.first_name.starts_with("copy");
+        let is_from_older = self.asked.links_to_older && path.starts_with("copy");
         is_made_anew || is_from_older || self.is_tangled(path) || self.may_stay(path)
     }
 
@@ -108,14 +108,17 @@ impl Known<'_> {
         let tangled = self.is_tangled(path);
         // Another name of it may not be one that was asked for.
         let is_part = self.asked.form == Form::Names || self.asked.has_patterns();
+        // Of a set of names of which one is newer each is dealt with for itself: number 7.
+        if self.is_older_set(path) {
+            return true;
+        }
         let (Some(source), Some(before)) = (self.source.get(path), self.before.get(path)) else {
             return tangled;
         };
         // Where nanoseconds count rsync writes over what is newer by a second or less.
         let is_close = (before.mtime.0 - source.mtime.0).abs() <= 1;
         let is_newer = before.mtime > source.mtime;
-        // Of a set of names of which one is newer each is dealt with for itself: number 7.
-        let may_be_older = is_close || (tangled && is_newer) || self.is_older_set(path);
+        let may_be_older = is_close || (tangled && is_newer);
         ((tangled || self.is_set(path)) && is_part) || (self.looks_for_older() && may_be_older)
     }
 
@@ -139,6 +142,11 @@ impl Known<'_> {
         let names = self.set(path);
         let before = names.iter().filter_map(|name| self.before.get(name));
         before.flat_map(|entry| names_of(self.before, entry)).any(|path| !names.contains(path))
+    }
+
+    /// What is done about one name changes what is found of another.
+    pub fn has_tangle(&self) -> bool {
+        self.source.keys().any(|path| self.is_tangled(path))
     }
 
     fn is_older_set(&self, path: &Path) -> bool {
@@ -179,6 +187,11 @@ impl Known<'_> {
         // A folder that receives others keeps its attributes; its time is that of the run.
         if !kept.times || (matches!(form, Form::Into | Form::Names) && path == Path::new("copy")) {
             entry.mtime = (0, 0);
+        }
+        // The folder that the names of a list lie in gets its attributes, too; from rsync not the outermost.
+        if self.asked.list.is_some() && path == Path::new("copy") {
+            (entry.mode, entry.mtime, entry.owner) = (0, (0, 0), None);
+            entry.xattrs.clear();
         }
         // pump links regular files alone to older ones, rsync links, pipes and devices, too.
         if self.asked.links_to_older && entry.kind != "file" {

@@ -105,7 +105,7 @@ impl Older<'_> {
             7 if !kind.is_symlink() => remove_attributes(path, "system.posix_acl_"),
             8 if !is_root => remove(path, kind),
             9 if !is_root => fs::rename(path, self.new_name()).expect("the same file system"),
-            10 if !is_root && !kind.is_dir() => self.make_another_kind(path, kind),
+            10 if !is_root => self.make_another_kind(path, kind),
             _ => self.add_name(),
         }
     }
@@ -123,16 +123,22 @@ impl Older<'_> {
         self.tree.join(format!("extra-{}", self.made))
     }
 
-    /// Something else that is no folder. A folder that gives way to a file, and a file that gives way to a folder, come
-    /// with number 9.
     fn make_another_kind(&mut self, path: &Path, kind: FileType) {
         remove(path, kind);
-        match self.random.below(3) {
+        match self.random.below(5) {
             0 if !kind.is_symlink() => symlink("elsewhere", path).expect("room"),
             1 if !kind.is_fifo() => make_fifo(path),
+            2 if !kind.is_dir() => fs::create_dir(path).expect("room"),
+            3 if !kind.is_dir() && self.random.in_thousand(300) => self.make_folder(path),
             _ => self.write(path, 100),
         }
         self.new_time(path);
+    }
+
+    fn make_folder(&mut self, path: &Path) {
+        fs::create_dir(path).expect("room");
+        self.write(&path.join("name-1"), 10);
+        self.new_time(&path.join("name-1"));
     }
 
     fn add_name(&mut self) {
@@ -140,11 +146,7 @@ impl Older<'_> {
         match self.random.below(4) {
             0 => symlink("first", &path).expect("room"),
             1 => make_fifo(&path),
-            2 => {
-                fs::create_dir(&path).expect("room");
-                self.write(&path.join("name-1"), 10);
-                self.new_time(&path.join("name-1"));
-            }
+            2 => self.make_folder(&path),
             _ => self.write(&path, 1000),
         }
         self.new_time(&path);

@@ -115,6 +115,8 @@ pub struct Asked {
     pub is_new: bool,
     /// A dry run comes first, and must tell the lines of the run.
     pub is_planned: bool,
+    /// Names that end with a zero byte, for --files-from.
+    pub list: Option<Vec<u8>>,
     /// A pattern, and whether it excludes.
     patterns: Vec<(bool, OsString)>,
     rsync_sparse: bool,
@@ -136,6 +138,8 @@ impl Asked {
         let patterns = if random.in_thousand(350) { 1 + random.below(3) } else { 0 };
         let patterns = (0..patterns).map(|_| pattern(random, names, form)).collect();
         let is_planned = random.in_thousand(250);
+        let list =
+            (form == Form::Contents && !deletes && random.in_thousand(300)).then(|| list(random, names));
         Asked {
             form,
             way,
@@ -145,6 +149,7 @@ impl Asked {
             links_to_older: may_link && random.in_thousand(500),
             is_new,
             is_planned,
+            list,
             patterns,
             rsync_sparse: random.in_thousand(300),
             // Of the names of a file with other attributes the one is told that was met first.
@@ -156,6 +161,8 @@ impl Asked {
     pub fn for_rsync(&self) -> Vec<OsString> {
         let kept = self.kept;
         let letters = [
+            // What a listed folder holds is not copied, unless it is listed, too.
+            (self.list.is_none(), 'r'),
             (kept.mode, 'p'),
             (kept.acl, 'A'),
             (kept.owner, 'o'),
@@ -166,7 +173,7 @@ impl Asked {
             (self.rsync_sparse, 'S'),
         ];
         let letters = letters.iter().filter(|(is_kept, _)| *is_kept).map(|(_, letter)| letter);
-        let mut words = vec![format!("-rlD{}", letters.collect::<String>()), "--numeric-ids".into()];
+        let mut words = vec![format!("-lD{}", letters.collect::<String>()), "--numeric-ids".into()];
         let window = if self.way == Way::Window { 2 } else { -1 };
         words.push(format!("--modify-window={window}"));
         let way: &[&str] = match self.way {
@@ -255,6 +262,21 @@ fn kept(random: &mut Random) -> Kept {
         _ => kept.links = false,
     }
     kept
+}
+
+/// Some names, full folders with a slash behind or without. rsync takes what begins with # or ; for a comment.
+fn list(random: &mut Random, names: &[PathBuf]) -> Vec<u8> {
+    let mut list = Vec::new();
+    for name in names {
+        let is_full = names.iter().any(|other| other.parent() == Some(name));
+        let name = name.as_os_str().as_bytes();
+        if random.in_thousand(250) && !b"#;".contains(&name[0]) {
+            list.extend_from_slice(name);
+            let has_slash = is_full && random.in_thousand(300);
+            list.extend_from_slice(if has_slash { b"/\0" } else { b"\0" });
+        }
+    }
+    list
 }
 
 /// A pattern, and whether it excludes.
