@@ -5,7 +5,10 @@ mod support;
 use std::path::Path;
 use support::serving::Serving;
 
-use support::{Home, expect, has_attributes_of, make_folder, set_mode, set_mtime, set_xattr, xattr};
+use support::{
+    Home, expect, has_attributes_of, make_fifo, make_folder, make_symlink, set_mode, set_mtime, set_xattr,
+    xattr,
+};
 
 const NOTE: &str = "user.note";
 const ACL: &str = "system.posix_acl_access";
@@ -134,4 +137,20 @@ fn more_attributes_than_a_listing_holds_are_compared() {
     for copy in &copies {
         assert_eq!(xattr(copy, NOTE), Some(vec![b'a'; 3800]), "{}", copy.display());
     }
+}
+
+#[test]
+fn links_and_pipes_of_a_list_that_are_right_are_left_alone() {
+    let home = Home::new();
+    ["served", "served/tree"].into_iter().for_each(|name| make_folder(&home, name));
+    make_symlink(&home, "somewhere", "served/tree/link");
+    make_fifo(&home.path("served/tree/pipe"));
+    std::fs::write(home.path("list"), "link\npipe\n").expect("room");
+    let serving = Serving::new(&home, &[]);
+    let source = serving.at("tree/.");
+    let words = ["copy", "--ticket-file", "ticket", "-iu", "--files-from", "list", &source, "copy"];
+    expect(&home.pump(&words), 0, &["cL+++++++++ link -> somewhere", "cS+++++++++ pipe"], "first");
+    let again = home.pump(&words);
+    expect(&again, 0, &[], "again");
+    assert_eq!(again.out, "", "nothing is left to do");
 }

@@ -336,14 +336,15 @@ impl FarFolder {
         self.look_closely(name, None, path)
     }
 
-    /// The attributes of a regular file with which no listing told them; `None` if the other side is too old to tell.
+    /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,
+    /// pipe or device tells them with whatever is said of it.
     pub(crate) fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
         if self.far.tells_no_attributes.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let told = self.look_closely(name, Some(true), path)?;
         let meta = told.meta.map_err(|errno| Problem::system("look at", path, errno.0))?;
-        if meta.kind != FileKind::Regular {
+        if meta.kind != FileKind::Regular && told.attributes.is_none() {
             return Err(Problem::new(Class::Changed, "look at", path, "is no file any more"));
         }
         self.far.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
