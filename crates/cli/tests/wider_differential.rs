@@ -16,7 +16,7 @@ use support::{Home, Outcome, is_root, outcome};
 use wider_parts::beside::{Known, Tree, compared};
 use wider_parts::dress::For;
 use wider_parts::older::make_older;
-use wider_parts::pair::{Asked, Form, Hosts, with_behind};
+use wider_parts::pair::{Asked, Form, Hosts, Way, with_behind};
 use wider_parts::random::{Random, seeds_of};
 use wider_parts::sshd::Sshd;
 use wider_parts::tree::make_small_tree;
@@ -171,7 +171,7 @@ impl Round<'_> {
         let (rsync, pump) = (self.rsync(), self.pump(&[]));
         let commands = format!("{rsync:?}\n  {pump:?}");
         let (rsync, pump) = (outcome(rsync, b""), outcome(pump, b""));
-        let mut wrong = wrong_status(&rsync, &pump);
+        let mut wrong = Vec::from_iter(self.wrong_status(&rsync, &pump));
         wrong.extend((!is_untouched).then(|| "-n changed something".to_owned()));
         let known = Known::new(self.asked, source, before);
         let planned = planned.filter(|_| !known.has_tangle());
@@ -192,6 +192,17 @@ impl Round<'_> {
         (wrong, rsync.status, format!("{commands}\n  {rsync:?}\n  {pump:?}"))
     }
 
+    fn wrong_status(&self, rsync: &Outcome, pump: &Outcome) -> Option<String> {
+        let is_right = match (rsync.status, pump.status) {
+            (0, 0) => true,
+            (0, _) | (_, 128..) => false,
+            // What stands in the place of a folder is left alone, and so is what the folder holds.
+            (_, 0) => self.asked.way == Way::IgnoreExisting,
+            _ => true,
+        };
+        (!is_right).then(|| format!("status {}, rsync's is {}", pump.status, rsync.status))
+    }
+
     /// What was allocated before may be so still.
     fn holes_that_are_filled(&self, source: &Tree) -> Vec<String> {
         const SLACK: u64 = 128;
@@ -204,16 +215,6 @@ impl Round<'_> {
         let files = source.iter().filter(|(_, entry)| entry.kind == "file").map(|(path, _)| path);
         let files = files.filter(|_| self.asked.keeps_holes() && self.asked.is_new);
         files.filter(is_filled).map(|path| format!("{path:?}: holes are filled")).collect()
-    }
-}
-
-fn wrong_status(rsync: &Outcome, pump: &Outcome) -> Vec<String> {
-    match (rsync.status, pump.status) {
-        (0, 0) => Vec::new(),
-        (_, 128..) => vec![format!("status {}", pump.status)],
-        (0, other) => vec![format!("status {other}, rsync's is 0")],
-        (other, 0) => vec![format!("status 0, rsync's is {other}")],
-        _ => Vec::new(),
     }
 }
 
@@ -290,7 +291,7 @@ fn rounds(test: &str, share: usize, hosts: &[Hosts]) {
     }
     eprintln!("{test}: {same} the same, {not_judged} not judged, {wrong} wrong");
     assert_eq!(wrong, 0, "see above");
-    assert!(not_judged <= same / 10, "{not_judged} rounds that rsync could not do, {same} that it could");
+    assert!(not_judged <= 2 + same / 10, "{not_judged} rounds that rsync could not do, {same} that it could");
 }
 
 #[test]

@@ -108,6 +108,11 @@ impl Known<'_> {
         let tangled = self.is_tangled(path);
         // Another name of it may not be one that was asked for.
         let is_part = self.asked.form == Form::Names || self.asked.has_patterns();
+        // rsync gives what stands in the place of a folder the time of that.
+        let kinds = (self.source.get(path), self.before.get(path));
+        if kinds.0.zip(kinds.1).is_some_and(|(source, before)| source.kind != before.kind) {
+            return self.asked.way == Way::IgnoreExisting;
+        }
         // Of a set of names of which one is newer each is dealt with for itself: number 7.
         if self.is_older_set(path) {
             return true;
