@@ -15,6 +15,7 @@ use crate::disk::{Bearer, FileKind, Meta, Outcome, names, xattr_names_at};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::options::{Keep, SET_ID_BITS};
 use crate::problem::system_words;
+use crate::skipped::is_skipped;
 use crate::xattrs;
 
 const EPERM: Errno = Errno(1);
@@ -246,6 +247,11 @@ fn compared(mut names: Vec<CString>, keep: Keep) -> Vec<CString> {
 
 /// What belongs to the file, whatever system it lies on.
 pub(crate) fn is_files_own(name: &CStr) -> bool {
+    may_be_files_own(name) && !is_skipped(name)
+}
+
+/// The same before the system that the copy goes to says which of them it skips.
+pub(crate) fn may_be_files_own(name: &CStr) -> bool {
     let spaces = [&b"user."[..], b"trusted."];
     let is_in_space = spaces.iter().any(|space| name.to_bytes().starts_with(space));
     is_acl(name) || is_in_space || name == c"security.capability"
@@ -253,7 +259,7 @@ pub(crate) fn is_files_own(name: &CStr) -> bool {
 
 /// Whether it is kept of the source.
 pub(crate) fn is_kept(name: &CStr, keep: Keep) -> bool {
-    if is_acl(name) { keep.acl } else { keep.xattrs }
+    if is_acl(name) { keep.acl } else { keep.xattrs && !is_skipped(name) }
 }
 
 pub(crate) fn is_acl(name: &CStr) -> bool {

@@ -61,6 +61,7 @@ mod resume;
 mod run;
 mod shape;
 mod sizes;
+mod skipped;
 mod stream;
 mod target;
 mod target_names;

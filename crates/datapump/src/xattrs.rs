@@ -13,6 +13,7 @@ use crate::attributes::{New, is_acl, is_files_own, is_kept};
 use crate::disk::{Bearer, Outcome};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::options::Keep;
+use crate::skipped::is_skipped;
 
 const EPERM: Errno = Errno(1);
 const EACCES: Errno = Errno(13);
@@ -43,7 +44,8 @@ pub(crate) fn copy(
     let mut names: Vec<(CString, Bearer<'_>)> =
         of_source.into_iter().filter(|name| is_kept(name, keep)).map(|name| (name, from)).collect();
     if let Some(replaced) = new.replaced {
-        let others = replaced.xattr_names()?.into_iter().filter(|name| !is_kept(name, keep));
+        let others = replaced.xattr_names()?.into_iter();
+        let others = others.filter(|name| !is_kept(name, keep) && !is_skipped(name));
         names.extend(others.map(|name| (name, replaced)));
     }
     // An access control list may take from the owner what setting the others needs.

@@ -16,7 +16,7 @@ use datapump_engine::Errno;
 use super::convert::{attributes_named, attributes_of, told};
 use super::fault::NetFault;
 use super::shelf::{Tell, generation};
-use crate::attributes::is_files_own;
+use crate::attributes::may_be_files_own;
 use crate::disk::{Bearer, FileKind, Meta, Name, names, xattr_names_at};
 use crate::tree::left_out;
 
@@ -83,7 +83,7 @@ fn add_attributes(folder: &File, entry: &mut Entry, most: usize) -> Result<usize
 /// What is compared of a file. Most have nothing of it: then nothing is opened.
 fn of_file(folder: &File, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
     let mut listed: Vec<CString> = xattr_names_at(folder, name)?;
-    listed.retain(|name| is_files_own(name));
+    listed.retain(|name| may_be_files_own(name));
     if listed.is_empty() {
         return Ok(Vec::new());
     }

@@ -41,7 +41,7 @@ mod sweep;
 mod unsettled;
 pub(crate) mod visited;
 pub(crate) mod walk;
-mod wildcard;
+pub(crate) mod wildcard;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;

@@ -11,13 +11,13 @@
 
 /// A pattern, compiled.
 #[derive(Debug)]
-pub(super) struct Wildcard {
+pub(crate) struct Wildcard {
     pieces: Vec<Piece>,
 }
 
 /// Where in a text a match may begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Begins {
+pub(crate) enum Begins {
     AtStart,
     /// There, and behind each slash.
     AtEachName,
@@ -64,7 +64,7 @@ pub(super) fn has_wildcards(text: &[u8]) -> bool {
 
 impl Wildcard {
     /// The error says what is wrong with the pattern, without naming it.
-    pub(super) fn new(pattern: &[u8]) -> Result<Wildcard, &'static str> {
+    pub(crate) fn new(pattern: &[u8]) -> Result<Wildcard, &'static str> {
         let (mut pieces, mut rest) = (Vec::new(), pattern);
         while let Some((&first, behind)) = rest.split_first() {
             let (piece, behind) = piece(first, behind)?;
@@ -75,7 +75,7 @@ impl Wildcard {
     }
 
     /// Does the pattern match to the end of the text?
-    pub(super) fn matches(&self, text: impl Iterator<Item = u8>, begins: Begins) -> bool {
+    pub(crate) fn matches(&self, text: impl Iterator<Item = u8>, begins: Begins) -> bool {
         // reached[n]: the first n pieces match what was read of the text.
         let mut reached = vec![false; self.pieces.len() + 1];
         reached[0] = true;
