@@ -75,6 +75,9 @@ fn perform(
         Ok(options) => options,
         Err(message) => return output.usage(message),
     };
+    if options.keep.owner {
+        output.tell_fakeroot();
+    }
     arguments.tree.unheeded().iter().for_each(|words| output.event(Event::Note(words.clone())));
     let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
         Ok(trace) => trace,

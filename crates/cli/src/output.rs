@@ -105,6 +105,14 @@ impl Output {
         }
     }
 
+    /// Owners that fakeroot makes up are known to programs that ask the C library, and pump asks the kernel.
+    pub fn tell_fakeroot(&self) {
+        if std::env::var_os("FAKEROOTKEY").is_some() {
+            let words = "this runs under fakeroot: owners that only fakeroot knows are not seen";
+            self.event(Event::Warning(words.into()));
+        }
+    }
+
     /// A change, itemized if that was asked for.
     fn change(&self, change: &Change) {
         match (self.json, self.itemize) {

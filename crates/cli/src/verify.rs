@@ -2,7 +2,7 @@
 //!
 //! Must not know: how content is compared.
 
-use datapump::{Class, Event, Job, Options, Place, Report, Status};
+use datapump::{Class, Event, Job, Keep, Options, Place, Report, Status};
 
 use crate::args::VerifyArguments;
 use crate::json;
@@ -30,9 +30,13 @@ fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Outpu
         output.result(&json::start("verify", std::slice::from_ref(&one), Some(&other)));
     }
     let sockets = arguments.host.sockets.options();
-    let &VerifyArguments { content_only, attributes, .. } = arguments;
+    let &VerifyArguments { content_only, attributes, numeric_ids, .. } = arguments;
+    let keep = Keep { numeric_ids, ..Keep::default() };
     let tuning = arguments.tuning.options();
-    let options = Options { content_only, compare_attributes: attributes, sockets, ..tuning };
+    let options = Options { content_only, compare_attributes: attributes, keep, sockets, ..tuning };
+    if attributes {
+        output.tell_fakeroot();
+    }
     let runner = Runner::new(output, shown(&arguments.output));
     let mut report = match compared(arguments, (one, other), options, &runner) {
         Ok(report) => report,

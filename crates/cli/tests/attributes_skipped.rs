@@ -1,8 +1,8 @@
-//! Extended attributes that the system marks as nobody's to copy.
+//! What is not copied and said so: extended attributes that the system marks skip, owners that fakeroot makes up.
 
 mod support;
 
-use support::{Home, expect, set_xattr, xattr};
+use support::{Home, expect, outcome, set_xattr, xattr};
 
 const NOTE: &str = "user.note";
 /// Marked `skip` by the list that libattr installs, and by our own where there is none.
@@ -28,5 +28,23 @@ fn attributes_that_the_system_marks_skip_are_not_copied() {
     assert!(set_xattr(&copy, SKIPPED, b"its own"));
     let run = home.pump(&["copy", "--update", "-i", "source", "copy"]);
     expect(&run, 0, &[], "again");
-    assert_eq!((run.out.as_slice(), values()[1].as_deref()), (&b""[..], Some(&b"its own"[..])));
+    assert_eq!((run.out.as_str(), values()[1].as_deref()), ("", Some(&b"its own"[..])));
+}
+
+#[test]
+fn under_fakeroot_one_line_says_that_its_owners_are_not_seen() {
+    let home = Home::new();
+    std::fs::write(home.path("source"), "content").expect("room");
+    let run = |words: &[&str]| {
+        let mut command = home.command(words);
+        command.env("FAKEROOTKEY", "1");
+        outcome(command, b"")
+    };
+    let count = |words: &[&str]| run(words).err.matches("owners that only fakeroot knows").count();
+    expect(&run(&["copy", "source", "copy"]), 0, &["are not seen"], "the copy is made");
+    assert_eq!(count(&["copy", "source", "copy"]), 1);
+    assert_eq!(count(&["verify", "--attributes", "source", "copy"]), 1);
+    // Nobody wants to hear of owners that are not kept.
+    assert_eq!(count(&["copy", "--no-preserve=ownership", "source", "copy"]), 0);
+    assert_eq!(home.pump(&["copy", "source", "copy"]).err.matches("fakeroot").count(), 0);
 }

@@ -1,5 +1,5 @@
-//! The permissions in an access control list: acl(5), in the form of Linux's extended attributes (`posix_acl_xattr.h`:
-//! version 2, then entries of tag, permissions and id, all little-endian).
+//! The permissions and owners in an access control list: acl(5), in the form of Linux's extended attributes
+//! (`posix_acl_xattr.h`: version 2, then entries of tag, permissions and id, all little-endian).
 //!
 //! Must not know: whose list it is, where it is set.
 
@@ -13,7 +13,9 @@ pub(crate) const DEFAULT: &CStr = c"system.posix_acl_default";
 const HEADER_BYTES: usize = 4;
 const ENTRY_BYTES: usize = 8;
 const OWNER: u16 = 0x01;
+const USER: u16 = 0x02;
 const GROUP: u16 = 0x04;
+const NAMED_GROUP: u16 = 0x08;
 const MASK: u16 = 0x10;
 const OTHERS: u16 = 0x20;
 
@@ -26,6 +28,49 @@ pub(crate) fn group_bits(list: &[u8]) -> Option<u32> {
 pub(crate) fn mode(list: &[u8]) -> Option<u32> {
     let group = permissions(list, MASK).or_else(|| permissions(list, GROUP))?;
     Some(permissions(list, OWNER)? << 6 | group << 3 | permissions(list, OTHERS)?)
+}
+
+/// Gives the users and groups in it other numbers; the flag says that it is a group's. Entries stand in the order of
+/// numbers, and of two that became one only what both let in is let in. What is no list stays.
+pub(crate) fn map_ids(list: &mut Vec<u8>, mut map: impl FnMut(bool, u32) -> u32) {
+    if list.len() < HEADER_BYTES || !(list.len() - HEADER_BYTES).is_multiple_of(ENTRY_BYTES) {
+        return;
+    }
+    let mut is_other = false;
+    for entry in list[HEADER_BYTES..].chunks_exact_mut(ENTRY_BYTES) {
+        let (tag, id) = (tag(entry), id(entry));
+        if matches!(tag, USER | NAMED_GROUP) {
+            let mapped = map(tag == NAMED_GROUP, id);
+            is_other |= mapped != id;
+            entry[4..].copy_from_slice(&mapped.to_le_bytes());
+        }
+    }
+    if is_other {
+        put_in_order(list);
+    }
+}
+
+fn put_in_order(list: &mut Vec<u8>) {
+    let mut entries: Vec<Vec<u8>> =
+        list[HEADER_BYTES..].chunks_exact(ENTRY_BYTES).map(<[u8]>::to_vec).collect();
+    entries.sort_by_key(|entry| (tag(entry), id(entry)));
+    entries.dedup_by(|next, entry| {
+        let is_same = (tag(next), id(next)) == (tag(entry), id(entry));
+        if is_same {
+            (entry[2], entry[3]) = (entry[2] & next[2], entry[3] & next[3]);
+        }
+        is_same
+    });
+    list.truncate(HEADER_BYTES);
+    list.extend(entries.concat());
+}
+
+fn tag(entry: &[u8]) -> u16 {
+    u16::from_le_bytes([entry[0], entry[1]])
+}
+
+fn id(entry: &[u8]) -> u32 {
+    u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]])
 }
 
 fn permissions(list: &[u8], wanted: u16) -> Option<u32> {
@@ -49,6 +94,39 @@ mod tests {
     fn the_mask_is_what_the_mode_shows_and_not_what_the_group_may() {
         let list = list(&[(OWNER, 6), (0x02, 7), (GROUP, 0), (MASK, 7), (OTHERS, 4)]);
         assert_eq!((mode(&list), group_bits(&list)), (Some(0o674), Some(0)));
+    }
+
+    fn owned(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+        let entry = |&(tag, permissions, id): &(u16, u16, u32)| {
+            [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+        };
+        [&2u32.to_le_bytes()[..], &entries.iter().flat_map(entry).collect::<Vec<u8>>()].concat()
+    }
+
+    #[test]
+    fn users_and_groups_get_other_numbers_in_their_order() {
+        const NONE: u32 = u32::MAX;
+        let map = |is_group: bool, id: u32| match (is_group, id) {
+            (false, 5) => 9,
+            (false, 7) => 6,
+            (true, 5) => 4,
+            (true, 6) => 4,
+            (_, id) => id,
+        };
+        let mut before =
+            owned(&[(OWNER, 6, NONE), (USER, 7, 5), (USER, 4, 7), (GROUP, 0, NONE), (MASK, 7, NONE)]);
+        map_ids(&mut before, map);
+        let after = owned(&[(OWNER, 6, NONE), (USER, 4, 6), (USER, 7, 9), (GROUP, 0, NONE), (MASK, 7, NONE)]);
+        assert_eq!(before, after);
+        // Two that become one are let in to what both were.
+        let mut before = owned(&[(NAMED_GROUP, 6, 4), (NAMED_GROUP, 3, 5), (NAMED_GROUP, 7, 6)]);
+        map_ids(&mut before, map);
+        assert_eq!(before, owned(&[(NAMED_GROUP, 2, 4)]));
+        for same in [owned(&[(USER, 1, 8), (USER, 1, 3), (NAMED_GROUP, 1, 8)]), vec![], vec![2, 0, 0, 0, 1]] {
+            let mut list = same.clone();
+            map_ids(&mut list, map);
+            assert_eq!(list, same, "what nobody changes stays as it is");
+        }
     }
 
     #[test]

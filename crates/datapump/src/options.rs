@@ -75,6 +75,9 @@ pub struct Keep {
     pub xattrs: bool,
     /// Names of one file stay names of one file.
     pub links: bool,
+    /// Owners of another host's files by their numbers there, not by their names. Another version may not say.
+    #[serde(default)]
+    pub numeric_ids: bool,
 }
 
 fn kept() -> bool {
@@ -83,8 +86,15 @@ fn kept() -> bool {
 
 impl Keep {
     /// As of what has no attributes.
-    pub(crate) const NOTHING: Keep =
-        Keep { mode: false, acl: false, owner: false, times: false, xattrs: false, links: false };
+    pub(crate) const NOTHING: Keep = Keep {
+        mode: false,
+        acl: false,
+        owner: false,
+        times: false,
+        xattrs: false,
+        links: false,
+        numeric_ids: false,
+    };
 
     /// Something of a file that is replaced stays: what is not kept of the source.
     pub(crate) fn leaves_some(self) -> bool {
@@ -94,7 +104,7 @@ impl Keep {
 
 impl Default for Keep {
     fn default() -> Keep {
-        Keep { mode: true, acl: true, owner: true, times: true, xattrs: true, links: true }
+        Keep { mode: true, acl: true, owner: true, times: true, xattrs: true, links: true, ..Keep::NOTHING }
     }
 }
 

@@ -235,15 +235,22 @@ impl Attacked {
             && answers < 20
         {
             let answer = match decode(&body).expect("an asking") {
-                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None },
-                Ask::Root { .. } => Answer::Folder { meta, attributes: Vec::new(), made_up: false },
+                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
+                Ask::Root { .. } => {
+                    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
+                }
                 Ask::List { .. } => {
                     answers += 1;
                     (0..63).for_each(|part| {
-                        let more = Answer::Names { entries: unreadable(part), cookie: answers, more: true };
+                        let more = Answer::Names {
+                            entries: unreadable(part),
+                            cookie: answers,
+                            more: true,
+                            owners: None,
+                        };
                         let _ = names.put(&encode(&more), 1);
                     });
-                    Answer::Names { entries: unreadable(63), cookie: answers, more: false }
+                    Answer::Names { entries: unreadable(63), cookie: answers, more: false, owners: None }
                 }
                 ask => panic!("{ask:?}"),
             };
@@ -270,17 +277,19 @@ impl Attacked {
         {
             let meta = Meta { inode: 1000 + depth, ..meta };
             let answer = match decode(&body).expect("a request") {
-                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None },
-                Ask::Root { .. } => Answer::Folder { meta, attributes: Vec::new(), made_up: false },
+                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
+                Ask::Root { .. } => {
+                    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
+                }
                 Ask::Enter { .. } => {
                     depth += 1;
-                    Answer::Folder { meta, attributes: folder.to_vec(), made_up: false }
+                    Answer::Folder { meta, attributes: folder.to_vec(), made_up: false, owners: None }
                 }
                 Ask::List { .. } => {
                     lists += 1;
                     let parts = listing.iter().chain(std::iter::repeat_n(&listing[1], 4));
                     parts.for_each(|part| drop(names.put(part, 1)));
-                    Answer::Names { entries: Vec::new(), cookie: lists, more: false }
+                    Answer::Names { entries: Vec::new(), cookie: lists, more: false, owners: None }
                 }
                 _ => Answer::Done,
             };
@@ -302,8 +311,8 @@ impl Attacked {
 fn listing(meta: &Meta, others: &[Entry]) -> Vec<Vec<u8>> {
     let folder = Entry { name: b"d".to_vec().into(), meta: Some(*meta), ..unreadable(0).remove(0) };
     let folder = Entry { errno: None, ..folder };
-    let first = Answer::Names { entries: vec![folder], cookie: 1, more: true };
-    let part = Answer::Names { entries: others.to_vec(), cookie: 1, more: true };
+    let first = Answer::Names { entries: vec![folder], cookie: 1, more: true, owners: None };
+    let part = Answer::Names { entries: others.to_vec(), cookie: 1, more: true, owners: None };
     vec![encode(&first), encode(&part)]
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
 use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
-use datapump_core::wire::attributes::{Entry, FileKind, Meta, TimeNs};
+use datapump_core::wire::attributes::{Entry, FileKind, Meta, OwnerName, TimeNs};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
@@ -65,6 +65,8 @@ pub enum Say {
     Ranges(Vec<(Number, Number)>),
     Stream(Option<Number>),
     Names(Vec<(u8, Number)>, Number, bool),
+    /// The honest answer, and what owners are called.
+    Owners(Vec<(bool, Number, u8)>),
     Block(u16, Option<Number>),
     Ask(u8, [Number; 3]),
     Given(Number),
@@ -137,11 +139,11 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
 }
 
 fn folder(meta: Meta) -> Answer {
-    Answer::Folder { meta, attributes: Vec::new(), made_up: false }
+    Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
 }
 
 fn file(meta: Meta, ranges: Option<Vec<Range>>) -> Answer {
-    Answer::File { meta, attributes: Vec::new(), ranges }
+    Answer::File { meta, attributes: Vec::new(), ranges, owners: None }
 }
 
 fn honest(ask: &Ask, listed: &mut bool) -> Answer {
@@ -149,12 +151,16 @@ fn honest(ask: &Ask, listed: &mut bool) -> Answer {
         entries: (0..count).map(|index| entry(index, index as u8 % 2, Number::Small(0))).collect(),
         cookie: 1,
         more: false,
+        owners: None,
     };
     match ask {
-        Ask::Look(_) => Answer::Meta { meta: meta(FileKind::Folder, 0, 0), named: None, is_partial: None },
+        Ask::Look(_) => {
+            let meta = meta(FileKind::Folder, 0, 0);
+            Answer::Meta { meta, named: None, is_partial: None, owners: None }
+        }
         Ask::LookAgain(_) => {
             let regular = meta(FileKind::Regular, 0, 0);
-            Answer::Meta { meta: regular, named: Some(regular), is_partial: None }
+            Answer::Meta { meta: regular, named: Some(regular), is_partial: None, owners: None }
         }
         Ask::Root { .. } | Ask::Enter { .. } => folder(meta(FileKind::Folder, 0, 0)),
         Ask::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
@@ -165,6 +171,30 @@ fn honest(ask: &Ask, listed: &mut bool) -> Answer {
         Ask::Fetch { .. } => file(meta(FileKind::Regular, 0, 0), None),
         Ask::Leave(_) | Ask::Close(_) | Ask::Read { .. } => Answer::Done,
     }
+}
+
+/// Names that this host has, and others.
+fn named(mut answer: Answer, said: &[(bool, Number, u8)]) -> Answer {
+    let name = |which: u8| match which % 5 {
+        0 => b"root".to_vec(),
+        1 => b"daemon".to_vec(),
+        2 => vec![b'x'; usize::from(which) * 3],
+        3 => vec![which; 2],
+        _ => format!("user{which}").into_bytes(),
+    };
+    let called = |&(is_group, id, which): &(bool, Number, u8)| OwnerName {
+        is_group,
+        id: OwnerId(id.value() as u32),
+        name: name(which).into(),
+    };
+    if let Answer::Meta { owners, .. }
+    | Answer::Folder { owners, .. }
+    | Answer::Names { owners, .. }
+    | Answer::File { owners, .. } = &mut answer
+    {
+        *owners = Some(said.iter().map(called).collect());
+    }
+    answer
 }
 
 /// An answer as it is told to be, with the kind of answer that was asked for.
@@ -180,7 +210,7 @@ fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
                 Ask::Root { .. } | Ask::Enter { .. } => folder(meta),
                 Ask::OpenPlace { .. } | Ask::Open { .. } => file(meta, Some(Vec::new())),
                 Ask::Fetch { .. } => file(meta, None),
-                _ => Answer::Meta { meta, named: Some(meta), is_partial: None },
+                _ => Answer::Meta { meta, named: Some(meta), is_partial: None, owners: None },
             }
         }
         Say::Ranges(ranges) => {
@@ -195,7 +225,9 @@ fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
             entries: names.iter().enumerate().map(|(index, (which, it))| entry(index, *which, *it)).collect(),
             cookie: cookie.value(),
             more: *more,
+            owners: None,
         },
+        Say::Owners(owners) => named(honest(ask, listed), owners),
         Say::Honest => honest(ask, listed),
         _ => return None,
     })

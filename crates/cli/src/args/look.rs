@@ -41,12 +41,22 @@ pub struct VerifyArguments {
 
     /// Compare owners, access control lists and extended attributes, too
     ///
-    /// Owners are compared by their numbers. Default: off, which a line tells unless --quiet is given.
+    /// Between hosts owners are compared by their names, on one host by their numbers. Default: off, which a line tells
+    /// unless --quiet is given.
     ///
     /// Example: pump verify --attributes photos /backup/photos
     #[arg(long, env = "PUMP_ATTRIBUTES", conflicts_with = "content_only", help_heading = WHAT)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub attributes: bool,
+
+    /// Compare owners by their numbers between hosts, too
+    ///
+    /// As after `pump copy --numeric-ids`. Default: off.
+    ///
+    /// Example: pump verify --attributes --numeric-ids host:/backup/root /
+    #[arg(long, env = "PUMP_NUMERIC_IDS", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub numeric_ids: bool,
 
     #[command(flatten)]
     pub host: HostArguments,

@@ -170,6 +170,17 @@ pub struct TreeArguments {
     #[arg(value_enum, value_delimiter = ',')]
     pub no_preserve: Vec<Attribute>,
 
+    /// Keep the numbers of owners and groups, not their names
+    ///
+    /// Between hosts a file belongs to the user and the group that have the same names at the target, and so do entries
+    /// of access control lists; those that it has no such names for, and root, keep their numbers. On one host names
+    /// and numbers are the same. Default: off.
+    ///
+    /// Example: pump copy --numeric-ids / host:/backup/root
+    #[arg(long, env = "PUMP_NUMERIC_IDS", help_heading = TREES)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub numeric_ids: bool,
+
     /// Print each change as rsync does: `>f+++++++++ a/b`
     ///
     /// On standard output, each line when the change is made; with -n in the order of names. Folders are then listed
@@ -402,6 +413,7 @@ impl TreeArguments {
             times: kept(Attribute::Timestamps),
             xattrs: kept(Attribute::Xattr),
             links: kept(Attribute::Links),
+            numeric_ids: self.numeric_ids,
         }
     }
 }

@@ -9,7 +9,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::decode::{Decoder, Error};
 use minicbor::{Decode, Encode};
 
-use super::attributes::{Attribute, Entry, Meta};
+use super::attributes::{Attribute, Entry, Meta, OwnerName};
 use super::bounds::{ErrorNumber, FileSize};
 use super::lists;
 
@@ -151,6 +151,10 @@ pub enum Answer {
         /// Of a place: it is a temporary file that a pump uses or can resume, or its journal.
         #[n(2)]
         is_partial: Option<bool>,
+        /// What users and groups in it are called, those that were not told on this connection before.
+        #[n(3)]
+        #[cbor(decode_with = "lists::owners", nil = "lists::none")]
+        owners: Option<Vec<OwnerName>>,
     },
     /// A folder was opened.
     #[n(3)]
@@ -165,6 +169,10 @@ pub enum Answer {
         /// The kernel makes its files up as they are read.
         #[n(2)]
         made_up: bool,
+        /// What users and groups in it are called, those that were not told on this connection before.
+        #[n(3)]
+        #[cbor(decode_with = "lists::owners", nil = "lists::none")]
+        owners: Option<Vec<OwnerName>>,
     },
     /// Names of a folder; none at its end.
     #[n(4)]
@@ -179,6 +187,10 @@ pub enum Answer {
         /// More of this answer follow: they did not fit into one message.
         #[n(2)]
         more: bool,
+        /// What users and groups in it are called, those that were not told on this connection before.
+        #[n(3)]
+        #[cbor(decode_with = "lists::owners", nil = "lists::none")]
+        owners: Option<Vec<OwnerName>>,
     },
     /// A file was opened.
     #[n(5)]
@@ -194,6 +206,10 @@ pub enum Answer {
         #[n(2)]
         #[cbor(decode_with = "lists::ranges", nil = "lists::none")]
         ranges: Option<Vec<Range>>,
+        /// What users and groups in it are called, those that were not told on this connection before.
+        #[n(3)]
+        #[cbor(decode_with = "lists::owners", nil = "lists::none")]
+        owners: Option<Vec<OwnerName>>,
     },
     /// A source without a name and attributes stands there: a pipe, or null.
     #[n(6)]

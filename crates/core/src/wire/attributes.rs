@@ -128,6 +128,39 @@ pub struct Attribute {
     pub is_unreadable: Option<bool>,
 }
 
+/// What a user or a group is called at the side that reads. Told on a connection before or with the first answer in
+/// which the number stands; of what has no name nothing is told.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct OwnerName {
+    /// It is a group.
+    #[n(0)]
+    pub is_group: bool,
+    /// Its number there.
+    #[n(1)]
+    pub id: OwnerId,
+    /// Its name.
+    #[n(2)]
+    #[cbor(decode_with = "owner_name")]
+    pub name: ByteVec,
+}
+
+/// Bytes of the longest name of a user or group: LOGIN_NAME_MAX, which Linux has as 256, and room for a domain.
+pub const OWNER_NAME_BYTES_MAX: usize = 512;
+
+fn owner_name<'bytes, C>(decoder: &mut Decoder<'bytes>, _: &mut C) -> Result<ByteVec, Error> {
+    let name = decoder.bytes()?;
+    match is_owner_name(name) {
+        true => Ok(name.to_vec().into()),
+        false => Err(Error::message("nobody has such a name")),
+    }
+}
+
+/// Whether passwd(5) can have it: not empty, not longer than is told, without colons and control characters.
+pub fn is_owner_name(name: &[u8]) -> bool {
+    let is_letter = |&byte: &u8| byte != b':' && !byte.is_ascii_control();
+    (1..=OWNER_NAME_BYTES_MAX).contains(&name.len()) && name.iter().all(is_letter)
+}
+
 /// A name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Entry {

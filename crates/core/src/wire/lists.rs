@@ -7,7 +7,7 @@ use minicbor::Decode;
 use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
 
-use super::{ATTRIBUTES_MAX, NAMES_MAX, RANGES_MAX, SOURCES_MAX};
+use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX};
 
 /// The names of a folder.
 pub(super) fn names<'bytes, C, T>(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Vec<T>, Error>
@@ -56,6 +56,17 @@ where
     T: Decode<'bytes, C>,
 {
     optional(decoder, context, RANGES_MAX)
+}
+
+/// What owners and groups are called, where that is told.
+pub(super) fn owners<'bytes, C, T>(
+    decoder: &mut Decoder<'bytes>,
+    context: &mut C,
+) -> Result<Option<Vec<T>>, Error>
+where
+    T: Decode<'bytes, C>,
+{
+    optional(decoder, context, OWNERS_MAX)
 }
 
 /// What an optional list is that is not told.

@@ -39,6 +39,8 @@ pub const BLOCK_BYTES_MAX: u32 = 64 << 20;
 pub const NAMES_MAX: usize = 1024;
 /// Extended attributes of one file or folder: more than 64 KiB of names (XATTR_LIST_MAX) can be.
 pub const ATTRIBUTES_MAX: usize = 16 << 10;
+/// Names of owners and groups that are told with one answer.
+pub const OWNERS_MAX: usize = 16 << 10;
 /// Pieces of a file's map.
 pub const RANGES_MAX: usize = 30_000;
 /// Places of a session that are read.

@@ -5,12 +5,14 @@ use minicbor::{Decode, Encode};
 use proptest::prelude::*;
 
 use super::ask::{Answer, Ask, Fault, Range};
-use super::attributes::{Attribute, Entry, FileKind, Meta, TimeNs, is_plain};
+use super::attributes::{
+    Attribute, Entry, FileKind, Meta, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, is_plain,
+};
 use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
 use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
 use super::session::{Begin, Event, Given, Message, Path, Progress, STAGES_MAX, Session, Way};
-use super::{ATTRIBUTES_MAX, NAMES_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
+use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
 
 /// A side of a session with the messages that it says in their turn.
 struct Talker {
@@ -250,6 +252,8 @@ fn messages_are_read_as_they_were_written() {
         errno: None,
         is_partial: Some(true),
     };
+    let owners =
+        |name: &[u8]| Some(vec![OwnerName { is_group: true, id: OwnerId(u32::MAX - 1), name: bytes(name) }]);
     for ask in [
         Ask::Look(0),
         Ask::Root { folder: 1, place: 2 },
@@ -274,17 +278,44 @@ fn messages_are_read_as_they_were_written() {
             words: None,
             class: None,
         }),
-        Answer::Meta { meta: meta(), named: None, is_partial: None },
-        Answer::Folder { meta: meta(), attributes: vec![attribute.clone()], made_up: true },
-        Answer::Names { entries: vec![entry; 3], cookie: 7, more: false },
+        Answer::Meta { meta: meta(), named: None, is_partial: None, owners: None },
+        Answer::Folder { meta: meta(), attributes: vec![attribute.clone()], made_up: true, owners: None },
+        Answer::Names { entries: vec![entry; 3], cookie: 7, more: false, owners: owners(b"ann@a.example") },
         Answer::File {
             meta: meta(),
             attributes: vec![attribute],
             ranges: Some(vec![Range { start: FileSize(1), end: FileSize(2) }]),
+            owners: None,
         },
     ] {
         assert_eq!(decode::<Answer>(&encode(&answer)), Ok(answer));
     }
+}
+
+/// A version that knows no names of owners writes none.
+#[test]
+fn an_answer_without_names_of_owners_is_as_it_was() {
+    let older = [0x82, 4, 0x83, 0x80, 1, 0xf4];
+    let of_names = |owners| Answer::Names { entries: Vec::new(), cookie: 1, more: false, owners };
+    assert_eq!(encode(&of_names(None)), older);
+    assert_eq!(decode::<Answer>(&older), Ok(of_names(None)));
+}
+
+#[test]
+fn names_that_no_owner_has_are_refused() {
+    let answer = |name: &[u8], count| {
+        let owner = OwnerName { is_group: false, id: OwnerId(5), name: ByteVec::from(name.to_vec()) };
+        let owners = Some(vec![owner; count]);
+        Answer::Meta { meta: meta(), named: None, is_partial: None, owners }
+    };
+    let is_read = |name: &[u8], count| decode::<Answer>(&encode(&answer(name, count))).is_ok();
+    for name in [&b"ann"[..], b"EXAMPLE\\ann", "ä".as_bytes(), &[b'x'; OWNER_NAME_BYTES_MAX]] {
+        assert!(is_read(name, 1), "{name:?}");
+    }
+    for name in [&b""[..], b"a\0b", b"a:b", b"a\nb", &[b'x'; OWNER_NAME_BYTES_MAX + 1]] {
+        assert!(!is_read(name, 1), "{name:?}");
+    }
+    assert!(is_read(b"x", OWNERS_MAX) && !is_read(b"x", OWNERS_MAX + 1));
 }
 
 /// A thing of three bytes takes a hundred in memory.
@@ -293,16 +324,17 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
     let attribute =
         Attribute { name: ByteVec::from(Vec::new()), value: ByteVec::from(Vec::new()), is_unreadable: None };
     let attributes = |count| vec![attribute.clone(); count];
-    let folder = |count| Answer::Folder { meta: meta(), attributes: attributes(count), made_up: false };
+    let folder =
+        |count| Answer::Folder { meta: meta(), attributes: attributes(count), made_up: false, owners: None };
     let file = |count, ranges| {
         let ranges = Some(vec![Range { start: FileSize(0), end: FileSize(0) }; ranges]);
-        Answer::File { meta: meta(), attributes: attributes(count), ranges }
+        Answer::File { meta: meta(), attributes: attributes(count), ranges, owners: None }
     };
     let names = |count, of_each| {
         let name = ByteVec::from(b"x".to_vec());
         let attributes = Some(attributes(of_each));
         let entry = Entry { name, meta: None, points_to: None, attributes, errno: None, is_partial: None };
-        Answer::Names { entries: vec![entry; count], cookie: 0, more: false }
+        Answer::Names { entries: vec![entry; count], cookie: 0, more: false, owners: None }
     };
     const MOST: usize = ATTRIBUTES_MAX;
     for answer in [folder(MOST), file(MOST, RANGES_MAX), names(NAMES_MAX, 1), names(1, MOST)] {
@@ -329,17 +361,27 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
         let answer = Answer::Fault(fault(Some(ErrorNumber(number))));
         assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
     }
-    let sized =
-        |size_bytes| Answer::Meta { meta: Meta { size_bytes, ..meta() }, named: None, is_partial: None };
+    let sized = |size_bytes| Answer::Meta {
+        meta: Meta { size_bytes, ..meta() },
+        named: None,
+        is_partial: None,
+        owners: None,
+    };
     let allocated = |allocated_bytes| Answer::Meta {
         meta: Meta { allocated_bytes, ..meta() },
         named: None,
         is_partial: None,
+        owners: None,
     };
-    let owned = |uid, gid| Answer::Meta { meta: Meta { uid, gid, ..meta() }, named: None, is_partial: None };
+    let owned = |uid, gid| Answer::Meta {
+        meta: Meta { uid, gid, ..meta() },
+        named: None,
+        is_partial: None,
+        owners: None,
+    };
     let ranged = |start, end| {
         let ranges = Some(vec![Range { start: FileSize(start), end: FileSize(end) }]);
-        Answer::File { meta: meta(), attributes: Vec::new(), ranges }
+        Answer::File { meta: meta(), attributes: Vec::new(), ranges, owners: None }
     };
     for answer in [
         sized(FileSize(1 << 63)),
@@ -389,7 +431,7 @@ proptest! {
         let mut body = encode(&Answer::Names { entries: vec![Entry {
             name: ByteVec::from(b"name".to_vec()), meta: Some(meta()), points_to: None, attributes: None, errno: None,
             is_partial: None,
-        }; 2], cookie: 3, more: true });
+        }; 2], cookie: 3, more: true, owners: None });
         let at = at % body.len();
         body[at] ^= 1 << bit;
         let _ = decode::<Answer>(&body);

@@ -18,6 +18,7 @@ use datapump_core::{Extent, Length, Way};
 use crate::end::{FileEnd, Sink, Source};
 use crate::net::channel::{Channel, Digest};
 use crate::net::fault::NetFault;
+use crate::net::owners::Telling;
 use crate::net::shelf::{Flow, Given, Shelf, Taken};
 use crate::open::Ranges;
 use crate::plan::Claim;
@@ -38,6 +39,7 @@ pub(super) struct Giving {
     shelf: Arc<Shelf>,
     asked: VecDeque<Asked>,
     flows: Vec<Flowing>,
+    owners: Telling,
     /// Nothing more will be asked for.
     is_over: bool,
 }
@@ -67,7 +69,8 @@ enum State {
 
 impl Giving {
     pub(super) fn new(channel: Channel, shelf: Arc<Shelf>) -> Giving {
-        Giving { channel, shelf, asked: VecDeque::new(), flows: Vec::new(), is_over: false }
+        let (asked, flows, owners) = (VecDeque::new(), Vec::new(), Telling::default());
+        Giving { channel, shelf, asked, flows, owners, is_over: false }
     }
 
     /// What was asked for next, if something was.
@@ -215,9 +218,9 @@ impl Giving {
         };
         debug_assert_eq!(first, task, "blocks are sent as they were asked for");
         if small.is_some_and(|given| !given.stood_still()) {
-            self.put(&Answer::Fault(changed()), number)?;
+            self.put(Answer::Fault(changed()), number)?;
         } else {
-            head.as_deref().map_or(Ok(()), |head| self.put(head, number))?;
+            head.map_or(Ok(()), |head| self.put(*head, number))?;
             self.channel.put_block(bytes, digest, number)?;
             if bytes.len() < len as usize {
                 self.flow_is_over(task, &Answer::End);
@@ -246,19 +249,22 @@ impl Giving {
         while let Some(Asked { number, state }) =
             self.asked.pop_front_if(|asked| !matches!(asked.state, State::Reading { .. }))
         {
-            let Giving { channel, shelf, .. } = self;
-            let mut put = |answer| channel.put_message(&encode(&answer), number);
             match state {
-                State::Ready(answer) => put(*answer)?,
-                State::Waiting(ask) => shelf.answer(*ask, &mut put)?,
+                State::Ready(answer) => self.put(*answer, number)?,
+                State::Waiting(ask) => {
+                    let shelf = Arc::clone(&self.shelf);
+                    shelf.answer(*ask, &mut |answer| self.put(answer, number))?;
+                }
                 State::Reading { .. } => unreachable!("it was looked at above"),
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, answer: &Answer, number: u64) -> Result<(), NetFault> {
-        self.channel.put_message(&encode(answer), number)
+    fn put(&mut self, answer: Answer, number: u64) -> Result<(), NetFault> {
+        let Giving { channel, shelf, owners, .. } = self;
+        let put = &mut |answer| channel.put_message(&encode(&answer), number);
+        owners.tell(answer, &shelf.own_names, put)
     }
 }
 

@@ -28,6 +28,7 @@ use super::giver::gave;
 use super::joins::NewSession;
 use super::limits::{Limits, bounded_by_server, left_out};
 use super::line::{CutOnPanic, Stopping};
+use super::owners::Mapping;
 use super::pool::Pool;
 use super::server::{Root, State};
 use super::shelf::{Flow, Origin, Shelf};
@@ -279,7 +280,8 @@ fn write(
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(super::hostile::PANICS));
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
     let (pools, share) = ((Arc::clone(&names), Arc::clone(&blocks)), state.budget.share());
-    let far = Far::new("the sender".into(), line.clone(), pools, wanted.boot, share);
+    let owners = Mapping::new(wanted.options.keep.numeric_ids);
+    let far = Far::new("the sender".into(), line.clone(), pools, wanted.boot, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
     let job = pushed(state, wanted, far).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
     std::thread::scope(|scope| {

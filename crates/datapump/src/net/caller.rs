@@ -15,6 +15,7 @@ use super::far::Far;
 use super::fault::NetFault;
 use super::giver;
 use super::merged::{billed, merged, with_peer};
+use super::owners::Mapping;
 use super::reach::WayIn;
 use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
@@ -228,7 +229,9 @@ impl RemoteCopy {
         let mut begun = self.begin(Way::Pull, remote, last, events)?;
         let pool = || Arc::new(begun.pool());
         let (pools, share) = ((pool(), pool()), Budget::of_client().share());
-        let far = Far::new(remote.host.to_string(), begun.line.clone(), pools, begun.welcome.boot, share);
+        let owners = Mapping::new(self.options.keep.numeric_ids);
+        let (host, boot) = (remote.host.to_string(), begun.welcome.boot);
+        let far = Far::new(host, begun.line.clone(), pools, boot, share, owners);
         let lanes = self.options.lanes.unwrap_or(begun.connections).min(begun.connections);
         let target_is_name = self.options.target_is_name || is_name;
         let options = Options { lanes: Some(lanes), target_is_name, ..self.options };

@@ -21,6 +21,7 @@ use datapump_engine::Errno;
 use super::channel::{Channel, Line};
 use super::convert::heard;
 use super::fault::NetFault;
+use super::owners::Mapping;
 use super::pool::Pool;
 use super::refusal::{over_budget, problem_of};
 use super::weight;
@@ -58,6 +59,7 @@ pub(crate) struct Far {
     tells_no_attributes: AtomicBool,
     /// What it makes this side hold is charged to this.
     share: Arc<Share>,
+    owners: Mapping,
 }
 
 /// Answers to one request, and what they take.
@@ -132,13 +134,26 @@ impl Far {
         (names, blocks): (Arc<Pool>, Arc<Pool>),
         boot: Option<[u8; 16]>,
         share: Arc<Share>,
+        owners: Mapping,
     ) -> Arc<Far> {
         let (next, gone) = (AtomicU64::new(1), Mutex::default());
         let own = crate::disk::boot();
         let is_here = own != [0; 16] && boot == Some(own);
         let boot = boot.unwrap_or_default();
         let tells_no_attributes = AtomicBool::new(false);
-        Arc::new(Far { place, line, is_here, boot, names, blocks, next, gone, tells_no_attributes, share })
+        Arc::new(Far {
+            place,
+            line,
+            is_here,
+            boot,
+            names,
+            blocks,
+            next,
+            gone,
+            tells_no_attributes,
+            share,
+            owners,
+        })
     }
 
     /// A connection for the blocks of one lane.
@@ -215,10 +230,12 @@ impl Far {
         Err(WireError::Unexpected("names without end").into())
     }
 
-    /// Reads an answer. What a long one takes is known only then.
+    /// Reads an answer, with the owners of this side. What a long one takes is known only then.
     pub(crate) fn read(&self, body: &[u8]) -> Result<Answer, WireError> {
         let _one = (body.len() > LONG_BYTES).then(|| self.share.budget().one_reads());
-        decode(body)
+        let mut answer = decode(body)?;
+        self.owners.apply(&mut answer, &self.share)?;
+        Ok(answer)
     }
 
     /// Something besides answers that this side holds for the other.
@@ -255,7 +272,7 @@ impl Far {
 
     fn folder(self: &Arc<Far>, number: u64, ask: &Ask, path: &Path) -> Result<Arc<FarFolder>, Problem> {
         match self.ask(ask, path)? {
-            (Answer::Folder { meta, attributes, made_up }, _charge) => {
+            (Answer::Folder { meta, attributes, made_up, .. }, _charge) => {
                 let (meta, attributes) = (heard(&meta), named(attributes));
                 Ok(Arc::new(FarFolder { far: Arc::clone(self), number, meta, attributes, made_up, _charge }))
             }
@@ -277,7 +294,7 @@ impl Far {
 
     fn file(self: &Arc<Far>, number: u64, (answer, _charge): (Answer, Charge)) -> Result<OpenFile, Problem> {
         match answer {
-            Answer::File { meta, attributes, ranges } => {
+            Answer::File { meta, attributes, ranges, .. } => {
                 let ranges =
                     ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
                 let (meta, attributes) = (heard(&meta), named(attributes));

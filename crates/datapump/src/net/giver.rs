@@ -13,6 +13,7 @@ use datapump_core::wire::{decode, encode};
 
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
+use super::owners::Telling;
 use super::shelf::Shelf;
 use crate::account::busy;
 use crate::bill::Stage;
@@ -99,9 +100,13 @@ fn add(given: &mut Given, lane: &LaneResult) {
 
 /// Answers until the other side hangs up.
 fn answer_names(mut channel: Channel, shelf: &Shelf) -> Result<(), NetFault> {
+    let mut owners = Telling::default();
     loop {
         let (body, number) = channel.receive_request()?;
-        shelf.answer(decode(&body)?, &mut |answer| channel.put_message(&encode(&answer), number))?;
+        shelf.answer(decode(&body)?, &mut |answer| {
+            let put = &mut |answer| channel.put_message(&encode(&answer), number);
+            owners.tell(answer, &shelf.own_names, put)
+        })?;
         if !channel.has_come()? {
             channel.flush()?;
         }

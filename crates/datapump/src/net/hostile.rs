@@ -182,11 +182,16 @@ fn push(stage: &Stage, names: &[&[u8]]) -> Option<String> {
     let mut entries = Some(lies(stage, names));
     while let Ok((body, number)) = channel.message_within(PATIENCE) {
         let answer = match decode(&body).expect("an asking") {
-            Ask::Look(_) => Answer::Meta { meta: folder, named: None, is_partial: None },
-            Ask::Root { .. } => Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false },
-            Ask::List { .. } => {
-                Answer::Names { entries: entries.take().unwrap_or_default(), cookie: 1, more: false }
+            Ask::Look(_) => Answer::Meta { meta: folder, named: None, is_partial: None, owners: None },
+            Ask::Root { .. } => {
+                Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false, owners: None }
             }
+            Ask::List { .. } => Answer::Names {
+                entries: entries.take().unwrap_or_default(),
+                cookie: 1,
+                more: false,
+                owners: None,
+            },
             _ => break,
         };
         if channel.send_message(&encode(&answer), number).is_err() || entries.is_none() {
@@ -247,6 +252,7 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
         meta: Meta { size_bytes: FileSize(bytes), ..folder },
         named: None,
         is_partial: None,
+        owners: None,
     };
     for lie in [fault(0), fault(-1), fault(5000), sized(1 << 63), sized(u64::MAX)] {
         let (mut control, session) = stage.begin(Way::Push, "tree", "copy");

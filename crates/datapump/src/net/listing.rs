@@ -49,11 +49,11 @@ pub(super) fn tell_names(
         bytes += length(&entry);
         entries.push(entry);
         if bytes >= NAMES_BYTES || entries.len() == NAMES_MAX {
-            tell(Answer::Names { entries: std::mem::take(&mut entries), cookie, more: true })?;
+            tell(Answer::Names { entries: std::mem::take(&mut entries), cookie, more: true, owners: None })?;
             bytes = 0;
         }
     }
-    tell(Answer::Names { entries, cookie, more: false })
+    tell(Answer::Names { entries, cookie, more: false, owners: None })
 }
 
 /// One name alone.

@@ -28,6 +28,7 @@ mod line;
 mod listing;
 pub(crate) mod merged;
 mod outgoing;
+pub(crate) mod owners;
 mod pipe;
 pub(crate) mod pool;
 pub(crate) mod reach;

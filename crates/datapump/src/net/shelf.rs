@@ -23,6 +23,7 @@ use datapump_engine::{Errno, Handle};
 use super::convert::{attributes_of, fault, refuse_more, stored_to, told};
 use super::fault::NetFault;
 use super::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
+use super::owners::OwnNames;
 use crate::budget::{Charge, Share};
 use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, names};
 use crate::holes;
@@ -103,6 +104,7 @@ pub(crate) struct Shelf {
     share: Arc<Share>,
     _kept_open: Option<Charge>,
     magics: Magics,
+    pub(crate) own_names: OwnNames,
     stop: Arc<AtomicBool>,
 }
 
@@ -115,8 +117,8 @@ impl Shelf {
         let charge = share.charge(0, kept_open).ok();
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
         let (folders, files) = (Mutex::default(), Mutex::default());
-        let magics = Magics::default();
-        Shelf { places, folders, files, keeper, share, _kept_open: charge, magics, stop }
+        let (magics, own_names) = (Magics::default(), OwnNames::default());
+        Shelf { places, folders, files, keeper, share, _kept_open: charge, magics, own_names, stop }
     }
 
     /// Answers what is asked of names and attributes. More than one answer where one would be too long: each is told
@@ -191,7 +193,7 @@ impl Shelf {
         let file = origin.open()?;
         let meta = file_meta(&file).map_err(|errno| fault("look at", errno))?;
         let is_partial = origin.is_partial().then_some(true);
-        Ok(Answer::Meta { meta: told(&meta), named: None, is_partial })
+        Ok(Answer::Meta { meta: told(&meta), named: None, is_partial, owners: None })
     }
 
     fn root(&self, number: u64, place: u32) -> Outcome<Answer> {
@@ -223,7 +225,12 @@ impl Shelf {
             return Err(fault("open", ENOTDIR));
         }
         let attributes = attributes(Bearer::Open(&open))?;
-        let answer = Answer::Folder { meta: told(&side.meta), attributes, made_up: folder_is_made_up(&open) };
+        let answer = Answer::Folder {
+            meta: told(&side.meta),
+            attributes,
+            made_up: folder_is_made_up(&open),
+            owners: None,
+        };
         self.folders().insert(number, side);
         Ok(answer)
     }
@@ -277,7 +284,7 @@ impl Shelf {
         let given = Given { handle, meta, align_bytes: 1, buffered: None, above };
         let taken = Taken::File(Arc::new(given.made_direct()));
         self.files().insert(number, (taken, charge));
-        Ok(Answer::File { meta: answer, attributes, ranges })
+        Ok(Answer::File { meta: answer, attributes, ranges, owners: None })
     }
 
     fn look_again(&self, number: u64) -> Outcome<Answer> {
@@ -293,7 +300,12 @@ impl Shelf {
             }
             None => Some(meta),
         };
-        Ok(Answer::Meta { meta: told(&meta), named: named.as_ref().map(told), is_partial: None })
+        Ok(Answer::Meta {
+            meta: told(&meta),
+            named: named.as_ref().map(told),
+            is_partial: None,
+            owners: None,
+        })
     }
 
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> Outcome<Answer> {
@@ -301,12 +313,12 @@ impl Shelf {
         let folder = side.file().map_err(problem)?.0;
         if name.is_empty() {
             let meta = file_meta(&folder).map_err(|errno| fault("look at", errno))?;
-            return Ok(Answer::Meta { meta: told(&meta), named: None, is_partial: None });
+            return Ok(Answer::Meta { meta: told(&meta), named: None, is_partial: None, owners: None });
         }
         let name = plain(name)?;
         let name = Name::here(name.to_owned(), None);
         let entries = vec![listing::one(&folder, name, with_attributes)];
-        Ok(Answer::Names { entries, cookie: 0, more: false })
+        Ok(Answer::Names { entries, cookie: 0, more: false, owners: None })
     }
 
     /// A small file, to be read once: what it is, and the file if it is as long as expected.
@@ -315,7 +327,7 @@ impl Shelf {
         let meta = regular(&handle, &self.stop)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let attributes = attributes(Bearer::Open(handle.os()))?;
-        let answer = Answer::File { meta: told(&meta), attributes, ranges: None };
+        let answer = Answer::File { meta: told(&meta), attributes, ranges: None, owners: None };
         let given = Given { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
     }

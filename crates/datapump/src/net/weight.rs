@@ -66,7 +66,7 @@ mod tests {
         };
         assert!(of_entry(&entry(0)) > size_of::<Told>());
         assert!(of_entry(&entry(1000)) > 100_000);
-        let names = Answer::Names { entries: vec![entry(0), entry(0)], cookie: 0, more: false };
+        let names = Answer::Names { entries: vec![entry(0), entry(0)], cookie: 0, more: false, owners: None };
         assert_eq!(of_answer(&names), 2 * of_entry(&entry(0)));
     }
 }

@@ -76,9 +76,9 @@ fn root_of(folder: &File) -> (Root, u64) {
 
 /// What a committed file has by these options, and what is promised of it.
 fn digest(options: &Options) -> u64 {
-    let Keep { mode, acl, owner, times, xattrs, links } = options.keep;
+    let Keep { mode, acl, owner, times, xattrs, links, numeric_ids } = options.keep;
     let kept = [mode, acl, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
-    kept.iter().fold(1, |sum, &kept| sum << 1 | u64::from(kept))
+    kept.iter().fold(1 + u64::from(numeric_ids), |sum, &kept| sum << 1 | u64::from(kept))
 }
 
 /// A digest of the names that a copy deals with; 0 for all.
@@ -128,6 +128,7 @@ mod tests {
             keep(Keep { times: false, ..Keep::default() }),
             keep(Keep { xattrs: false, ..Keep::default() }),
             keep(Keep { links: false, ..Keep::default() }),
+            keep(Keep { numeric_ids: true, ..Keep::default() }),
             Options { verify: true, ..Options::default() },
             Options { sync: Sync::None, ..Options::default() },
         ];

@@ -19,6 +19,7 @@ mod cache;
 mod extents;
 mod host;
 mod idle;
+mod owners;
 mod socket;
 mod standard;
 mod xattr;
@@ -30,6 +31,7 @@ pub use host::{
     wait_with_usage,
 };
 pub use idle::{Lowest, allowed_cpus, lowest_priority, pin_to};
+pub use owners::{group_id, group_name, user_id, user_name};
 pub use socket::{TcpInfo, set_busy_poll, tcp_info};
 pub use standard::was_closed;
 pub use xattr::list_xattrs_at;
