@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use support::{Home, as_ordinary_user, expect, set_mode, set_mtime, set_xattr, xattr};
@@ -73,4 +74,35 @@ fn an_attribute_that_cannot_be_read_is_named() {
     let words = ["copy", "-T", "--update", "source", "copy"];
     let Some(run) = as_ordinary_user(&home, &words) else { return };
     expect(&run, 23, &["'copy/file': extended attribute user.note: could not be read"], "unreadable");
+}
+
+#[test]
+fn what_its_mode_closes_to_writing_gets_the_attributes_of_an_ordinary_user_too() {
+    let home = Home::new();
+    make(&home, "source");
+    let names = ["file", "folder"];
+    for name in names {
+        let path = home.path("source").join(name);
+        if !set_xattr(&path, NAME, b"old") || !set_xattr(&path, "user.more", b"more") {
+            return;
+        }
+        set_mode(&path, 0o555);
+    }
+    std::fs::create_dir(home.path("open")).expect("room");
+    set_mode(&home.path("open"), 0o777);
+    let update = || as_ordinary_user(&home, &["copy", "-iu", "source/.", "open/copy"]);
+    let Some(first) = update() else { return };
+    expect(&first, 0, &[], "first");
+    for name in names {
+        let path = home.path("source").join(name);
+        assert!(set_xattr(&path, NAME, b"new"));
+        rustix::fs::removexattr(&path, "user.more").expect("it has one");
+    }
+    let again = update().expect("it could be done before");
+    expect(&again, 0, &[".f........x file", ".d........x folder/"], "again");
+    for name in names {
+        let path = home.path("open/copy").join(name);
+        assert_eq!((xattr(&path, NAME), xattr(&path, "user.more")), (Some(b"new".to_vec()), None), "{name}");
+        assert_eq!(path.metadata().expect("it was copied").permissions().mode() & 0o7777, 0o555, "{name}");
+    }
 }

@@ -10,7 +10,7 @@ use datapump_engine::Errno;
 
 use crate::acl;
 use crate::attributes::{New, is_acl, is_files_own, is_kept};
-use crate::disk::{Bearer, Outcome};
+use crate::disk::{Bearer, FileKind, Outcome};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::options::Keep;
 use crate::skipped::is_skipped;
@@ -19,6 +19,7 @@ const EPERM: Errno = Errno(1);
 const EACCES: Errno = Errno(13);
 const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
+const OWNER_WRITES: u32 = 0o200;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +54,7 @@ pub(crate) fn copy(
     set.any = (!new.bare && remove_others(&names, to, (keep, new), lost)?) || !names.is_empty();
     for (name, from) in &names {
         let Some(value) = value_of(*from, name, lost)? else { continue };
-        if let Err(errno) = to.set_xattr(name, &value) {
+        if let Err(errno) = when_writable(to, || to.set_xattr(name, &value)) {
             lost.push(not_set(name, errno));
             if **name == *acl::ACCESS {
                 set.group_bits = acl::group_bits(&value);
@@ -61,6 +62,19 @@ pub(crate) fn copy(
         }
     }
     Ok(set)
+}
+
+/// Does it also to a file of this user that its mode closes to writing. Its mode is set behind this.
+fn when_writable(to: Bearer<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()> {
+    match change() {
+        Err(EACCES) => {
+            let meta = to.meta()?;
+            let is_closed = meta.mode & OWNER_WRITES == 0 && meta.kind != FileKind::Symlink;
+            let opened = is_closed && to.set_mode(meta.mode | OWNER_WRITES).is_ok();
+            if opened { change() } else { Err(EACCES) }
+        }
+        changed => changed,
+    }
 }
 
 fn value_of(from: Bearer<'_>, name: &CStr, lost: &mut Lost) -> Outcome<Option<Vec<u8>>> {
@@ -103,7 +117,7 @@ fn remove_others(
     let others: Vec<CString> =
         others.filter(|name| is_files_own(name) && goes(name) && !is_wanted(name)).collect();
     for name in &others {
-        if let Err(errno) = to.remove_xattr(name) {
+        if let Err(errno) = when_writable(to, || to.remove_xattr(name)) {
             let what =
                 format!("{}: the source does not have it, and it could not be removed", words_of(name));
             lost.push(Loss::system(Limit::File, errno, &what));
