@@ -8,13 +8,14 @@ mod support;
 mod wider_parts;
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::listing::{Entry, differences, leftovers_below, listing, paths, stamps};
-use support::{Home, Outcome, is_root, outcome};
+use support::{Home, Outcome, is_root, noise, outcome, set_mode};
 use wider_parts::beside::{Known, Tree, compared};
-use wider_parts::dress::For;
+use wider_parts::dress::{For, Kind, dress};
 use wider_parts::older::make_older;
 use wider_parts::pair::{Asked, Form, Hosts, Way, with_behind};
 use wider_parts::random::{Random, seeds_of};
@@ -25,19 +26,21 @@ use wider_parts::{blocks, program, pump_command};
 /// In CI; `cargo xtask wider --full` makes a thousand.
 const TREES: u64 = 50;
 const ENTRIES_MAX: u64 = 60;
+const NOBODY: u32 = 65_534;
 
 /// A source and two equal targets: `rsync/` and `pump/`, each of them with the copy, and with what is linked to.
 struct Ground {
     source: PathBuf,
     arenas: [PathBuf; 2],
+    audience: For,
 }
 
 impl Ground {
-    fn new(folder: &Path, random: &mut Random) -> Ground {
+    fn new(folder: &Path, audience: For, random: &mut Random) -> Ground {
         let source = folder.join("source");
         let entries = 5 + random.below(ENTRIES_MAX) as usize;
-        make_small_tree(&source, random.below(u64::MAX), For::Root, entries);
-        Ground { source, arenas: ["rsync", "pump"].map(|name| folder.join(name)) }
+        make_small_tree(&source, random.below(u64::MAX), audience, entries);
+        Ground { source, arenas: ["rsync", "pump"].map(|name| folder.join(name)), audience }
     }
 
     fn make_targets(&self, asked: &Asked, random: &mut Random) {
@@ -52,6 +55,9 @@ impl Ground {
         if asked.links_to_older {
             self.make_older(&below(&arena.join("old"), asked.form), random);
         }
+        if let For::User(user) = self.audience {
+            program(&["chown", "-hR", &format!("{user}:{user}"), &shown(arena)]);
+        }
         program(&["cp", "-a", &shown(arena), &shown(other)]);
         if kept_folder().is_some() {
             program(&["cp", "-a", &shown(arena), &shown(&arena.with_file_name("before"))]);
@@ -61,8 +67,37 @@ impl Ground {
     fn make_older(&self, path: &Path, random: &mut Random) {
         program(&["cp", "-aT", &shown(&self.source), &shown(path)]);
         let changes = random.below(20);
-        make_older(path, For::Root, changes, random);
+        make_older(path, self.audience, changes, random);
     }
+}
+
+/// Something mounted in the source, until dropped.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(point: &Path, random: &mut Random) -> Mounted {
+        program(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", &shown(point)]);
+        let mounted = Mounted(point.into());
+        make_folder_with_file(&point.join("below"), random);
+        dress(point, Kind::Folder, For::Root, random);
+        mounted
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(&self.0).status();
+        if !unmounted.is_ok_and(|status| status.success()) {
+            eprintln!("{:?} stays mounted", self.0);
+        }
+    }
+}
+
+fn make_folder_with_file(folder: &Path, random: &mut Random) {
+    std::fs::create_dir(folder).expect("room");
+    std::fs::write(folder.join("name-1"), noise(1000, random.below(u64::MAX))).expect("room");
+    dress(&folder.join("name-1"), Kind::File, For::Root, random);
+    dress(folder, Kind::Folder, For::Root, random);
 }
 
 /// Where the copy of the source's root is.
@@ -79,7 +114,39 @@ struct Round<'a> {
     ground: &'a Ground,
     asked: &'a Asked,
     names: Vec<OsString>,
+    means: &'a Means,
+}
+
+/// How the programs are run.
+struct Means {
     ssh: Option<String>,
+    /// What an ordinary user may run: `pump`.
+    program: Option<PathBuf>,
+}
+
+impl Means {
+    fn audience(&self) -> For {
+        if self.program.is_some() { For::User(NOBODY) } else { For::Root }
+    }
+
+    fn pump(&self) -> Command {
+        let mut command = pump_command(&[]);
+        if let Some(program) = &self.program {
+            command = Command::new(program);
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    /// rsync waits for itself now and then where a user may not write.
+    fn rsync(&self) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["20", "rsync"]);
+        if self.program.is_some() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
 }
 
 impl Round<'_> {
@@ -101,7 +168,7 @@ impl Round<'_> {
 
     fn rsync(&self) -> Command {
         let arena = &self.ground.arenas[0];
-        let mut command = Command::new("rsync");
+        let mut command = self.means.rsync();
         command.args(self.asked.for_rsync()).args(self.list_words());
         if self.asked.links_to_older {
             command.arg(with_behind(Path::new("--link-dest="), &shown(&arena.join("old"))));
@@ -116,9 +183,9 @@ impl Round<'_> {
 
     fn pump(&self, more: &[&str]) -> Command {
         let arena = &self.ground.arenas[1];
-        let mut command = pump_command(&[]);
+        let mut command = self.means.pump();
         command.args(self.asked.for_pump()).args(self.list_words()).args(more).arg("-qi");
-        if let Some(ssh) = &self.ssh {
+        if let Some(ssh) = &self.means.ssh {
             command.args(["--ssh", ssh, "--remote-bin", env!("CARGO_BIN_EXE_pump")]);
         }
         if self.asked.links_to_older {
@@ -144,15 +211,20 @@ enum Ended {
     Wrong(String),
 }
 
-fn round(seed: u64, folder: &Path, hosts: Hosts, ssh: Option<&str>) -> Ended {
+fn round(seed: u64, folder: &Path, hosts: Hosts, means: &Means) -> Ended {
     let mut random = Random(seed);
-    let ground = Ground::new(folder, &mut random);
+    let ground = Ground::new(folder, means.audience(), &mut random);
     let names = paths(&ground.source);
-    let asked = Asked::new(&mut random, &names[1..], hosts);
+    let asked = Asked::new(&mut random, &names[1..], (hosts, ground.audience == For::Root));
+    let mount_point = ground.source.join("mounted");
+    if asked.has_mount {
+        make_folder_with_file(&mount_point, &mut random);
+    }
     ground.make_targets(&asked, &mut random);
+    let _mounted = asked.has_mount.then(|| Mounted::new(&mount_point, &mut random));
     let (source, before) = (listing(&ground.source), listing(&ground.arenas[1]));
     let names = some_names(&source, &before, &mut random);
-    let round = Round { ground: &ground, asked: &asked, names, ssh: ssh.map(str::to_owned) };
+    let round = Round { ground: &ground, asked: &asked, names, means };
     let (wrong, rsync, told) = round.run(&source, &before);
     match (wrong.is_empty(), rsync) {
         (true, 0) => Ended::Same,
@@ -174,7 +246,7 @@ impl Round<'_> {
         let mut wrong = Vec::from_iter(self.wrong_status(&rsync, &pump));
         wrong.extend((!is_untouched).then(|| "-n changed something".to_owned()));
         let known = Known::new(self.asked, source, before);
-        let planned = planned.filter(|_| !known.has_tangle());
+        let planned = planned.filter(|_| pump.status == 0 && !known.has_tangle());
         wrong.extend(planned.and_then(|planned| other_lines("-n -i", &planned, &pump)));
         if rsync.status == 0 {
             let [one, other] = self.ground.arenas.each_ref().map(|arena| listing(arena));
@@ -196,8 +268,9 @@ impl Round<'_> {
         let is_right = match (rsync.status, pump.status) {
             (0, 0) => true,
             (0, _) | (_, 128..) => false,
-            // What stands in the place of a folder is left alone, and so is what the folder holds.
-            (_, 0) => self.asked.way == Way::IgnoreExisting,
+            // What stands in the place of a folder is left alone, and so is what the folder holds. A folder that its
+            // mode closes to its own user is opened.
+            (_, 0) => self.asked.way == Way::IgnoreExisting || !self.asked.by_root,
             _ => true,
         };
         (!is_right).then(|| format!("status {}, rsync's is {}", pump.status, rsync.status))
@@ -263,20 +336,42 @@ fn kept_folder() -> Option<PathBuf> {
     std::env::var_os("DATAPUMP_KEEP").map(PathBuf::from)
 }
 
+/// Who copies, and between which ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Root,
+    RootOverSsh,
+    OrdinaryUser,
+}
+
+impl Who {
+    fn means(self, home: &Home) -> Means {
+        let program = home.path("program");
+        if self == Who::OrdinaryUser {
+            set_mode(&home.path(""), 0o755);
+            std::fs::copy(env!("CARGO_BIN_EXE_pump"), &program).expect("room");
+        }
+        let ssh = (self == Who::RootOverSsh).then(|| Sshd::ssh(home, ""));
+        Means { ssh, program: (self == Who::OrdinaryUser).then_some(program) }
+    }
+}
+
 /// Runs rounds in folders of their own: one of `share` seeds.
-fn rounds(test: &str, share: usize, hosts: &[Hosts]) {
+fn rounds(test: &str, share: usize, who: Who) {
     if !is_root() {
         return eprintln!("not tested: {test}: owners and devices need root");
     }
     let home = Home::new();
     let kept = kept_folder();
-    let sshd = hosts.iter().any(|it| *it != Hosts::One).then(|| Sshd::new(&home, None));
-    let ssh = sshd.is_some().then(|| Sshd::ssh(&home, ""));
+    let _sshd = (who == Who::RootOverSsh).then(|| Sshd::new(&home, None));
+    let means = who.means(&home);
     let (mut wrong, mut not_judged, mut same) = (0, 0, 0);
     for seed in seeds_of("DATAPUMP_TREES", test, TREES).step_by(share) {
         let folder = kept.clone().unwrap_or_else(|| home.path("")).join(format!("round-{seed}"));
         std::fs::create_dir_all(&folder).expect("room");
-        match round(seed, &folder, *Random(!seed).pick(hosts), ssh.as_deref()) {
+        let remote = *Random(!seed).pick(&[Hosts::Push, Hosts::Pull]);
+        let hosts = if who == Who::RootOverSsh { remote } else { Hosts::One };
+        match round(seed, &folder, hosts, &means) {
             Ended::Same => same += 1,
             Ended::NotJudged => not_judged += 1,
             Ended::Wrong(how) => {
@@ -296,10 +391,15 @@ fn rounds(test: &str, share: usize, hosts: &[Hosts]) {
 
 #[test]
 fn what_rsync_makes_right_is_not_made_wrong() {
-    rounds("what_rsync_makes_right_is_not_made_wrong", 1, &[Hosts::One]);
+    rounds("what_rsync_makes_right_is_not_made_wrong", 1, Who::Root);
 }
 
 #[test]
 fn what_rsync_makes_right_is_not_made_wrong_over_ssh() {
-    rounds("what_rsync_makes_right_is_not_made_wrong_over_ssh", 5, &[Hosts::Push, Hosts::Pull]);
+    rounds("what_rsync_makes_right_is_not_made_wrong_over_ssh", 5, Who::RootOverSsh);
+}
+
+#[test]
+fn what_rsync_makes_right_for_a_user_is_not_made_wrong() {
+    rounds("what_rsync_makes_right_for_a_user_is_not_made_wrong", 3, Who::OrdinaryUser);
 }

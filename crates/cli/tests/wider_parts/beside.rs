@@ -218,7 +218,9 @@ impl Known<'_> {
             entry.xattrs.retain(|name, _| is_list(name));
         }
         // What belongs to somebody else does not run as its owner.
-        if !kept.owner && self.source.get(path).is_some_and(|source| source.owner != entry.owner) {
+        if !(kept.owner && self.asked.by_root)
+            && self.source.get(path).is_some_and(|source| source.owner != entry.owner)
+        {
             entry.mode &= !SET_ID_BITS;
         }
         // A list that is not kept does not let in its mask as the group, and one that stands there stays.
@@ -233,7 +235,7 @@ impl Known<'_> {
     fn stays(&self, path: &Path, entry: &mut Entry) {
         let kept = self.asked.kept;
         let Some(stood) = self.stood(path, entry) else { return };
-        if !kept.owner {
+        if !kept.owner && self.asked.by_root {
             entry.owner = stood.owner;
         }
         // rsync sets it nevertheless with an extended attribute.

@@ -11,6 +11,8 @@ use crate::support::{make_fifo, noise, set_mode};
 
 const OWNERS: [(u32, u32); 3] = [(0, 0), (1234, 4321), (65_534, 0)];
 const MODES: [u32; 6] = [0o644, 0o600, 0o755, 0o4755, 0o2750, 0];
+/// An ordinary user must be able to read it, and look into folders.
+const USER_MODES: [u32; 3] = [0o700, 0o755, 0o750];
 /// Some are older than all that the generator makes, some are newer.
 const SECONDS: [i64; 4] = [-1_600_000_000, 1_000_000_000, 1_700_000_000, 14_500_000_000];
 
@@ -97,7 +99,7 @@ impl Older<'_> {
         let is_root = path == self.tree.join("");
         match self.random.below(12) {
             0 | 1 => self.new_time(path),
-            2 if !kind.is_symlink() => set_mode(path, *self.random.pick(&MODES)),
+            2 if !kind.is_symlink() => set_mode(path, self.mode()),
             3 => self.new_owner(path),
             4 if kind.is_file() || kind.is_dir() => set(path, "user.attribute-0", b"older"),
             5 if kind.is_file() || kind.is_dir() => remove_attributes(path, "user."),
@@ -107,6 +109,13 @@ impl Older<'_> {
             9 if !is_root => fs::rename(path, self.new_name()).expect("the same file system"),
             10 if !is_root => self.make_another_kind(path, kind),
             _ => self.add_name(),
+        }
+    }
+
+    fn mode(&mut self) -> u32 {
+        match self.audience {
+            For::Root => *self.random.pick(&MODES),
+            For::User(_) => *self.random.pick(&USER_MODES),
         }
     }
 

@@ -108,6 +108,7 @@ pub struct Asked {
     pub form: Form,
     pub way: Way,
     pub hosts: Hosts,
+    pub by_root: bool,
     pub kept: Kept,
     pub deletes: bool,
     pub links_to_older: bool,
@@ -115,6 +116,9 @@ pub struct Asked {
     pub is_new: bool,
     /// A dry run comes first, and must tell the lines of the run.
     pub is_planned: bool,
+    /// Another file system is mounted in the source.
+    pub has_mount: bool,
+    one_file_system: bool,
     /// Names that end with a zero byte, for --files-from.
     pub list: Option<Vec<u8>>,
     /// A pattern, and whether it excludes.
@@ -125,7 +129,7 @@ pub struct Asked {
 
 impl Asked {
     /// Chosen by chance; `names` are all of the source, relative to it.
-    pub fn new(random: &mut Random, names: &[PathBuf], hosts: Hosts) -> Asked {
+    pub fn new(random: &mut Random, names: &[PathBuf], (hosts, by_root): (Hosts, bool)) -> Asked {
         let form = *random.pick(&[Form::Contents, Form::Contents, Form::Into, Form::Names, Form::Mirror]);
         let way = if form == Form::Mirror { Way::Differs } else { *random.pick(&WAYS) };
         let deletes = form == Form::Mirror || (form != Form::Names && random.in_thousand(400));
@@ -144,11 +148,14 @@ impl Asked {
             form,
             way,
             hosts,
+            by_root,
             kept: kept(random),
             deletes,
             links_to_older: may_link && random.in_thousand(500),
             is_new,
             is_planned,
+            has_mount: by_root && random.in_thousand(60),
+            one_file_system: random.in_thousand(300),
             list,
             patterns,
             rsync_sparse: random.in_thousand(300),
@@ -165,15 +172,17 @@ impl Asked {
             (self.list.is_none(), 'r'),
             (kept.mode, 'p'),
             (kept.acl, 'A'),
-            (kept.owner, 'o'),
-            (kept.owner, 'g'),
+            // A user gives no files away. rsync tries that with the further names of a file, and fails.
+            (kept.owner && self.by_root, 'o'),
+            (kept.owner && self.by_root, 'g'),
             (kept.times, 't'),
             (kept.xattrs, 'X'),
             (kept.links, 'H'),
             (self.rsync_sparse, 'S'),
         ];
         let letters = letters.iter().filter(|(is_kept, _)| *is_kept).map(|(_, letter)| letter);
-        let mut words = vec![format!("-lD{}", letters.collect::<String>()), "--numeric-ids".into()];
+        let mut words = vec![format!("-lD{}", letters.collect::<String>())];
+        words.extend(self.by_root.then(|| "--numeric-ids".to_owned()));
         let window = if self.way == Way::Window { 2 } else { -1 };
         words.push(format!("--modify-window={window}"));
         let way: &[&str] = match self.way {
@@ -187,6 +196,7 @@ impl Asked {
         };
         words.extend(way.iter().map(|word| (*word).to_owned()));
         words.extend(self.deletes.then(|| "--delete".to_owned()));
+        words.extend(self.one_file_system.then(|| "--one-file-system".to_owned()));
         words.into_iter().map(OsString::from).chain(self.pattern_words()).collect()
     }
 
@@ -206,6 +216,7 @@ impl Asked {
             Way::Window => &["--update=differs", "--modify-window=2s"],
         });
         words.extend((self.deletes && !is_mirror).then_some("--delete"));
+        words.extend(self.one_file_system.then_some("--one-file-system"));
         words.extend(self.not_kept());
         words.extend(self.speed);
         words.into_iter().map(OsString::from).chain(self.pattern_words()).collect()
