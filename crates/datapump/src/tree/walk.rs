@@ -200,14 +200,16 @@ fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
     }
 }
 
-/// The target folder (none in a dry run that would make it), and whether it was made now; nothing where something
-/// else stays.
+/// A folder at the target (none in a dry run that would make it), and whether it was made now.
+type Entered = (Option<Arc<Side>>, bool);
+
+/// The target folder; nothing where something else stays.
 fn target_of(
     shared: &Shared<'_>,
     hand: &Hand,
     name: &Name,
     meta: &Meta,
-) -> Result<Option<(Option<Arc<Side>>, bool)>, Problem> {
+) -> Result<Option<Entered>, Problem> {
     if shared.compares {
         let target = hand.branch.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
         return Ok(Some((target, false)));
