@@ -204,12 +204,7 @@ fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
 type Entered = (Option<Arc<Side>>, bool);
 
 /// The target folder; nothing where something else stays.
-fn target_of(
-    shared: &Shared<'_>,
-    hand: &Hand,
-    name: &Name,
-    meta: &Meta,
-) -> Result<Option<Entered>, Problem> {
+fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Result<Option<Entered>, Problem> {
     if shared.compares {
         let target = hand.branch.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
         return Ok(Some((target, false)));
