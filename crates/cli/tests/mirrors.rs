@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -107,6 +108,38 @@ fn unchanged_files_are_linked_and_a_dry_run_says_so() {
     let inode = |name: &str| fs::metadata(home.path(name)).expect("it is there").ino();
     assert_eq!(inode("monday/sub/two"), inode("tuesday/sub/two"));
     assert_ne!(inode("monday/one"), inode("tuesday/one"));
+    pump(&home, "verify from tuesday", 0, &[]);
+}
+
+#[test]
+fn with_checksum_only_files_of_equal_content_are_linked() {
+    let home = Home::new();
+    small(&home);
+    noise_file(&home, "from/large", 300_000, 5);
+    pump(&home, "copy from monday", 0, &[]);
+    // Neither size nor time tells.
+    for name in ["one", "large"] {
+        let path = home.path(format!("monday/{name}"));
+        let was = fs::metadata(&path).expect("it was copied");
+        noise_file(&home, &format!("monday/{name}"), was.len() as usize, 77);
+        set_mtime(&path, was.mtime() as u64 * 1_000_000_000 + was.mtime_nsec() as u64);
+    }
+    let inode = |name: &str| fs::metadata(home.path(name)).expect("it is there").ino();
+    for (flags, target) in [("", "tuesday"), (" --lanes 1", "wednesday")] {
+        let dry = pump(&home, &format!("copy -n -i -c --link-dest monday from {target}"), 0, &[]);
+        let run = pump(&home, &format!("copy -i -q -c{flags} --link-dest monday from {target}"), 0, &[]);
+        let sorted = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+        assert_eq!(sorted(&dry.out), sorted(&run.out), "{target}");
+        assert!(run.out.contains("hf+++++++++ sub/two") && run.out.contains(">f+++++++++ one"), "{run:?}");
+        assert_eq!(inode("monday/sub/two"), inode(&format!("{target}/sub/two")));
+        pump(&home, &format!("verify from {target}"), 0, &[]);
+    }
+    // Over what differs at the target, too; what is right there stays.
+    fs::remove_file(home.path("tuesday/sub/two")).expect("it is a link");
+    noise_file(&home, "tuesday/sub/two", 5000, 3);
+    let one = inode("tuesday/one");
+    pump(&home, "copy -q -c --link-dest monday from/. tuesday", 0, &[]);
+    assert_eq!((inode("tuesday/sub/two"), inode("tuesday/one")), (inode("monday/sub/two"), one));
     pump(&home, "verify from tuesday", 0, &[]);
 }
 

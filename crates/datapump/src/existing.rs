@@ -222,6 +222,10 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
 /// Links a file that is unchanged in another folder (`--link-dest`); true if that was done, or would be.
 fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<bool, Problem> {
     let (Some(folder), Some(meta)) = (&shared.options.link_dest, &item.meta) else { return Ok(false) };
+    // Its content would have to be read first: the file is copied.
+    if shared.trees.rules.reads_content() {
+        return Ok(false);
+    }
     let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(false) };
     let below = shared.target.and_then(|target| at.path.strip_prefix(target).ok());
     // What was named as the target itself is looked for under its own name.

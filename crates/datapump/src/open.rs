@@ -24,7 +24,7 @@ use crate::report::Waits;
 use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
-use crate::task::{Finish, Held, Leaf, Original, Parts, Task};
+use crate::task::{Against, Finish, Held, Leaf, Original, Parts, Task};
 use crate::{confidential, finish, holes, lane, mapped, resume, sizes, stream, tree};
 
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
@@ -114,7 +114,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
     let (source, sink, original, ranges) = ends.inspect_err(|problem| landing.give_up(problem))?;
     let (finish, change) = match next {
         Next::Copy(change) => (landing.into_finish(), change),
-        Next::Compare(item) => (Finish::Checked(Some(item)), None),
+        Next::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
     };
     let copies = !matches!(finish, Finish::Checked(_));
     let mut task = Task::new(Parts {

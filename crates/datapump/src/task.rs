@@ -30,13 +30,21 @@ pub(crate) enum Finish {
     Commit(Staged),
     /// The data of a device are put on stable storage.
     Device(Arc<Handle>),
-    /// The target was compared with the source (`--checksum`): if equal it is left as it stands. With the item, if the
-    /// user named the file.
-    Checked(Option<Box<Item>>),
+    /// A file was compared with the source (`--checksum`).
+    Checked(Against),
     /// This task read a target back: its hash must agree with that of the task that wrote it, which is then committed.
     Verified(Trial),
     /// This task wrote again what came back damaged, which is then read back once more.
     Repaired(Trial),
+}
+
+/// What a source was compared with, and what becomes of that if it is equal.
+#[derive(Debug)]
+pub(crate) enum Against {
+    /// The target, which is left as it stands. With the item, if the user named the file.
+    Target(Option<Box<Item>>),
+    /// The file of the same name in `--link-dest`, which is linked.
+    Older,
 }
 
 /// A written file that must be the same when it is read back.

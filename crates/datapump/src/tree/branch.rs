@@ -85,10 +85,21 @@ struct PutOff {
 pub(crate) struct Batch {
     pub(crate) branch: Arc<Branch>,
     pub(crate) names: Vec<Name>,
-    /// What stands at the target was looked at already and is to be replaced.
-    pub(crate) forced: bool,
+    pub(crate) looked: Looked,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
+}
+
+/// What is known already about the names of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    NotYet,
+    /// What stands at the target is to be replaced.
+    Replaces,
+    /// So it is, by a link to the file of `--link-dest`, whose content was compared.
+    EqualsOlder,
+    /// So it is, by a copy: the content of that file was compared.
+    DiffersFromOlder,
 }
 
 impl Branch {

@@ -55,6 +55,11 @@ impl Rules {
         self.gives_away
     }
 
+    /// Whether size and time tell nothing about the content.
+    pub(crate) fn reads_content(&self) -> bool {
+        self.checksum
+    }
+
     /// Whether a name that is right is left alone.
     pub(crate) fn leaves_some(&self) -> bool {
         self.updates() || self.checksum || self.ignore_existing

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datapump_core::{Extent, Length};
-use datapump_engine::Handle;
 
 use crate::change::ChangeKind;
 use crate::commit::{Before, Staged, taken};
@@ -24,16 +23,15 @@ use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::resume::{self, Wish};
 use crate::run::{Shared, Work};
-use crate::task::{Finish, Held, Leaf, Original, Task};
+use crate::task::{Against, Held, Leaf, Original, Task};
 use crate::temporary::may_be_temporary;
-use crate::tree::branch::{Batch, Beside, Branch};
-use crate::tree::compare::Compared;
+use crate::tree::branch::{Batch, Beside, Branch, Looked};
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
-use crate::tree::{compare, doubt, left_out, make_way, right, special, walk};
+use crate::tree::{doubt, left_out, make_way, right, special, walk};
 use crate::{finish, lane, sizes};
 
 const ENOENT: i32 = 2;
@@ -50,7 +48,7 @@ pub(crate) struct Hand {
     target: Option<Arc<File>>,
     names: std::vec::IntoIter<Name>,
     paths: Paths,
-    pub(crate) forced: bool,
+    pub(crate) looked: Looked,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
 }
@@ -61,13 +59,13 @@ pub(crate) type Ready = (Arc<Task>, Extent);
 impl Hand {
     /// Opens the folders of a batch.
     pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Problem)> {
-        let Batch { branch, names, forced, walks } = batch;
+        let Batch { branch, names, looked, walks } = batch;
         let source = branch.source.origin();
         let target = branch.target.as_ref().map(|target| target.file()).transpose();
         match (source, target) {
             (Ok(source), Ok(target)) => {
                 let (target, paths) = (target.map(|target| target.0), Paths::default());
-                Ok(Hand { branch, source, target, names: names.into_iter(), paths, forced, walks })
+                Ok(Hand { branch, source, target, names: names.into_iter(), paths, looked, walks })
             }
             (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, problem)),
         }
@@ -190,12 +188,18 @@ impl Hand {
     fn file(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
         // What may be right as it stands is not opened to find out.
         let there = self.there(&name.name)?;
-        if let Some(stands) = there.as_ref().filter(|_| !self.forced) {
+        if let Some(stands) = there.as_ref().filter(|_| self.looked == Looked::NotYet) {
             match self.stays(shared, name, stands)? {
                 Stays::Yes => return Ok(None),
-                Stays::Perhaps => return self.check(shared, waits, name),
+                Stays::Perhaps => {
+                    let there = self.open_there(&name.name)?;
+                    return self.check(shared, waits, name, (there, Against::Target(None)));
+                }
                 Stays::No => {}
             }
+        }
+        if let Some(older) = self.older_to_read(shared, name)? {
+            return self.check(shared, waits, name, (older, Against::Older));
         }
         let (held, meta) = match shared.options.dry_run {
             true => (None, self.meta(name)?),
@@ -229,7 +233,9 @@ impl Hand {
         there: Option<&Meta>,
         (spot, links): (Spot, Option<FileState>),
     ) -> Result<Begun, Problem> {
-        if let Some(file) = linking::link_unchanged(shared, &spot, (name, &meta))? {
+        if self.may_link(shared)
+            && let Some(file) = linking::link_unchanged(shared, &spot, (name, &meta))?
+        {
             return Ok(Begun::Stands(spot, Some(file)));
         }
         let change = self.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there);
@@ -254,7 +260,7 @@ impl Hand {
         self.branch.hold();
         shared.watch.found(meta.size_bytes);
         let (branch, names) = (Arc::clone(&self.branch), vec![name.clone()]);
-        shared.plan.add_later(Work::Batch(Batch { branch, names, forced: self.forced, walks: false }));
+        shared.plan.add_later(Work::Batch(Batch { branch, names, looked: self.looked, walks: false }));
         true
     }
 
@@ -291,56 +297,6 @@ impl Hand {
         self.target.as_deref().is_some_and(|to| right::hidden_differ(shared, &self.source, name, to))
     }
 
-    /// Compares the content with what stands at the target; a difference brings the name back to be copied.
-    fn check(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
-        let (one, meta) = self.open_file(shared, name)?;
-        let path = self.target_path(&name.name);
-        let opened = names::open_source(self.target()?, &name.name, true);
-        let other = opened.map_err(|errno| Problem::system("open", &path, errno.0))?;
-        let pair = (meta, one, Arc::new(Handle::Os(other)));
-        self.read_both(shared, waits, name, pair, Finish::Checked(None))
-    }
-
-    /// Compares a name with the one in the other tree.
-    fn compare(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
-        let meta = self.meta(name)?;
-        match compare::compare(shared, self, name, &meta)? {
-            Compared::Content(meta, one, other) => {
-                self.read_both(shared, waits, name, (meta, one, other), Finish::Nothing)
-            }
-            Compared::Done if meta.kind == FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
-            Compared::Done => Ok(None),
-        }
-    }
-
-    /// A file whose content is compared with another's by the one loop.
-    fn read_both(
-        &self,
-        shared: &Shared<'_>,
-        waits: &mut Waits,
-        name: &Name,
-        (meta, one, other): (Meta, Held, Arc<Handle>),
-        finish: Finish,
-    ) -> Result<Option<Ready>, Problem> {
-        let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let ranges = match sizes::goes_on_in(&one, &meta, self.branch.traits, &path)? {
-            true => Ok(None),
-            false => compare::ranges(shared, &meta, &one, &other).map(Some),
-        };
-        let ranges = ranges.map_err(|errno| Problem::system("read the map of", &path, errno.0))?;
-        let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
-        let how = how::decide(&facts, shared.options);
-        let watched = !self.branch.traits.made_up;
-        let handle = one.here().cloned();
-        let original =
-            Original { path: path.clone(), held: one, meta, folder: self.source.folder(), watched };
-        let opened = open::Opened::file(handle, original, ranges);
-        let ends = open::ends(shared, (&path, &other_path), opened, how, &mut Landing::Compare(other))?;
-        let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
-        let task = open::task(shared, (path, other_path), ends, finish, leaf);
-        self.hand_on(shared, waits, Arc::new(task), how)
-    }
-
     fn continues(&self) -> bool {
         self.branch.root.journal().is_some_and(|journal| journal.continues)
     }
@@ -351,7 +307,7 @@ impl Hand {
     }
 
     /// Opens a regular file and takes its attributes from what is open.
-    fn open_file(&self, shared: &Shared<'_>, name: &Name) -> Result<(Held, Meta), Problem> {
+    pub(super) fn open_file(&self, shared: &Shared<'_>, name: &Name) -> Result<(Held, Meta), Problem> {
         let small_bytes = shared.shape.request_bytes.into();
         let path = self.source_path(&name.name);
         let opened = self.source.open_file(name, &path, small_bytes, &shared.stop);
@@ -394,7 +350,7 @@ impl Hand {
         Ok(Begun::Task(Arc::new(task), how))
     }
 
-    fn facts(&self, shared: &Shared<'_>, held: &Held, meta: &Meta, small: bool) -> Facts {
+    pub(super) fn facts(&self, shared: &Shared<'_>, held: &Held, meta: &Meta, small: bool) -> Facts {
         Facts {
             size_bytes: meta.size_bytes,
             // Small files are read where the cache is, cold or not.
@@ -447,7 +403,7 @@ impl Hand {
     }
 
     /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.
-    fn hand_on(
+    pub(super) fn hand_on(
         &self,
         shared: &Shared<'_>,
         waits: &mut Waits,

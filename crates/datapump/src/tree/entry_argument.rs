@@ -9,7 +9,7 @@ use crate::disk::{self, FileKind, Folder, Name, PathAt, names};
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::branch::{Batch, Branch, Traits};
+use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::entry::Hand;
 use crate::tree::list::List;
 use crate::tree::root::Root;
@@ -58,6 +58,6 @@ fn hand(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<Hand, Problem> 
     let root = Root::new(&source.meta, (&target_path, Some(&target.meta)), List::begun(None));
     let traits = Traits { handed_down, ..Traits::default() };
     let branch = Branch::new(None, &Arc::new(root), (source, Some(target)), traits, None);
-    let batch = Batch { branch, names: Vec::new(), forced: false, walks: false };
+    let batch = Batch { branch, names: Vec::new(), looked: Looked::NotYet, walks: false };
     Hand::take(batch).map_err(|(_, _, problem)| problem)
 }

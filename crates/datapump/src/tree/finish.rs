@@ -21,8 +21,8 @@ use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::target::Item;
-use crate::task::{Finish, Leaf, Task};
-use crate::tree::branch::{Batch, Branch};
+use crate::task::{Against, Finish, Leaf, Task};
+use crate::tree::branch::{Batch, Branch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
 use crate::tree::journal::{self, Journal};
@@ -63,14 +63,24 @@ fn file_of(task: &Task) -> Option<FileId> {
 /// A file was found equal in content to what stands at the target: only its attributes may be wrong.
 pub(crate) fn checked(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     crate::finish::source_stood_still(shared, task)?;
-    if let (Some(leaf), Some(original)) = (&task.leaf, &task.original) {
-        right::right_content(shared, &leaf.spot, original)?;
-    }
-    if let Finish::Checked(Some(item)) = &task.finish {
-        existing::right_content(shared, item)?;
+    match (&task.finish, &task.leaf, &task.original) {
+        (Finish::Checked(Against::Target(Some(item))), ..) => existing::right_content(shared, item)?,
+        (Finish::Checked(Against::Older), Some(leaf), _) => come_back(shared, leaf, Looked::EqualsOlder),
+        (_, Some(leaf), Some(original)) => right::right_content(shared, &leaf.spot, original)?,
+        _ => {}
     }
     shared.settle(task, false);
     Ok(())
+}
+
+/// A name is dealt with once more, by one that knows more about it.
+fn come_back(shared: &Shared<'_>, leaf: &Leaf, looked: Looked) {
+    let branch = Arc::clone(&leaf.spot.branch);
+    branch.hold();
+    let name = Name::here(leaf.spot.name.clone(), Some(FileKind::Regular));
+    shared
+        .plan
+        .add_first([Work::Batch(Batch { branch, names: vec![name], looked, walks: false })].into_iter());
 }
 
 /// A file was found to differ in content from what stands at the target: it is copied.
@@ -78,17 +88,14 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;
     }
-    if let Finish::Checked(Some(item)) = &task.finish {
-        let item = Item { differs: true, ..(**item).clone() };
-        shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
-    }
-    if let Some(leaf) = &task.leaf {
-        let branch = Arc::clone(&leaf.spot.branch);
-        branch.hold();
-        let name = Name::here(leaf.spot.name.clone(), Some(FileKind::Regular));
-        shared.plan.add_first(
-            [Work::Batch(Batch { branch, names: vec![name], forced: true, walks: false })].into_iter(),
-        );
+    match (&task.finish, &task.leaf) {
+        (Finish::Checked(Against::Target(Some(item))), _) => {
+            let item = Item { differs: true, ..(**item).clone() };
+            shared.plan.add_first([Work::Item(Box::new(item))].into_iter());
+        }
+        (Finish::Checked(Against::Older), Some(leaf)) => come_back(shared, leaf, Looked::DiffersFromOlder),
+        (_, Some(leaf)) => come_back(shared, leaf, Looked::Replaces),
+        _ => {}
     }
     shared.settle(task, false);
 }
@@ -145,7 +152,7 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
 fn deal_with_put_off(shared: &Shared<'_>, branch: Arc<Branch>, name: Name) {
     branch.hold();
     shared.trees.walk(1);
-    let batch = Batch { branch, names: vec![name], forced: false, walks: true };
+    let batch = Batch { branch, names: vec![name], looked: Looked::NotYet, walks: true };
     shared.plan.add_first([Work::Batch(batch)].into_iter());
     shared.plan.settled();
 }

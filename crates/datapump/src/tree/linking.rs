@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
@@ -16,7 +17,7 @@ use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::task::Held;
 use crate::temporary;
-use crate::tree::branch::Batch;
+use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
 use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Spot, Waiting, id};
@@ -102,7 +103,7 @@ pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileState>) {
 /// A batch of one name. It holds its folder already.
 fn once_more(spot: Spot) -> Work {
     let name = Name::here(spot.name, None);
-    Work::Batch(Batch { branch: spot.branch, names: vec![name], forced: false, walks: false })
+    Work::Batch(Batch { branch: spot.branch, names: vec![name], looked: Looked::NotYet, walks: false })
 }
 
 /// What is told of a further name: what stood there before, and which name it is linked to.
@@ -264,16 +265,7 @@ pub(crate) fn link_unchanged(
     spot: &Spot,
     (name, meta): (&Name, &Meta),
 ) -> Result<Option<FileId>, Problem> {
-    let Some(other) = &spot.branch.link_dest else { return Ok(None) };
-    let folder = other.file()?.0;
-    let Ok(held) = names::hold(&folder, &spot.name) else { return Ok(None) };
-    let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let same = !spot.branch.traits.link_doubt.reaches(&there)
-        && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
-    let from = spot.branch.source.origin()?;
-    if !same || right::hidden_differ(shared, &from, name, &folder) {
-        return Ok(None);
-    }
+    let Some((_, held, there)) = unchanged(shared, spot, (name, meta))? else { return Ok(None) };
     if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {
         match link_into(shared, spot, &held, &target.file()?.0) {
             Ok(_) => {}
@@ -285,4 +277,32 @@ pub(crate) fn link_unchanged(
     spot.branch.root.journal().inspect(|journal| journal.know(&there));
     shared.tell(spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None));
     Ok(Some(id(&there)))
+}
+
+/// The file of `--link-dest` that is equal in all but perhaps its content, to be read. None where it cannot be read.
+pub(crate) fn open_unchanged(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    file: (&Name, &Meta),
+) -> Result<Option<File>, Problem> {
+    let Some((folder, _, there)) = unchanged(shared, spot, file)? else { return Ok(None) };
+    let opened = names::open_source(&folder, &spot.name, true).ok();
+    Ok(opened.filter(|opened| file_meta(opened).is_ok_and(|meta| id(&meta) == id(&there))))
+}
+
+/// The file of `--link-dest` that is equal in size, time and attributes, and its folder.
+fn unchanged(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (name, meta): (&Name, &Meta),
+) -> Result<Option<(Arc<File>, File, Meta)>, Problem> {
+    let Some(other) = &spot.branch.link_dest else { return Ok(None) };
+    let folder = other.file()?.0;
+    let Ok(held) = names::hold(&folder, &spot.name) else { return Ok(None) };
+    let Ok(there) = file_meta(&held) else { return Ok(None) };
+    let same = !spot.branch.traits.link_doubt.reaches(&there)
+        && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    let from = spot.branch.source.origin()?;
+    let differs = !same || right::hidden_differ(shared, &from, name, &folder);
+    Ok((!differs).then_some((folder, held, there)))
 }

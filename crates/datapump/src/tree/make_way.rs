@@ -13,7 +13,7 @@ use datapump_engine::Errno;
 use crate::disk::{FileKind, Name, names};
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
-use crate::tree::branch::{Batch, Branch};
+use crate::tree::branch::{Batch, Branch, Looked};
 use crate::tree::entry::Hand;
 use crate::tree::finish;
 
@@ -35,7 +35,7 @@ pub(crate) struct Waiting {
 /// Whether nothing stands any more where a folder stood; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<bool, Problem> {
     let is_free = match shared.options.dry_run {
-        true => hand.forced || is_empty(hand, name)?,
+        true => hand.looked != Looked::NotYet || is_empty(hand, name)?,
         false => remove(hand, name, FileKind::Folder)?,
     };
     if is_free || (shared.options.delete && wait(shared, hand, name)) {
@@ -95,7 +95,8 @@ pub(crate) fn make_way(shared: &Shared<'_>) {
     }
     let was_made = finish::delete_rest(shared, &roots(shared, &waiting));
     shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
-    let batch = |(branch, name)| Batch { branch, names: vec![name], forced: was_made, walks: true };
+    let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
+    let batch = |(branch, name)| Batch { branch, names: vec![name], looked, walks: true };
     let batches: Vec<Work> = waiting.into_iter().map(batch).map(Work::Batch).collect();
     shared.plan.add_first(batches.into_iter());
 }

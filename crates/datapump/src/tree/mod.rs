@@ -13,6 +13,7 @@ pub(crate) mod checkpoint;
 mod claims;
 pub(crate) mod compare;
 pub(crate) mod compare_attributes;
+mod content;
 pub(crate) mod decide;
 pub(crate) mod delete;
 pub(crate) mod doubt;

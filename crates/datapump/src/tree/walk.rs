@@ -19,7 +19,7 @@ use crate::disk::{self, Bearer, FileKind, Meta, Name, kind, names};
 use crate::made;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
-use crate::tree::branch::{Batch, Branch, Traits};
+use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
 use crate::tree::select::Listing;
@@ -126,7 +126,7 @@ fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
         let names: Vec<Name> = names.by_ref().take(batch_names).collect();
         (!names.is_empty()).then(|| {
             branch.hold();
-            Work::Batch(Batch { branch: Arc::clone(branch), names, forced: false, walks: true })
+            Work::Batch(Batch { branch: Arc::clone(branch), names, looked: Looked::NotYet, walks: true })
         })
     };
     let batches: Vec<Work> = std::iter::from_fn(batch).collect();
