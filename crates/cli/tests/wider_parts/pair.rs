@@ -119,6 +119,7 @@ pub struct Asked {
     /// Another file system is mounted in the source.
     pub has_mount: bool,
     one_file_system: bool,
+    numeric_ids: bool,
     /// Names that end with a zero byte, for --files-from.
     pub list: Option<Vec<u8>>,
     /// A pattern, and whether it excludes.
@@ -135,10 +136,8 @@ impl Asked {
         let deletes = form == Form::Mirror || (form != Form::Names && random.in_thousand(400));
         let is_new = matches!(form, Form::Contents | Form::Mirror) && random.in_thousand(350);
         // Over what stands there rsync's --link-dest links some files and changes others where they are linked. It
-        // links nothing under --ignore-times. DIR and DST lie on this host. With --checksum pump links by size and
-        // time.
-        let by_time = matches!(way, Way::Differs | Way::Older | Way::IgnoreExisting | Way::Window);
-        let may_link = is_new && hosts != Hosts::Push && by_time;
+        // links nothing under --ignore-times, and files of other times under --size-only. DIR and DST lie on this host.
+        let may_link = is_new && hosts != Hosts::Push && !matches!(way, Way::All | Way::SizeOnly);
         let patterns = if random.in_thousand(350) { 1 + random.below(3) } else { 0 };
         let patterns = (0..patterns).map(|_| pattern(random, names, form)).collect();
         let is_planned = random.in_thousand(250);
@@ -156,6 +155,7 @@ impl Asked {
             is_planned,
             has_mount: by_root && random.in_thousand(60),
             one_file_system: random.in_thousand(300),
+            numeric_ids: random.in_thousand(300),
             list,
             patterns,
             rsync_sparse: random.in_thousand(300),
@@ -182,7 +182,7 @@ impl Asked {
         ];
         let letters = letters.iter().filter(|(is_kept, _)| *is_kept).map(|(_, letter)| letter);
         let mut words = vec![format!("-lD{}", letters.collect::<String>())];
-        words.extend(self.by_root.then(|| "--numeric-ids".to_owned()));
+        words.extend(self.numeric_ids.then(|| "--numeric-ids".to_owned()));
         let window = if self.way == Way::Window { 2 } else { -1 };
         words.push(format!("--modify-window={window}"));
         let way: &[&str] = match self.way {
@@ -217,6 +217,7 @@ impl Asked {
         });
         words.extend((self.deletes && !is_mirror).then_some("--delete"));
         words.extend(self.one_file_system.then_some("--one-file-system"));
+        words.extend(self.numeric_ids.then_some("--numeric-ids"));
         words.extend(self.not_kept());
         words.extend(self.speed);
         words.into_iter().map(OsString::from).chain(self.pattern_words()).collect()
