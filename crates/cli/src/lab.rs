@@ -142,7 +142,7 @@ fn print_figures(event: &str, figures: &[Value], words: &str, status: Status, ou
 fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output) -> i32 {
     let class = if error.is::<InputError>() { Class::Usage } else { Class::Io };
     let message = datapump::shown(format!("{error:#}").as_bytes());
-    output.refusal(&Problem { class, path: None, operation, offset: None, message })
+    output.refusal(&Problem { class, path: None, host: None, operation, offset: None, message })
 }
 
 /// Lines for people: names from files must not reach the terminal as they are.
@@ -154,7 +154,7 @@ fn shown_lines(text: &str) -> String {
 fn refuse(error: &anyhow::Error, status: Status, output: &Output) -> i32 {
     let class = if status == Status::Usage { Class::Usage } else { Class::Io };
     let message = datapump::shown(format!("{error:#}").as_bytes());
-    output.problem(&Problem { class, path: None, operation: "study", offset: None, message });
+    output.problem(&Problem { class, path: None, host: None, operation: "study", offset: None, message });
     if output.json {
         let report: Report = empty_report(status as i32, Some(class));
         output.result(&json::report(&report));

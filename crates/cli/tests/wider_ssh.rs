@@ -57,10 +57,10 @@ fn hosts_and_keys_that_are_not_right_are_refused_and_nothing_is_written() {
     let unknown = Sshd::ssh(&home, "-o UserKnownHostsFile=/dev/null");
     let known = Sshd::ssh(&home, "");
     let no_port = Sshd::ssh(&home, "-p 1");
-    for (ssh, host, parts) in [
-        (&unknown, "loop", &["Host key verification failed", "status 255"][..]),
-        (&known, "stranger", &["Permission denied", "does not let you in"]),
-        (&no_port, "loop", &["onnection refused", "cannot be reached"]),
+    for (ssh, host, status, parts) in [
+        (&unknown, "loop", 5, &["Host key verification failed", "status 255"][..]),
+        (&known, "stranger", 5, &["Permission denied", "does not let you in"]),
+        (&no_port, "loop", 10, &["onnection refused", "nobody answers there"]),
     ] {
         let place = format!("{host}:x");
         for words in [["file", &place], [&place, "y"]] {
@@ -68,7 +68,7 @@ fn hosts_and_keys_that_are_not_right_are_refused_and_nothing_is_written() {
             let mut run = home.pump(&words);
             // ssh ends its lines as terminals want them.
             run.err = run.err.replace('\r', "");
-            expect(&run, 5, parts, ssh);
+            expect(&run, status, parts, ssh);
         }
     }
     let run =

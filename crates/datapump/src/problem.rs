@@ -95,6 +95,8 @@ pub struct Problem {
     pub class: Class,
     /// The file, if one is concerned, as the user named it.
     pub path: Option<PathBuf>,
+    /// The other host that the file lies on, as the user named it.
+    pub host: Option<String>,
     /// What was being done: `open`, `read`, `write`, `sync`, `rename`, …
     pub operation: &'static str,
     /// Offset in bytes, where it matters.
@@ -106,7 +108,14 @@ pub struct Problem {
 impl Problem {
     /// A problem with a file, without an offset.
     pub fn new(class: Class, operation: &'static str, path: &Path, message: impl Into<String>) -> Problem {
-        Problem { class, path: Some(path.to_path_buf()), operation, offset: None, message: message.into() }
+        Problem {
+            class,
+            path: Some(path.to_path_buf()),
+            host: None,
+            operation,
+            offset: None,
+            message: message.into(),
+        }
     }
 
     /// A problem with what was asked.
@@ -114,6 +123,7 @@ impl Problem {
         Problem {
             class: Class::Usage,
             path: None,
+            host: None,
             operation: "arguments",
             offset: None,
             message: message.into(),
@@ -123,6 +133,11 @@ impl Problem {
     /// A problem that the system reported.
     pub fn system(operation: &'static str, path: &Path, errno: i32) -> Problem {
         Problem::new(class_of(errno), operation, path, system_words(errno))
+    }
+
+    /// The same on another host.
+    pub fn on(self, host: &str) -> Problem {
+        Problem { host: Some(host.to_owned()), ..self }
     }
 
     /// The same with an offset.
@@ -151,15 +166,15 @@ pub fn system_words(errno: i32) -> String {
 
 impl fmt::Display for Problem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.path, self.offset) {
-            (Some(path), Some(at)) => {
-                write!(out, "{} '{}' at byte {at}: {}", self.operation, shown_path(path), self.message)
-            }
-            (Some(path), None) => {
-                write!(out, "{} '{}': {}", self.operation, shown_path(path), self.message)
-            }
-            (None, _) => out.write_str(&self.message),
+        let Some(path) = &self.path else { return out.write_str(&self.message) };
+        write!(out, "{} '{}'", self.operation, shown_path(path))?;
+        if let Some(host) = &self.host {
+            write!(out, " on {}", shown(host.as_bytes()))?;
         }
+        if let Some(at) = self.offset {
+            write!(out, " at byte {at}")?;
+        }
+        write!(out, ": {}", self.message)
     }
 }
 

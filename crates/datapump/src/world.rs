@@ -130,7 +130,7 @@ fn no_memory(need: &EngineNeed) -> Problem {
         "there is no memory for {} of slots (both depths x request size, for each lane); ask for less",
         bytes_words(bytes)
     );
-    Problem { class: Class::Io, path: None, operation: "allocate", offset: None, message }
+    Problem { class: Class::Io, path: None, host: None, operation: "allocate", offset: None, message }
 }
 
 /// What a lane asks of an engine.

@@ -94,14 +94,22 @@ fn is_excluded(asked: &Asked, path: &Path) -> bool {
 
 /// What a copy makes of the target, and whether something was in the way.
 fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
-    let (mut after, mut refused) = (target.clone(), Vec::<PathBuf>::new());
+    let (mut after, mut kept, mut waiting) = (target.clone(), Vec::<PathBuf>::new(), Vec::new());
     for (path, node) in source {
-        if is_excluded(asked, path) || refused.iter().any(|above| path.starts_with(above)) {
+        if is_excluded(asked, path) || kept.iter().any(|above| path.starts_with(above)) {
             continue;
         }
+        let holds_some = || target.keys().any(|other| other.starts_with(path) && other != path);
         match (node, target.get(path)) {
-            (Node::Folder, Some(Node::File(..) | Node::Link(_))) => refused.push(path.clone()),
-            (Node::File(..) | Node::Link(_), Some(Node::Folder)) => refused.push(path.clone()),
+            (Node::Folder, Some(Node::File(..) | Node::Link(_))) if asked.ignore_existing => {
+                kept.push(path.clone());
+            }
+            (Node::File(..) | Node::Link(_), Some(Node::Folder)) if asked.ignore_existing => {
+                kept.push(path.clone());
+            }
+            (Node::File(..) | Node::Link(_), Some(Node::Folder)) if holds_some() => {
+                waiting.push(path.clone())
+            }
             (Node::Folder, _) | (_, None) => drop(after.insert(path.clone(), node.clone())),
             (_, Some(_)) if asked.ignore_existing => {}
             (Node::File(content, time), Some(Node::File(other, there))) if asked.update => {
@@ -113,10 +121,11 @@ fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
             (_, Some(_)) => drop(after.insert(path.clone(), node.clone())),
         }
     }
-    if asked.delete && refused.is_empty() {
+    if asked.delete {
         let rest: Vec<PathBuf> = target
             .keys()
             .filter(|path| !source.contains_key(*path) && !is_excluded(asked, path))
+            .filter(|path| !kept.iter().any(|above| path.starts_with(above)))
             .cloned()
             .collect();
         for path in rest.iter().rev() {
@@ -126,7 +135,14 @@ fn model(source: &Tree, target: &Tree, asked: &Asked) -> (Tree, bool) {
             }
         }
     }
-    (after, !refused.is_empty())
+    waiting.retain(|path| {
+        let is_in_the_way = after.keys().any(|other| other.starts_with(path) && other != path);
+        if !is_in_the_way {
+            after.insert(path.clone(), source[path].clone());
+        }
+        is_in_the_way
+    });
+    (after, !waiting.is_empty())
 }
 
 fn options(asked: &Asked, dry_run: bool) -> Options {

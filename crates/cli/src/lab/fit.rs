@@ -31,7 +31,7 @@ fn print(fits: &Fits, output: &Output) -> i32 {
     for refused in &fits.refused {
         let message = datapump::shown(format!("{}: {}", refused.group, refused.why).as_bytes());
         let class = Class::Usage;
-        output.problem(&Problem { class, path: None, operation: "fit", offset: None, message });
+        output.problem(&Problem { class, path: None, host: None, operation: "fit", offset: None, message });
     }
     let (status, class) = match fits.refused.is_empty() {
         true => (Status::Done, None),

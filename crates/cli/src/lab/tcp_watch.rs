@@ -66,7 +66,7 @@ fn class(error: &anyhow::Error) -> Class {
 fn refuse(error: &anyhow::Error, output: &Output) -> i32 {
     let message = datapump::shown(format!("{error:#}").as_bytes());
     let class = class(error);
-    output.refusal(&Problem { class, path: None, operation: "watch", offset: None, message })
+    output.refusal(&Problem { class, path: None, host: None, operation: "watch", offset: None, message })
 }
 
 fn tell(traced: &TcpTraced, interrupted: bool, arguments: &TcpWatchArguments, output: &Output) -> i32 {
@@ -94,6 +94,7 @@ fn nothing_seen(output: &Output) -> i32 {
         class: Class::Missing,
         path: None,
         operation: "watch",
+        host: None,
         offset: None,
         message: message.into(),
     })

@@ -242,6 +242,9 @@ pub enum Event {
         /// The words for people.
         #[n(4)]
         message: String,
+        /// The path lies on the side that is told.
+        #[n(5)]
+        yours: Option<bool>,
     },
     /// Something that could not be kept.
     #[n(2)]

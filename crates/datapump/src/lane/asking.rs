@@ -42,6 +42,8 @@ const SENT_TOGETHER: u32 = 6;
 /// Blocks that were asked for.
 pub(super) struct Asking {
     channel: Channel,
+    /// Its name, as the user knows it.
+    host: String,
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
     asked: VecDeque<Asked>,
@@ -68,8 +70,9 @@ pub(super) enum Came {
 }
 
 impl Asking {
-    pub(super) fn new(channel: Channel, is_hashed: bool) -> Asking {
-        Asking { channel, is_hashed, asked: VecDeque::new(), number: 0, unsent: 0, again_bytes: 0 }
+    pub(super) fn new(channel: Channel, host: &str, is_hashed: bool) -> Asking {
+        let host = host.to_owned();
+        Asking { channel, host, is_hashed, asked: VecDeque::new(), number: 0, unsent: 0, again_bytes: 0 }
     }
 
     /// What its connection did.
@@ -140,7 +143,7 @@ impl Asking {
             match before_block(file, answer, asked.request.block.len)? {
                 Before::Nothing(fault) => {
                     self.asked.pop_front();
-                    let problem = problem_of(&fault, &task.source_name);
+                    let problem = problem_of(&fault, &task.source_name).on(&self.host);
                     return failed(if task.leaf.is_some() { vanished(problem) } else { problem });
                 }
                 Before::Block => {}

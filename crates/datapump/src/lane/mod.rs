@@ -115,7 +115,9 @@ impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
         let link = match &shared.far {
-            Some(far) => Link::Asking(Box::new(Asking::new(far.blocks()?, !shared.options.unhashed))),
+            Some(far) => {
+                Link::Asking(Box::new(Asking::new(far.blocks()?, &far.place, !shared.options.unhashed)))
+            }
             None => Link::None,
         };
         Lane::with(shared, index, link)
@@ -262,7 +264,7 @@ impl<'run> Lane<'run> {
                 self.next_name()
             }
             Err((branch, walks, problem)) => {
-                branch.root.report(self.shared, problem);
+                branch.root.report(self.shared, *problem);
                 self.put_down(&branch, walks);
                 None
             }
@@ -341,7 +343,7 @@ impl<'run> Lane<'run> {
         self.heed_stop();
         waited.map_err(|errno| {
             let message = format!("the engine failed: {}", crate::problem::system_words(errno.0));
-            Problem { class: Class::Io, path: None, operation: "wait", offset: None, message }
+            Problem { class: Class::Io, path: None, host: None, operation: "wait", offset: None, message }
         })
     }
 

@@ -81,7 +81,8 @@ impl RemoteCopy {
                 Answer::Begun(begun) => return Ok(*begun),
                 Answer::Busy(words) => crate::shown(words.as_bytes()),
             };
-            if since.elapsed() + pause > patience {
+            let left = patience.saturating_sub(since.elapsed());
+            if left.is_zero() {
                 let seconds = patience.as_secs_f64();
                 let words = format!("{words}; gave up after {seconds} s (--retry-for)");
                 return Err(NetFault::Refused(words).problem(&remote.to_string()));
@@ -89,7 +90,7 @@ impl RemoteCopy {
             if !std::mem::replace(&mut was_told, true) {
                 events(Event::Warning(format!("{remote}: {words}; trying again until there is room")));
             }
-            self.rest(jittered(pause));
+            self.rest(jittered(pause).min(left));
             if self.stop.load(Ordering::Relaxed) {
                 return Err(NetFault::Stopped.problem(&remote.to_string()));
             }
@@ -146,7 +147,7 @@ impl RemoteCopy {
                 Ok(Answer::Begun(Box::new(begun)))
             }
             (_, Message::Busy(words)) => Ok(Answer::Busy(words)),
-            (_, Message::Refused(event)) => Err(match told::hear(event) {
+            (_, Message::Refused(event)) => Err(match told::hear(event, &remote.host.to_string()) {
                 Event::Problem(problem) => problem,
                 _ => lost(NetFault::Refused("it was refused".into())),
             }),

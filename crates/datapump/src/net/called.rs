@@ -115,6 +115,18 @@ fn refused(path: &Path, words: &str) -> Problem {
     Problem::new(Class::Refused, "open", path, words)
 }
 
+/// What is served to this caller. Nothing of unknown size is given: it would look like an empty file.
+fn served(state: &State, options: &Options, (way, shown): (Way, &Path)) -> Result<Root, Problem> {
+    match (options.far_null_bytes, &state.root) {
+        (Some(bytes), _) => Ok(Root::Null { bytes: Some(bytes), fill: Fill::Noise }),
+        (None, Root::Null { bytes: None, .. }) if way == Way::Pull => Err(refused(
+            shown,
+            "this server serves null: without a size, which gives nothing; serve for example null:10GiB",
+        )),
+        (None, root) => Ok(root.clone()),
+    }
+}
+
 fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     let shown =
@@ -146,10 +158,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
             "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
         ));
     }
-    let root = match options.far_null_bytes {
-        Some(bytes) => Root::Null { bytes, fill: Fill::Noise },
-        None => state.root.clone(),
-    };
+    let root = served(state, &options, (begin.way, &shown))?;
     let target = match (begin.way, &root) {
         (Way::Push, Root::Folder(root)) => Some(target(root, &shown)?),
         (Way::Push, Root::User(home)) => {
@@ -332,7 +341,7 @@ fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Want
     let origins = wanted.sources.into_iter().map(|path| match &wanted.root {
         Root::Folder(root) => Origin::Beneath(Arc::clone(root), path),
         Root::User(_) => Origin::Path(path),
-        Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }),
+        Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill }),
     });
     let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop), state.budget.share()));
     let sockets = wanted.options.sockets.clone();

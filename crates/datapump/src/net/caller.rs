@@ -12,7 +12,7 @@ use datapump_core::wire::session::{Given, Message, Way};
 use super::begun::is_name_of;
 use super::control::Next;
 use super::far::Far;
-use super::fault::NetFault;
+use super::fault::{NetFault, REACH};
 use super::giver;
 use super::merged::{billed, merged, with_peer};
 use super::owners::Mapping;
@@ -102,9 +102,12 @@ impl RemoteCopy {
             // Differences are told once.
             let may_again = !self.has_a_pipe() && !self.compares;
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
-            let goes_on = is_lost && since.elapsed() + pause <= patience;
+            let left = patience.saturating_sub(since.elapsed());
+            // Who never answered is not waited for: a name may be written wrongly.
+            let goes_on =
+                |problem: &Problem| is_lost && !left.is_zero() && (has_begun || problem.operation != REACH);
             match lost {
-                Some(problem) if goes_on && !self.stop.load(Ordering::Relaxed) => {
+                Some(problem) if goes_on(&problem) && !self.stop.load(Ordering::Relaxed) => {
                     events(Event::Warning(format!("{problem}; trying again")));
                 }
                 // Who was told to stop does not mind that nobody is there any more.
@@ -116,7 +119,7 @@ impl RemoteCopy {
                     return report;
                 }
             }
-            self.rest(pause);
+            self.rest(pause.min(left));
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
@@ -178,13 +181,13 @@ impl RemoteCopy {
         let over = Arc::new(AtomicBool::new(false));
         let giver = Job::copy(Vec::new(), Place::null()).options(options).stop(Arc::clone(&over));
         let (sender, receiver) = mpsc::channel();
-        let line = begun.line.clone();
+        let (line, host) = (begun.line.clone(), remote.host.to_string());
         let (mut report, mut gave) = (None, Given::default());
         let talked = std::thread::scope(|scope| {
             let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
             let mut answer = |message| match message {
                 Message::Event(event) => {
-                    events(told::hear(event));
+                    events(told::hear(event, &host));
                     Next::Go
                 }
                 Message::Progress(progress) => {

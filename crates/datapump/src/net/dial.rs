@@ -97,7 +97,10 @@ impl Dialer {
 
     fn call(&self) -> Result<Pipe, NetFault> {
         match &self.route {
-            Route::Called(address) => call(address, &self.line, self.patience()).map(Pipe::Tcp),
+            Route::Called(address) => {
+                let called = call(address, &self.line, self.patience());
+                called.map(Pipe::Tcp).map_err(NetFault::of_first)
+            }
             Route::Tried(address) => connect(address, &self.line.within(TRY_MAX)).map(Pipe::Tcp),
             Route::Carried(carrier) => carrier.open().map(Pipe::Unix),
         }

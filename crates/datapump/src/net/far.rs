@@ -179,7 +179,7 @@ impl Far {
     fn ask(&self, ask: &Ask, path: &Path) -> Result<(Answer, Charge), Problem> {
         let (mut answers, charge) = self.ask_all(ask, path)?;
         match answers.pop() {
-            Some(Answer::Fault(fault)) => Err(problem_of(&fault, path)),
+            Some(Answer::Fault(fault)) => Err(problem_of(&fault, path).on(&self.place)),
             Some(answer) if answers.is_empty() => Ok((answer, charge)),
             _ => Err(self.unexpected()),
         }
@@ -332,7 +332,7 @@ impl FarFolder {
                     names.extend(entries.into_iter().map(|entry| name_of(entry, &charge)));
                     next = cookie;
                 }
-                Answer::Fault(fault) => return Err(problem_of(&fault, path)),
+                Answer::Fault(fault) => return Err(problem_of(&fault, path).on(&self.far.place)),
                 _ => return Err(self.far.unexpected()),
             }
         }

@@ -8,9 +8,14 @@ use datapump_core::wire::WireError;
 
 use crate::problem::{Class, Problem};
 
+/// The operation of a problem with a host that nobody answers at.
+pub(super) const REACH: &str = "reach";
+
 /// Why a connection is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NetFault {
+    /// Nobody answered at all: there is no such host, or nothing listens there.
+    Unreached(String),
     /// The connection was cut, or the peer is silent: the session may be resumed.
     Lost(String),
     /// The other side does not want this: ticket, scope, version.
@@ -29,10 +34,19 @@ impl NetFault {
         NetFault::Lost(format!("{operation}: {error}"))
     }
 
+    /// The same of the very first connection to a host: it was never there.
+    pub(crate) fn of_first(self) -> NetFault {
+        match self {
+            NetFault::Lost(words) => NetFault::Unreached(words),
+            fault => fault,
+        }
+    }
+
     /// What happened.
     pub(crate) fn words(&self) -> &str {
         match self {
-            NetFault::Lost(words)
+            NetFault::Unreached(words)
+            | NetFault::Lost(words)
             | NetFault::Refused(words)
             | NetFault::Busy(words)
             | NetFault::Protocol(words) => words,
@@ -44,13 +58,15 @@ impl NetFault {
     pub(crate) fn problem(&self, place: &str) -> Problem {
         let class = match self {
             NetFault::Refused(_) | NetFault::Busy(_) => Class::Refused,
-            NetFault::Lost(_) | NetFault::Protocol(_) | NetFault::Stopped => Class::Lost,
+            _ => Class::Lost,
         };
         let words = self.words();
+        let operation = if matches!(self, NetFault::Unreached(_)) { REACH } else { "connect" };
         Problem {
             class,
             path: None,
-            operation: "connect",
+            operation,
+            host: None,
             offset: None,
             message: format!("{place}: {words}"),
         }

@@ -34,6 +34,7 @@ pub(crate) mod pool;
 pub(crate) mod reach;
 pub(crate) mod refusal;
 mod root;
+mod said;
 pub(crate) mod seal;
 pub(crate) mod server;
 mod sessions;

@@ -16,9 +16,9 @@ pub(crate) enum Root {
     Folder(Arc<File>),
     /// Whatever this user may; relative places begin in his home folder.
     User(PathBuf),
-    /// Takes everything, and gives so many bytes.
+    /// Takes everything, and gives so many bytes, if a size was said.
     Null {
-        bytes: u64,
+        bytes: Option<u64>,
         fill: Fill,
     },
 }
@@ -31,7 +31,7 @@ impl Root {
                 Ok(Folder::Sim(_)) => unreachable!("the system's own file system"),
                 Err(errno) => Err(Problem::system("open", path, errno.0)),
             },
-            Place::Null { bytes, fill } => Ok(Root::Null { bytes: bytes.unwrap_or(0), fill: *fill }),
+            Place::Null { bytes, fill } => Ok(Root::Null { bytes: *bytes, fill: *fill }),
             place => Err(Problem::usage(format!("'{place}' cannot be served; name a folder of this host"))),
         }
     }

@@ -160,7 +160,7 @@ impl Server {
         options.sockets.check().map_err(Problem::usage)?;
         let wrong = |error: std::io::Error| {
             let message = format!("listen on {}: {error}", options.listen);
-            Problem { class: Class::Io, path: None, operation: "listen", offset: None, message }
+            Problem { class: Class::Io, path: None, host: None, operation: "listen", offset: None, message }
         };
         let listener = TcpListener::bind(options.listen).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
@@ -183,6 +183,7 @@ impl Server {
             class: Class::Io,
             path: None,
             operation: "listen",
+            host: None,
             offset: None,
             message: format!("make a pair of sockets: {error}"),
         })?;

@@ -19,6 +19,7 @@ use datapump_core::wire::opening::{Found, Opening, Search};
 
 use super::carrier::{Carrier, wait_and_read};
 use super::fault::NetFault;
+use super::said::Said;
 use super::ticket::Ticket;
 use crate::account::version;
 
@@ -97,6 +98,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 /// A far end that was started, until dropped.
 pub(crate) struct FarEnd {
     child: Child,
+    said: Said,
     carrier: Arc<Carrier>,
     /// The user has no more time.
     stop: Arc<AtomicBool>,
@@ -121,13 +123,14 @@ impl FarEnd {
     pub(crate) fn start(shell: &Shell, host: &str, stop: &Arc<AtomicBool>) -> Result<FarEnd, NetFault> {
         let mut command = Command::new(&shell.command[0]);
         command.args(&shell.command[1..]).arg(host).args([&shell.remote_bin, "serve", "--stdio"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
             let name = shell.name();
             NetFault::Refused(format!("{name} cannot be started: {error}; --ssh names another command"))
         })?;
         let output = File::from(OwnedFd::from(child.stdin.take().expect("it was asked for")));
         let mut input = File::from(OwnedFd::from(child.stdout.take().expect("it was asked for")));
+        let said = Said::relay(child.stderr.take().expect("it was asked for"));
         let mut search = Search::default();
         let heard = hear(&mut input, &mut search, stop);
         let opening = match heard {
@@ -144,7 +147,7 @@ impl FarEnd {
                 // A terminal tells ssh to stop, too: that it did is no news.
                 return Err(match stop.load(Ordering::Relaxed) {
                     true => NetFault::Stopped,
-                    false => ended(shell, host, status, &search),
+                    false => ended(shell, host, status, (&search, &said)),
                 });
             }
             Err(fault) => Err(fault),
@@ -153,7 +156,7 @@ impl FarEnd {
             end(&mut child, Duration::ZERO, stop);
         })?;
         let (carrier, input) = (Carrier::new(output), Some((input, search.rest().to_vec())));
-        Ok(FarEnd { child, carrier, stop: Arc::clone(stop), input, ticket, address })
+        Ok(FarEnd { child, said, carrier, stop: Arc::clone(stop), input, ticket, address })
     }
 
     /// What carries streams to it.
@@ -172,6 +175,7 @@ impl Drop for FarEnd {
     fn drop(&mut self) {
         self.carrier.finish(if self.stop.load(Ordering::Relaxed) { STOPPED_END_MAX } else { END_MAX });
         end(&mut self.child, END_MAX, &self.stop);
+        self.said.await_rest();
     }
 }
 
@@ -224,9 +228,19 @@ fn other_version(protocol: &str, program: &str) -> NetFault {
 }
 
 /// Why there is no far end. ssh has said its part on standard error.
-fn ended(shell: &Shell, host: &str, status: Option<ExitStatus>, search: &Search) -> NetFault {
+fn ended(
+    shell: &Shell,
+    host: &str,
+    status: Option<ExitStatus>,
+    (search, said): (&Search, &Said),
+) -> NetFault {
     let (name, far, host) =
         (shell.name(), crate::shown(shell.remote_bin.as_bytes()), crate::shown(host.as_bytes()));
+    if status.and_then(|status| status.code()) == Some(255) && said.is_unreached() {
+        return NetFault::Unreached(format!(
+            "{name} found no such host, or nobody answers there; what it said stands above"
+        ));
+    }
     let words = match (status.and_then(|status| status.code()), status.and_then(|status| status.signal())) {
         (Some(255), _) => format!(
             "{name} ended with status 255: the host is not known, cannot be reached or does not let you in; what it \

@@ -58,6 +58,7 @@ impl Server {
             class: Class::Io,
             path: None,
             operation: "connect",
+            host: None,
             offset: None,
             message: format!("write to standard output: {error}"),
         })?;

@@ -118,6 +118,7 @@ pub(crate) fn tell(event: Event) -> wire::Event {
             operation: problem.operation.into(),
             offset: problem.offset.map(FileSize::of),
             message: words(problem.message),
+            yours: problem.host.is_some().then_some(true),
         },
         Event::Warning(text) => wire::Event::Warning(words(text)),
         Event::Notice(text) | Event::Note(text) => wire::Event::Note(words(text)),
@@ -137,19 +138,22 @@ pub(crate) fn tell(event: Event) -> wire::Event {
     }
 }
 
-/// As it was told.
-pub(crate) fn hear(event: wire::Event) -> Event {
+/// As it was told by this host.
+pub(crate) fn hear(event: wire::Event, host: &str) -> Event {
     match event {
         wire::Event::File { path: name, bytes, blake3 } => {
             Event::File { path: path(name), bytes: bytes.0, blake3 }
         }
-        wire::Event::Problem { class, path: name, operation, offset, message } => Event::Problem(Problem {
-            class: class_named(&class).unwrap_or(Class::Io),
-            path: name.map(path),
-            operation: OPERATIONS.into_iter().find(|known| *known == operation).unwrap_or("copy"),
-            offset: offset.map(|offset| offset.0),
-            message: crate::shown(message.as_bytes()),
-        }),
+        wire::Event::Problem { class, path: name, operation, offset, message, yours } => {
+            Event::Problem(Problem {
+                host: (yours != Some(true) && name.is_some()).then(|| host.to_owned()),
+                class: class_named(&class).unwrap_or(Class::Io),
+                path: name.map(path),
+                operation: OPERATIONS.into_iter().find(|known| *known == operation).unwrap_or("copy"),
+                offset: offset.map(|offset| offset.0),
+                message: crate::shown(message.as_bytes()),
+            })
+        }
         wire::Event::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
         wire::Event::Note(words) => Event::Note(crate::shown(words.as_bytes())),
         wire::Event::Change { kind, source, target, relative, bytes, what, itemized, leads_to } => {

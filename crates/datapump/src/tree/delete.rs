@@ -416,6 +416,9 @@ impl Pass<'_> {
             (None, Some(above)) => {
                 let folder = above.target.file()?.0;
                 self.remove((&above.target, &folder), &done.target.name, FileKind::Folder)?;
+                if self.step == Step::Remove {
+                    above.root.is_out_of_the_way(done.key);
+                }
                 above.removed_some = true;
             }
             (Some(source), Some(_)) if changed && self.removes() => {

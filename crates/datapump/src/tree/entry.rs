@@ -58,7 +58,7 @@ pub(crate) type Ready = (Arc<Task>, Extent);
 
 impl Hand {
     /// Opens the folders of a batch.
-    pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Problem)> {
+    pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Box<Problem>)> {
         let Batch { branch, names, looked, walks } = batch;
         let source = branch.source.origin();
         let target = branch.target.as_ref().map(|target| target.file()).transpose();
@@ -67,7 +67,7 @@ impl Hand {
                 let (target, paths) = (target.map(|target| target.0), Paths::default());
                 Ok(Hand { branch, source, target, names: names.into_iter(), paths, looked, walks })
             }
-            (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, problem)),
+            (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, Box::new(problem))),
         }
     }
 

@@ -59,5 +59,5 @@ fn hand(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<Hand, Problem> 
     let traits = Traits { handed_down, ..Traits::default() };
     let branch = Branch::new(None, &Arc::new(root), (source, Some(target)), traits, None);
     let batch = Batch { branch, names: Vec::new(), looked: Looked::NotYet, walks: false };
-    Hand::take(batch).map_err(|(_, _, problem)| problem)
+    Hand::take(batch).map_err(|(_, _, problem)| *problem)
 }

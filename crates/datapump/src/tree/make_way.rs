@@ -35,7 +35,8 @@ pub(crate) struct Waiting {
 /// Whether nothing stands any more where a folder stood; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<bool, Problem> {
     let is_free = match shared.options.dry_run {
-        true => hand.looked != Looked::NotYet || is_empty(hand, name)?,
+        // What would be removed is still there.
+        true => (hand.looked != Looked::NotYet && !is_in_the_way(hand, name)) || is_empty(hand, name)?,
         false => remove(hand, name, FileKind::Folder)?,
     };
     if is_free || (shared.options.delete && wait(shared, hand, name)) {
@@ -61,6 +62,10 @@ pub(crate) fn remove(hand: &Hand, name: &Name, kind: FileKind) -> Result<bool, P
         Err(EEXIST | ENOTEMPTY) => Ok(false),
         Err(errno) => Err(Problem::system("remove", &hand.target_path(&name.name), errno.0)),
     }
+}
+
+fn is_in_the_way(hand: &Hand, name: &Name) -> bool {
+    hand.branch.root.is_in_the_way(hand.branch.key_of(&name.name))
 }
 
 fn is_empty(hand: &Hand, name: &Name) -> Result<bool, Problem> {

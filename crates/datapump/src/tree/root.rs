@@ -64,6 +64,11 @@ impl Root {
         self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
+    /// One is gone.
+    pub(crate) fn is_out_of_the_way(&self, key: FolderKey) {
+        self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
+
     /// What was committed. `None` where nothing is written, or not yet.
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.list.journal()

@@ -85,7 +85,7 @@ fn state_of(pid: u32) -> Option<parse::Stat> {
 }
 
 fn refuse(class: Class, message: String) -> Problem {
-    Problem { class, path: None, operation: "watch", offset: None, message }
+    Problem { class, path: None, host: None, operation: "watch", offset: None, message }
 }
 
 /// What cannot be watched is told before anything else.
