@@ -270,7 +270,9 @@ impl Round<'_> {
             (0, _) | (_, 128..) => false,
             // What stands in the place of a folder is left alone, and so is what the folder holds. A folder that its
             // mode closes to its own user is opened.
-            (_, 0) => self.asked.way == Way::IgnoreExisting || !self.asked.by_root,
+            (_, 0) if self.asked.way == Way::IgnoreExisting || !self.asked.by_root => true,
+            // rsync looks for the default list of a folder that a further name of a file has taken the place of.
+            (_, 0) => rsync.err.contains("ACL_TYPE_DEFAULT"),
             _ => true,
         };
         (!is_right).then(|| format!("status {}, rsync's is {}", pump.status, rsync.status))

@@ -107,7 +107,7 @@ impl Known<'_> {
     fn may_stay(&self, path: &Path) -> bool {
         let tangled = self.is_tangled(path);
         // Another name of it may not be one that was asked for.
-        let is_part = self.asked.form == Form::Names || self.asked.has_patterns();
+        let is_part = self.asked.leaves_out();
         // rsync gives what stands in the place of a folder the time of that.
         let kinds = (self.source.get(path), self.before.get(path));
         if kinds.0.zip(kinds.1).is_some_and(|(source, before)| source.kind != before.kind) {

@@ -223,8 +223,9 @@ impl Asked {
         words.into_iter().map(OsString::from).chain(self.pattern_words()).collect()
     }
 
-    pub fn has_patterns(&self) -> bool {
-        !self.patterns.is_empty()
+    /// Some names are not copied.
+    pub fn leaves_out(&self) -> bool {
+        self.form == Form::Names || self.list.is_some() || !self.patterns.is_empty()
     }
 
     /// Holes of the source stay holes.
