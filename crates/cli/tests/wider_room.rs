@@ -5,7 +5,9 @@
 mod support;
 mod wider_parts;
 
-use support::{Outcome, expect, has_content, outcome};
+use std::path::{Path, PathBuf};
+
+use support::{Home, Outcome, expect, has_content, listing, outcome};
 use wider_parts::mounts::{Bind, Chattr};
 use wider_parts::{Kind, Mount, leftovers, program, pump, pump_command, pump_with, with_content};
 
@@ -227,4 +229,53 @@ fn a_mount_point_is_not_replaced_but_written_in_place() {
     assert_eq!(leftovers(&mount.point()), [""; 0]);
     expect(&pump(&["copy", "--inplace", &mount.at("source"), &target]), 0, &[], "in place");
     has_content(mount.at("a").as_ref(), &source, "in place");
+}
+
+/// Files that a folder holds, and their bytes; empty folders.
+fn holds(folder: &Path) -> (usize, u64, usize) {
+    let files: Vec<u64> = listing::paths(folder)
+        .iter()
+        .map(|path| folder.join(path).symlink_metadata().expect("it stands there"))
+        .filter(std::fs::Metadata::is_file)
+        .map(|meta| meta.len())
+        .collect();
+    let is_empty =
+        |path: &PathBuf| std::fs::read_dir(folder.join(path)).is_ok_and(|mut names| names.next().is_none());
+    let empty = listing::paths(folder).iter().filter(|path| is_empty(path)).count();
+    (files.len(), files.iter().sum(), empty)
+}
+
+#[test]
+fn a_tree_that_fills_the_disk_stops_with_one_line_that_counts_what_is_missing() {
+    let home = Home::new();
+    let source = home.path("tree");
+    for folder in 0..8 {
+        std::fs::create_dir_all(source.join(format!("{folder}/below"))).expect("room");
+        for file in 0..10 {
+            let name =
+                if file % 2 == 0 { format!("{folder}/{file}") } else { format!("{folder}/below/{file}") };
+            with_content(&source.join(name).display().to_string(), 400_000 + folder, file);
+        }
+    }
+    std::fs::create_dir(source.join("empty")).expect("room");
+    let shown = source.display().to_string();
+    for options in [&[][..], &["--lanes=1"], &["--update", "-T"], &["--sync=each"]] {
+        let row = format!("{options:?}");
+        let (mount, _) = nearly_full(Kind::Ext4, 8 << 20);
+        let target = mount.at("new");
+        let words = [&["copy", "--json"], options, &[&shown, &target]].concat();
+        let run = pump(&words);
+        expect(&run, 23, &["No space left on device", "nothing more was begun"], &row);
+        assert_eq!(run.err.matches("No space left").count(), 1, "{row}: {run:?}");
+        let ((all, all_bytes, _), (files, bytes, empty)) = (holds(&source), holds(Path::new(&target)));
+        // The list is a file, too.
+        let list = std::fs::metadata(mount.at("new/.pump-job")).expect("the same command goes on").len();
+        let (missing, missing_bytes) = (all + 1 - files, all_bytes + list - bytes);
+        expect(&run, 23, &[&format!(": {missing} names with {missing_bytes} bytes (")], &row);
+        assert_eq!(wider_parts::report(&run)["problems"]["no_space"], missing, "{row}: {run:?}");
+        assert!(empty <= 1, "{row}: {empty} empty folders, and the source has one");
+        std::fs::remove_file(mount.at("ballast")).expect("it stands there");
+        expect(&pump(&words), 0, &[], &row);
+        listing::same(&source, Path::new(&target), &row);
+    }
 }

@@ -55,6 +55,9 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
 pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(task, goes_on_later(shared, &problem));
+        if problem.class == Class::NoSpace {
+            shared.full.add_bytes(task.length());
+        }
         shared.report(problem);
         if let Finish::Verified(trial) | Finish::Repaired(trial) = &task.finish {
             shared.settle(&trial.written, false);

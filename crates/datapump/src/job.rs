@@ -18,6 +18,7 @@ use crate::bill::{KernelThreads, Meters, Stage};
 use crate::comparison;
 use crate::disk::{FileKind, PathAt};
 use crate::finish::abandon;
+use crate::full::Full;
 use crate::how::{Facts, decide};
 use crate::lane::{self, LaneResult};
 use crate::mirror;
@@ -322,6 +323,7 @@ impl Job {
         }
         let lanes = self.lanes(&shared);
         let results = lane::run_all(&shared, lanes);
+        shared.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
         let mut last = Waits::default();
         if shared.has_trees {
             tree::finish::finish_trees(&shared, &mut last, shared.plan.is_exhausted());
@@ -395,6 +397,7 @@ impl Job {
             has_twins: self.work == Kind::Compare || self.options.checksum,
             meters: None,
             failed_whole: AtomicBool::new(false),
+            full: Full::default(),
             trees,
             plan: Plan::new(items.into_iter().map(Box::new).map(Work::Item), shape.request_bytes),
         }

@@ -36,6 +36,7 @@ mod end;
 mod existing;
 mod fault;
 mod finish;
+mod full;
 mod hash;
 mod holes;
 mod how;

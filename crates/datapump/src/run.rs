@@ -15,6 +15,7 @@ use crate::bill::{Here, Meters, Stage};
 use crate::change::Change;
 use crate::commit::{Staged, room_words};
 use crate::disk::FileCalls;
+use crate::full::Full;
 use crate::loss::{Limit, Lost};
 use crate::net::far::Far;
 use crate::options::{self, Options};
@@ -164,6 +165,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) numbers: AtomicU32,
     /// CPU time is metered by stage.
     pub(crate) meters: Option<&'run Meters>,
+    /// Whether the target has room for more of a tree.
+    pub(crate) full: Full,
     /// The job failed as a whole, whatever was done of it.
     pub(crate) failed_whole: AtomicBool,
 }
@@ -320,7 +323,16 @@ impl Shared<'_> {
         tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
         *tally.problems.entry(problem.class).or_insert(0) += 1;
         drop(tally);
+        if self.has_trees && self.writes && self.full.takes(&problem) {
+            return;
+        }
         (self.events)(Event::Problem(problem));
+    }
+
+    /// A name is not copied, because no room is left.
+    pub(crate) fn leave_missing(&self, bytes: u64) {
+        *self.tally().problems.entry(Class::NoSpace).or_insert(0) += 1;
+        self.full.leave_out(bytes);
     }
 
     /// Tells what was decided, to those who ask; words cost more than the decision.

@@ -119,7 +119,12 @@ impl Hand {
             match self.deal_with(shared, waits, &name) {
                 Ok(Some(ready)) => return Some(ready),
                 Ok(None) => {}
-                Err(problem) => self.branch.root.report(shared, problem),
+                Err(problem) => {
+                    if problem.class == Class::NoSpace {
+                        shared.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
+                    }
+                    self.branch.root.report(shared, problem);
+                }
             }
         }
         None
@@ -163,11 +168,20 @@ impl Hand {
             _ if shared.compares => self.compare(shared, waits, name),
             FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
             FileKind::Regular => self.file(shared, waits, name),
+            FileKind::Socket => Ok(None),
+            _ if shared.full.is_full() && self.target.is_none() => {
+                self.leave_missing(shared, name).map(|()| None)
+            }
             FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {
                 special::make(shared, self, name).map(|()| None)
             }
-            FileKind::Socket => Ok(None),
         }
+    }
+
+    fn leave_missing(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {
+        shared.leave_missing(self.meta(name)?.size_bytes);
+        self.branch.root.fail();
+        Ok(())
     }
 
     /// What a name is; asked for where the listing does not tell.
@@ -197,6 +211,9 @@ impl Hand {
                 }
                 Stays::No => {}
             }
+        }
+        if shared.full.is_full() {
+            return self.leave_missing(shared, name).map(|()| None);
         }
         if let Some(older) = self.older_to_read(shared, name)? {
             return self.check(shared, waits, name, (older, Against::Older));

@@ -217,6 +217,10 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
         return Ok(None);
     }
     let fresh = action != Action::Enter;
+    if fresh && shared.full.is_full() {
+        // What would lie in it is counted.
+        return Ok(Some((None, true)));
+    }
     tell_folder(shared, hand, name, meta, there.as_ref().filter(|_| !fresh));
     let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.options.dry_run)) else {
         return Ok(Some((None, true)));

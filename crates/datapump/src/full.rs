@@ -1,0 +1,67 @@
+//! A target that has no room left while a tree is copied. The copy begins nothing more; what it would have copied is
+//! counted, and all of it is told in one line.
+//!
+//! Must not know: how trees are walked, how files are written.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::problem::{Class, Problem, system_words};
+use crate::units::bytes_words;
+
+/// What needs room. An attribute that does not fit costs no more than itself.
+const OPERATIONS: [&str; 8] =
+    ["write", "reserve", "create", "make", "link", "make the link", "make the pipe", "make the device"];
+/// EFBIG is of one file alone: a file system may have room for others.
+const EFBIG: i32 = 27;
+
+/// Whether room is left, and what was not copied since there is none.
+#[derive(Debug, Default)]
+pub(crate) struct Full {
+    is_full: AtomicBool,
+    first: Mutex<Option<Problem>>,
+    names: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Full {
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Takes a problem that is one of room. The first is kept to be told.
+    pub(crate) fn takes(&self, problem: &Problem) -> bool {
+        let is_large = problem.message.starts_with(&system_words(EFBIG));
+        if problem.class != Class::NoSpace || is_large || !OPERATIONS.contains(&problem.operation) {
+            return false;
+        }
+        self.is_full.store(true, Ordering::Relaxed);
+        self.names.fetch_add(1, Ordering::Relaxed);
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| problem.clone());
+        true
+    }
+
+    /// One more name is not copied.
+    pub(crate) fn leave_out(&self, bytes: u64) {
+        self.names.fetch_add(1, Ordering::Relaxed);
+        self.add_bytes(bytes);
+    }
+
+    /// So many bytes of what was taken, or left out, are missing.
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// What is to be told of all of it.
+    pub(crate) fn told(&self) -> Option<Problem> {
+        let problem = self.first.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let (names, bytes) = (self.names.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
+        let message = format!(
+            "{}; nothing more was begun: {names} names with {bytes} bytes ({}) are missing; make room, and give the \
+             same command again",
+            problem.message,
+            bytes_words(bytes)
+        );
+        Some(Problem { message, ..problem })
+    }
+}
