@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use support::running::{Running, eventually, leave_temporary};
+use support::serving::Serving;
 use support::{Home, Outcome, expect, has_content, make_fifo, noise, noise_file, only};
 
 const SOURCE_BYTES: usize = 3 << 20;
@@ -35,7 +36,11 @@ const CHANGES: [(&str, Change, &str); 6] = [
 ];
 
 fn append(home: &Home) {
-    let mut file = OpenOptions::new().append(true).open(home.path("a")).expect("the source");
+    append_to(&home.path("a"));
+}
+
+fn append_to(path: &Path) {
+    let mut file = OpenOptions::new().append(true).open(path).expect("the source");
     file.write_all(b"ten bytes\n").expect("room");
 }
 
@@ -155,6 +160,47 @@ fn a_growing_log() {
     });
     expect(&home.pump(&["copy", "a", "b"]), 0, &[], "a quiet log");
     has_content(&home.path("b"), &std::fs::read(home.path("a")).expect("the log"), "a quiet log");
+}
+
+/// A log in a tree is copied as it was when it was opened; the next update copies it again.
+#[test]
+fn a_growing_log_in_a_tree_is_copied_as_far_as_it_was() {
+    const BYTES: usize = SOURCE_BYTES + 777;
+    let home = Home::new();
+    for folder in ["tree", "served"] {
+        std::fs::create_dir(home.path(folder)).expect("room");
+    }
+    let serving = Serving::new(&home, &[]);
+    let there = serving.at("new");
+    for (to, copy, flags) in [
+        ("new", "new", &[][..]),
+        ("new", "new", &["--direct=always"]),
+        ("new", "new", &["--direct=never", "--engine=threads"]),
+        ("new", "new", &["--verify"]),
+        (&there, "served/new", &[]),
+    ] {
+        let (row, copy) = (format!("{to} {flags:?}"), home.path(copy));
+        let log = noise_file(&home, "tree/log", BYTES, 1);
+        let before = std::fs::metadata(home.path("tree/log")).expect("the log");
+        let slow = ["copy", "-T", "--ticket-file", "ticket", "--bwlimit=6MiB", "--request-size=64KiB"];
+        let mut running = Running::start(home.command(&[&slow, flags, &["tree", to]].concat()));
+        let names =
+            || std::fs::read_dir(&copy).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let is_opened = || names().any(|name| name != ".pump-job");
+        eventually("it is opened", || is_opened() || running.has_ended());
+        append_to(&home.path("tree/log"));
+        assert!(!running.has_ended(), "{row}: in the middle");
+        let words = format!("tree/log': the source was appended to: it grew from {BYTES} to");
+        expect(&running.end(), 24, &[&words, "its first"], &row);
+        has_content(&copy.join("log"), &log, &row);
+        let after = std::fs::metadata(copy.join("log")).expect("it was copied");
+        assert_eq!(after.modified().ok(), before.modified().ok(), "{row}: the time of then");
+        let again = home.pump(&["copy", "-T", "--update", "--ticket-file", "ticket", "tree", to]);
+        expect(&again, 0, &[], &row);
+        let whole = std::fs::read(home.path("tree/log")).expect("the log");
+        has_content(&copy.join("log"), &whole, &row);
+        std::fs::remove_dir_all(copy).expect("it is ours");
+    }
 }
 
 #[test]

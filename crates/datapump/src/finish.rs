@@ -13,7 +13,7 @@ use crate::bill::{Stage, within};
 use crate::commit::Staged;
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names};
 use crate::end::Sink;
-use crate::identity::check_unchanged;
+use crate::identity::{Change, changed, check_unchanged, cut_short, find_change};
 use crate::loss::Lost;
 use crate::open;
 use crate::options::{Keep, Sync};
@@ -93,6 +93,25 @@ pub(crate) fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(),
     }
 }
 
+/// A file of a tree that only grew is kept as it was when it was opened, and told: a log is never quiet.
+fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    let (Some(leaf), Some(original)) = (&task.leaf, &task.original) else {
+        return source_stood_still(shared, task);
+    };
+    if !original.watched {
+        return Ok(());
+    }
+    match find_change(&shared.world.disk, original)? {
+        None => {}
+        Some(Change::Grew(words)) => {
+            let problem = cut_short(&original.path, &words, original.meta.size_bytes);
+            leaf.spot.branch.root.report(shared, problem);
+        }
+        Some(Change::Other(words)) => return Err(changed(&original.path, &words, task.target_is_kept())),
+    }
+    Ok(())
+}
+
 /// A file that is compared with a source of unknown length may go on behind the source's end.
 fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     let Sink::Compare(file) = &task.sink else { return Ok(()) };
@@ -127,7 +146,7 @@ pub(crate) fn complete(
     synced_aside.map_err(|errno| Problem::system("sync", &task.target_name, errno.0))?;
     let cut_off = cut_to_length(task, staged);
     cut_off.map_err(|errno| Problem::system("set the length of", &task.target_name, errno.0))?;
-    source_stood_still(shared, task)?;
+    source_is_whole_or_longer(shared, task)?;
     keep_attributes(shared, task, staged)?;
     waits.metadata += clock.now_ns() - start_ns;
     // Of what an earlier run wrote the system may have lost something since; the file's own sync is told of it, that of

@@ -10,20 +10,38 @@ use crate::net::far::FarFile;
 use crate::problem::{Class, Problem};
 use crate::task::{Held, Original};
 
+/// What happened to a source.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It became longer; nothing tells that what it had before is another now.
+    Grew(String),
+    Other(String),
+}
+
 /// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since its
 /// attributes were taken from its open handle.
 pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: bool) -> Result<(), Problem> {
+    match find_change(disk, original)? {
+        None => Ok(()),
+        Some(Change::Grew(words) | Change::Other(words)) => {
+            Err(changed(&original.path, &words, target_is_kept))
+        }
+    }
+}
+
+/// What happened to it since, if something did.
+pub(crate) fn find_change(disk: &Disk, original: &Original) -> Result<Option<Change>, Problem> {
     let Original { path, held, meta: before, folder, .. } = original;
     let handle = match held {
         Held::Here(handle) => handle,
-        Held::There(file) => return far_unchanged(file, original, target_is_kept),
+        Held::There(file) => return find_far_change(file, original),
     };
     let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
     let was_stored_to = mapped::was_stored_to(handle, &now);
     // A name that is taken away or given to another file leaves its mark on the file (a name less, a new time of
     // attributes). So for the small files of trees, open for microseconds, the open file alone is asked.
     if folder.is_some() && !was_stored_to && now == (Meta { atime_ns: now.atime_ns, ..*before }) {
-        return Ok(());
+        return Ok(None);
     }
     const ENOENT: i32 = 2;
     let found = match (folder, path.file_name()) {
@@ -36,15 +54,14 @@ pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: 
         // Not to be seen any more is not gone: the open file tells the rest.
         Err(_) => Some(now),
     };
-    let stored_to = || was_stored_to.then(|| mapped::STORED_TO.to_owned());
-    match change(before, &now, named.as_ref()).or_else(stored_to) {
-        None => Ok(()),
-        Some(words) => Err(changed(path, &words, target_is_kept)),
-    }
+    Ok(match change(before, &now, named.as_ref()) {
+        None if was_stored_to => Some(Change::Other(mapped::STORED_TO.to_owned())),
+        change => change,
+    })
 }
 
 /// The same of a file of another host. A small one was looked at there before and after it was read.
-fn far_unchanged(file: &FarFile, original: &Original, target_is_kept: bool) -> Result<(), Problem> {
+fn find_far_change(file: &FarFile, original: &Original) -> Result<Option<Change>, Problem> {
     let Original { path, meta: before, .. } = original;
     let (now, named) = match file {
         FarFile::Open(file) => file.look_again(path)?,
@@ -52,12 +69,13 @@ fn far_unchanged(file: &FarFile, original: &Original, target_is_kept: bool) -> R
             Some((now, _)) => (*now, Some(*now)),
             None => (*before, Some(*before)),
         },
-        FarFile::Stream(_) => return Ok(()),
+        FarFile::Stream(_) => return Ok(None),
     };
-    match change(before, &now, named.as_ref()) {
-        None => Ok(()),
-        Some(words) => Err(changed(path, &words, target_is_kept)),
-    }
+    Ok(match (change(before, &now, named.as_ref()), file) {
+        // Its attributes are those of afterwards.
+        (Some(Change::Grew(words)), FarFile::Small(_)) => Some(Change::Other(words)),
+        (change, _) => change,
+    })
 }
 
 /// The problem for a change told in words.
@@ -67,26 +85,35 @@ pub(crate) fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem
     Problem::new(Class::Changed, "copy", path, format!("the source {words} while it was copied; {next}"))
 }
 
-/// What happened, in words. `named` is what the path refers to now.
-fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<String> {
+/// The problem of a log that was written to while it was copied.
+pub(crate) fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
+    let words = format!(
+        "the source {words} while it was copied; its first {bytes} bytes are copied, with the time that it had then"
+    );
+    Problem::new(Class::Changed, "copy", path, words)
+}
+
+/// What happened. `named` is what the path refers to now.
+fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<Change> {
     let (was, is) = (before.size_bytes, now.size_bytes);
     match named {
-        None => return Some("was deleted".into()),
+        None => return Some(Change::Other("was deleted".into())),
         Some(named) if (named.device, named.inode) != (before.device, before.inode) => {
-            return Some("was replaced by another file".into());
+            return Some(Change::Other("was replaced by another file".into()));
         }
         Some(_) => {}
     }
     if is > was {
-        return Some(format!("was appended to: it grew from {was} to {is} bytes"));
+        return Some(Change::Grew(format!("was appended to: it grew from {was} to {is} bytes")));
     }
     if is < was {
-        return Some(format!("was truncated from {was} to {is} bytes"));
+        return Some(Change::Other(format!("was truncated from {was} to {is} bytes")));
     }
     if now.mtime_ns != before.mtime_ns {
-        return Some("was rewritten in place".into());
+        return Some(Change::Other("was rewritten in place".into()));
     }
-    (now.ctime_ns != before.ctime_ns).then(|| "had its attributes or its content changed".into())
+    let words = || Change::Other("had its attributes or its content changed".into());
+    (now.ctime_ns != before.ctime_ns).then(words)
 }
 
 #[cfg(test)]
@@ -109,7 +136,10 @@ mod tests {
             (meta(1, 10, 6, 6), Some(before), Some("was rewritten in place")),
             (meta(1, 10, 5, 6), Some(before), Some("had its attributes or its content changed")),
         ] {
-            assert_eq!(change(&before, &now, named.as_ref()).as_deref(), words);
+            let found = change(&before, &now, named.as_ref());
+            assert_eq!(matches!(found, Some(Change::Grew(_))), now.size_bytes > before.size_bytes);
+            let found = found.map(|(Change::Grew(words) | Change::Other(words))| words);
+            assert_eq!(found.as_deref(), words);
         }
     }
 }

@@ -265,6 +265,18 @@ fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
     }
 }
 
+/// A problem with what the caller has is marked as one of the other host. Where both sides have names that begin alike
+/// it may be of either, and is told without a host.
+fn of_side(event: Event, sources: &[PathBuf]) -> Event {
+    let is_there = |path: &PathBuf| sources.iter().any(|source| path.starts_with(source));
+    match event {
+        Event::Problem(problem) if problem.path.as_ref().is_some_and(is_there) => {
+            Event::Problem(problem.on("the sender"))
+        }
+        event => event,
+    }
+}
+
 /// What this side writes, of what the caller has.
 fn pushed(state: &State, wanted: Wanted, far: Arc<Far>) -> Job {
     let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
@@ -292,13 +304,14 @@ fn write(
     let owners = Mapping::new(wanted.options.keep.numeric_ids);
     let far = Far::new("the sender".into(), line.clone(), pools, wanted.boot, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
+    let sources = wanted.sources.clone();
     let job = pushed(state, wanted, far).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _cuts = CutOnPanic(line.clone());
             #[cfg(test)]
             assert!(!is_mistaken, "a test wants it");
-            let events = |event: Event| tell(&outbox, event, tells_files);
+            let events = |event: Event| tell(&outbox, of_side(event, &sources), tells_files);
             left_out.into_iter().for_each(|words| events(Event::Warning(words)));
             let report = job.run(&events);
             // The caller waits for that before it agrees.

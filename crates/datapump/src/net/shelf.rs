@@ -290,7 +290,8 @@ impl Shelf {
     fn look_again(&self, number: u64) -> Outcome<Answer> {
         let Taken::File(given) = self.file(number)? else { return Err(fault("look at", EINVAL)) };
         let meta = given.handle.meta().map_err(|errno| fault("look at", errno))?;
-        if mapped::was_stored_to(&given.handle, &meta) {
+        // What was appended to has pages that were written, and the caller sees that it grew.
+        if meta.size_bytes <= given.meta.size_bytes && mapped::was_stored_to(&given.handle, &meta) {
             return Err(stored_to());
         }
         let named = match &given.above {
