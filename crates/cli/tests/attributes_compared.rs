@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use support::{Home, as_ordinary_user, expect, set_mode, set_mtime, set_xattr, xattr};
@@ -105,4 +105,37 @@ fn what_its_mode_closes_to_writing_gets_the_attributes_of_an_ordinary_user_too()
         assert_eq!((xattr(&path, NAME), xattr(&path, "user.more")), (Some(b"new".to_vec()), None), "{name}");
         assert_eq!(path.metadata().expect("it was copied").permissions().mode() & 0o7777, 0o555, "{name}");
     }
+}
+
+/// Who may not give files away may still give its own to its own groups.
+#[test]
+fn the_group_is_put_right_for_an_ordinary_user_too() {
+    const NOBODY: u32 = 65_534;
+    if !support::is_root() {
+        return eprintln!("skipped: only root can make a file of a wrong group");
+    }
+    let home = Home::new();
+    for folder in ["source", "open"] {
+        std::fs::create_dir(home.path(folder)).expect("room");
+        set_mode(&home.path(folder), 0o777);
+    }
+    std::fs::write(home.path("source/file"), "content").expect("room");
+    let give = |name: &str, group| {
+        std::os::unix::fs::lchown(home.path(name), Some(NOBODY), Some(group)).expect("root may");
+    };
+    let group = |name: &str| std::fs::metadata(home.path(name)).expect("it was copied").gid();
+    give("source/file", NOBODY);
+    for flags in [&["-i"][..], &["-iu"], &["-i", "--update=differs"], &["-i", "--checksum"]] {
+        let words = [&["copy", "-T"], flags, &["source", "open/copy"]].concat();
+        let Some(run) = as_ordinary_user(&home, &words) else { return };
+        expect(&run, 0, &[], "a copy");
+        assert_eq!(group("open/copy/file"), NOBODY, "{flags:?}: {run:?}");
+        let again = as_ordinary_user(&home, &words).expect("as before");
+        assert!(!again.out.contains("f......g"), "{flags:?}: it is right");
+        give("open/copy/file", 0);
+    }
+    let older = home.path("open/copy").display().to_string();
+    let words = ["copy", "-T", "--link-dest", &older, "source", "open/next"];
+    expect(&as_ordinary_user(&home, &words).expect("as before"), 0, &[], "--link-dest");
+    assert_eq!((group("open/next/file"), group("open/copy/file")), (NOBODY, 0), "no link to a wrong group");
 }

@@ -50,6 +50,8 @@ pub(crate) struct Findings {
     pub(crate) keep: Keep,
     /// This user may give files away.
     pub(crate) sets_owners: bool,
+    /// Groups that it may give files to.
+    pub(crate) groups: &'static [u32],
     /// Content was compared, not size and time.
     pub(crate) by_content: bool,
     /// How far apart times may lie that are taken for one.
@@ -146,6 +148,7 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
         false => letter(is_copied && source.kind != FileKind::Folder, 'T'),
     };
     let owner = keep.owner && sets_owners;
+    let group = owner || (keep.owner && findings.groups.contains(&source.gid));
     [
         first,
         second,
@@ -154,7 +157,7 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
         time,
         letter(keep.mode && source.kind != FileKind::Symlink && source.mode != there.mode, 'p'),
         letter(owner && source.uid != there.uid, 'o'),
-        letter(owner && source.gid != there.gid, 'g'),
+        letter(group && source.gid != there.gid, 'g'),
         '.',
         letter(keep.acl && other_acl, 'a'),
         letter(keep.xattrs && other_xattrs, 'x'),
@@ -205,6 +208,7 @@ mod tests {
         let none = Findings {
             keep: Keep::default(),
             sets_owners: true,
+            groups: &[],
             by_content: false,
             window_ns: 0,
             other_value: false,

@@ -40,6 +40,9 @@ pub(crate) struct Rules {
     owner: bool,
     /// This user may give files away.
     gives_away: bool,
+    /// Who else may give its own files to its own groups alone: chown(2).
+    user: u32,
+    groups: &'static [u32],
 }
 
 impl Rules {
@@ -47,12 +50,35 @@ impl Rules {
         let &Options { update, size_only, checksum, ignore_existing, keep, .. } = options;
         let window_ns = window_ns(options);
         let (times, mode, owner, gives_away) = (keep.times, keep.mode, keep.owner, is_root);
-        Rules { update, size_only, window_ns, times, checksum, ignore_existing, mode, owner, gives_away }
+        let (user, groups) = (u32::MAX, &[][..]);
+        Rules {
+            update,
+            size_only,
+            window_ns,
+            times,
+            checksum,
+            ignore_existing,
+            mode,
+            owner,
+            gives_away,
+            user,
+            groups,
+        }
+    }
+
+    /// The same for a user who is in these groups.
+    pub(crate) fn of_user(self, user: u32, groups: &'static [u32]) -> Rules {
+        Rules { user, groups, ..self }
     }
 
     /// Whether this user may give files away.
     pub(crate) fn gives_away(&self) -> bool {
         self.gives_away
+    }
+
+    /// Groups that this user may give its own files to.
+    pub(crate) fn groups(&self) -> &'static [u32] {
+        self.groups
     }
 
     /// Whether size and time tell nothing about the content.
@@ -131,7 +157,12 @@ impl Rules {
         let counted = if other_owner && !becomes_owners { !SET_ID_BITS } else { !0 };
         let mode = self.mode && (source.mode ^ there.mode) & counted != 0;
         let owner = becomes_owners && other_owner;
-        if mode || owner { adjusted(source, there) } else { Action::Leave("equal in size and time") }
+        let group = self.owner && !self.gives_away && self.gives_group(source, there);
+        if mode || owner || group { adjusted(source, there) } else { Action::Leave("equal in size and time") }
+    }
+
+    fn gives_group(&self, source: &Meta, there: &Meta) -> bool {
+        source.gid != there.gid && there.uid == self.user && self.groups.contains(&source.gid)
     }
 }
 

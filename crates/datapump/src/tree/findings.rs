@@ -23,6 +23,7 @@ pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
     Findings {
         keep: shared.options.keep,
         sets_owners: shared.trees.rules.gives_away(),
+        groups: shared.trees.rules.groups(),
         by_content: shared.options.checksum,
         window_ns: window_ns(shared.options),
         other_value: false,

@@ -48,7 +48,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::process::{getegid, getgroups};
 
 use crate::disk::Meta;
 use crate::existing;
@@ -119,6 +121,15 @@ pub(crate) fn usual_lanes() -> u32 {
     (cpus * 2).clamp(2, 8)
 }
 
+/// The groups of this user. Asked once.
+fn own_groups() -> &'static [u32] {
+    static GROUPS: OnceLock<Vec<u32>> = OnceLock::new();
+    GROUPS.get_or_init(|| {
+        let others = getgroups().unwrap_or_default();
+        others.into_iter().chain([getegid()]).map(|group| group.as_raw()).collect()
+    })
+}
+
 /// Each lane has a ring and two files or folders open at each end; large files, roots and the program's own need more.
 pub(crate) fn most_lanes() -> u32 {
     const OTHERS: u64 = 32;
@@ -144,11 +155,12 @@ impl Trees {
                 "--delete with a list of names would remove whatever is not on it; leave one of them out";
             return Err(Problem::usage(words));
         }
+        let user = rustix::process::geteuid();
         Ok(Trees {
             select,
             twins: Twins::default(),
             twins_back: Twins::default(),
-            rules: Rules::new(options, rustix::process::geteuid().is_root()),
+            rules: Rules::new(options, user.is_root()).of_user(user.as_raw(), own_groups()),
             links: Links::default(),
             adjusted: Mutex::default(),
             keeper: Keeper::new(folders as usize),
