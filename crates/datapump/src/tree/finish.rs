@@ -155,9 +155,11 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
 
 /// Removes a folder that was made for what there was no room for.
 fn is_empty_for_lack_of_room(shared: &Shared<'_>, branch: &Branch) -> bool {
-    let is_made = branch.traits.fresh && branch.target.is_some() && shared.full.is_full();
+    if !(shared.full.is_full() && branch.traits.fresh && branch.target.is_some()) {
+        return false;
+    }
     let above = branch.parent.as_ref().and_then(|parent| parent.target.as_ref()?.file().ok());
-    let Some(above) = above.filter(|_| is_made).map(|opened| opened.0) else { return false };
+    let Some(above) = above.map(|opened| opened.0) else { return false };
     let names = branch.source.origin().and_then(|folder| folder.list(0, false, &branch.source.path()));
     names.is_ok_and(|(names, _)| !names.is_empty())
         && names::remove(&above, &branch.source.name, true).is_ok()
