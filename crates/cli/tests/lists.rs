@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::process::Signal;
@@ -193,6 +194,25 @@ fn the_list_of_another_copy_says_how_to_settle_it() {
     let run = home.pump(&other);
     expect(&run, 0, &[], "the other once more");
     assert!(!run.err.contains("warning"), "{run:?}");
+}
+
+#[test]
+fn a_file_that_is_named_is_copied_again_where_a_copy_did_not_end_well() {
+    let home = Home::new();
+    source(&home);
+    make_folder(&home, "target");
+    cut(&home, &["--update", "source/.", "target"], "target");
+    let inode = |name: &str| fs::metadata(home.path(name)).expect("it is there").ino();
+    for (flag, target, stands) in [
+        ("--update", "target", "target/f0"),
+        ("--checksum", "target/f0", "target/f0"),
+        ("--link-dest=target", "f0", "f0"),
+    ] {
+        let before = inode("target/f0");
+        let run = home.pump(&["copy", flag, "source/f0", target]);
+        expect(&run, 0, &["was left by another copy"], "the disk may not have it");
+        assert_ne!(inode(stands), before, "{flag}");
+    }
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
                 warning: None,
                 is_left_out: false,
                 differs: false,
+                other_names: Vec::new(),
             };
             return Ok(Some((vec![item], Vec::new())));
         }

@@ -15,6 +15,7 @@ use crate::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
 use crate::net::far::FarFile;
 use crate::open;
 use crate::options::{Options, Selection, Sync};
+use crate::other_names;
 use crate::place::Place;
 use crate::problem::{Problem, shown_path};
 use crate::report::Waits;
@@ -22,7 +23,7 @@ use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::links::id;
-use crate::tree::{findings, linking};
+use crate::tree::{doubt, findings, linking};
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);
@@ -57,53 +58,68 @@ pub(crate) enum Next {
     Copy(Option<Box<Change>>),
     /// Its content tells whether it is copied: the item that comes back then.
     Compare(Box<Item>),
+    /// Nothing: this stands at its target.
+    Stands(Meta),
 }
 
-/// Opens a file that the user named, unless what stands at its target stays.
+/// Opens a file that the user named, under the first of its names, unless what stands at its target stays.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    if item.other_names.is_empty() || item.differs {
+        return open_one(shared, waits, item);
+    }
+    other_names::parted(shared, item).iter().for_each(|item| open_one(shared, waits, item));
+}
+
+fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     match next(shared, item) {
-        Ok(Some(Next::Copy(change))) if shared.options.dry_run => shared.tell(change),
-        Ok(Some(Next::Compare(back))) => {
+        Ok(Next::Copy(change)) if shared.options.dry_run => {
+            shared.tell(change);
+            other_names::link_others(shared, item, None);
+        }
+        Ok(Next::Compare(back)) => {
             let compared = item.target.at().cloned().map_or(Target::Null, Target::Compare);
             open::open_item(shared, waits, &Item { target: compared, ..item.clone() }, Next::Compare(back));
         }
-        Ok(Some(next)) => open::open_item(shared, waits, item, next),
-        Ok(None) => stays(shared, item),
-        Err(problem) => shared.report(problem),
+        Ok(Next::Stands(there)) => stays(shared, item, &there),
+        Ok(next) => open::open_item(shared, waits, item, next),
+        Err(problem) => {
+            shared.report(problem);
+            other_names::apart(shared, item);
+        }
     }
 }
 
-fn stays(shared: &Shared<'_>, item: &Item) {
+fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
     shared.tally().files_left += 1;
     shared.watch.skipped(item.bytes().unwrap_or(0));
+    other_names::link_others(shared, item, Some(there));
 }
 
-/// `None` if nothing is left to do.
-fn next(shared: &Shared<'_>, item: &Item) -> Result<Option<Next>, Problem> {
+fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
     if item.number == 0 && shared.trees.select.is_list() && !shared.has_trees {
         shared.note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
     }
     let decides = shared.trees.rules.leaves_some() || shared.options.link_dest.is_some();
     let at = item.target.at().filter(|_| !shared.compares && (decides || shared.tells_changes()));
-    let Some(at) = at else { return Ok(Some(Next::Copy(None))) };
+    let Some(at) = at else { return Ok(Next::Copy(None)) };
     let there = match at.metadata() {
         Ok(there) => Some(there),
         Err(ENOENT) => None,
         Err(errno) => return Err(Problem::system("look at", &at.path, errno.0)),
     };
-    match action(shared, item, at, there.as_ref()) {
-        Action::Keep(why) | Action::Leave(why) => {
+    match (action(shared, item, at, there.as_ref()), there) {
+        (Action::Keep(why) | Action::Leave(why), Some(there)) => {
             tell_left(shared, at, why);
-            return Ok(None);
+            return Ok(Next::Stands(there));
         }
-        Action::Adjust => return adjust(shared, item, at).map(|()| None),
-        Action::Compare => return Ok(Some(Next::Compare(Box::new(item.clone())))),
-        Action::Create | Action::Replace | Action::Enter | Action::MakeWay => {}
+        (Action::Adjust, Some(there)) => return adjust(shared, item, at).map(|()| Next::Stands(there)),
+        (Action::Compare, _) => return Ok(Next::Compare(Box::new(item.clone()))),
+        _ => {}
     }
-    if link_unchanged(shared, item, at)? {
-        return Ok(None);
+    if let Some(older) = link_unchanged(shared, item, at)? {
+        return Ok(Next::Stands(older));
     }
-    Ok(Some(Next::Copy(tells(shared, item, ChangeKind::Copy, there.as_ref()))))
+    Ok(Next::Copy(tells(shared, item, ChangeKind::Copy, there.as_ref())))
 }
 
 /// What becomes of it. A stream has neither size nor time: it is no file, as a pipe is none.
@@ -111,12 +127,18 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
     let Some(there) = there.filter(|_| !item.differs) else { return Action::Create };
     let meta = item.meta.unwrap_or(Meta { kind: FileKind::Fifo, ..*there });
     match shared.trees.rules.decide(&meta, Some(there)) {
+        action if doubt::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
         Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
         action => action,
     }
 }
 
-fn tells(shared: &Shared<'_>, item: &Item, kind: ChangeKind, there: Option<&Meta>) -> Option<Box<Change>> {
+pub(crate) fn tells(
+    shared: &Shared<'_>,
+    item: &Item,
+    kind: ChangeKind,
+    there: Option<&Meta>,
+) -> Option<Box<Change>> {
     if shared.tells_changes() { change::of_item(item, kind, there, findings::of_new(shared)) } else { None }
 }
 
@@ -179,7 +201,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, item: &Item) -> Result<(), Prob
         }
         _ => adjust(shared, item, at)?,
     }
-    stays(shared, item);
+    stays(shared, item, &there);
     Ok(())
 }
 
@@ -219,34 +241,34 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
     }
 }
 
-/// Links a file that is unchanged in another folder (`--link-dest`); true if that was done, or would be.
-fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<bool, Problem> {
-    let (Some(folder), Some(meta)) = (&shared.options.link_dest, &item.meta) else { return Ok(false) };
+/// Links a file that is unchanged in another folder (`--link-dest`), or would, and gives that.
+fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Option<Meta>, Problem> {
+    let (Some(folder), Some(meta)) = (&shared.options.link_dest, &item.meta) else { return Ok(None) };
     // Its content would have to be read first: the file is copied.
     if shared.trees.rules.reads_content() {
-        return Ok(false);
+        return Ok(None);
     }
-    let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(false) };
+    let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(None) };
     let below = shared.target.and_then(|target| at.path.strip_prefix(target).ok());
     // What was named as the target itself is looked for under its own name.
     let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(Path::new(name));
     let other = PathAt::find(&shared.world.disk, &folder.join(below));
     let (Ok(Folder::Os(other_folder)), Some(other_name)) = (other.folder(), other.name()) else {
-        return Ok(false);
+        return Ok(None);
     };
-    let Ok(held) = names::hold(other_folder, other_name) else { return Ok(false) };
-    let Ok(there) = file_meta(&held) else { return Ok(false) };
+    let Ok(held) = names::hold(other_folder, other_name) else { return Ok(None) };
+    let Ok(there) = file_meta(&held) else { return Ok(None) };
     let is_right = matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
-    if !is_right || hidden_differ(shared, item, &other) {
-        return Ok(false);
+    if !is_right || doubt::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
+        return Ok(None);
     }
     if !shared.options.dry_run && !linking::link_file(&held, (to, name), &at.path)? {
-        return Ok(false);
+        return Ok(None);
     }
     if !shared.options.dry_run && shared.options.sync != Sync::None {
         let synced = at.folder_to_sync().and_then(|folder| folder.sync());
         synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))?;
     }
     shared.tell(tells(shared, item, ChangeKind::Link, None));
-    Ok(true)
+    Ok(Some(there))
 }

@@ -28,6 +28,7 @@ use crate::net::far::Far;
 use crate::net::giver;
 use crate::net::shelf::Shelf;
 use crate::options::{Choice, EngineChoice, Options};
+use crate::other_names;
 use crate::place::{Fill, Place};
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, Status};
@@ -315,6 +316,7 @@ impl Job {
         let shape = shape::of(&items, &self.options, self.far.is_some(), self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
+        let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);
         shared.meters = meters.as_ref();
         problems.into_iter().for_each(|problem| shared.report(problem));
@@ -351,8 +353,8 @@ impl Job {
         trees: Trees,
         events: &'run (dyn Fn(Event) + Sync),
     ) -> Shared<'run> {
-        let total =
-            items.iter().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
+        let names = || items.iter().flat_map(Item::names);
+        let total = names().map(Item::bytes).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
         // What is read back moves a second time.
         let trips = if self.options.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
@@ -370,7 +372,7 @@ impl Job {
                 Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
             },
             has_one_source: self.sources.len() == 1,
-            files_wanted: items.iter().filter(|item| !item.is_entry()).count(),
+            files_wanted: names().filter(|item| !item.is_entry()).count(),
             far: self.far.clone(),
             stop: Arc::clone(&self.stop),
             events,

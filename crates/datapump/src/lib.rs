@@ -51,6 +51,7 @@ mod neighbours;
 mod net;
 mod open;
 mod options;
+mod other_names;
 mod place;
 mod plan;
 mod problem;

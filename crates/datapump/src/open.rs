@@ -25,7 +25,7 @@ use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Against, Finish, Held, Leaf, Original, Parts, Task};
-use crate::{confidential, finish, holes, lane, mapped, resume, sizes, stream, tree};
+use crate::{confidential, finish, holes, lane, mapped, other_names, resume, sizes, stream, tree};
 
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
 pub(crate) fn is_made_up(handle: &Handle) -> bool {
@@ -99,7 +99,10 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
         }
         // What cannot be opened because the run is stopping is not the file's fault.
         Err(_) if shared.stop.load(Ordering::Relaxed) => {}
-        Err(problem) => shared.report(problem),
+        Err(problem) => {
+            shared.report(problem);
+            other_names::apart(shared, item);
+        }
     }
 }
 
@@ -115,6 +118,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
     let (finish, change) = match next {
         Next::Copy(change) => (landing.into_finish(), change),
         Next::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
+        Next::Stands(_) => unreachable!("what stands is not opened"),
     };
     let copies = !matches!(finish, Finish::Checked(_));
     let mut task = Task::new(Parts {
@@ -130,6 +134,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
         leaf: None,
     });
     task.change = change;
+    task.first_name = (copies && !item.other_names.is_empty()).then(|| Box::new(item.clone()));
     Ok((task, ranges, how.in_kernel))
 }
 

@@ -19,6 +19,7 @@ use crate::full::Full;
 use crate::loss::{Limit, Lost};
 use crate::net::far::Far;
 use crate::options::{self, Options};
+use crate::other_names;
 use crate::place::Fill;
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, class_of};
@@ -269,6 +270,9 @@ impl Shared<'_> {
         self.live().remove(&task.number);
         if let Some(leaf) = &task.leaf {
             tree::finish::leaf_done(self, task, leaf, complete);
+        }
+        if let Some(item) = &task.first_name {
+            other_names::ended(self, task, item, complete);
         }
         if task.unshare() {
             self.plan.settled();

@@ -67,6 +67,8 @@ pub(crate) struct Item {
     pub(crate) is_left_out: bool,
     /// Its content was compared with the target's and is another.
     pub(crate) differs: bool,
+    /// The user named the same file under these names, too.
+    pub(crate) other_names: Vec<Item>,
 }
 
 impl Item {
@@ -88,6 +90,11 @@ impl Item {
     pub(crate) fn source_is_stream(&self) -> bool {
         let stream = |meta: &Meta| matches!(meta.kind, FileKind::CharDevice | FileKind::Fifo);
         self.source == Place::Stream || (!self.is_entry() && self.meta.as_ref().is_some_and(stream))
+    }
+
+    /// It, and the other names of its file.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Item> {
+        std::iter::once(self).chain(&self.other_names)
     }
 
     pub(crate) fn is_entry(&self) -> bool {

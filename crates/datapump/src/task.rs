@@ -115,6 +115,8 @@ pub(crate) struct Task {
     pub(crate) leaf: Option<Leaf>,
     /// What is told when it is done, of a file that the user named.
     pub(crate) change: Option<Box<Change>>,
+    /// The same, if it has others.
+    pub(crate) first_name: Option<Box<Item>>,
     is_shared: AtomicBool,
     is_counted: AtomicBool,
     length_bytes: AtomicU64,
@@ -166,6 +168,7 @@ impl Task {
             verify,
             leaf,
             change: None,
+            first_name: None,
             is_shared: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
             expected_bytes: AtomicU64::new(expected),

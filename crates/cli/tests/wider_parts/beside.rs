@@ -78,6 +78,10 @@ impl Known<'_> {
         if (is_right && self.may_be_right(path)) || (is_as_before && self.may_stay(path)) {
             *entry = found.clone();
         }
+        // Of a set of names of which one is newer rsync leaves that alone, and copies the others.
+        if self.is_newest(path, found) {
+            *entry = found.clone();
+        }
         // What gets other attributes gets its time, too; rsync leaves one that is within the window.
         if self.asked.way == Way::Window && source.is_some_and(|source| source.mtime == found.mtime) {
             entry.mtime = found.mtime;
@@ -113,9 +117,9 @@ impl Known<'_> {
         if kinds.0.zip(kinds.1).is_some_and(|(source, before)| source.kind != before.kind) {
             return self.asked.way == Way::IgnoreExisting;
         }
-        // Of a set of names of which one is newer each is dealt with for itself: number 7.
+        // Of a set the newest name may be left out.
         if self.is_older_set(path) {
-            return true;
+            return is_part;
         }
         let (Some(source), Some(before)) = (self.source.get(path), self.before.get(path)) else {
             return tangled;
@@ -160,6 +164,19 @@ impl Known<'_> {
             before.zip(source).is_some_and(|(before, source)| before.mtime > source.mtime)
         };
         self.looks_for_older() && self.is_set(path) && self.set(path).iter().any(is_newer)
+    }
+
+    /// Whether it is the newest of what stood under the names of a file.
+    fn is_newest(&self, path: &Path, found: &Entry) -> bool {
+        let set = self.set(path);
+        let stood = || set.iter().filter_map(|name| Some((name, self.before.get(name)?)));
+        let newest = stood().map(|(_, before)| before.mtime).max();
+        let is_it = |(name, before): (&PathBuf, &Entry)| {
+            let mut before = before.clone();
+            self.forget(name, &mut before, false);
+            Some(before.mtime) == newest && is_same_file(found, &before)
+        };
+        self.is_older_set(path) && stood().any(is_it)
     }
 
     fn has_name_that_seems_right(&self, path: &Path, found: &Entry) -> bool {
@@ -276,12 +293,15 @@ fn is_list(name: &[u8]) -> bool {
     name.starts_with(b"system.posix_acl_")
 }
 
-/// Names of one file in several arguments are not one file in the copy: number 7.
+/// Names of one file are one file in the copy within an argument that is a folder, and among those that are files; in
+/// one argument and another folder they are two.
 fn part_arguments(tree: &mut Tree) {
     let argument = |path: &Path| path.components().take(2).collect::<PathBuf>();
+    let is_named = |path: &Path, entry: &Entry| entry.kind == "file" && argument(path) == path;
     let mut first_names = BTreeMap::new();
     for (path, entry) in tree.iter_mut() {
-        let key = (argument(path), entry.first_name.clone());
+        let key =
+            (if is_named(path, entry) { PathBuf::new() } else { argument(path) }, entry.first_name.clone());
         entry.first_name = first_names.entry(key).or_insert_with(|| path.clone()).clone();
     }
 }

@@ -87,7 +87,16 @@ impl Goal<'_> {
         let is_partial = || neighbours::is_partial(hosts, number, source).map_err(Unfit::All);
         let is_left_out = is_copied(&target) && is_partial()?;
         let source = source.clone();
-        Ok(Some(Item { source, meta, target, number, warning, is_left_out, differs: false }))
+        Ok(Some(Item {
+            source,
+            meta,
+            target,
+            number,
+            warning,
+            is_left_out,
+            differs: false,
+            other_names: Vec::new(),
+        }))
     }
 
     /// Where a source goes, and what is told of that; nothing if it is excluded.

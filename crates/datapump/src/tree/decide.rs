@@ -96,6 +96,11 @@ impl Rules {
         self.updates() && !self.checksum && !self.ignore_existing
     }
 
+    /// Where what stands there stays only because it is newer than the source: by more than so much.
+    pub(crate) fn newer_by_ns(&self) -> Option<i128> {
+        (self.update == Update::Older && !self.ignore_existing).then_some(self.window_ns)
+    }
+
     fn updates(&self) -> bool {
         self.update != Update::All
     }

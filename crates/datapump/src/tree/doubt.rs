@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use datapump_core::journal::Header;
 
-use crate::disk::{Folder, Meta, file_meta, names};
+use crate::disk::{Folder, Meta, PathAt, file_meta, names};
 use crate::problem::shown_path;
 use crate::run::Shared;
 use crate::temporary;
@@ -80,18 +80,43 @@ pub(crate) fn doubts(
         folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, there))
     };
     let is_of_copy = || branch.root.journal().is_some_and(|journal| journal.is_of_new_folder);
+    // In a folder that was made for the copy all is of the copy.
+    let is_made = || (shared.options.ignore_existing && is_of_copy()) || is_leftover();
+    is_undone(doubt, (action, source, there), is_made)
+}
+
+/// The same of a file that the user named.
+pub(crate) fn doubts_file(
+    shared: &Shared<'_>,
+    at: &PathAt,
+    (action, source, there): (Action, &Meta, &Meta),
+) -> bool {
+    let ends = || Some((at.folder().ok()?, at.name()?));
+    let is_leftover = || ends().is_some_and(|(folder, name)| temporary::looks_left(folder, name, there));
+    leaves_some(shared) && is_undone(of_file(shared, at), (action, source, there), is_leftover)
+}
+
+fn is_undone(
+    doubt: Doubt,
+    (action, source, there): (Action, &Meta, &Meta),
+    is_made: impl Fn() -> bool,
+) -> bool {
     doubt.reaches(there)
         && match action {
             Action::Leave(_) | Action::Adjust | Action::Compare => true,
-            // In a folder that was made for the copy all is of the copy; elsewhere it may be somebody's own work. Under
-            // a name of the source may stand what was on its way to another name.
-            Action::Keep(_) => {
-                (shared.options.ignore_existing && is_of_copy())
-                    || doubt.may_have_made(source, there)
-                    || is_leftover()
-            }
+            // It may be somebody's own work. Under a name of the source may stand what was on its way to another name.
+            Action::Keep(_) => doubt.may_have_made(source, there) || is_made(),
             _ => false,
         }
+}
+
+/// What is in doubt in the folder of a file that the user named. Found out once.
+pub(crate) fn of_file(shared: &Shared<'_>, at: &PathAt) -> Doubt {
+    let (Ok(Folder::Os(folder)), Some(path)) = (at.folder(), at.path.parent()) else {
+        return Doubt::default();
+    };
+    let Some(id) = id(folder) else { return Doubt::default() };
+    *shared.trees.doubts().entry(id).or_insert_with(|| in_and_above(shared, folder, path))
 }
 
 /// What is in doubt in the root of a tree: by its own list, or, where something is left alone for what it looks like,

@@ -299,10 +299,7 @@ impl Hand {
         };
         match action {
             Action::Leave(why) => right::left(shared, &spot, (&meta, there), why).map(|()| Stays::Yes),
-            Action::Keep(why) => {
-                right::tell_kept(shared, &spot, why);
-                Ok(Stays::Yes)
-            }
+            Action::Keep(why) => right::kept(shared, &spot, (&meta, there), why).map(|()| Stays::Yes),
             Action::Adjust => right::adjust(shared, &spot, &meta, there).map(|()| Stays::Yes),
             Action::Compare => Ok(Stays::Perhaps),
             _ => Ok(Stays::No),

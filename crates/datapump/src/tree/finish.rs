@@ -165,6 +165,11 @@ fn is_empty_for_lack_of_room(shared: &Shared<'_>, branch: &Branch) -> bool {
         && names::remove(&above, &branch.source.name, true).is_ok()
 }
 
+/// A name changed in a folder that may be finished: it gets its attributes once more. A root gets them last.
+pub(crate) fn finish_again(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    if branch.parent.is_none() { Ok(()) } else { finish_folder(shared, branch) }
+}
+
 fn deal_with_put_off(shared: &Shared<'_>, branch: Arc<Branch>, name: Name) {
     branch.hold();
     shared.trees.walk(1);

@@ -20,7 +20,7 @@ use crate::temporary;
 use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
-use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Spot, Waiting, id};
+use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Newer, Spot, Waiting, id};
 use crate::tree::{finish, journal, right};
 
 const EACCES: Errno = Errno(13);
@@ -49,6 +49,7 @@ pub(crate) fn meet(
     }
     let file = FileState::new(meta, generation(spot, meta, held)?);
     let charge = spot.branch.source.charge_there(links::memory_of(&spot.name))?;
+    let _turn = shared.trees.links.turn();
     match shared.trees.links.meet(file, meta, spot, charge) {
         Meeting::First { has_changed } => {
             if has_changed {
@@ -60,6 +61,43 @@ pub(crate) fn meet(
         Meeting::Waits => Ok(Met::Settled),
         Meeting::Link(there) => link(shared, &there, spot, (file, meta)).map(|()| Met::Settled),
     }
+}
+
+/// A name under which something newer than the source stands. The newest under all names of a file is that file.
+pub(crate) fn meet_newer(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+    if meta.links < 2 || !shared.options.keep.links {
+        return Ok(());
+    }
+    let file = FileState::new(meta, generation(spot, meta, None)?);
+    let charge = spot.branch.source.charge_there(links::memory_of(&spot.name))?;
+    let newest = Copied { spot: spot.clone(), copy: Some(id(there)), mtime_ns: there.mtime_ns };
+    let _turn = shared.trees.links.turn();
+    match shared.trees.links.meet_newer(file, meta, newest.clone(), charge) {
+        Newer::Stays => Ok(()),
+        Newer::Link(first) => link(shared, &first, spot, (file, meta)),
+        Newer::Wins(names) => names.iter().try_for_each(|name| link_again(shared, &newest, name, meta)),
+        Newer::Apart => {
+            shared.warn_once(
+                "hard links: too many to make all of them names of what is newer at the target; copy again"
+                    .into(),
+            );
+            Ok(())
+        }
+    }
+}
+
+/// A name that stands as the source is becomes one of what is newer, in a folder that may be finished.
+fn link_again(shared: &Shared<'_>, newest: &Copied, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+    let is_held = spot.branch.hold_unfinished();
+    // What stood there before was told of.
+    let change = link_change(shared, spot, (meta, None), &newest.spot)
+        .map(|change| Box::new(Change { itemized: "hf.........".into(), ..*change }));
+    let linked = linked(shared, newest, spot, (meta, change));
+    match is_held {
+        true => finish::release(shared, &spot.branch),
+        false => finish::finish_again(shared, &spot.branch)?,
+    }
+    linked?.map_err(|errno| not_linked(spot, errno))
 }
 
 /// Which of the files that had its inode number it is. Another host told it with the file.
@@ -84,8 +122,13 @@ fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
 /// The first name stands, and this file under it: those that waited are linked to it.
 pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>, copy: Option<FileId>) {
     let Some(file) = links else { return };
-    let copied = Copied { spot: first.clone(), copy };
-    for Waiting { spot, meta, .. } in shared.trees.links.committed(file, copied.clone()) {
+    let _turn = shared.trees.links.turn();
+    let copied = Copied { spot: first.clone(), copy, mtime_ns: file.mtime_ns() };
+    for Waiting { spot, meta, is_newer, .. } in shared.trees.links.committed(file, copied.clone()) {
+        if is_newer {
+            shared.plan.add_first([once_more(spot)].into_iter());
+            continue;
+        }
         if let Err(problem) = link(shared, &copied, &spot, (file, &meta)) {
             spot.branch.root.report(shared, problem);
         }
@@ -107,18 +150,24 @@ fn once_more(spot: Spot) -> Work {
 }
 
 /// What is told of a further name: what stood there before, and which name it is linked to.
-fn link_change(shared: &Shared<'_>, spot: &Spot, meta: &Meta, first: &Spot) -> Option<Box<Change>> {
-    if !shared.tells_changes() {
-        return None;
-    }
-    let folder = spot.branch.target.as_ref().and_then(|target| target.file().ok());
-    let stands = folder.and_then(|folder| names::metadata(&folder.0, &spot.name).ok());
-    let change = spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, stands.as_ref());
+fn link_change(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (meta, stands): (&Meta, Option<&Meta>),
+    first: &Spot,
+) -> Option<Box<Change>> {
+    let change = spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, stands);
     let first = first.branch.relative().join(&first.name);
     change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
 }
 
-/// Gives a file that stands at the target another name.
+/// What stands under a name, if it is told of.
+fn stands_at(shared: &Shared<'_>, spot: &Spot) -> Option<Meta> {
+    let target = spot.branch.target.as_ref().filter(|_| shared.tells_changes())?;
+    names::metadata(&target.file().ok()?.0, &spot.name).ok()
+}
+
+/// Gives a file that stands at the target another name, or copies it for itself.
 fn link(
     shared: &Shared<'_>,
     copied: &Copied,
@@ -126,23 +175,9 @@ fn link(
     (file, meta): (FileState, &Meta),
 ) -> Result<(), Problem> {
     let there = &copied.spot;
-    let change = link_change(shared, spot, meta, there);
-    if shared.options.dry_run {
-        // What would be copied anew has no other name yet.
-        if copied.copy.is_none() || copied.copy != id_at_target(spot)? {
-            shared.tell(change);
-        }
-        return Ok(());
-    }
-    let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(()) };
-    let (from, to) = (from.file()?.0, to.file()?.0);
-    let held = hold_copied(copied, &from)?;
-    match link_into(shared, spot, &held, &to) {
-        Ok(false) => {}
-        Ok(true) => {
-            list_again(shared, there, meta, &from);
-            shared.tell(change);
-        }
+    let change = link_change(shared, spot, (meta, stands_at(shared, spot).as_ref()), there);
+    match linked(shared, copied, spot, (meta, change))? {
+        Ok(()) => {}
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
         Err(EMLINK) => copy_instead(shared, there, spot, file),
         Err(errno) if UNLINKABLE.contains(&errno) => {
@@ -153,6 +188,38 @@ fn link(
         Err(errno) => return Err(not_linked(spot, errno)),
     }
     Ok(())
+}
+
+/// The same, or what the system says.
+fn linked(
+    shared: &Shared<'_>,
+    copied: &Copied,
+    spot: &Spot,
+    (meta, change): (&Meta, Option<Box<Change>>),
+) -> Result<Outcome<()>, Problem> {
+    let there = &copied.spot;
+    if shared.options.dry_run {
+        // What would be copied anew has no other name yet.
+        if copied.copy.is_none() || copied.copy != id_at_target(spot)? {
+            shared.tell(change);
+        }
+        return Ok(Ok(()));
+    }
+    let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(Ok(())) };
+    let (from, to) = (from.file()?.0, to.file()?.0);
+    let held = hold_copied(copied, &from)?;
+    match link_into(shared, spot, &held, &to) {
+        Ok(false) => {}
+        Ok(true) => {
+            // What is newer is no copy of the source.
+            if copied.mtime_ns == meta.mtime_ns {
+                list_again(shared, there, meta, &from);
+            }
+            shared.tell(change);
+        }
+        Err(errno) => return Ok(Err(errno)),
+    }
+    Ok(Ok(()))
 }
 
 /// The file that this run left under the first name. Another that was put there meanwhile, by who may write to that

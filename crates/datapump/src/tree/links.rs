@@ -8,11 +8,15 @@
 //! only to a copy of the very state that it has itself: size, times, generation. One of another state is a first of its
 //! own.
 //!
+//! Under `--update` what stands at the target under one of the names may be newer than the source. Then the newest is
+//! the file, and all names become names of it: so that can be done when it is met last, the names that stand are
+//! remembered, some hundred thousand of them.
+//!
 //! Must not know: how files are copied or linked.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Charge;
@@ -39,6 +43,10 @@ impl FileState {
         FileState { id: id(meta), generation, size_bytes, mtime_ns, ctime_ns }
     }
 
+    pub(crate) fn mtime_ns(&self) -> i128 {
+        self.mtime_ns
+    }
+
     /// The least state that a file of this number may have.
     fn least(self) -> FileState {
         let (least, none) = (i128::MIN, 0);
@@ -58,7 +66,9 @@ pub(crate) struct Spot {
 pub(crate) struct Waiting {
     pub(crate) spot: Spot,
     pub(crate) meta: Meta,
-    pub(crate) _charge: Option<Charge>,
+    /// Something newer than the source stands under it: it is met once more.
+    pub(crate) is_newer: bool,
+    charge: Option<Charge>,
 }
 
 /// The first name of a file at the target, and the file that this run left under it; `None` where nothing is written.
@@ -66,6 +76,8 @@ pub(crate) struct Waiting {
 pub(crate) struct Copied {
     pub(crate) spot: Spot,
     pub(crate) copy: Option<FileId>,
+    /// Of the source, or of what stood there and is newer.
+    pub(crate) mtime_ns: i128,
 }
 
 #[derive(Debug)]
@@ -81,7 +93,32 @@ struct Linked {
     state: State,
     /// Names not seen yet, by the count of the source when it was first seen.
     unseen: u64,
+    others: Others,
     _charge: Option<Charge>,
+}
+
+/// The further names that stand, each with what it is charged.
+#[derive(Debug, Default)]
+struct Others {
+    names: Vec<(Spot, Option<Charge>)>,
+    /// There were too many.
+    are_lost: bool,
+}
+
+/// Names that are remembered at a time, of all files: some 60 MiB.
+const REMEMBERED_MAX: usize = 1 << 18;
+
+/// What becomes of a name under which something newer than the source stands.
+#[derive(Debug)]
+pub(crate) enum Newer {
+    /// It stays as it is: it is the first, or the same file, or waits for the first.
+    Stays,
+    /// Something newer still stands under another name: link it to this.
+    Link(Copied),
+    /// It is the newest: these names are linked to it.
+    Wins(Vec<Spot>),
+    /// It is the newest, and which names stand was not remembered.
+    Apart,
 }
 
 /// What is to be done with a name of a file that has several.
@@ -103,13 +140,29 @@ pub(crate) enum Meeting {
 /// The table of one job: hard links across all its sources are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    table: Mutex<BTreeMap<FileState, Linked>>,
+    table: Mutex<Table>,
+    /// Something newer may stand under a name, by more than so much.
+    newer_by_ns: Option<i128>,
+    remembered: AtomicUsize,
+    turn: Mutex<()>,
     /// The target's file system has none.
     unknown: AtomicBool,
 }
 
+type Table = BTreeMap<FileState, Linked>;
+
 impl Links {
-    fn table(&self) -> MutexGuard<'_, BTreeMap<FileState, Linked>> {
+    /// Where something newer than the source may stand and stays: by more than so much.
+    pub(crate) fn new(newer_by_ns: Option<i128>) -> Links {
+        Links { newer_by_ns, ..Links::default() }
+    }
+
+    /// Where the newest is found last, names are linked one after the other: none to what has just been replaced.
+    pub(crate) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        self.newer_by_ns.map(|_| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,39 +176,108 @@ impl Links {
         let Some(linked) = table.get_mut(&file) else {
             let has_changed =
                 table.range(file.least()..).next().is_some_and(|(other, _)| other.id == file.id);
-            let state = State::Copying(Vec::new());
-            table.insert(file, Linked { state, unseen: meta.links.saturating_sub(1), _charge: charge });
+            table.insert(file, Linked::new(State::Copying(Vec::new()), meta, charge));
             return Meeting::First { has_changed };
         };
         linked.unseen = linked.unseen.saturating_sub(1);
         match &mut linked.state {
             State::Copying(waiting) => {
-                spot.branch.hold();
-                waiting.push(Waiting { spot: spot.clone(), meta: *meta, _charge: charge });
+                waiting.push(Waiting::new(spot, meta, false, charge));
                 Meeting::Waits
             }
             State::Done(there) => {
                 let there = there.clone();
-                if linked.unseen == 0 {
-                    table.remove(&file);
-                }
+                self.remember(linked, (spot.clone(), charge));
+                self.close(&mut table, file);
                 Meeting::Link(there)
             }
         }
+    }
+
+    /// A name of a file with several names under which something newer stands, and that.
+    pub(crate) fn meet_newer(
+        &self,
+        file: FileState,
+        meta: &Meta,
+        there: Copied,
+        charge: Option<Charge>,
+    ) -> Newer {
+        let mut table = self.table();
+        let Some(linked) = table.get_mut(&file) else {
+            table.insert(file, Linked::new(State::Done(there), meta, charge));
+            return Newer::Stays;
+        };
+        if let State::Copying(waiting) = &mut linked.state {
+            waiting.push(Waiting::new(&there.spot, meta, true, charge));
+            return Newer::Stays;
+        }
+        linked.unseen = linked.unseen.saturating_sub(1);
+        let newer = self.newest(linked, there, charge);
+        self.close(&mut table, file);
+        newer
+    }
+
+    fn newest(&self, linked: &mut Linked, there: Copied, charge: Option<Charge>) -> Newer {
+        let State::Done(first) = &mut linked.state else { return Newer::Stays };
+        let (by_ns, window_ns) = (there.mtime_ns - first.mtime_ns, self.newer_by_ns.unwrap_or(0));
+        let is_same = first.copy == there.copy;
+        if is_same || by_ns < -window_ns {
+            let first = first.clone();
+            self.remember(linked, (there.spot, charge));
+            return if is_same { Newer::Stays } else { Newer::Link(first) };
+        }
+        // One that is as new is another file, which stays, too.
+        if by_ns <= window_ns || linked.others.are_lost {
+            return if by_ns <= window_ns { Newer::Stays } else { Newer::Apart };
+        }
+        let last = std::mem::replace(first, there);
+        self.remember(linked, (last.spot, charge));
+        Newer::Wins(linked.others.names.iter().map(|(spot, _)| spot.clone()).collect())
     }
 
     /// The first name stands; gives the names that waited for it.
     pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<Waiting> {
         let mut table = self.table();
         let Some(linked) = table.get_mut(&file) else { return Vec::new() };
-        let waiting = match std::mem::replace(&mut linked.state, State::Done(copied)) {
+        let mut waiting = match std::mem::replace(&mut linked.state, State::Done(copied)) {
             State::Copying(waiting) => waiting,
             State::Done(_) => Vec::new(),
         };
-        if linked.unseen == 0 {
-            table.remove(&file);
+        for waits in waiting.iter_mut().filter(|waits| !waits.is_newer) {
+            let charge = waits.charge.take();
+            self.remember(linked, (waits.spot.clone(), charge));
         }
+        self.close(&mut table, file);
         waiting
+    }
+
+    /// A name that stands may have to become one of something newer.
+    fn remember(&self, linked: &mut Linked, name: (Spot, Option<Charge>)) {
+        if self.newer_by_ns.is_none() {
+            return;
+        }
+        match self.remembered.load(Ordering::Relaxed) < REMEMBERED_MAX {
+            true => {
+                linked.others.names.push(name);
+                self.remembered.fetch_add(1, Ordering::Relaxed);
+            }
+            false => linked.others.are_lost = true,
+        }
+    }
+
+    /// A file is dropped when all its names were seen.
+    fn close(&self, table: &mut Table, file: FileState) {
+        let is_done = |linked: &Linked| linked.unseen == 0 && matches!(linked.state, State::Done(_));
+        if table.get(&file).is_some_and(is_done) {
+            self.remove(table, file);
+        }
+    }
+
+    fn remove(&self, table: &mut Table, file: FileState) -> Option<Linked> {
+        let removed = table.remove(&file);
+        let names = removed.as_ref().map_or(0, |linked| linked.others.names.len());
+        self.remembered.fetch_sub(names, Ordering::Relaxed);
+        removed
     }
 
     /// The target's file system has no hard links.
@@ -171,16 +293,30 @@ impl Links {
         if let Some(Linked { state: State::Done(copied), .. }) = table.get(&file)
             && is_there(&copied.spot)
         {
-            table.remove(&file);
+            self.remove(&mut table, file);
         }
     }
 
     /// The first name came to nothing; gives the names that waited, each to be met anew.
     pub(crate) fn failed(&self, file: FileState) -> Vec<Waiting> {
-        match self.table().remove(&file) {
+        match self.remove(&mut self.table(), file) {
             Some(Linked { state: State::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),
         }
+    }
+}
+
+impl Linked {
+    fn new(state: State, meta: &Meta, charge: Option<Charge>) -> Linked {
+        let unseen = meta.links.saturating_sub(1);
+        Linked { state, unseen, others: Others::default(), _charge: charge }
+    }
+}
+
+impl Waiting {
+    fn new(spot: &Spot, meta: &Meta, is_newer: bool, charge: Option<Charge>) -> Waiting {
+        spot.branch.hold();
+        Waiting { spot: spot.clone(), meta: *meta, is_newer, charge }
     }
 }
 

@@ -64,6 +64,7 @@ use crate::watch::Watch;
 use branch::Branch;
 use compare::Twins;
 use decide::Rules;
+use doubt::Doubt;
 use links::{FileId, Links, id};
 use select::Select;
 use side::Keeper;
@@ -91,6 +92,8 @@ pub(crate) struct Trees {
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Names that wait for a folder in their place to go.
     pub(crate) waiting: Mutex<make_way::Waiting>,
+    /// Of folders that hold files that the user named: what is in doubt in them.
+    doubts: Mutex<BTreeMap<FileId, Doubt>>,
     /// Folders that are written to and that others may give another name.
     entered: Mutex<HashSet<FileId>>,
 }
@@ -156,12 +159,13 @@ impl Trees {
             return Err(Problem::usage(words));
         }
         let user = rustix::process::geteuid();
+        let rules = Rules::new(options, user.is_root()).of_user(user.as_raw(), own_groups());
         Ok(Trees {
             select,
             twins: Twins::default(),
             twins_back: Twins::default(),
-            rules: Rules::new(options, user.is_root()).of_user(user.as_raw(), own_groups()),
-            links: Links::default(),
+            links: Links::new(rules.newer_by_ns()),
+            rules,
             adjusted: Mutex::default(),
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
@@ -170,6 +174,7 @@ impl Trees {
             grown: Mutex::default(),
             devices: Mutex::default(),
             waiting: Mutex::default(),
+            doubts: Mutex::default(),
             entered: Mutex::default(),
         })
     }
@@ -210,6 +215,10 @@ impl Trees {
 
     pub(crate) fn adjusted(&self) -> MutexGuard<'_, BTreeSet<FileId>> {
         self.adjusted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn doubts(&self) -> MutexGuard<'_, BTreeMap<FileId, Doubt>> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn grown(&self) -> MutexGuard<'_, Vec<Arc<Branch>>> {

@@ -33,6 +33,21 @@ pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
     });
 }
 
+/// What stands at the target stays although it is not as the source. If that is because it is newer, that holds for all
+/// names of the file.
+pub(crate) fn kept(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (meta, there): (&Meta, &Meta),
+    why: &str,
+) -> Result<(), Problem> {
+    tell_kept(shared, spot, why);
+    match shared.trees.rules.newer_by_ns() {
+        Some(_) => linking::meet_newer(shared, spot, meta, there),
+        None => Ok(()),
+    }
+}
+
 /// A file that is right as it stands: its other names may be linked to it.
 pub(crate) fn left(
     shared: &Shared<'_>,
