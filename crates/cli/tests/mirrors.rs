@@ -72,11 +72,6 @@ fn what_is_left_alone_is_linked_to_nothing() {
     pump(&home, "copy -T --ignore-existing from to", 0, &[]);
     has_content(&home.path("to/a"), &content, "the missing one is copied");
     has_content(&home.path("to/b"), &mine, "the other stays");
-    fs::remove_file(home.path("to/a")).expect("it is there");
-    set_mtime(&home.path("to/b"), 4_000_000_000_000_000_000);
-    pump(&home, "copy -T --update from to", 0, &[]);
-    has_content(&home.path("to/a"), &content, "the missing one is copied");
-    has_content(&home.path("to/b"), &mine, "the newer one stays");
 }
 
 #[test]

@@ -228,15 +228,10 @@ impl Job {
             whole_file: true,
             synced_alone: true,
         };
-        let target = match &item.target {
-            Target::File(at)
-            | Target::Special(at)
-            | Target::Device(at)
-            | Target::Tree(at)
-            | Target::Entry(at)
-            | Target::Compare(at) => Place::Path(at.path.clone()),
-            Target::Stream => Place::Stream,
-            Target::Null => Place::Null { bytes: None, fill: Fill::Noise },
+        let target = match (&item.target, item.target.path()) {
+            (_, Some(path)) => Place::Path(path.to_path_buf()),
+            (Target::Stream, _) => Place::Stream,
+            _ => Place::Null { bytes: None, fill: Fill::Noise },
         };
         let how = decide(&facts, &self.options).why.to_string();
         Planned { source: item.source.clone(), target, bytes: item.bytes(), how }

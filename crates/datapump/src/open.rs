@@ -236,16 +236,8 @@ fn name_of(place: &Place) -> PathBuf {
 }
 
 fn target_name(item: &Item) -> PathBuf {
-    match &item.target {
-        Target::File(at)
-        | Target::Special(at)
-        | Target::Device(at)
-        | Target::Tree(at)
-        | Target::Entry(at)
-        | Target::Compare(at) => at.path.clone(),
-        Target::Stream => PathBuf::from("standard output"),
-        Target::Null => PathBuf::from("null:"),
-    }
+    let path = item.target.path().map(Path::to_path_buf);
+    path.unwrap_or_else(|| if item.target_is_stream() { "standard output" } else { "null:" }.into())
 }
 
 fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {

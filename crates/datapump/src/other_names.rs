@@ -52,7 +52,7 @@ fn state(item: &Item) -> Option<FileState> {
     is_copied.then(|| FileState::new(meta, 0))
 }
 
-/// What is dealt with of a file, each for itself: the first of its names with the others, and what stays whatever it is.
+/// What is dealt with of a file, each for itself: what stays whatever it is, and the first name with the others.
 pub(crate) fn parted(shared: &Shared<'_>, item: &Item) -> Vec<Item> {
     let others = item.other_names.iter().cloned();
     let all = std::iter::once(Item { other_names: Vec::new(), ..item.clone() }).chain(others);

@@ -52,6 +52,21 @@ pub(crate) enum Target {
     Entry(PathAt),
 }
 
+impl Target {
+    /// As the user named it, or with the name of the source behind that.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Target::File(at)
+            | Target::Special(at)
+            | Target::Device(at)
+            | Target::Tree(at)
+            | Target::Entry(at)
+            | Target::Compare(at) => Some(&at.path),
+            Target::Stream | Target::Null => None,
+        }
+    }
+}
+
 /// One source and where it goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
