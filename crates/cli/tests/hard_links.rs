@@ -53,8 +53,8 @@ fn files_that_are_named_stay_names_of_one_file_on_one_host_and_between_two() {
     for (from, to) in [("", "into"), ("", "served/into"), ("served/", "into")] {
         for (content, lanes) in [("some", "1"), ("some", "4"), ("", "4")] {
             for name in ["one", "two", "three", "other"] {
-                let _ = fs::remove_file(home.path(&format!("{from}{name}")));
-                let _ = fs::remove_file(home.path(&format!("{to}/{name}")));
+                let _ = fs::remove_file(home.path(format!("{from}{name}")));
+                let _ = fs::remove_file(home.path(format!("{to}/{name}")));
             }
             file(&home, &format!("{from}one"), content, SOURCE);
             file(&home, &format!("{from}other"), content, SOURCE);
