@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 
 use support::serving::Serving;
 use support::small_tree::set_time;
-use support::{Home, expect, has_content, make_folder, set_mtime};
+use support::{Home, expect, has_content, make_folder, make_symlink, set_mtime};
 
 const SOURCE: u64 = 1_000_000_000_000_000_000;
 const HOUR: u64 = 3_600_000_000_000;
@@ -96,6 +96,17 @@ fn what_stands_at_the_target_stays_and_the_other_names_are_one_file() {
     assert_eq!(told(&home, &words), ">f+++++++++ two\nhf+++++++++ three => two\n");
     has_content(&home.path("into/one"), b"precious", "it stood there");
     assert_eq!(inodes(&home, &["into/two", "into/three"]).len(), 1);
+}
+
+#[test]
+fn a_file_that_is_named_by_a_link_too_is_one_file() {
+    let home = Home::new();
+    make_folder(&home, "into");
+    file(&home, "one", "some", SOURCE);
+    make_symlink(&home, "one", "two");
+    let out = told(&home, &["copy", "-i", "one", "two", "into"]);
+    assert_eq!(out, ">f+++++++++ one\nhf+++++++++ two => one\n");
+    assert_eq!(inodes(&home, &["into/one", "into/two"]).len(), 1);
 }
 
 /// What stands under the names `a`, `b`, `c` of one file before: none, or when it was changed; names of one file are

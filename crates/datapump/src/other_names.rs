@@ -16,6 +16,7 @@ use crate::commit::taken;
 use crate::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
 use crate::existing;
 use crate::options::{Options, Sync};
+use crate::place::Place;
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
 use crate::target::{Item, Target};
@@ -34,20 +35,30 @@ pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
     let mut all: Vec<Item> = Vec::with_capacity(items.len());
     for item in items {
         match state(&item).filter(|_| joins).map(|state| firsts.entry(state)) {
-            Some(Entry::Occupied(first)) => all[*first.get()].other_names.push(item),
+            Some(Entry::Occupied(first)) if are_one(&all[*first.get()], &item) => {
+                all[*first.get()].other_names.push(item);
+            }
             Some(Entry::Vacant(first)) => {
                 first.insert(all.len());
                 all.push(item);
             }
-            None => all.push(item),
+            _ => all.push(item),
         }
     }
     all
 }
 
-/// What it was when it was looked at, of a file with several names.
+/// A file with one name is two sources by a symbolic link alone; else the numbers of its file system tell nothing.
+fn are_one(first: &Item, other: &Item) -> bool {
+    let path = |item: &Item| item.source.path().and_then(|path| path.canonicalize().ok());
+    let is_here = || matches!(first.source, Place::Path(_));
+    first.meta.is_some_and(|meta| meta.links > 1)
+        || (is_here() && path(first).is_some_and(|path_of| Some(path_of) == path(other)))
+}
+
+/// What a file was when it was looked at.
 fn state(item: &Item) -> Option<FileState> {
-    let meta = item.meta.as_ref().filter(|meta| meta.kind == FileKind::Regular && meta.links > 1)?;
+    let meta = item.meta.as_ref().filter(|meta| meta.kind == FileKind::Regular)?;
     let is_copied = matches!(item.target, Target::File(_)) && !item.is_left_out;
     is_copied.then(|| FileState::new(meta, 0))
 }
