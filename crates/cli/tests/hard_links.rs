@@ -117,9 +117,10 @@ const MISSING: Option<(char, u64)> = None;
 const OLDER: Option<(char, u64)> = Some(('o', SOURCE - HOUR));
 const EQUAL: Option<(char, u64)> = Some(('s', SOURCE));
 const NEWER: Option<(char, u64)> = Some(('n', SOURCE + HOUR));
+const AS_NEW: Option<(char, u64)> = Some(('a', SOURCE + HOUR));
 const NEWEST: Option<(char, u64)> = Some(('m', SOURCE + 2 * HOUR));
 
-const CASES: [(Stands, &str); 10] = [
+const CASES: [(Stands, &str); 12] = [
     ([MISSING, MISSING, NEWER], "n"),
     ([NEWER, MISSING, OLDER], "n"),
     ([OLDER, NEWER, MISSING], "n"),
@@ -129,6 +130,8 @@ const CASES: [(Stands, &str); 10] = [
     ([NEWEST, NEWER, OLDER], "m"),
     ([OLDER, NEWER, NEWEST], "m"),
     ([NEWER, NEWER, NEWER], "n"),
+    ([NEWER, AS_NEW, NEWEST], "m"),
+    ([NEWEST, AS_NEW, NEWER], "m"),
     ([OLDER, OLDER, EQUAL], "s"),
 ];
 

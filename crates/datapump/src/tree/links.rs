@@ -220,19 +220,19 @@ impl Links {
     fn newest(&self, linked: &mut Linked, there: Copied, charge: Option<Charge>) -> Newer {
         let State::Done(first) = &mut linked.state else { return Newer::Stays };
         let (by_ns, window_ns) = (there.mtime_ns - first.mtime_ns, self.newer_by_ns.unwrap_or(0));
-        let is_same = first.copy == there.copy;
-        if is_same || by_ns < -window_ns {
-            let first = first.clone();
-            self.remember(linked, (there.spot, charge));
-            return if is_same { Newer::Stays } else { Newer::Link(first) };
+        if by_ns > window_ns && first.copy != there.copy {
+            if linked.others.are_lost {
+                return Newer::Apart;
+            }
+            let last = std::mem::replace(first, there);
+            self.remember(linked, (last.spot, charge));
+            return Newer::Wins(linked.others.names.iter().map(|(spot, _)| spot.clone()).collect());
         }
-        // One that is as new is another file, which stays, too.
-        if by_ns <= window_ns || linked.others.are_lost {
-            return if by_ns <= window_ns { Newer::Stays } else { Newer::Apart };
-        }
-        let last = std::mem::replace(first, there);
-        self.remember(linked, (last.spot, charge));
-        Newer::Wins(linked.others.names.iter().map(|(spot, _)| spot.clone()).collect())
+        // One that is as new is another file, which stays, too, until something newer is met.
+        let stays = first.copy == there.copy || by_ns >= -window_ns;
+        let newer = if stays { Newer::Stays } else { Newer::Link(first.clone()) };
+        self.remember(linked, (there.spot, charge));
+        newer
     }
 
     /// The first name stands; gives the names that waited for it.
