@@ -139,6 +139,20 @@ fn few_open_files_and_little_memory_are_enough() {
 }
 
 #[test]
+fn a_tree_for_which_no_file_can_be_opened_leaves_nothing() {
+    let home = public_home();
+    support::make_folder(&home, "tree");
+    noise_file(&home, "tree/a", 100, 7);
+    for limit in 5..16 {
+        let run = behind(&home, &["prlimit", &format!("--nofile={limit}")], &["copy", "tree", "copy"]);
+        let left = std::fs::read_dir(home.path("")).expect("the folder").flatten();
+        let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(".pump-")).count();
+        assert_eq!(left, 0, "{limit}: {run:?}");
+        let _ = std::fs::remove_dir_all(home.path("copy"));
+    }
+}
+
+#[test]
 fn memory_that_cannot_be_had_is_no_panic() {
     let home = public_home();
     noise_file(&home, "a", 20_000_001, 5);

@@ -220,10 +220,11 @@ fn target_folder<'at>(
     }
 }
 
+/// What is missing is told for itself.
 fn only_folders(hosts: &Hosts<'_>, sources: &[Place]) -> bool {
     let is_folder = |(number, source)| {
         let meta = hosts.meta(number, source);
-        meta.is_some_and(|meta| meta.is_ok_and(|meta| meta.kind == FileKind::Folder))
+        meta.is_some_and(|meta| meta.map_or(true, |meta| meta.kind == FileKind::Folder))
     };
     (0..).zip(sources).all(is_folder)
 }

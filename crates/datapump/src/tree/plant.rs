@@ -256,7 +256,10 @@ fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, 
             Ok(folder) if is_new || made::holds_a_list_alone(&folder) => {
                 return Ok((temporary, Arc::new(folder)));
             }
-            Err(errno) if is_new => return Err(system(errno)),
+            Err(errno) if is_new => {
+                let _ = names::remove(above, &temporary, true);
+                return Err(system(errno));
+            }
             // Something else stands there.
             _ => {}
         }
@@ -280,7 +283,11 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     };
     let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
     made::check_root(&parent_folder, &folder, path)?;
-    let journal = match Journal::begin(&folder, path, (source, shared.options), true)? {
+    let begun = Journal::begin(&folder, path, (source, shared.options), true).inspect_err(|_| {
+        // Nothing is in it that anybody could miss.
+        let _ = names::remove(&parent_folder, &temporary, true);
+    });
+    let journal = match begun? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
         kept @ Kept::Doubtful(..) => {
             tell_nesting(shared, path);
