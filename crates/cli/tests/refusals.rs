@@ -30,6 +30,15 @@ fn furnished() -> (Home, Vec<u8>, Vec<u8>) {
 }
 
 #[test]
+fn a_missing_source_is_told_whatever_the_target_is() {
+    let (home, ..) = furnished();
+    for words in ["-T missing folder", "missing new/", "missing folder/"] {
+        let run = home.pump(&["copy"].into_iter().chain(words.split(' ')).collect::<Vec<_>>());
+        expect(&run, 1, &["open 'missing': No such file or directory"], words);
+    }
+}
+
+#[test]
 fn refused_before_anything_is_written() {
     let (home, a, b) = furnished();
     let before = home.names();
@@ -51,8 +60,6 @@ fn refused_before_anything_is_written() {
         ("-T a folder", 2, "'folder': is a folder, and -T says that it is the name of the copy"),
         ("-T a to-folder", 2, "'to-folder': is a folder, and -T says"),
         ("-T a new/", 2, "'new/': is no folder"),
-        ("-T missing folder", 1, "open 'missing': No such file or directory"),
-        ("missing new/", 1, "open 'missing': No such file or directory"),
         ("folder a", 2, "'a': is no folder, and the source is one"),
         ("folder folder", 2, "'folder/folder': is the source 'folder' or lies in it"),
         ("folder folder/new", 2, "'folder/new': is the source 'folder' or lies in it"),
