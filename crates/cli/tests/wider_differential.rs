@@ -9,6 +9,7 @@ mod wider_parts;
 
 use std::ffi::OsString;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -280,13 +281,15 @@ impl Round<'_> {
         (!is_right).then(|| format!("status {}, rsync's is {}", pump.status, rsync.status))
     }
 
-    /// What was allocated before may be so still.
+    /// What was allocated before may be so still: here, and in an older file that is linked.
     fn holes_that_are_filled(&self, source: &Tree) -> Vec<String> {
         const SLACK: u64 = 128;
-        let copy = below(&self.ground.arenas[1].join("copy"), self.asked.form);
+        let arena = &self.ground.arenas[1];
+        let [copy, old] = ["copy", "old"].map(|name| below(&arena.join(name), self.asked.form));
+        let inode = |path: &Path| path.symlink_metadata().ok().filter(|it| it.is_file()).map(|it| it.ino());
         let is_filled = |path: &&PathBuf| {
             let (from, to) = (self.ground.source.join(path), copy.join(path));
-            let is_copy = to.symlink_metadata().is_ok_and(|meta| meta.is_file());
+            let is_copy = inode(&to).is_some_and(|its| inode(&old.join(path)) != Some(its));
             is_copy && blocks(to) > blocks(from) + SLACK
         };
         let files = source.iter().filter(|(_, entry)| entry.kind == "file").map(|(path, _)| path);

@@ -82,6 +82,10 @@ impl Known<'_> {
         if self.is_newest(path, found) {
             *entry = found.clone();
         }
+        // rsync takes an older file of the same size and time for right, and copies it where attributes differ.
+        if self.asked.links_to_older && source.is_some_and(|source| source.content == found.content) {
+            entry.content.clone_from(&found.content);
+        }
         // What gets other attributes gets its time, too; rsync leaves one that is within the window.
         if self.asked.way == Way::Window && source.is_some_and(|source| source.mtime == found.mtime) {
             entry.mtime = found.mtime;

@@ -14,8 +14,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use datapump_engine::Errno;
 
@@ -57,7 +56,7 @@ pub(crate) struct Side {
     pub(crate) name: OsString,
     pub(crate) meta: Meta,
     place: Place,
-    was_opened_up: AtomicBool,
+    opened_up: OnceLock<bool>,
     /// Of a folder that is open for another host: what it takes of the session's part.
     charge: Option<Charge>,
 }
@@ -95,7 +94,7 @@ impl Side {
             name: path.as_os_str().to_owned(),
             meta,
             place: Place::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
-            was_opened_up: AtomicBool::new(false),
+            opened_up: OnceLock::new(),
             charge: None,
         }))
     }
@@ -111,7 +110,7 @@ impl Side {
             name: name.to_owned(),
             meta: folder.meta,
             place: Place::There(folder),
-            was_opened_up: AtomicBool::new(false),
+            opened_up: OnceLock::new(),
             charge: None,
         })
     }
@@ -137,7 +136,7 @@ impl Side {
                 root: None,
                 keeper: Arc::clone(keeper),
             },
-            was_opened_up: AtomicBool::new(false),
+            opened_up: OnceLock::new(),
             charge: None,
         }))
     }
@@ -230,22 +229,19 @@ impl Side {
     }
 
     /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. Whoever finishes
-    /// the folder gives it its mode. False if that changes nothing.
+    /// the folder gives it its mode. True also where another lane was first: it is open when this returns.
     pub(crate) fn open_up(&self) -> bool {
-        let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
-        if !is_own
-            || self.meta.mode & WRITABLE == WRITABLE
-            || self.was_opened_up.swap(true, Ordering::Relaxed)
-        {
-            return false;
-        }
-        let mode = self.meta.mode | WRITABLE;
-        self.file().is_ok_and(|folder| Bearer::Open(&folder.0).set_mode(mode).is_ok())
+        *self.opened_up.get_or_init(|| {
+            let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
+            let mode = self.meta.mode | WRITABLE;
+            let opens = || self.file().is_ok_and(|folder| Bearer::Open(&folder.0).set_mode(mode).is_ok());
+            is_own && mode != self.meta.mode && opens()
+        })
     }
 
     /// Whether its mode is not its own for now.
     pub(crate) fn was_opened_up(&self) -> bool {
-        self.was_opened_up.load(Ordering::Relaxed)
+        self.opened_up.get() == Some(&true)
     }
 
     /// The ways from the root to here, the nearest first.
@@ -339,5 +335,20 @@ mod tests {
     fn a_chain_that_is_longer_than_the_stack_is_dropped() {
         let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(|| drop(nested(20_000)));
         thread.expect("a thread").join().expect("no overflow");
+    }
+
+    #[test]
+    fn a_closed_folder_is_open_for_all_lanes_that_find_it_closed() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o555)).expect("it is ours");
+        let file = File::open(home.path()).expect("it is there");
+        let side = Side::root(home.path(), file, &Keeper::new(8)).expect("a folder");
+        std::thread::scope(|scope| {
+            let lanes: Vec<_> = (0..4).map(|_| scope.spawn(|| side.open_up())).collect();
+            assert!(lanes.into_iter().all(|lane| lane.join().expect("no panic")));
+        });
+        let mode = std::fs::metadata(home.path()).expect("it is there").permissions().mode();
+        assert_eq!(mode & WRITABLE, WRITABLE);
     }
 }
