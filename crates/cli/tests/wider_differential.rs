@@ -250,7 +250,7 @@ impl Round<'_> {
         wrong.extend((!is_untouched).then(|| "-n changed something".to_owned()));
         let known = Known::new(self.asked, source, before);
         let planned = planned.filter(|_| pump.status == 0 && !known.has_tangle());
-        wrong.extend(planned.and_then(|planned| other_lines("-n -i", &planned, &pump)));
+        wrong.extend(planned.and_then(|planned| self.other_lines("-n -i", &planned, &pump)));
         if rsync.status == 0 {
             let [one, other] = self.ground.arenas.each_ref().map(|arena| listing(arena));
             let (one, other) = known.comparable(one, other);
@@ -262,7 +262,7 @@ impl Round<'_> {
         wrong.extend(differences(source, &now).into_iter().map(|it| format!("source: {it}")));
         if pump.status == 0 && self.asked.is_done_once() {
             let nothing = Outcome { out: String::new(), ..outcome(Command::new("true"), b"") };
-            wrong.extend(other_lines("a second run", &nothing, &outcome(self.pump(&[]), b"")));
+            wrong.extend(self.other_lines("a second run", &nothing, &outcome(self.pump(&[]), b"")));
         }
         (wrong, rsync.status, format!("{commands}\n  {rsync:?}\n  {pump:?}"))
     }
@@ -296,24 +296,25 @@ impl Round<'_> {
         let files = files.filter(|_| self.asked.keeps_holes() && self.asked.is_new);
         files.filter(is_filled).map(|path| format!("{path:?}: holes are filled")).collect()
     }
-}
 
-/// Lines that only one of two runs prints. What differs of a name that becomes a link is what differs when it is met.
-fn other_lines(what: &str, one: &Outcome, other: &Outcome) -> Option<String> {
-    let lines = |run: &Outcome| {
-        let shorter = |line: &str| match (line.starts_with('h'), line.get(11..)) {
-            (true, Some(path)) => format!("h{path}"),
-            _ => line.to_owned(),
+    /// Lines that only one of two runs prints. What differs of a name that becomes a link is what differs when it is met;
+    /// between hosts, whose answers come in their own time, another name of a file may be met first.
+    fn other_lines(&self, what: &str, one: &Outcome, other: &Outcome) -> Option<String> {
+        let lines = |run: &Outcome| {
+            let shorter = |line: &str| match (line.starts_with('h'), line.get(11..)) {
+                (true, Some(path)) => format!("h{path}"),
+                _ => line.to_owned(),
+            };
+            let mut lines: Vec<String> = run.out.lines().map(shorter).collect();
+            lines.sort();
+            lines
         };
-        let mut lines: Vec<String> = run.out.lines().map(shorter).collect();
-        lines.sort();
-        lines
-    };
-    let (one, other) = (lines(one), lines(other));
-    let only = |here: &[String], there: &[String]| {
-        here.iter().filter(|line| !there.contains(line)).take(3).cloned().collect::<Vec<_>>()
-    };
-    (one != other).then(|| format!("{what}: {:?} | {:?}", only(&one, &other), only(&other, &one)))
+        let (one, other) = (lines(one), lines(other));
+        let only = |here: &[String], there: &[String]| {
+            here.iter().filter(|line| !there.contains(line)).take(3).cloned().collect::<Vec<_>>()
+        };
+        (one != other).then(|| format!("{what}: {:?} | {:?}", only(&one, &other), only(&other, &one)))
+    }
 }
 
 /// What is named: files and folders, for pump follows links and reads pipes that are named, as cp does, and writes to

@@ -82,9 +82,13 @@ impl Known<'_> {
         if self.is_newest(path, found) {
             *entry = found.clone();
         }
-        // rsync takes an older file of the same size and time for right, and copies it where attributes differ.
-        if self.asked.links_to_older && source.is_some_and(|source| source.content == found.content) {
+        // rsync takes what stands there, or an older file, for right by size and time, and copies or links that.
+        if !self.must_stay(path) && source.is_some_and(|source| source.content == found.content) {
             entry.content.clone_from(&found.content);
+        }
+        // To empty a folder rsync opens it up; that it could not be emptied does not close it again.
+        if source.is_none() && before.is_some_and(|before| before.mode == found.mode) {
+            entry.mode = found.mode;
         }
         // What gets other attributes gets its time, too; rsync leaves one that is within the window.
         if self.asked.way == Way::Window && source.is_some_and(|source| source.mtime == found.mtime) {
@@ -135,6 +139,14 @@ impl Known<'_> {
         ((tangled || self.is_set(path)) && is_part) || (self.looks_for_older() && may_be_older)
     }
 
+    /// Whether what stands there may not be written over.
+    fn must_stay(&self, path: &Path) -> bool {
+        let is_newer = |source: &Entry, before: &Entry| before.mtime > source.mtime;
+        let (source, before) = (self.source.get(path), self.before.get(path));
+        let stays = |(source, before)| self.looks_for_older() && is_newer(source, before);
+        before.is_some() && self.asked.way == Way::IgnoreExisting || source.zip(before).is_some_and(stays)
+    }
+
     fn looks_for_older(&self) -> bool {
         matches!(self.asked.way, Way::Older | Way::OlderChecksum)
     }
@@ -176,9 +188,10 @@ impl Known<'_> {
         let stood = || set.iter().filter_map(|name| Some((name, self.before.get(name)?)));
         let newest = stood().map(|(_, before)| before.mtime).max();
         let is_it = |(name, before): (&PathBuf, &Entry)| {
+            let is_newest = Some(before.mtime) == newest;
             let mut before = before.clone();
             self.forget(name, &mut before, false);
-            Some(before.mtime) == newest && is_same_file(found, &before)
+            is_newest && is_same_file(found, &before)
         };
         self.is_older_set(path) && stood().any(is_it)
     }

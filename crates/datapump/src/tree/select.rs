@@ -24,10 +24,9 @@ pub(crate) struct Select {
 /// The names of a list.
 #[derive(Debug, Default)]
 struct NameList {
-    /// For each folder its names on the list: those that were written, and folders that they lie in.
+    /// For each folder its names on the list: those that were written, and folders that they lie in. No pattern hides
+    /// a folder that has some.
     names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// Paths that are there only because something below them was written: no pattern hides them.
-    implied: BTreeSet<Vec<u8>>,
     /// Folders that come with what lies in them.
     with_contents: BTreeSet<Vec<u8>>,
 }
@@ -81,7 +80,7 @@ impl Select {
         }
         let path = folder().as_ref().join(name);
         let path = path.as_os_str().as_bytes();
-        let is_implied = self.list.as_ref().is_some_and(|list| is_folder && list.implied.contains(path));
+        let is_implied = self.list.as_ref().is_some_and(|list| is_folder && list.names.contains_key(path));
         is_implied || self.filter.includes(path, is_folder)
     }
 
@@ -121,19 +120,15 @@ impl NameList {
     /// A name that a pattern excludes, whatever it is, brings no folders, as with rsync.
     fn new(names: Vec<ListedName>, filter: &Filter, filters: bool) -> NameList {
         let mut list = NameList::default();
-        let excluded = |path: &[u8]| filters && !filter.includes(path, true) && !filter.includes(path, false);
-        let names: Vec<ListedName> =
-            names.into_iter().filter(|name| name.path.is_empty() || !excluded(&name.path)).collect();
-        for ListedName { path, with_contents } in &names {
-            list.add(path);
-            if *with_contents {
-                list.with_contents.insert(path.clone());
+        let is_included = |name: &ListedName| {
+            let may_be_file = !name.with_contents && filter.includes(&name.path, false);
+            !filters || name.path.is_empty() || may_be_file || filter.includes(&name.path, true)
+        };
+        for ListedName { path, with_contents } in names.into_iter().filter(is_included) {
+            list.add(&path);
+            if with_contents {
+                list.with_contents.insert(path);
             }
-        }
-        if filters {
-            let written: BTreeSet<&[u8]> = names.iter().map(|name| name.path.as_slice()).collect();
-            let folders = list.names.keys().filter(|path| !written.contains(path.as_slice()));
-            list.implied = folders.cloned().collect();
         }
         list
     }
@@ -189,6 +184,19 @@ mod tests {
         assert!(select.includes(|| "a/b", OsStr::new("c"), false));
         let Listing::Listed(root) = select.listing(|| "") else { panic!("a list was given") };
         assert_eq!(root.len(), 1, "an excluded name brings no folder");
+    }
+
+    #[test]
+    fn a_listed_folder_that_is_excluded_holds_the_listed_names_below_it_alone() {
+        for written in ["d\nd/f\n", "d/\nd/f\n"] {
+            let list = Selection::Names(written.as_bytes().to_vec(), false);
+            let select = Select::new(&[Selection::Exclude(b"d/".to_vec()), list]).unwrap();
+            assert!(select.includes(|| "", OsStr::new("d"), true), "{written}");
+            assert!(
+                matches!(select.listing(|| "d"), Listing::Listed(names) if names.len() == 1),
+                "{written}"
+            );
+        }
     }
 
     #[test]
