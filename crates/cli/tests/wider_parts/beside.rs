@@ -60,6 +60,17 @@ impl Known<'_> {
             });
             self.allow(path, (entry, found), (expected.as_ref(), before.as_ref()));
         }
+        // What a pattern for folders excludes in the source or at the target stays, whatever it is on the other side.
+        let stays = |path: &PathBuf| {
+            path.ancestors().any(|path| {
+                let kinds = (self.source.get(path), self.before.get(path));
+                let differ = kinds.0.zip(kinds.1).is_some_and(|(one, other)| one.kind != other.kind);
+                differ && self.asked.excludes_folders()
+            })
+        };
+        for tree in [&mut rsync, &mut pump] {
+            tree.retain(|path, _| !stays(path));
+        }
         (rsync, pump)
     }
 
@@ -234,6 +245,10 @@ impl Known<'_> {
         }
         // pump links regular files alone to older ones, rsync links, pipes and devices, too.
         if self.asked.links_to_older && entry.kind != "file" {
+            entry.first_name = PathBuf::new();
+        }
+        // Empty files of which only the content counts are not linked: there is nothing to save.
+        if entry.content.0 == 0 && self.asked.way == Way::Checksum {
             entry.first_name = PathBuf::new();
         }
         // The file of a set of which an older copy has some names alone may be copied.

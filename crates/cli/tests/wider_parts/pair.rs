@@ -228,6 +228,17 @@ impl Asked {
         self.form == Form::Names || self.list.is_some() || !self.patterns.is_empty()
     }
 
+    /// A pattern is for folders alone.
+    pub fn excludes_folders(&self) -> bool {
+        self.patterns
+            .iter()
+            .any(|(excludes, pattern)| *excludes && pattern.as_encoded_bytes().ends_with(b"/"))
+    }
+
+    pub fn compares_content(&self) -> bool {
+        matches!(self.way, Way::Checksum | Way::OlderChecksum)
+    }
+
     /// Holes of the source stay holes.
     pub fn keeps_holes(&self) -> bool {
         !self.speed.contains(&"--sparse=never")
