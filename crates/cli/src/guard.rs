@@ -28,7 +28,7 @@ fn words(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
     let message = info.payload_as_str().unwrap_or("no message");
     let message = datapump::shown(message.as_bytes());
-    let (version, home) = (env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_REPOSITORY"));
+    let (version, home) = (env!("PUMP_VERSION"), env!("CARGO_PKG_REPOSITORY"));
     format!(
         "pump: internal error: {message} ({place}, version {version}); please report this at {home}/issues\n"
     )

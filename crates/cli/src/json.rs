@@ -13,6 +13,7 @@ use datapump_lab::tune::Tuned;
 use serde_json::{Map, Value, json};
 
 use crate::meter::Reading;
+use crate::version;
 
 /// Version of the forms. Fields are added under the same version; a changed meaning would need another.
 const VERSION: u32 = 1;
@@ -28,7 +29,7 @@ fn event(name: &str, body: &str) -> String {
 pub fn start(command: &str, sources: &[Place], target: Option<&Place>) -> String {
     let sources: Vec<String> = sources.iter().map(place).collect();
     let body = json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": version::VERSION,
         "command": command,
         "sources": sources,
         "target": target.map(place),
@@ -144,6 +145,7 @@ pub fn explained(explained: &Explained) -> String {
         "advice_gain": advice.gain,
         "explanation": explained.words,
         "added_ns": explained.added_ns,
+        "build": version::build(),
     });
     event("report", &together(json!(explained.report), fields))
 }
@@ -168,7 +170,7 @@ pub fn tcp_watched(traced: &datapump_lab::tcp_trace::TcpTraced) -> String {
 
 /// The last line, with what to try.
 pub fn report_with_advice(report: &Report, advice: &str) -> String {
-    event("report", &together(json!(report), json!({ "advice": advice })))
+    event("report", &together(json!(report), json!({ "advice": advice, "build": version::build() })))
 }
 
 /// Two objects as one.
@@ -190,7 +192,9 @@ pub fn comparison(comparison: &datapump_lab::Comparison) -> String {
 /// The last line.
 pub fn report(report: &Report) -> String {
     // Strings, numbers and maps with string keys always have a JSON form.
-    event("report", &serde_json::to_string(report).unwrap_or_else(|_| "{}".into()))
+    let body = serde_json::to_string(report).unwrap_or_else(|_| "{}".into());
+    let fields = body.strip_prefix('{').unwrap_or(&body);
+    event("report", &format!("{{\"build\":\"{}\",{fields}", version::build()))
 }
 
 /// A place as text: the word that names it, with what is not UTF-8 replaced.
@@ -259,6 +263,6 @@ mod tests {
     #[test]
     fn every_event_begins_alike() {
         assert_eq!(event("report", "{}"), "{\"v\":1,\"event\":\"report\"}");
-        assert!(report(&Report::default()).starts_with("{\"v\":1,\"event\":\"report\",\"version\":"));
+        assert!(report(&Report::default()).starts_with("{\"v\":1,\"event\":\"report\",\"build\":"));
     }
 }

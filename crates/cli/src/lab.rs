@@ -22,10 +22,11 @@ use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
 use serde_json::Value;
 
-use crate::args::{LabCommand, LabRunArguments};
+use crate::args::{ChangesArguments, FilesArguments, LabCommand, LabRunArguments};
 use crate::json;
 use crate::output::{Output, empty_report};
 use crate::signals::stop_flag;
+use crate::version;
 
 /// Runs a command of the lab. Gives the exit status.
 pub fn lab(command: &LabCommand) -> i32 {
@@ -74,18 +75,29 @@ fn show(name: &str, output: &Output) -> i32 {
 
 fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
     let stop: Arc<AtomicBool> = stop_flag().unwrap_or_default();
-    let asked = RunArguments {
-        study: arguments.study.clone(),
-        set: arguments.set.clone(),
-        repeats: arguments.repeats,
-        quick: arguments.quick,
-        seed: arguments.seed,
-        folder: arguments.files.folder.clone(),
-        out: arguments.files.out.clone(),
-        stop: Arc::clone(&stop),
-        ..RunArguments::default()
-    };
+    let asked = asked(&arguments.study, &arguments.changes, &arguments.files, &stop);
     ran(datapump_lab::run(asked), arguments.files.out.as_deref(), &stop, output)
+}
+
+/// What the library is asked.
+fn asked(
+    study: &str,
+    changes: &ChangesArguments,
+    files: &FilesArguments,
+    stop: &Arc<AtomicBool>,
+) -> RunArguments {
+    RunArguments {
+        study: study.to_owned(),
+        set: changes.set.clone(),
+        repeats: changes.repeats,
+        quick: changes.quick,
+        seed: changes.seed,
+        folder: files.folder.clone(),
+        out: files.out.clone(),
+        pump: None,
+        build: Some(version::build().into()),
+        stop: Arc::clone(stop),
+    }
 }
 
 /// Tells how a study went; `out` is the file of its rows, if it was named.

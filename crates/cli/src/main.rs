@@ -28,6 +28,7 @@ mod ticket;
 mod trace;
 mod tune;
 mod verify;
+mod version;
 mod watch;
 
 use std::io::{ErrorKind, Write, stderr};

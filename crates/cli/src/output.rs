@@ -13,6 +13,7 @@ use indicatif::ProgressBar;
 use crate::args::OutputArguments;
 use crate::bill;
 use crate::json;
+use crate::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
 const EBADF: i32 = 9;
@@ -223,7 +224,7 @@ fn change_words(change: &Change) -> String {
 /// A report of which only the status is known.
 pub fn empty_report(exit_status: i32, class: Option<Class>) -> Report {
     let problems = class.into_iter().map(|class| (class.name().to_string(), 1)).collect();
-    Report { version: env!("CARGO_PKG_VERSION").into(), exit_status, problems, ..Report::default() }
+    Report { version: VERSION.into(), exit_status, problems, ..Report::default() }
 }
 
 /// A choice that was made by the user and could not be had is told without being asked.

@@ -11,6 +11,7 @@ use datapump::{Job, Place, PlaceError, Report, Status, Watch};
 use crate::output::Output;
 use crate::progress::{Shown, show};
 use crate::signals::stop_flag;
+use crate::version::VERSION;
 
 /// The means of a command that runs jobs.
 #[derive(Debug)]
@@ -101,7 +102,7 @@ impl Sum {
     /// The sum. With several jobs a failure is a failure of some.
     pub fn report(self, stopped: bool) -> Report {
         let mut report = self.report;
-        report.version = env!("CARGO_PKG_VERSION").into();
+        report.version = VERSION.into();
         if self.jobs > 1 {
             report.blake3 = None;
         }

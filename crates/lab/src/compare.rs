@@ -17,10 +17,12 @@ use crate::row::{Row, read_rows};
 use crate::stats::{self, Estimate, Interval, Verdict};
 use crate::study::Level;
 
+mod binaries;
 mod metric;
 mod text;
 mod warnings;
 
+pub use binaries::{compare_binaries, compare_sides};
 pub use metric::Metric;
 pub use warnings::NothingInCommon;
 

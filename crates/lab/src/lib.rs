@@ -30,10 +30,12 @@ pub mod explain;
 mod files;
 mod finished;
 mod moment;
+mod other;
 mod perform;
 pub mod pid;
 mod probe;
 pub mod profile;
+mod programs;
 mod progress;
 mod quiet;
 pub mod random;
@@ -54,14 +56,18 @@ mod tree;
 pub mod tune;
 mod words;
 
-pub use compare::{CellComparison, Comparison, Judged, Metric, NothingInCommon, compare};
+pub use compare::{
+    CellComparison, Comparison, Judged, Metric, NothingInCommon, compare, compare_binaries, compare_sides,
+};
 pub use files::is_same;
+pub use programs::own_hash;
 pub use report::{Page, report};
 pub use rerun::{RerunArguments, rerun};
 pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use tune::state_folder;
 
 use crate::files::read_text;
+use crate::programs::Programs;
 use crate::row::{Row, read_rows};
 use crate::session::Session;
 use crate::study::{Changes, Study, StudyError};
@@ -94,8 +100,16 @@ pub struct RunArguments {
     pub out: Option<PathBuf>,
     /// The program that `{pump}` stands for in commands; this program's own file by default.
     pub pump: Option<PathBuf>,
+    /// What rows call the build of this program; the hash of its file by default.
+    pub build: Option<String>,
     /// Once it is true, the study ends soon, with an error and with its files deleted.
     pub stop: Arc<AtomicBool>,
+}
+
+impl RunArguments {
+    fn this_program(&self) -> anyhow::Result<Programs> {
+        Programs::this(self.pump.as_deref(), self.build.as_deref())
+    }
 }
 
 /// The built-in studies.
@@ -119,7 +133,7 @@ pub fn show(name: &str) -> Option<&'static str> {
 pub fn run(arguments: RunArguments) -> anyhow::Result<Summary> {
     let study = load(&arguments)?;
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.jsonl", study.name)));
-    Session::open(&study, &out, &arguments)?.run()?;
+    Session::open(&study, &out, &arguments, arguments.this_program()?)?.run()?;
     let rows = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
     Ok(Summary::of(&[rows]))
 }

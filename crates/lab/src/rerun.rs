@@ -12,7 +12,7 @@ use anyhow::bail;
 use crate::files::refuse_pipe;
 use crate::row::{Row, read_rows};
 use crate::session::Session;
-use crate::study::{Cell, Changes, Study, StudyError};
+use crate::study::{BINARY, Cell, Changes, Study, StudyError};
 use crate::{RunArguments, Summary};
 
 /// What [`rerun`] is asked.
@@ -26,6 +26,8 @@ pub struct RerunArguments {
     pub folder: Option<PathBuf>,
     /// The program that `{pump}` stands for in commands; this program's own file by default.
     pub pump: Option<PathBuf>,
+    /// What rows call the build of this program; the hash of its file by default.
+    pub build: Option<String>,
     /// Once it is true, the study ends soon, with an error and with its files deleted.
     pub stop: Arc<AtomicBool>,
 }
@@ -40,9 +42,9 @@ pub fn rerun(arguments: &RerunArguments) -> anyhow::Result<Summary> {
         bail!("there are no rows; `pump lab run STUDY --out FILE` makes some");
     }
     let studies = studies(&arguments.rows, &rows)?;
-    let RerunArguments { out, folder, pump, stop, .. } = arguments.clone();
-    let asked = RunArguments { folder, pump, stop, ..RunArguments::default() };
-    studies.iter().try_for_each(|study| Session::open(study, &out, &asked)?.run())?;
+    let RerunArguments { out, folder, pump, build, stop, .. } = arguments.clone();
+    let asked = RunArguments { folder, pump, build, stop, ..RunArguments::default() };
+    studies.iter().try_for_each(|study| Session::open(study, &out, &asked, asked.this_program()?)?.run())?;
     let names: BTreeSet<&str> = studies.iter().map(|study| study.name.as_str()).collect();
     let rows = read_rows(&out)?.into_iter().filter(|row| names.contains(row.study.as_str())).collect();
     Ok(Summary::of(&[rows]))
@@ -80,6 +82,11 @@ fn is_held(path: &Path, index: usize, row: &Row, studies: &[(&Study, Vec<Cell>)]
         let key = "study_text".into();
         Err(StudyError { file: format!("in {}, row {}", shown(path), index + 1), key, message })
     };
+    if row.asked.contains_key(BINARY) {
+        return wrong(
+            "it is of two programs; `pump lab compare --a FILE --b FILE STUDY` runs them again".into(),
+        );
+    }
     let (name, seed) = (datapump::shown(row.study.as_bytes()), row.seed);
     let mut own =
         studies.iter().filter(|(study, _)| study.name == row.study && study.seed == seed).peekable();

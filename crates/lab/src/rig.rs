@@ -27,7 +27,7 @@ use crate::tree::{self, Comparison, Facts, Layout};
 mod host;
 mod targets;
 use host::Host;
-use targets::Targets;
+pub use targets::Targets;
 
 const CHUNK_BYTES: usize = 1 << 20;
 

@@ -100,6 +100,15 @@ pub struct Row {
     pub load: f64,
     /// Version of the program.
     pub version: String,
+    /// Build of the program that was measured.
+    #[serde(default)]
+    pub build: String,
+    /// The machine, not to be traced back to it.
+    #[serde(default)]
+    pub machine_id: Option<String>,
+    /// The call of the program that made the row.
+    #[serde(default)]
+    pub session: String,
     /// The command line that was run, or that does the same.
     pub command: String,
     /// Place in the shuffled order.

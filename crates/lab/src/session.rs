@@ -9,16 +9,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::Context;
-
 use crate::RunArguments;
 use crate::bill::{Meters, coverage};
+use crate::finished::delete;
 use crate::moment::Moment;
+use crate::other::run_by;
 use crate::perform::{CommandLine, Measured, quoted, run_job};
 use crate::probe::host::{Host, load};
+use crate::probe::identity;
 use crate::probe::soaker::Coverage;
+use crate::programs::Programs;
 use crate::progress::{Progress, tell};
-use crate::rig::{Prepared, Rig};
+use crate::rig::{Prepared, Rig, Targets};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
 use crate::stop;
 use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
@@ -39,7 +41,10 @@ pub struct Session<'study> {
     host: Host,
     meters: Meters,
     tcp: Option<TcpSeries>,
-    pump: PathBuf,
+    programs: Programs,
+    /// The files of runs by other programs.
+    scratch: Targets,
+    session: String,
     stop: Arc<AtomicBool>,
 }
 
@@ -49,13 +54,10 @@ impl<'study> Session<'study> {
         study: &'study Study,
         out: &Path,
         arguments: &RunArguments,
+        programs: Programs,
     ) -> anyhow::Result<Session<'study>> {
         let folder = arguments.folder.clone().unwrap_or_else(|| PathBuf::from("."));
         let mut rig = Rig::new(&folder, study.seed, Arc::clone(&arguments.stop))?;
-        let pump = match &arguments.pump {
-            Some(path) => path.clone(),
-            None => std::env::current_exe().context("find this program's own file")?,
-        };
         let absent: Vec<String> = study.requires.iter().filter(|name| !is_installed(name)).cloned().collect();
         let cells = study.cells();
         if !study.prepare.is_empty() {
@@ -64,6 +66,7 @@ impl<'study> Session<'study> {
         let (rows, before) = RowFile::open(out)?;
         let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
         let done: Vec<Row> = own.collect();
+        programs.check_builds(&done, out)?;
         let text = study.to_text()?;
         let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
         let text = Some(text).filter(|text| last != Some(text));
@@ -71,14 +74,34 @@ impl<'study> Session<'study> {
         let wants_tcp = study.probes.contains(&Probe::Tcp);
         let tcp = wants_tcp.then(|| TcpSeries::beside(out)).transpose()?;
         let stop = Arc::clone(&arguments.stop);
-        Ok(Session { study, cells, absent, done, text, rows, rig, host, meters, tcp, pump, stop })
+        let (scratch, session) = (Targets::new(&std::env::temp_dir()), identity::session());
+        Ok(Session {
+            study,
+            cells,
+            absent,
+            done,
+            text,
+            rows,
+            rig,
+            host,
+            meters,
+            tcp,
+            programs,
+            scratch,
+            session,
+            stop,
+        })
     }
 
     /// Performs all runs that have no row yet.
     pub fn run(mut self) -> anyhow::Result<()> {
         let left = self.left();
         self.announce(&left);
-        let Some(_alone) = (!left.is_empty()).then(|| alone(&self.stop)) else { return Ok(()) };
+        if left.is_empty() {
+            return Ok(());
+        }
+        // Another program that runs a job waits for the lock itself.
+        let _alone = (!self.is_of_others()).then(|| alone(&self.stop));
         let mut progress = Progress::new(left.len(), self.study.stop.is_some());
         for (index, run) in left.iter().enumerate() {
             if self.begins_round(&left, index) && self.is_enough(run.repeat.unwrap_or(0)) {
@@ -177,34 +200,59 @@ impl<'study> Session<'study> {
         }
     }
 
+    /// Whether jobs are run by other programs.
+    fn is_of_others(&self) -> bool {
+        let is_job = matches!(self.study.template, Template::Job(_));
+        is_job && self.programs.all().iter().any(|program| program.is_other)
+    }
+
     /// Prepares, performs, checks and clears up one run.
     fn row(&mut self, run: &Run) -> anyhow::Result<Row> {
         let cell = self.cells[run.cell].clone();
         let prepared = self.prepare(&cell)?;
+        let began = began(&cell);
+        let row = match self.is_of_others() {
+            true => self.row_by_other(&cell, &prepared)?,
+            false => self.row_by_this(run, &cell, &prepared)?,
+        };
+        self.rig.go_on()?;
+        let row = self.checked(row, &cell, &prepared, began);
+        self.rig.delete_target();
+        self.rig.go_on()?;
+        Ok(self.signed(row, run, &cell, &prepared))
+    }
+
+    /// What another program tells of a run of its own.
+    fn row_by_other(&mut self, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Row> {
+        let program = &self.programs.of(cell).path;
+        let one = self.study.of_one_run(cell, &|name| value(name, cell, prepared, program));
+        let one = one.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
+        let folder = self.scratch.next("run")?;
+        let row = run_by(program, &one, &folder, &self.stop);
+        delete(&folder);
+        row
+    }
+
+    fn row_by_this(&mut self, run: &Run, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Row> {
         let load = load(); // before the soaker adds to it
         let sampling = match &self.tcp {
             Some(series) => series.start(self.study, run)?,
             None => None,
         };
         let running = self.meters.begin(coverage(&cell.levels))?;
-        let (time, began) = (jiff::Timestamp::now(), began(&cell));
-        let mut measured = self.perform(&cell, &prepared)?;
+        let time = format!("{:.3}", jiff::Timestamp::now());
+        let measured = self.perform(cell, prepared)?;
         let bill = running.end();
         let tcp = sampling.map(Sampling::finish).transpose()?.flatten();
-        self.rig.go_on()?;
-        self.check(&cell, &prepared, began, &mut measured);
-        self.rig.delete_target();
-        self.rig.go_on()?;
-        let time = format!("{time:.3}");
-        let row = Row { time, load, tcp, ..self.row_of(run, &cell, prepared, measured) };
+        let row = Row { time, load, tcp, ..row_of(prepared, measured) };
         let in_process = matches!(self.study.template, Template::Job(_));
         Ok(bill.put_into(row, in_process).with_cpu_per_request())
     }
 
     fn prepare(&mut self, cell: &Cell) -> anyhow::Result<Prepared> {
-        let (pump, stop) = (&self.pump, &self.stop);
+        let (program, stop) = (&self.programs.of(cell).path, &self.stop);
         let run = |command: &str, prepared: &Prepared| {
-            let line = filled_line(command, cell, prepared, pump)?;
+            let line = filled_line(command, cell, prepared, program)?;
             match CommandLine(line.clone()).run(stop)?.problem {
                 None => Ok(()),
                 Some((_, words)) => Err(anyhow::anyhow!("the step run, {line}: {words}")),
@@ -214,28 +262,26 @@ impl<'study> Session<'study> {
     }
 
     fn perform(&self, cell: &Cell, prepared: &Prepared) -> anyhow::Result<Measured> {
+        let program = &self.programs.of(cell).path;
         match (&self.study.template, command_line(self.study, cell)) {
             (Template::Job(job), _) => {
-                let path = |name: &str| path_of(name, prepared, &self.pump);
-                let word = |name: &str| path(name).map(|path| path.to_string_lossy().into_owned());
-                let levels = |name: &str| cell.levels.get(name).map(Level::to_string);
-                let filled = job.filled(&|name| word(name).or_else(|| levels(name)));
+                let filled = job.filled(&|name| value(name, cell, prepared, program));
                 let mut filled = filled.map_err(|(key, wrong)| anyhow::anyhow!("job.{key}: {wrong}"))?;
                 filled.options.latencies = self.study.probes.contains(&Probe::Latency);
                 run_job(filled, Arc::clone(&self.stop))
             }
             (Template::Command(_), line) => {
-                let line = filled_line(line.unwrap_or_default(), cell, prepared, &self.pump)?;
+                let line = filled_line(line.unwrap_or_default(), cell, prepared, program)?;
                 CommandLine(line).run(&self.stop)
             }
         }
     }
 
     /// The first check that does not hold is the run's problem.
-    fn check(&self, cell: &Cell, prepared: &Prepared, began: Moment, measured: &mut Measured) {
+    fn checked(&self, mut row: Row, cell: &Cell, prepared: &Prepared, began: Moment) -> Row {
         for check in &cell.check {
-            if measured.problem.is_some() {
-                return;
+            if !row.is_completed() {
+                break;
             }
             let held = match check {
                 Check::SameContent => self.rig.compare(prepared, false),
@@ -245,61 +291,76 @@ impl<'study> Session<'study> {
                     Err(words) => Err(("io", words)),
                 },
             };
-            measured.problem = held.err().map(|(class, words)| (class.to_string(), words));
+            if let Err((class, words)) = held {
+                (row.outcome, row.message) = (class.into(), Some(words));
+            }
         }
+        row
     }
 
-    fn row_of(&self, run: &Run, cell: &Cell, prepared: Prepared, measured: Measured) -> Row {
-        let report = measured.report.as_ref();
-        let requests = report.map(|report| report.requests);
-        let bytes = match prepared.source {
-            Some(_) => prepared.source_bytes,
-            None => report.map_or(0, |report| report.bytes),
-        };
-        let (outcome, message) = match measured.problem {
-            None => (COMPLETED.to_string(), None),
-            Some((class, words)) => (class, Some(words)),
-        };
+    /// What every run of the study and its cell has in common.
+    fn signed(&self, row: Row, run: &Run, cell: &Cell, prepared: &Prepared) -> Row {
         let host = self.host.clone();
         Row {
             v: VERSION,
             study: self.study.name.clone(),
             asked: cell.levels.clone(),
-            achieved: report.map(|report| report.achieved()).unwrap_or_default(),
             repeat: run.repeat.unwrap_or(0),
+            order: run.order.unwrap_or(0),
             seed: self.study.seed,
-            outcome,
-            message,
-            bytes,
-            requests,
-            partial_returns: report.map(|report| report.partial_returns),
-            mean_part_bytes: report.and_then(|report| report.mean_part_bytes()),
-            elapsed_ns: measured.elapsed_ns,
-            first_done_ns: report.map(|report| report.first_done_ns),
-            last_done_ns: report.map(|report| report.last_done_ns),
-            synced_ns: report.and_then(|report| report.synced_ns),
-            user_ns: measured.user_ns,
-            system_ns: measured.system_ns,
-            waits_ns: report.map(|report| report.waits_ns.clone()),
-            latency_ns: report.and_then(|report| report.latency_ns.clone()),
-            explained: report.and_then(|report| report.explained.clone()),
             host: host.name,
             cpu_model: host.cpu_model,
             cpus: host.cpus,
             clock_source: host.clock_source,
             kernel: host.kernel,
             file_system: host.file_system,
+            machine_id: host.machine_id,
+            session: self.session.clone(),
+            build: self.programs.of(cell).build.clone(),
             cache_state: prepared.cache_state.name().into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            command: measured.command,
-            order: run.order.unwrap_or(0),
-            max_rss_bytes: measured.max_rss_bytes,
             quiet: prepared.quiet,
             baselines: self.study.baselines.clone(),
             absent: self.absent.clone(),
-            // Not measured here, or set by the caller.
-            ..Row::default()
+            study_text: None,
+            ..row
         }
+    }
+}
+
+/// What was measured.
+fn row_of(prepared: &Prepared, measured: Measured) -> Row {
+    let report = measured.report.as_ref();
+    let requests = report.map(|report| report.requests);
+    let bytes = match prepared.source {
+        Some(_) => prepared.source_bytes,
+        None => report.map_or(0, |report| report.bytes),
+    };
+    let (outcome, message) = match measured.problem {
+        None => (COMPLETED.to_string(), None),
+        Some((class, words)) => (class, Some(words)),
+    };
+    Row {
+        achieved: report.map(|report| report.achieved()).unwrap_or_default(),
+        outcome,
+        message,
+        bytes,
+        requests,
+        partial_returns: report.map(|report| report.partial_returns),
+        mean_part_bytes: report.and_then(|report| report.mean_part_bytes()),
+        elapsed_ns: measured.elapsed_ns,
+        first_done_ns: report.map(|report| report.first_done_ns),
+        last_done_ns: report.map(|report| report.last_done_ns),
+        synced_ns: report.and_then(|report| report.synced_ns),
+        user_ns: measured.user_ns,
+        system_ns: measured.system_ns,
+        waits_ns: report.map(|report| report.waits_ns.clone()),
+        latency_ns: report.and_then(|report| report.latency_ns.clone()),
+        explained: report.and_then(|report| report.explained.clone()),
+        version: env!("CARGO_PKG_VERSION").into(),
+        command: measured.command,
+        max_rss_bytes: measured.max_rss_bytes,
+        // Not measured here, or set by the caller.
+        ..Row::default()
     }
 }
 
@@ -318,6 +379,12 @@ fn filled_line(line: &str, cell: &Cell, prepared: &Prepared, pump: &Path) -> any
     let level = |name: &str| cell.levels.get(name).map(Level::to_string);
     let filled = fill(line, &|name| word(name).or_else(|| level(name)));
     filled.map_err(|name| anyhow::anyhow!("{{{name}}} has no value"))
+}
+
+/// What a name in the braces of a job stands for.
+fn value(name: &str, cell: &Cell, prepared: &Prepared, pump: &Path) -> Option<String> {
+    let word = path_of(name, prepared, pump).map(|path| path.to_string_lossy().into_owned());
+    word.or_else(|| cell.levels.get(name).map(Level::to_string))
 }
 
 fn path_of(name: &str, prepared: &Prepared, pump: &Path) -> Option<PathBuf> {

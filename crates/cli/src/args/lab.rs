@@ -19,7 +19,7 @@ use clap::{ArgAction, Args, Subcommand};
 
 use super::{HOW, OUTPUT, WHAT};
 
-use files::FilesArguments;
+pub use files::FilesArguments;
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
@@ -30,7 +30,7 @@ pub use simulate::{DepthsArguments, SimulateCommand};
 
 use tcp_watch::TcpWatchArguments;
 
-pub use compare::LabCompareArguments;
+pub use compare::{Compared, LabCompareArguments};
 
 /// Measure: run studies and look at their rows
 ///
@@ -89,6 +89,16 @@ pub struct LabRunArguments {
     #[arg(value_name = "NAME-or-FILE", help_heading = WHAT, display_order = 0)]
     pub study: String,
 
+    #[command(flatten)]
+    pub changes: ChangesArguments,
+
+    #[command(flatten)]
+    pub files: FilesArguments,
+}
+
+/// What is changed of a study.
+#[derive(Debug, Args)]
+pub struct ChangesArguments {
     /// Replace the levels of a factor
     ///
     /// May be given several times; in the environment once. Default: the study's own levels.
@@ -123,9 +133,6 @@ pub struct LabRunArguments {
     /// Example: pump lab run cpu --seed 7
     #[arg(long, value_name = "NUMBER", env = "PUMP_SEED", help_heading = HOW)]
     pub seed: Option<u64>,
-
-    #[command(flatten)]
-    pub files: FilesArguments,
 }
 
 impl LabCommand {
@@ -139,7 +146,7 @@ impl LabCommand {
             LabCommand::Predict(predict) => predict.json,
             LabCommand::Profile(profile) => profile.json,
             LabCommand::TcpWatch(watch) => watch.json,
-            LabCommand::Compare(compare) => compare.json,
+            LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::View { json, .. } => *json,
         }

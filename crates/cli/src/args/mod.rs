@@ -19,14 +19,17 @@ mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::version::LONG_VERSION;
+
 pub use copy::CopyArguments;
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
-pub use lab::{DepthsArguments, SimulateCommand};
 pub use lab::{
-    LabArguments, LabCommand, LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments,
-    LabProfileArguments, LabReportArguments, LabRerunArguments, LabRunArguments,
+    ChangesArguments, Compared, FilesArguments, LabArguments, LabCommand, LabCompareArguments,
+    LabFitArguments, LabModel, LabPredictArguments, LabProfileArguments, LabReportArguments,
+    LabRerunArguments, LabRunArguments,
 };
+pub use lab::{DepthsArguments, SimulateCommand};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
@@ -48,12 +51,6 @@ const TREES: &str = "Folders";
 const OUTPUT: &str = "Output";
 /// Heading of flags that change speed and nothing else.
 const TUNING: &str = "Tuning";
-
-/// Version, features and system: what a report of a problem should name.
-const LONG_VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    "\nfeatures: engines uring threads inline; hash blake3; TLS 1.3; places path - null: ssh pump:; events v1"
-);
 
 const STATUSES: &str = "\
 Exit status:

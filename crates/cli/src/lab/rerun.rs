@@ -12,6 +12,7 @@ use super::ran;
 use crate::args::LabRerunArguments;
 use crate::output::Output;
 use crate::signals::stop_flag;
+use crate::version;
 
 /// Gives the exit status.
 pub fn rerun(arguments: &LabRerunArguments, output: &Output) -> i32 {
@@ -23,7 +24,8 @@ pub fn rerun(arguments: &LabRerunArguments, output: &Output) -> i32 {
     }
     let folder = arguments.files.folder.clone();
     let new = out.clone();
-    let asked = RerunArguments { rows, out, folder, stop: Arc::clone(&stop), ..RerunArguments::default() };
+    let build = Some(version::build().into());
+    let asked = RerunArguments { rows, out, folder, pump: None, build, stop: Arc::clone(&stop) };
     ran(datapump_lab::rerun(&asked), Some(&new), &stop, output)
 }
 

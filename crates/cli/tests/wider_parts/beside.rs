@@ -59,6 +59,10 @@ impl Known<'_> {
                 before
             });
             self.allow(path, (entry, found), (expected.as_ref(), before.as_ref()));
+            // Of a set of names of which one is newer rsync leaves that alone, and copies the others.
+            if self.is_newest(path, found, &lists) {
+                *entry = found.clone();
+            }
         }
         // What a pattern for folders excludes in the source or at the target stays, whatever it is on the other side.
         let stays = |path: &PathBuf| {
@@ -87,10 +91,6 @@ impl Known<'_> {
             entry.first_name.clone_from(&found.first_name);
         }
         if (is_right && self.may_be_right(path)) || (is_as_before && self.may_stay(path)) {
-            *entry = found.clone();
-        }
-        // Of a set of names of which one is newer rsync leaves that alone, and copies the others.
-        if self.is_newest(path, found) {
             *entry = found.clone();
         }
         // rsync takes what stands there, or an older file, for right by size and time, and copies or links that.
@@ -194,14 +194,14 @@ impl Known<'_> {
     }
 
     /// Whether it is the newest of what stood under the names of a file.
-    fn is_newest(&self, path: &Path, found: &Entry) -> bool {
+    fn is_newest(&self, path: &Path, found: &Entry, lists: &BTreeSet<PathBuf>) -> bool {
         let set = self.set(path);
         let stood = || set.iter().filter_map(|name| Some((name, self.before.get(name)?)));
         let newest = stood().map(|(_, before)| before.mtime).max();
         let is_it = |(name, before): (&PathBuf, &Entry)| {
             let is_newest = Some(before.mtime) == newest;
             let mut before = before.clone();
-            self.forget(name, &mut before, false);
+            self.forget(name, &mut before, lists.contains(name));
             is_newest && is_same_file(found, &before)
         };
         self.is_older_set(path) && stood().any(is_it)

@@ -21,6 +21,8 @@ pub struct Host {
     pub kernel: String,
     /// Kind of file system of the folder.
     pub file_system: String,
+    /// The installation, as a hash.
+    pub machine_id: Option<String>,
 }
 
 impl Host {
@@ -34,6 +36,7 @@ impl Host {
             clock_source: line_of(clock),
             kernel: line_of("/proc/sys/kernel/osrelease"),
             file_system: file_system_of(folder),
+            machine_id: super::identity::machine_id(),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod children;
 pub mod host;
+pub mod identity;
 pub mod limits;
 pub mod machine;
 pub mod netlink;

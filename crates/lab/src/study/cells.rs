@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Check, Exception, Level, Order, Study};
+use super::{BINARY, Check, Exception, Level, Order, Study};
 use crate::random::Random;
 
 /// A combination of levels.
@@ -82,12 +82,22 @@ impl Study {
         cells: &[Cell],
         takes_part: impl Fn(&Cell) -> bool,
     ) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..cells.len()).collect();
+        let mut order: Vec<Vec<usize>> = self.side_by_side(cells.len());
         match self.order {
             Order::Interleaved => Random::of(self.seed, &format!("{kind} {round}")).shuffle(&mut order),
         }
-        order.retain(|&cell| takes_part(&cells[cell]));
-        order
+        if round % 2 == 1 {
+            order.iter_mut().for_each(|cells| cells.reverse());
+        }
+        order.into_iter().flatten().filter(|&cell| takes_part(&cells[cell])).collect()
+    }
+
+    /// Cells that are run one right behind the other: alone, or with that of the other program. In the next round it
+    /// is the other way round: A B B A, so that neither is always first.
+    fn side_by_side(&self, cells: usize) -> Vec<Vec<usize>> {
+        let programs = self.factors.iter().find(|factor| factor.name == BINARY);
+        let width = programs.map_or(1, |factor| factor.levels.len());
+        (0..cells).collect::<Vec<usize>>().chunks(width).map(<[usize]>::to_vec).collect()
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use datapump::units::parse_bytes;
 
 use super::{
-    COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Step, Study, StudyError,
-    Template, fill, stop,
+    BINARY, COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Step, Study,
+    StudyError, Template, fill, stop,
 };
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
@@ -56,6 +56,10 @@ fn check_factor(study: &Study, factor: &super::Factor) -> Result<(), StudyError>
         return Err(study.error(key, format!("'{level}' stands there twice; write each level once")));
     }
     match (factor.name.as_str(), &study.template) {
+        (BINARY, _) => {
+            Err(study
+                .error(key, "which programs are compared is said by `pump lab compare --a FILE --b FILE`"))
+        }
         (COMMAND, Template::Command(_)) => {
             factor.levels.iter().try_for_each(|level| check_command(study, level))
         }

@@ -25,7 +25,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 35] = [
+pub const FACTORS: [&str; 36] = [
     "command",
     "size",
     "request_size",
@@ -61,6 +61,7 @@ pub const FACTORS: [&str; 35] = [
     "bill",
     "point",
     "assemble",
+    BINARY,
 ];
 
 /// The factor whose levels are command lines.
@@ -70,6 +71,11 @@ pub const COMMAND: &str = "command";
 pub const SOAKER: &str = "soaker";
 /// What [`SOAKER`] may be.
 pub const SOAKER_LEVELS: [&str; 3] = ["off", "on", "half"];
+
+/// The factor of a comparison of two programs, and its levels. Studies do not name it.
+pub const BINARY: &str = "binary";
+/// What [`BINARY`] may be.
+pub const BINARY_LEVELS: [&str; 2] = ["a", "b"];
 
 /// Something that is varied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,6 +276,47 @@ impl Study {
     /// The levels of a factor; none if it is not varied.
     pub fn levels(&self, factor: &str) -> &[Level] {
         self.factors.iter().find(|known| known.name == factor).map_or(&[], |known| &known.levels)
+    }
+
+    /// The same study of two programs: each cell twice, one right behind the other.
+    #[must_use]
+    pub fn of_two_programs(mut self) -> Study {
+        // The last factor changes fastest.
+        self.factors.push(Factor { name: BINARY.into(), levels: BINARY_LEVELS.map(Level::from).to_vec() });
+        self
+    }
+
+    /// The study of one run of a cell, with nothing to prepare and all names in braces filled in.
+    ///
+    /// Errors: the key of the job and what is wrong with its value.
+    pub fn of_one_run(
+        &self,
+        cell: &Cell,
+        value: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Study, (&'static str, String)> {
+        let Template::Job(job) = &self.template else { return Err(("job", "there is none".into())) };
+        let soaker = cell.levels.get(SOAKER).cloned();
+        let factors = soaker.into_iter().map(|level| Factor { name: SOAKER.into(), levels: vec![level] });
+        let probes = self.probes.iter().copied().filter(|probe| *probe == Probe::Latency);
+        Ok(Study {
+            template: Template::Job(Box::new(job.with(value)?)),
+            factors: factors.collect(),
+            probes: probes.collect(),
+            prepare: Vec::new(),
+            check: Vec::new(),
+            baselines: Vec::new(),
+            requires: Vec::new(),
+            exceptions: Vec::new(),
+            repeats: 1,
+            warmup: 0,
+            stop: None,
+            ..self.clone()
+        })
+    }
+
+    /// The study as it is, without the factor of a comparison.
+    fn own_factors(&self) -> impl Iterator<Item = &Factor> {
+        self.factors.iter().filter(|factor| factor.name != BINARY)
     }
 
     fn error(&self, key: impl Into<String>, message: impl Into<String>) -> StudyError {

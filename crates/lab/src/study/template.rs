@@ -120,6 +120,37 @@ impl JobTemplate {
         Ok(FilledJob { source, target, options, command })
     }
 
+    /// The same fields with the names filled in.
+    ///
+    /// Errors: the first name for which there is no value.
+    pub fn with(
+        &self,
+        value: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<JobTemplate, (&'static str, String)> {
+        let filled = |level: &Level| {
+            let unknown = |name| ("job", format!("{{{name}}} is neither a factor nor prepared"));
+            fill(&level.to_string(), value).map(|word| Level::from(&*word)).map_err(unknown)
+        };
+        let maybe = |level: &Option<Level>| level.as_ref().map(filled).transpose();
+        Ok(JobTemplate {
+            source: filled(&self.source)?,
+            target: filled(&self.target)?,
+            request_size: maybe(&self.request_size)?,
+            depth: maybe(&self.depth)?,
+            source_depth: maybe(&self.source_depth)?,
+            sink_depth: maybe(&self.sink_depth)?,
+            lanes: maybe(&self.lanes)?,
+            engine: maybe(&self.engine)?,
+            wait: maybe(&self.wait)?,
+            caching: maybe(&self.caching)?,
+            growth: maybe(&self.growth)?,
+            reflink: maybe(&self.reflink)?,
+            sync: maybe(&self.sync)?,
+            verify: maybe(&self.verify)?,
+            rate: maybe(&self.rate)?,
+        })
+    }
+
     fn options(&self, fields: &mut Fields<'_>) -> Result<Options, (&'static str, String)> {
         let depth = fields.flag("depth", "depth", &self.depth, parse_count)?;
         Ok(Options {

@@ -67,7 +67,7 @@ impl Study {
     }
 
     fn factor_lines(&self) -> anyhow::Result<String> {
-        let lines = self.factors.iter().map(|factor| {
+        let lines = self.own_factors().map(|factor| {
             let levels = toml::Value::try_from(&factor.levels)?;
             Ok(format!("{} = {levels}\n", factor.name))
         });

@@ -1,28 +1,52 @@
 //! Flags of `pump lab compare`.
 //!
-//! Must not know: how rows are compared.
+//! Must not know: how rows are compared, how a study is run.
 
 use std::path::PathBuf;
 
-use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use datapump_lab::Metric;
 
-use super::super::{HOW, OUTPUT, WHAT};
+use super::super::{HOW, WHAT};
+use super::{ChangesArguments, FilesArguments};
 
 /// Say whether B is faster than A, cell by cell and overall
 ///
-/// A and B are rows of one study, run by two versions of what is measured. The ratio is A's time over B's: above 1 B is
-/// faster. Status 1 if nothing could be judged: that takes three runs of a cell in each file, and ten are better.
+/// A and B are rows of one study, run by two versions of what is measured; or, with --a and --b, two builds of pump that
+/// run a study now, side by side: A B in one round, B A in the next. The rows of both go into one file, and given alone
+/// that file is judged again. The ratio is A's time over B's: above 1 B is faster. Status 1 if nothing could be judged:
+/// that takes three runs of a cell on each side; ten are better, and twenty show a few per cent.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct LabCompareArguments {
-    /// Rows from before
-    #[arg(value_name = "A", help_heading = WHAT, display_order = 0)]
-    pub a: PathBuf,
+    /// First, because each field takes its values away.
+    #[command(flatten)]
+    typed: Typed,
 
-    /// Rows from after
-    #[arg(value_name = "B", help_heading = WHAT, display_order = 0)]
-    pub b: PathBuf,
+    /// Two files of rows, one file of a comparison, or the study that --a and --b run
+    #[arg(value_name = "A.jsonl B.jsonl | ROWS.jsonl | STUDY", required = true, num_args = 1..=2)]
+    #[arg(help_heading = WHAT, display_order = 0)]
+    pub what: Vec<PathBuf>,
+
+    /// The program of before: a build of pump
+    ///
+    /// Default: none; rows of files are compared.
+    ///
+    /// Example: pump lab compare --a before/pump --b after/pump cpu
+    #[arg(long, value_name = "BINARY", env = "PUMP_A", requires = "b", help_heading = WHAT)]
+    pub a: Option<PathBuf>,
+
+    /// The program of after
+    ///
+    /// Default: none; rows of files are compared.
+    ///
+    /// Example: pump lab compare --a before/pump --b after/pump cpu
+    #[arg(long, value_name = "BINARY", env = "PUMP_B", requires = "a", help_heading = WHAT)]
+    pub b: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub changes: ChangesArguments,
 
     /// What is compared
     ///
@@ -34,12 +58,67 @@ pub struct LabCompareArguments {
     #[arg(help_heading = HOW)]
     pub metric: Metric,
 
-    /// Print the figures as JSON
-    ///
-    /// On standard output, an event `comparison` and a report. Default: off.
-    ///
-    /// Example: pump lab compare --json before.jsonl after.jsonl
-    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
-    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
-    pub json: bool,
+    #[command(flatten)]
+    pub files: FilesArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pump lab compare before.jsonl after.jsonl                      rows of two runs of a study
+  pump lab compare --a old/pump --b new/pump cpu --repeats 20    two builds, side by side, into cpu-compare.jsonl
+  pump lab compare cpu-compare.jsonl --metric cpu                the same rows, judged by CPU time";
+
+/// What was asked, once it fits together.
+pub enum Compared<'arguments> {
+    /// Two files of rows.
+    Files(&'arguments PathBuf, &'arguments PathBuf),
+    /// The rows of two programs in one file.
+    Sides(&'arguments PathBuf),
+    /// A study, run by two programs.
+    Binaries([PathBuf; 2], String),
+}
+
+impl LabCompareArguments {
+    /// What is compared; the error says what does not fit together.
+    pub fn compared(&self) -> Result<Compared<'_>, String> {
+        match (&self.what[..], self.a.as_ref().zip(self.b.as_ref())) {
+            ([study], Some((a, b))) => {
+                Ok(Compared::Binaries([a.clone(), b.clone()], study.to_string_lossy().into_owned()))
+            }
+            (_, Some(_)) => Err("--a and --b run one study; name one".into()),
+            (_, None) if !self.typed.0.is_empty() => {
+                let flags = self.typed.0.join(" and ");
+                Err(format!("{flags} is for a study that --a and --b run; rows of files are there already"))
+            }
+            ([a, b], None) => Ok(Compared::Files(a, b)),
+            (what, None) => Ok(Compared::Sides(&what[0])),
+        }
+    }
+}
+
+/// The flags of a run that were typed. A variable of the environment is for whatever it is of use to.
+#[derive(Clone, Debug, Default)]
+struct Typed(Vec<String>);
+
+impl Args for Typed {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for Typed {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed, Error> {
+        let flags = ["set", "repeats", "quick", "seed", "folder", "out"];
+        let is_typed = |flag: &&str| matches.value_source(flag) == Some(ValueSource::CommandLine);
+        Ok(Typed(flags.into_iter().filter(is_typed).map(|flag| format!("--{flag}")).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Typed::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
