@@ -4,7 +4,7 @@
 //! in as arguments, decisions go out as values. So the deciding half of Datapump can be run a million times under
 //! a seeded simulation, and is the same whether bytes come from a disk, a pipe or nowhere.
 //!
-//! Must not know: files' names, sockets, engines, error texts.
+//! Must not know: how anything is opened, sockets, engines.
 
 #![forbid(unsafe_code)]
 
@@ -13,11 +13,13 @@ mod hash_tree;
 pub mod journal;
 pub mod model;
 mod open_ended;
+pub mod problem;
 mod pump;
 pub mod resume;
 mod ring;
 mod slot;
 mod talk;
+pub mod units;
 pub mod wire;
 
 pub use block::{Block, Extent, Length, Way};

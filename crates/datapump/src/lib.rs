@@ -54,7 +54,6 @@ mod options;
 mod other_names;
 mod place;
 mod plan;
-mod problem;
 mod quota;
 mod rate;
 mod report;
@@ -70,7 +69,6 @@ mod target_names;
 mod task;
 mod temporary;
 mod tree;
-pub mod units;
 mod verdict;
 mod verify;
 mod watch;
@@ -92,6 +90,10 @@ pub mod host {
         was_closed,
     };
 }
+
+pub use datapump_core::units;
+
+pub(crate) use datapump_core::problem;
 
 pub use bill::{Bill, BillHost, Billed, Stage};
 pub use change::{Change, ChangeKind};

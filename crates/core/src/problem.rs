@@ -1,6 +1,7 @@
 //! What went wrong, for the person who reads it and for the script that counts it.
 //!
-//! Must not know: where problems are printed.
+//! An error number becomes a class and the system's own words by the standard library, which knows the numbers of each
+//! system. Must not know: where problems are printed.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -58,7 +59,7 @@ pub enum Class {
 
 impl Status {
     /// All of them.
-    pub(crate) const ALL: [Status; 9] = [
+    pub const ALL: [Status; 9] = [
         Status::Done,
         Status::Failed,
         Status::Usage,
@@ -149,12 +150,16 @@ impl Problem {
 
 /// The class of an error number (errno(3)).
 pub fn class_of(errno: i32) -> Class {
-    use rustix::io::Errno;
-    match Errno::from_raw_os_error(errno) {
-        Errno::NOENT | Errno::NOTDIR | Errno::NXIO | Errno::NODEV => Class::Missing,
-        Errno::ACCESS | Errno::PERM | Errno::ROFS => Class::Denied,
-        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Class::NoSpace,
-        Errno::STALE => Class::Changed,
+    use std::io::ErrorKind;
+    /// No such device: the same numbers on Linux and the BSDs, without a kind of their own.
+    const ENXIO: i32 = 6;
+    const ENODEV: i32 = 19;
+    match std::io::Error::from_raw_os_error(errno).kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Class::Missing,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Class::Denied,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Class::NoSpace,
+        ErrorKind::StaleNetworkFileHandle => Class::Changed,
+        _ if [ENXIO, ENODEV].contains(&errno) => Class::Missing,
         _ => Class::Io,
     }
 }
@@ -195,7 +200,7 @@ pub fn shown(name: &[u8]) -> String {
 }
 
 /// The same of a path.
-pub(crate) fn shown_path(path: &Path) -> String {
+pub fn shown_path(path: &Path) -> String {
     shown(path.as_os_str().as_bytes())
 }
 
@@ -230,5 +235,19 @@ mod tests {
             "write 'out.bin' at byte 4096: No space left on device (os error 28)"
         );
         assert_eq!(problem.class, Class::NoSpace);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn error_numbers_have_their_class() {
+        for (errnos, class) in [
+            (&[2, 20, 6, 19][..], Class::Missing),
+            (&[13, 1, 30], Class::Denied),
+            (&[28, 122, 27], Class::NoSpace),
+            (&[116], Class::Changed),
+            (&[5, 22, 0], Class::Io),
+        ] {
+            errnos.iter().for_each(|&errno| assert_eq!(class_of(errno), class, "{errno}"));
+        }
     }
 }
