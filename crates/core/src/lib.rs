@@ -20,6 +20,7 @@ mod ring;
 mod slot;
 mod talk;
 pub mod units;
+pub mod wildcard;
 pub mod wire;
 
 pub use block::{Block, Extent, Length, Way};

@@ -11,9 +11,9 @@ use std::fs::File;
 use datapump_engine::{Errno, Handle};
 use rustix::fs::{Timespec, Timestamps};
 
-use crate::disk::{Bearer, FileKind, Meta, Outcome, names, xattr_names_at};
+use crate::disk::{Bearer, FileKind, Meta, Outcome, names, umask, xattr_names_at};
+use crate::keep::{Keep, SET_ID_BITS};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
-use crate::options::{Keep, SET_ID_BITS};
 use crate::problem::system_words;
 use crate::skipped::is_skipped;
 use crate::xattrs;
@@ -137,7 +137,7 @@ fn wanted_mode(
 /// The folder's default access control list takes the place of the umask: acl(5). A new folder inherits set-group-id.
 fn new_mode(kind: FileKind, before: &Meta, handed_down: Option<u32>) -> u32 {
     let all = if kind == FileKind::Folder { 0o777 } else { 0o666 };
-    before.mode & SET_ID_BITS | all & handed_down.unwrap_or(!crate::run::umask())
+    before.mode & SET_ID_BITS | all & handed_down.unwrap_or(!umask())
 }
 
 /// File systems without permissions of their own (FAT) refuse some; the copy is good without.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::disk::{FileKind, Meta};
-use crate::options::Keep;
+use crate::keep::Keep;
 use crate::target::{Item, Target};
 use crate::tree::decide::same_time;
 

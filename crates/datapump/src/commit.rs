@@ -19,7 +19,6 @@ use std::sync::Arc;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
-use crate::options::Options;
 use crate::problem::{Class, Problem, class_of};
 use crate::resume::{self, Found, Journal, Opened, Wish};
 use crate::temporary::{self, Siblings, busy, same_file};
@@ -31,6 +30,8 @@ const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
 const ENOSYS: Errno = Errno(38);
 const EISDIR: Errno = Errno(21);
+/// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
+pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;
 /// A rehearsal takes one in so many of the bytes that are free: 5 %.
 const REHEARSAL_FREE_PARTS: u64 = 20;
 
@@ -214,11 +215,11 @@ impl Staged {
     /// What is only measured must not fill a disk.
     pub(crate) fn has_room_to_rehearse(&self, bytes: u64) -> Result<(), Problem> {
         let free_bytes = self.folder.room().free_bytes;
-        if bytes <= Options::REHEARSAL_BYTES_MAX && bytes <= free_bytes / REHEARSAL_FREE_PARTS {
+        if bytes <= REHEARSAL_BYTES_MAX && bytes <= free_bytes / REHEARSAL_FREE_PARTS {
             return Ok(());
         }
         let (needed, room) = (bytes_words(bytes), bytes_words(free_bytes));
-        let most = bytes_words((free_bytes / REHEARSAL_FREE_PARTS).min(Options::REHEARSAL_BYTES_MAX));
+        let most = bytes_words((free_bytes / REHEARSAL_FREE_PARTS).min(REHEARSAL_BYTES_MAX));
         let words =
             format!("a rehearsal of {needed} may use one in twenty of the {room} that are free: {most}");
         Err(Problem::new(Class::NoSpace, "reserve", &self.path, words).at(0))

@@ -11,7 +11,7 @@ use datapump_engine::Handle;
 
 use crate::commit::Staged;
 use crate::disk::{Bearer, Meta, Outcome, file_meta};
-use crate::options::Keep;
+use crate::keep::Keep;
 use crate::task::{Held, Original};
 
 const OWNER_ALONE: u32 = 0o600;

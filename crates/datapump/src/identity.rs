@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use crate::disk::{Disk, FileCalls, Meta};
+use datapump_engine::Handle;
+
+use crate::disk::{Disk, FileCalls, Folder, Meta};
 use crate::mapped;
-use crate::net::far::FarFile;
 use crate::problem::{Class, Problem};
-use crate::task::{Held, Original};
 
 /// What happened to a source.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,24 +18,20 @@ pub(crate) enum Change {
     Other(String),
 }
 
-/// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since its
-/// attributes were taken from its open handle.
-pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: bool) -> Result<(), Problem> {
-    match find_change(disk, original)? {
-        None => Ok(()),
-        Some(Change::Grew(words) | Change::Other(words)) => {
-            Err(changed(&original.path, &words, target_is_kept))
-        }
-    }
+/// A source file that is open, as it was when it was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenSource<'open> {
+    /// As the user named it.
+    pub(crate) path: &'open Path,
+    pub(crate) handle: &'open Handle,
+    pub(crate) before: &'open Meta,
+    /// The folder that it was opened in, where it was not opened by its path.
+    pub(crate) folder: Option<&'open Folder>,
 }
 
 /// What happened to it since, if something did.
-pub(crate) fn find_change(disk: &Disk, original: &Original) -> Result<Option<Change>, Problem> {
-    let Original { path, held, meta: before, folder, .. } = original;
-    let handle = match held {
-        Held::Here(handle) => handle,
-        Held::There(file) => return find_far_change(file, original),
-    };
+pub(crate) fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>, Problem> {
+    let OpenSource { path, handle, before, folder } = source;
     let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
     let was_stored_to = mapped::was_stored_to(handle, &now);
     // A name that is taken away or given to another file leaves its mark on the file (a name less, a new time of
@@ -60,24 +56,6 @@ pub(crate) fn find_change(disk: &Disk, original: &Original) -> Result<Option<Cha
     })
 }
 
-/// The same of a file of another host. A small one was looked at there before and after it was read.
-fn find_far_change(file: &FarFile, original: &Original) -> Result<Option<Change>, Problem> {
-    let Original { path, meta: before, .. } = original;
-    let (now, named) = match file {
-        FarFile::Open(file) => file.look_again(path)?,
-        FarFile::Small(file) => match file.told.get() {
-            Some((now, _)) => (*now, Some(*now)),
-            None => (*before, Some(*before)),
-        },
-        FarFile::Stream(_) => return Ok(None),
-    };
-    Ok(match (change(before, &now, named.as_ref()), file) {
-        // Its attributes are those of afterwards.
-        (Some(Change::Grew(words)), FarFile::Small(_)) => Some(Change::Other(words)),
-        (change, _) => change,
-    })
-}
-
 /// The problem for a change told in words.
 pub(crate) fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem {
     let kept = if target_is_kept { "the target was not changed" } else { "do not use what was copied" };
@@ -94,7 +72,7 @@ pub(crate) fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
 }
 
 /// What happened. `named` is what the path refers to now.
-fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<Change> {
+pub(crate) fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<Change> {
     let (was, is) = (before.size_bytes, now.size_bytes);
     match named {
         None => return Some(Change::Other("was deleted".into())),

@@ -13,7 +13,6 @@ use datapump_engine::Errno;
 use crate::disk::{Bearer, FileKind, Meta, file_meta, names};
 use crate::problem::{Class, Problem};
 use crate::temporary;
-use crate::tree::journal;
 
 /// File systems take times from a clock that moves in ticks of at most this.
 const TICK: Duration = Duration::from_millis(20);
@@ -79,7 +78,7 @@ pub(crate) fn holds_a_list_alone(folder: &File) -> bool {
     loop {
         match names::list(folder, cookie) {
             Ok((names, _)) if names.is_empty() => return true,
-            Ok((names, next)) if names.iter().all(|name| name.name == journal::NAME) => cookie = next,
+            Ok((names, next)) if names.iter().all(|name| name.name == temporary::LIST_NAME) => cookie = next,
             _ => return false,
         }
     }

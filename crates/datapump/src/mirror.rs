@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{FileKind, Name, PathAt};
+use crate::disk::{FileKind, PathAt};
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::Hosts;
 use crate::tree::journal;
+use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::plant;
 use crate::tree::side::Side;

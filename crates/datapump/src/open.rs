@@ -25,7 +25,7 @@ use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Against, Finish, Held, Leaf, Original, Parts, Task};
-use crate::{confidential, finish, holes, lane, mapped, other_names, resume, sizes, stream, tree};
+use crate::{confidential, finish, holes, lane, mapped, other_names, resumed, sizes, stream, tree};
 
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
 pub(crate) fn is_made_up(handle: &Handle) -> bool {
@@ -378,7 +378,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Entry(_) => unreachable!("what is not read is not opened"),
         Target::File(at) if shared.options.inplace => Staged::in_place(at, &siblings).map(Landing::Staged),
         Target::File(at) => {
-            let wish = resume::wish(shared, opened.original.as_ref(), how);
+            let wish = resumed::wish(shared, opened.original.as_ref(), how);
             Staged::replacing(at, wish.as_ref(), &siblings).map(Landing::Staged)
         }
         Target::Compare(at) => {
@@ -453,9 +453,9 @@ fn complete(
     };
     let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
     if let (Landing::Staged(staged), Some(ranges)) = (landing, &mut ranges) {
-        resume::go_on(shared, staged, name, ranges);
+        resumed::go_on(shared, staged, name, ranges);
         reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
-        if let Some(wish) = resume::wish(shared, original.as_ref(), How { sink_direct, ..how }) {
+        if let Some(wish) = resumed::wish(shared, original.as_ref(), How { sink_direct, ..how }) {
             staged.keep_journal(&wish);
         }
     }

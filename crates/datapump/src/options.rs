@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::net::sockets::SocketOptions;
 
+pub use crate::keep::Keep;
+
 /// A choice that the program makes unless told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Choice {
@@ -57,55 +59,6 @@ pub enum Sync {
     Each,
     /// Never asked for: as cp.
     None,
-}
-
-/// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keep {
-    /// Permissions, set-id bits.
-    pub mode: bool,
-    /// Access control lists; not without the permissions. Another version may not say.
-    #[serde(default = "kept")]
-    pub acl: bool,
-    /// Owner and group.
-    pub owner: bool,
-    /// Time of access and of change.
-    pub times: bool,
-    /// Extended attributes.
-    pub xattrs: bool,
-    /// Names of one file stay names of one file.
-    pub links: bool,
-    /// Owners of another host's files by their numbers there, not by their names. Another version may not say.
-    #[serde(default)]
-    pub numeric_ids: bool,
-}
-
-fn kept() -> bool {
-    true
-}
-
-impl Keep {
-    /// As of what has no attributes.
-    pub(crate) const NOTHING: Keep = Keep {
-        mode: false,
-        acl: false,
-        owner: false,
-        times: false,
-        xattrs: false,
-        links: false,
-        numeric_ids: false,
-    };
-
-    /// Something of a file that is replaced stays: what is not kept of the source.
-    pub(crate) fn leaves_some(self) -> bool {
-        !(self.mode && self.acl && self.owner && self.xattrs)
-    }
-}
-
-impl Default for Keep {
-    fn default() -> Keep {
-        Keep { mode: true, acl: true, owner: true, times: true, xattrs: true, links: true, ..Keep::NOTHING }
-    }
 }
 
 /// Which files that stand at the target are left alone for their size and time.
@@ -166,9 +119,6 @@ pub enum Selection {
     /// Content of a file of names: only they, and the folders they lie in, are copied.
     Names(Vec<u8>, bool),
 }
-
-/// Set-user-id and set-group-id: chmod(2).
-pub(crate) const SET_ID_BITS: u32 = 0o6000;
 
 /// What a user may ask of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,7 +217,7 @@ impl Options {
     /// The largest request: LIMITS §1 shows that more than 4 MiB in flight already costs speed.
     pub const REQUEST_BYTES_MAX: u32 = 64 << 20;
     /// What a rehearsal writes at most.
-    pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;
+    pub const REHEARSAL_BYTES_MAX: u64 = crate::commit::REHEARSAL_BYTES_MAX;
     /// The most requests in flight at an end: io_uring rings end at 32,768 entries, and lanes multiply.
     pub const DEPTH_MAX: u32 = 4096;
     /// The most lanes.

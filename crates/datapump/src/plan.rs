@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use datapump_core::{Extent, Length, Way};
 
 use crate::task::Task;
-use crate::world::PATIENCE;
+use datapump_engine::WAIT_MAX;
 
 /// Blocks that a lane claims at a time: enough to make the lock rare, few enough that lanes end together.
 const CLAIM_BLOCKS: u64 = 32;
@@ -226,7 +226,7 @@ impl<Work> Plan<Work> {
         let state = self.state();
         let no_pieces = !asker.moves_pieces || (state.open.is_empty() && state.later.is_empty());
         if state.work.is_empty() && no_pieces && state.unsettled > 0 {
-            let _ = self.more.wait_timeout(state, PATIENCE);
+            let _ = self.more.wait_timeout(state, WAIT_MAX);
         }
     }
 }

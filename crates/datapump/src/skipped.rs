@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::sync::LazyLock;
 
-use crate::tree::wildcard::{Begins, Wildcard};
+use datapump_core::wildcard::{Begins, Wildcard};
 
 const FILE: &str = "/etc/xattr.conf";
 /// What the file says where libattr installs it; for systems without it.

@@ -12,7 +12,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, Disk, FileKind, Outcome, PathAt};
 use crate::problem::{Class, Problem};
-use crate::world::PATIENCE;
+use datapump_engine::WAIT_MAX;
 
 /// A pipe is widened to this if the system lets us (its default is 64 KiB): fewer, larger transfers. The largest that
 /// an ordinary user may ask for is 1 MiB (pipe(7), /proc/sys/fs/pipe-max-size).
@@ -64,7 +64,7 @@ fn open_waiting(
     let spawned = std::thread::Builder::new().spawn(move || sender.send(open()));
     spawned.map_err(|error| Problem::system("open", path, error.raw_os_error().unwrap_or(5)))?;
     loop {
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(WAIT_MAX) {
             Ok(opened) => return opened.map(widened).map_err(|errno| Problem::system("open", path, errno.0)),
             Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
                 return Err(Problem::new(

@@ -29,6 +29,9 @@ use crate::{made, resume};
 pub(crate) const LEFT_OUT: &str =
     "has the name of a temporary file of pump, and a pump uses it or can resume it: it is left out";
 
+/// The list of what a copy has done, in its root.
+pub(crate) const LIST_NAME: &str = ".pump-job";
+
 const ENOENT: Errno = Errno(2);
 const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);

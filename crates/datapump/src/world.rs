@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
-use datapump_engine::{Arena, Engine, Kind, Refused, Sim, Wait};
+use datapump_engine::{Arena, Engine, Kind, Refused, Sim, WAIT_MAX, Wait};
 
 use crate::disk::Disk;
 use crate::options::{EngineChoice, WaitChoice};
@@ -21,9 +21,6 @@ pub(crate) enum Clock {
     System(Instant),
     Sim(SimClock),
 }
-
-/// How long a sleeping or waiting lane may overlook a stop, at most: signals are answered within 1 s.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Clock {
     #[inline]
@@ -44,7 +41,7 @@ impl Clock {
             if left.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(PATIENCE));
+            std::thread::sleep(left.min(WAIT_MAX));
         }
     }
 }

@@ -11,8 +11,8 @@ use datapump_engine::Errno;
 use crate::acl;
 use crate::attributes::{New, is_acl, is_files_own, is_kept};
 use crate::disk::{Bearer, FileKind, Outcome};
+use crate::keep::Keep;
 use crate::loss::{Limit, Loss, Lost, not_permitted};
-use crate::options::Keep;
 use crate::skipped::is_skipped;
 
 const EPERM: Errno = Errno(1);

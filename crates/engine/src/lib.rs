@@ -35,4 +35,4 @@ pub use sim::Sim;
 pub use threads::Threads;
 #[cfg(target_os = "linux")]
 pub use uring::Uring;
-pub use wait::Wait;
+pub use wait::{WAIT_MAX, Wait};

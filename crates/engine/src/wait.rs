@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::Refused;
 
+/// How long whoever sleeps or waits may overlook a stop, at most: signals are answered within 1 s.
+pub const WAIT_MAX: Duration = Duration::from_millis(200);
+
 /// How a lane waits when no completion is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wait {

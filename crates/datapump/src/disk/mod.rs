@@ -12,13 +12,15 @@ mod own;
 mod path_at;
 mod proc;
 mod sim;
+mod umask;
 mod way;
 
 pub(crate) use bearer::{Bearer, handed_down, xattr_names_at};
-pub(crate) use names::Name;
+pub(crate) use names::DirEntry;
 pub(crate) use os::{boot, file_system, is_locked, metadata_of_name, origin};
 pub(crate) use own::{is_closed, why_foreign, why_not_own};
 pub(crate) use path_at::PathAt;
+pub(crate) use umask::umask;
 pub(crate) use way::{Step, way};
 
 use std::ffi::OsStr;

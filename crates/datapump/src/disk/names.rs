@@ -15,7 +15,6 @@ use rustix::io::Errno as System;
 
 use super::proc::path_of_open_file;
 use super::{Access, FileKind, Meta, Outcome, os};
-use crate::net::far::Told;
 
 /// What one call of getdents64(2) may fill: about a thousand short names.
 const LISTING_BYTES: usize = 32 << 10;
@@ -23,19 +22,10 @@ const TRIES_MAX: u32 = 100;
 
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]
-pub(crate) struct Name {
+pub(crate) struct DirEntry {
     pub(crate) name: OsString,
     /// What the listing says it is; `None` where the file system does not tell there.
     pub(crate) kind: Option<FileKind>,
-    /// What another host told of it with the listing.
-    pub(crate) told: Option<Box<Told>>,
-}
-
-impl Name {
-    /// A name of this host.
-    pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
-        Name { name, kind, told: None }
-    }
 }
 
 fn errno(error: System) -> Errno {
@@ -130,7 +120,7 @@ pub(crate) fn find_beneath(root: &File, path: &Path) -> Outcome<File> {
 }
 
 /// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
-pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
+pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
     fs::seek(folder, SeekFrom::Start(cookie)).map_err(|error| of_gone(folder, error))?;
     let mut buffer = [const { MaybeUninit::<u8>::uninit() }; LISTING_BYTES];
     let mut entries = RawDir::new(folder, &mut buffer);
@@ -140,7 +130,8 @@ pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
         next = entry.next_entry_cookie();
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
-            names.push(Name::here(OsStr::from_bytes(name).to_owned(), kind(entry.file_type())));
+            let name = OsStr::from_bytes(name).to_owned();
+            names.push(DirEntry { name, kind: kind(entry.file_type()) });
         }
         // A call that gave only the two dots is no end.
         if entries.is_buffer_empty() && !names.is_empty() {

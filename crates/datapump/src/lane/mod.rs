@@ -34,7 +34,7 @@ use crate::task::Task;
 use crate::tree;
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::entry::Hand;
-use crate::world::PATIENCE;
+use datapump_engine::WAIT_MAX;
 
 /// What a lane leaves behind.
 #[derive(Debug)]
@@ -296,7 +296,7 @@ impl<'run> Lane<'run> {
         let stage = within(Stage::Waiting);
         match &mut self.link {
             Link::Giving(giving) => {
-                let waited = giving.wait(PATIENCE);
+                let waited = giving.wait(WAIT_MAX);
                 waited.unwrap_or_else(|fault| self.lose(&fault, ()));
             }
             _ => self.shared.plan.wait(self.asker()),
@@ -337,7 +337,7 @@ impl<'run> Lane<'run> {
         }
         let start_ns = self.now_ns();
         let stage = self.handing_over();
-        let waited = self.engine.wait(PATIENCE);
+        let waited = self.engine.wait(WAIT_MAX);
         drop(stage);
         self.charge(side, self.now_ns() - start_ns);
         self.heed_stop();

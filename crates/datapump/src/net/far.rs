@@ -26,8 +26,9 @@ use super::pool::Pool;
 use super::refusal::{over_budget, problem_of};
 use super::weight;
 use crate::budget::{Charge, OverBudget, Share};
-use crate::disk::{FileKind, Meta, Name};
+use crate::disk::{FileKind, Meta};
 use crate::problem::{Class, Problem};
+use crate::tree::name::Name;
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;

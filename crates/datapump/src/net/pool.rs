@@ -12,7 +12,7 @@ use datapump_core::wire::hello::Purpose;
 
 use super::channel::{Channel, Line};
 use super::fault::NetFault;
-use crate::world::PATIENCE;
+use datapump_engine::WAIT_MAX;
 
 /// Makes a connection.
 pub(crate) type Dial = Box<dyn Fn(Purpose) -> Result<Channel, NetFault> + Send + Sync>;
@@ -69,7 +69,7 @@ impl Pool {
                 drop(free);
                 return dial(purpose);
             }
-            free = self.came.wait_timeout(free, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+            free = self.came.wait_timeout(free, WAIT_MAX).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -25,7 +25,7 @@ use super::fault::NetFault;
 use super::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use super::owners::OwnNames;
 use crate::budget::{Charge, Share};
-use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, Name, file_meta, names};
+use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, names};
 use crate::holes;
 use crate::how::{self, Facts};
 use crate::mapped;
@@ -36,6 +36,7 @@ use crate::place::Fill;
 use crate::problem::{Class, Problem};
 use crate::sizes::Magics;
 use crate::temporary;
+use crate::tree::name::{self, Name};
 use crate::tree::side::{Keeper, Side};
 
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
@@ -237,7 +238,7 @@ impl Shelf {
 
     fn listed(&self, folder: u64, cookie: u64) -> Outcome<Listed> {
         let folder = self.folder(folder)?.file().map_err(problem)?.0;
-        let (names, cookie) = names::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
+        let (names, cookie) = name::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
         Ok((folder, names, cookie))
     }
 

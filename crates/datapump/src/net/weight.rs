@@ -9,7 +9,7 @@ use datapump_core::wire::attributes::{Attribute, Entry};
 use minicbor::bytes::ByteVec;
 
 use super::far::Told;
-use crate::disk::Name;
+use crate::tree::name::Name;
 
 /// What the allocator adds to a piece of memory, at most.
 const ALLOCATED_BYTES: usize = 32;

@@ -17,7 +17,7 @@ use datapump_core::journal::PathSum;
 
 use crate::change::{Change, ChangeKind};
 use crate::commit::taken;
-use crate::disk::{Meta, Name, names};
+use crate::disk::{Meta, names};
 use crate::problem::Problem;
 use crate::run::Shared;
 use crate::temporary::Siblings;
@@ -25,6 +25,7 @@ use crate::tree::claims::Claims;
 use crate::tree::doubt::Doubt;
 use crate::tree::findings;
 use crate::tree::links::id;
+use crate::tree::name::Name;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};

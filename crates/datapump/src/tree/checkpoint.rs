@@ -16,7 +16,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use datapump_core::journal::Header;
 use datapump_engine::{Errno, Handle};
@@ -24,12 +24,8 @@ use datapump_engine::{Errno, Handle};
 use crate::disk::{FileCalls, Outcome, names};
 use crate::options::Sync;
 use crate::problem::Problem;
+use crate::resume::{EVERY, EVERY_BYTES, LAST_WAIT};
 
-/// What a kill costs at most, besides what comes during the sync.
-pub(crate) const EVERY: Duration = Duration::from_secs(5);
-pub(crate) const EVERY_BYTES: u64 = 256 << 20;
-/// A copy that was cut waits so long for its last sync: a signal is answered within a second.
-pub(crate) const LAST_WAIT: Duration = Duration::from_millis(500);
 /// Marks that need no sync are written so many at a time.
 const AT_ONCE_BYTES: usize = 32 * 8;
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{FileKind, Meta, Name, names};
+use crate::disk::{FileKind, Meta, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::task::Held;
@@ -21,6 +21,7 @@ use crate::tree::entry::Hand;
 use crate::tree::finish;
 use crate::tree::left_out::SOCKET;
 use crate::tree::links::{self, FileId};
+use crate::tree::name::{self, Name};
 use crate::{change, holes};
 
 /// Which file of the other tree has the names of which of this one.
@@ -167,7 +168,7 @@ fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let (one, other) = (branch.source.origin()?, target.file()?.0);
     let (mut cookie, source_path) = (0, branch.source.path());
     loop {
-        let listed = names::list(&other, cookie);
+        let listed = name::list(&other, cookie);
         let (names, next) = listed.map_err(|errno| Problem::system("list", &target.path(), errno.0))?;
         if names.is_empty() {
             return Ok(());

@@ -8,7 +8,7 @@ use std::path::Path;
 use datapump_engine::{Errno, Handle};
 
 use crate::attributes::difference_words;
-use crate::disk::{Bearer, FileCalls, FileKind, Meta, Name, names};
+use crate::disk::{Bearer, FileCalls, FileKind, Meta, names};
 use crate::net::far::{Attributes, FarFolder};
 use crate::open::Opened;
 use crate::problem::{Problem, shown_path};
@@ -16,6 +16,7 @@ use crate::run::Shared;
 use crate::task::Held;
 use crate::tree::compare::{differs, mode_and_time};
 use crate::tree::entry::Hand;
+use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
-use crate::disk::{FileKind, Meta, Name, names};
+use crate::disk::{FileKind, Meta, names};
 use crate::how::{self, Facts};
 use crate::open::{self, Landing};
 use crate::problem::Problem;
@@ -20,6 +20,7 @@ use crate::task::{Against, Finish, Held, Leaf, Original};
 use crate::tree::branch::Looked;
 use crate::tree::compare::{self, Compared};
 use crate::tree::entry::{Hand, Ready};
+use crate::tree::name::Name;
 use crate::tree::{linking, walk};
 
 impl Hand {

@@ -4,7 +4,8 @@
 //! Must not know: how anything is done, paths.
 
 use crate::disk::{FileKind, Meta};
-use crate::options::{Options, SET_ID_BITS, Update};
+use crate::keep::SET_ID_BITS;
+use crate::options::{Options, Update};
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,12 +20,13 @@ use datapump_engine::Errno;
 
 use crate::attributes::{self, New};
 use crate::change::deletion;
-use crate::disk::{Bearer, FileKind, Name, names};
+use crate::disk::{Bearer, FileKind, names};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::temporary::is_partial;
 use crate::tree::branch::Branch;
 use crate::tree::links::{FileId, id};
+use crate::tree::name::{self, Name};
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
@@ -166,7 +167,7 @@ impl Pass<'_> {
                 return Ok(());
             }
             let folder = here.target.file()?.0;
-            let (names, cookie) = names::list(&folder, here.cookie)
+            let (names, cookie) = name::list(&folder, here.cookie)
                 .map_err(|errno| Problem::system("list", &here.target.path(), errno.0))?;
             here.cookie = cookie;
             let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };

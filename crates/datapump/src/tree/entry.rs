@@ -15,13 +15,14 @@ use datapump_core::{Extent, Length};
 
 use crate::change::ChangeKind;
 use crate::commit::{Before, Staged, taken};
-use crate::disk::{FileCalls, FileKind, Folder, Meta, Name, names};
+use crate::disk::{FileCalls, FileKind, Folder, Meta, names};
 use crate::how::{self, Facts, How};
 use crate::open::{self, Landing};
 use crate::options::Sync;
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
-use crate::resume::{self, Wish};
+use crate::resume::Wish;
+use crate::resumed;
 use crate::run::{Shared, Work};
 use crate::task::{Against, Held, Leaf, Original, Task};
 use crate::temporary::may_be_temporary;
@@ -29,6 +30,7 @@ use crate::tree::branch::{Batch, Beside, Branch, Looked};
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileId, FileState, Spot};
+use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
 use crate::tree::{doubt, left_out, make_way, right, special, walk};
@@ -351,7 +353,7 @@ impl Hand {
         let handle = held.here().cloned();
         let original =
             Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
-        let wish = resume::wish(shared, Some(&original), how).filter(|_| !small);
+        let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.branch.root.list.begin(shared);
         let mut landing = Landing::Staged(self.stage(&name.name, &target_path, &meta, way)?);

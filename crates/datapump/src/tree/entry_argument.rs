@@ -5,13 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{self, FileKind, Folder, Name, PathAt, names};
+use crate::disk::{self, FileKind, Folder, PathAt, names};
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::entry::Hand;
 use crate::tree::list::List;
+use crate::tree::name::Name;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::special;

@@ -41,8 +41,8 @@
 //!
 //! Must not know: folders, files, who walks the tree, where a list was read from.
 
-use super::wildcard::{Begins, Wildcard, has_wildcards};
 use crate::problem::shown;
+use datapump_core::wildcard::{Begins, Wildcard, has_wildcards};
 
 /// A longer path cannot be given to Linux (PATH_MAX, without its final zero), so no longer pattern is a name's.
 const PATTERN_BYTES_MAX: usize = 4095;

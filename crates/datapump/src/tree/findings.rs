@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use crate::attributes;
 use crate::change::Findings;
-use crate::disk::{Bearer, FileKind, Meta, Name, names};
+use crate::disk::{Bearer, FileKind, Meta, names};
 use crate::options::Keep;
 use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::decide::window_ns;
+use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 

@@ -14,9 +14,10 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::disk::{Name, names};
+use crate::disk::names;
 use crate::problem::Problem;
 use crate::tree::links::{FileId, id};
+use crate::tree::name::{self, Name};
 use crate::tree::origin::Origin;
 
 /// Nothing stands under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
@@ -30,7 +31,7 @@ pub(crate) fn standing_otherwise_written(
 ) -> Result<HashMap<FileId, OsString>, Problem> {
     let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashMap::new());
     let target_names = |cookie| {
-        let names = names::list(target, cookie);
+        let names = name::list(target, cookie);
         names.map_err(|errno: Errno| Problem::system("list", target_path, errno.0))
     };
     each_name(target_names, |name| {

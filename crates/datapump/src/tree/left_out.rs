@@ -6,12 +6,13 @@
 use std::ffi::OsStr;
 use std::fs::File;
 
-use crate::disk::{FileKind, Folder, Name};
+use crate::disk::{FileKind, Folder};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::temporary::{self, is_temporary, may_be_temporary};
 use crate::tree::entry::Hand;
 use crate::tree::journal;
+use crate::tree::name::Name;
 
 pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
 

@@ -12,7 +12,7 @@ use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
 use crate::commit::taken;
-use crate::disk::{FileCalls, FileKind, Meta, Name, Outcome, file_meta, names};
+use crate::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::task::Held;
@@ -21,6 +21,7 @@ use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
 use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Newer, Spot, Waiting, id};
+use crate::tree::name::Name;
 use crate::tree::{finish, journal, right};
 
 const EACCES: Errno = Errno(13);

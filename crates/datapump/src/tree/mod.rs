@@ -30,6 +30,7 @@ pub(crate) mod linking;
 pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod make_way;
+pub(crate) mod name;
 pub(crate) mod origin;
 mod paths;
 pub(crate) mod plant;
@@ -42,7 +43,6 @@ mod sweep;
 mod unsettled;
 pub(crate) mod visited;
 pub(crate) mod walk;
-pub(crate) mod wildcard;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;

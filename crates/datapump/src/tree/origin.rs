@@ -11,13 +11,14 @@ use std::sync::atomic::AtomicBool;
 use datapump_engine::{Errno, Handle};
 
 use crate::attributes::{self, New};
-use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, Name, names};
+use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
 use crate::loss::Lost;
 use crate::mapped;
 use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
 use crate::task::Held;
+use crate::tree::name::{self, Name};
 use crate::tree::{left_out, walk};
 
 /// An open folder of the source.
@@ -51,7 +52,7 @@ impl Origin {
         path: &Path,
     ) -> Result<(Vec<Name>, u64), Problem> {
         match self {
-            Origin::Here(folder) => system("list", path, names::list(folder, cookie)),
+            Origin::Here(folder) => system("list", path, name::list(folder, cookie)),
             Origin::There(folder) => folder.list(cookie, with_attributes, path),
         }
     }

@@ -9,7 +9,7 @@ use datapump_engine::Errno;
 use crate::attributes::New;
 use crate::change::ChangeKind;
 use crate::commit::taken;
-use crate::disk::{Bearer, Meta, Name, names};
+use crate::disk::{Bearer, Meta, names};
 use crate::net::far::Told;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
@@ -17,6 +17,7 @@ use crate::task::{Held, Original};
 use crate::tree::decide::Action;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{Spot, id};
+use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 
 const ENOENT: Errno = Errno(2);

@@ -15,10 +15,11 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{FileKind, Folder, Meta, Name, file_meta, names, origin};
+use crate::disk::{FileKind, Folder, Meta, file_meta, names, origin};
 use crate::temporary::{is_as_made, is_temporary, is_young, names_of, remove_leftover};
 use crate::tree::decide::same_time;
 use crate::tree::journal;
+use crate::tree::name::{self, Name};
 use crate::tree::origin::Origin;
 use crate::{made, resume};
 
@@ -46,7 +47,7 @@ impl<'run> Swept<'run> {
 
     fn sweep(&self) {
         let mut cookie = 0;
-        while let Ok((names, next)) = names::list(self.open, cookie)
+        while let Ok((names, next)) = name::list(self.open, cookie)
             && !names.is_empty()
         {
             cookie = next;

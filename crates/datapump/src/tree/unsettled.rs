@@ -17,11 +17,12 @@ use std::time::Duration;
 use datapump_engine::Handle;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
-use crate::disk::{Bearer, FileCalls, FileKind, Name, names};
+use crate::disk::{Bearer, FileCalls, FileKind, names};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::temporary::is_partial;
 use crate::tree::journal::{self, Journal};
+use crate::tree::name::{self, Name};
 use crate::tree::side::Side;
 
 /// So many are named; more only counted.
@@ -88,7 +89,7 @@ impl Unsettled {
     fn look_in(&mut self, journal: &Journal, folder: &Side) -> Result<Vec<OsString>, Problem> {
         let (open, mut cookie, mut below) = (folder.file()?.0, 0, Vec::new());
         loop {
-            let listed = names::list(&open, cookie);
+            let listed = name::list(&open, cookie);
             let (names, next) = listed.map_err(|errno| Problem::system("list", &folder.path(), errno.0))?;
             if names.is_empty() {
                 return Ok(below);

@@ -15,13 +15,14 @@ use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
 use crate::confidential;
-use crate::disk::{self, Bearer, FileKind, Meta, Name, kind, names};
+use crate::disk::{self, Bearer, FileKind, Meta, kind, names};
 use crate::made;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
+use crate::tree::name::Name;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
 use crate::tree::{compare_attributes, doubt, finish, links, make_way, right};

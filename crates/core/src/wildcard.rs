@@ -11,13 +11,14 @@
 
 /// A pattern, compiled.
 #[derive(Debug)]
-pub(crate) struct Wildcard {
+pub struct Wildcard {
     pieces: Vec<Piece>,
 }
 
 /// Where in a text a match may begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Begins {
+pub enum Begins {
+    /// At its first byte.
     AtStart,
     /// There, and behind each slash.
     AtEachName,
@@ -58,13 +59,13 @@ const CLASSES: [Class; 12] = [
 const NEVER_CLOSED: &str = "its '[' is never closed; write \\[ for the letter itself";
 
 /// Does the text hold a letter that makes it a pattern? A backslash alone does not.
-pub(super) fn has_wildcards(text: &[u8]) -> bool {
+pub fn has_wildcards(text: &[u8]) -> bool {
     text.iter().any(|byte| b"*?[".contains(byte))
 }
 
 impl Wildcard {
     /// The error says what is wrong with the pattern, without naming it.
-    pub(crate) fn new(pattern: &[u8]) -> Result<Wildcard, &'static str> {
+    pub fn new(pattern: &[u8]) -> Result<Wildcard, &'static str> {
         let (mut pieces, mut rest) = (Vec::new(), pattern);
         while let Some((&first, behind)) = rest.split_first() {
             let (piece, behind) = piece(first, behind)?;
@@ -75,7 +76,7 @@ impl Wildcard {
     }
 
     /// Does the pattern match to the end of the text?
-    pub(crate) fn matches(&self, text: impl Iterator<Item = u8>, begins: Begins) -> bool {
+    pub fn matches(&self, text: impl Iterator<Item = u8>, begins: Begins) -> bool {
         // reached[n]: the first n pieces match what was read of the text.
         let mut reached = vec![false; self.pieces.len() + 1];
         reached[0] = true;

@@ -1,0 +1,57 @@
+//! What is kept of a file besides its bytes.
+//!
+//! Must not know: how it is kept.
+
+use serde::{Deserialize, Serialize};
+
+/// Set-user-id and set-group-id: chmod(2).
+pub(crate) const SET_ID_BITS: u32 = 0o6000;
+
+/// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep {
+    /// Permissions, set-id bits.
+    pub mode: bool,
+    /// Access control lists; not without the permissions. Another version may not say.
+    #[serde(default = "kept")]
+    pub acl: bool,
+    /// Owner and group.
+    pub owner: bool,
+    /// Time of access and of change.
+    pub times: bool,
+    /// Extended attributes.
+    pub xattrs: bool,
+    /// Names of one file stay names of one file.
+    pub links: bool,
+    /// Owners of another host's files by their numbers there, not by their names. Another version may not say.
+    #[serde(default)]
+    pub numeric_ids: bool,
+}
+
+fn kept() -> bool {
+    true
+}
+
+impl Keep {
+    /// As of what has no attributes.
+    pub(crate) const NOTHING: Keep = Keep {
+        mode: false,
+        acl: false,
+        owner: false,
+        times: false,
+        xattrs: false,
+        links: false,
+        numeric_ids: false,
+    };
+
+    /// Something of a file that is replaced stays: what is not kept of the source.
+    pub(crate) fn leaves_some(self) -> bool {
+        !(self.mode && self.acl && self.owner && self.xattrs)
+    }
+}
+
+impl Default for Keep {
+    fn default() -> Keep {
+        Keep { mode: true, acl: true, owner: true, times: true, xattrs: true, links: true, ..Keep::NOTHING }
+    }
+}
