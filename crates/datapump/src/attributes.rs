@@ -12,28 +12,14 @@ use datapump_engine::{Errno, Handle};
 use rustix::fs::{Timespec, Timestamps};
 
 use crate::disk::{Bearer, FileKind, Meta, Outcome, names, umask, xattr_names_at};
-use crate::keep::{Keep, SET_ID_BITS};
+use crate::keep::{Keep, New, SET_ID_BITS};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::problem::system_words;
-use crate::skipped::is_skipped;
-use crate::xattrs;
+use crate::xattrs::{self, is_files_own, is_kept};
 
 const EPERM: Errno = Errno(1);
 const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
-
-/// What is known of the file or folder that gets attributes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct New<'open> {
-    /// This run made it.
-    pub(crate) made: bool,
-    /// It has no attributes that would have to go: made where new files get nothing from their folder.
-    pub(crate) bare: bool,
-    /// The permissions that its folder hands down to what is made in it.
-    pub(crate) handed_down: Option<u32>,
-    /// What stood under its name before and is replaced: what is not kept of the source stays as it was there.
-    pub(crate) replaced: Option<Bearer<'open>>,
-}
 
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
 pub(crate) fn copy_of_handle(
@@ -243,27 +229,6 @@ fn compared(mut names: Vec<CString>, keep: Keep) -> Vec<CString> {
     names.retain(|name| is_kept(name, keep) && is_files_own(name));
     names.sort();
     names
-}
-
-/// What belongs to the file, whatever system it lies on.
-pub(crate) fn is_files_own(name: &CStr) -> bool {
-    may_be_files_own(name) && !is_skipped(name)
-}
-
-/// The same before the system that the copy goes to says which of them it skips.
-pub(crate) fn may_be_files_own(name: &CStr) -> bool {
-    let spaces = [&b"user."[..], b"trusted."];
-    let is_in_space = spaces.iter().any(|space| name.to_bytes().starts_with(space));
-    is_acl(name) || is_in_space || name == c"security.capability"
-}
-
-/// Whether it is kept of the source.
-pub(crate) fn is_kept(name: &CStr, keep: Keep) -> bool {
-    if is_acl(name) { keep.acl } else { keep.xattrs && !is_skipped(name) }
-}
-
-pub(crate) fn is_acl(name: &CStr) -> bool {
-    name.to_bytes().starts_with(b"system.posix_acl_")
 }
 
 fn timespec(ns: i128) -> Timespec {

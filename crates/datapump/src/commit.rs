@@ -20,6 +20,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
 use crate::problem::{Class, Problem, class_of};
+use crate::reserved;
 use crate::resume::{self, Found, Journal, Opened, Wish};
 use crate::temporary::{self, Siblings, busy, same_file};
 use crate::units::bytes_words;
@@ -303,7 +304,7 @@ impl Staged {
         if !self.handle.try_lock().map_err(|errno| Problem::system("lock", &self.path, errno.0))? {
             return Err(busy(&self.path));
         }
-        let linked = temporary::under_new_name(|temporary| self.folder.link_in(&self.handle, temporary));
+        let linked = reserved::under_new_name(|temporary| self.folder.link_in(&self.handle, temporary));
         Ok(linked.and_then(|(temporary, ())| {
             let renamed = self.folder.rename(&temporary, &self.name);
             // Best effort on the way out, as with every temporary name.
@@ -362,7 +363,7 @@ fn found_or_created(
     siblings: &dyn Siblings,
 ) -> Result<Begun, Problem> {
     let mut starts_over = None;
-    for temporary in temporary::names_of(name) {
+    for temporary in reserved::names_of(name) {
         match wish.map_or(Found::Nothing, |wish| resume::find(folder, &temporary, wish)) {
             Found::GoesOn(found) => return Ok((temporary, found.0, Some(Box::new(found.1)), None)),
             Found::Busy => return Err(busy(path)),

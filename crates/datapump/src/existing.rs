@@ -8,10 +8,11 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::attributes::{self, New};
+use crate::attributes;
 use crate::change::{self, Change, ChangeKind};
 use crate::commit::taken;
 use crate::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
+use crate::keep::New;
 use crate::net::far::FarFile;
 use crate::open;
 use crate::options::{Options, Selection, Sync};

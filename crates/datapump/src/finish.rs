@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes::{self, New, copy_of_handle};
+use crate::attributes::{self, copy_of_handle};
 use crate::bill::{Stage, within};
 use crate::changed::{check_unchanged, find_change};
 use crate::commit::Staged;
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names};
 use crate::end::Sink;
 use crate::identity::{Change, changed, cut_short};
+use crate::keep::New;
 use crate::loss::Lost;
 use crate::open;
 use crate::options::{Keep, Sync};

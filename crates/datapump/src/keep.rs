@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::disk::Bearer;
+
 /// Set-user-id and set-group-id: chmod(2).
 pub(crate) const SET_ID_BITS: u32 = 0o6000;
 
@@ -54,4 +56,17 @@ impl Default for Keep {
     fn default() -> Keep {
         Keep { mode: true, acl: true, owner: true, times: true, xattrs: true, links: true, ..Keep::NOTHING }
     }
+}
+
+/// What is known of the file or folder that gets attributes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct New<'open> {
+    /// This run made it.
+    pub(crate) made: bool,
+    /// It has no attributes that would have to go: made where new files get nothing from their folder.
+    pub(crate) bare: bool,
+    /// The permissions that its folder hands down to what is made in it.
+    pub(crate) handed_down: Option<u32>,
+    /// What stood under its name before and is replaced: what is not kept of the source stays as it was there.
+    pub(crate) replaced: Option<Bearer<'open>>,
 }

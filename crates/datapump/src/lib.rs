@@ -60,6 +60,7 @@ mod quota;
 mod rate;
 mod report;
 mod reserve;
+mod reserved;
 mod resume;
 mod resumed;
 mod run;

@@ -12,7 +12,7 @@ use datapump_engine::Errno;
 
 use crate::disk::{Bearer, FileKind, Meta, file_meta, names};
 use crate::problem::{Class, Problem};
-use crate::temporary;
+use crate::reserved::{LIST_NAME, under_new_name};
 
 /// File systems take times from a clock that moves in ticks of at most this.
 const TICK: Duration = Duration::from_millis(20);
@@ -78,7 +78,7 @@ pub(crate) fn holds_a_list_alone(folder: &File) -> bool {
     loop {
         match names::list(folder, cookie) {
             Ok((names, _)) if names.is_empty() => return true,
-            Ok((names, next)) if names.iter().all(|name| name.name == temporary::LIST_NAME) => cookie = next,
+            Ok((names, next)) if names.iter().all(|name| name.name == LIST_NAME) => cookie = next,
             _ => return false,
         }
     }
@@ -97,7 +97,7 @@ pub(crate) fn is_open_to_others(folder: &Meta) -> bool {
 pub(crate) fn is_own(folder: &File, meta: &Meta) -> bool {
     let is_users = |meta: &Meta| meta.uid == rustix::process::geteuid().as_raw();
     is_users(meta) || {
-        let owner = temporary::under_new_name(|spare| names::owner_of_new(folder, spare));
+        let owner = under_new_name(|spare| names::owner_of_new(folder, spare));
         owner.is_ok_and(|(_, owner)| owner == meta.uid)
     }
 }

@@ -11,6 +11,7 @@ use datapump_engine::Errno;
 use crate::disk::{self, Meta, PathAt, names};
 use crate::place::Place;
 use crate::problem::{Class, Problem};
+use crate::reserved;
 use crate::target::{Hosts, Item, Target};
 use crate::temporary::{self, Siblings};
 
@@ -72,7 +73,7 @@ pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Resu
     let Some((path, name)) = source.path().and_then(|path| Some((path, path.file_name()?))) else {
         return Ok(false);
     };
-    if !temporary::is_temporary(name) {
+    if !reserved::is_temporary(name) {
         return Ok(false);
     }
     match (source, hosts.far) {
@@ -93,14 +94,14 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 /// written at the same time.
 pub(crate) fn refuse_clashes(items: &[Item]) -> Result<(), Problem> {
     for item in items {
-        let Some((at, name)) = named(item).filter(|(_, name)| temporary::may_be_temporary(name)) else {
+        let Some((at, name)) = named(item).filter(|(_, name)| reserved::may_be_temporary(name)) else {
             continue;
         };
         let clashes = |other: &Item| {
             let Some((beside, other_name)) = named(other) else { return false };
             let is_beside = folder_of(&at.path) == folder_of(&beside.path);
             let is_in = other.is_tree() && at.path != beside.path && at.path.starts_with(&beside.path);
-            is_in || (is_beside && temporary::is_temporary_of(&name.to_ascii_lowercase(), other_name))
+            is_in || (is_beside && reserved::is_temporary_of(&name.to_ascii_lowercase(), other_name))
         };
         if items.iter().any(clashes) {
             let words =

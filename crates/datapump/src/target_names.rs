@@ -15,8 +15,8 @@ use datapump_engine::Errno;
 
 use crate::disk::{self, Folder, PathAt, names};
 use crate::problem::{Class, Problem};
+use crate::reserved;
 use crate::target::Target;
-use crate::temporary;
 
 const EEXIST: Errno = Errno(17);
 
@@ -80,7 +80,7 @@ impl Trial<'_> {
         if !disk::may_fold_names(above) {
             return None;
         }
-        let (name, ()) = temporary::under_new_name(|name| names::make_folder(above, name)).ok()?;
+        let (name, ()) = reserved::under_new_name(|name| names::make_folder(above, name)).ok()?;
         let open = names::open_folder(above, &name);
         if open.is_err() {
             let _ = names::remove(above, &name, true);

@@ -10,35 +10,27 @@
 //!
 //! Must not know: trees, hosts, what is written.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use datapump_core::resume::fnv;
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, Outcome, names};
+use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, names};
 use crate::problem::{Class, Problem};
+use crate::reserved::{is_temporary, journal_name, may_be_temporary, temporary_of};
 use crate::{made, resume};
 
 /// Why a file of a source is not copied.
 pub(crate) const LEFT_OUT: &str =
     "has the name of a temporary file of pump, and a pump uses it or can resume it: it is left out";
 
-/// The list of what a copy has done, in its root.
-pub(crate) const LIST_NAME: &str = ".pump-job";
-
 const ENOENT: Errno = Errno(2);
 const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);
 /// A leftover is removed and the name taken again; two pumps that race for it need a few rounds at most.
 const ROUNDS_MAX: u32 = 16;
-/// Names are passed by only where a source has such names itself, or somebody put something there.
-const NAMES_MAX: u64 = 8;
 
 /// The mode with which temporary files and journals are made.
 const AS_MADE: u32 = 0o600;
@@ -51,55 +43,6 @@ pub(crate) trait Siblings {
     fn source(&self) -> Option<&Meta>;
     /// What is no regular file is passed by. Beside a single file it is an error, because no later run removes it.
     fn is_tree(&self) -> bool;
-}
-
-/// The temporary names of a file, the usual one first. FNV-1a needs no start-up as BLAKE3 does (it asks what the CPU
-/// can, and in a virtual machine each answer takes tens of microseconds).
-pub(crate) fn names_of(name: &OsStr) -> impl Iterator<Item = OsString> {
-    // A small seed would give one name the temporary names of another that differs in a bit.
-    let seed = |number: u64| if number == 0 { 0 } else { fnv(0, &number.to_le_bytes()) };
-    (0..NAMES_MAX).map(move |number| named(fnv(seed(number), name.as_bytes())))
-}
-
-fn named(number: u64) -> OsString {
-    OsString::from(format!(".pump-{number:016x}"))
-}
-
-/// Makes something under a temporary name that nothing else has.
-pub(crate) fn under_new_name<T>(make: impl Fn(&OsStr) -> Outcome<T>) -> Outcome<(OsString, T)> {
-    for _ in 0..ROUNDS_MAX {
-        let name = new_name();
-        match make(&name) {
-            Err(EEXIST) => {}
-            made => return made.map(|made| (name, made)),
-        }
-    }
-    Err(EEXIST)
-}
-
-fn new_name() -> OsString {
-    static RUN: OnceLock<u64> = OnceLock::new();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let run = *RUN.get_or_init(|| RandomState::new().build_hasher().finish());
-    named(fnv(run, &NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes()))
-}
-
-/// Whether a name has the form of a temporary one, or of the journal of one.
-pub(crate) fn is_temporary(name: &OsStr) -> bool {
-    let name = resume::temporary_of(name).unwrap_or(name);
-    let digits = name.as_bytes().strip_prefix(b".pump-").unwrap_or_default();
-    digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
-}
-
-/// Whether a file system that takes upper and lower case for the same may take a name for a temporary one.
-pub(crate) fn may_be_temporary(name: &OsStr) -> bool {
-    is_temporary(&name.to_ascii_lowercase())
-}
-
-/// Whether a name is one of the temporary names of a file, or the name of its journal.
-pub(crate) fn is_temporary_of(temporary: &OsStr, name: &OsStr) -> bool {
-    let temporary = resume::temporary_of(temporary).unwrap_or(temporary);
-    names_of(name).any(|name| name == temporary)
 }
 
 /// Whether a regular file has the mode of a temporary one on its way, and no other name.
@@ -127,7 +70,7 @@ pub(crate) fn is_partial(folder: &File, name: &OsStr) -> bool {
     let handle = Handle::Os(file);
     let is_file = handle.meta().is_ok_and(|meta| meta.kind == FileKind::Regular);
     is_file
-        && match resume::temporary_of(name) {
+        && match temporary_of(name) {
             Some(_) => resume::is_journal(&handle),
             None => disk::is_locked(handle.os()) || resume::has_journal(folder, name, &handle),
         }
@@ -180,7 +123,7 @@ fn own_journal_alone(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings
 
 /// Whether no journal stands there, or one that may go. What is done if it may.
 fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, act: impl FnOnce()) -> bool {
-    let journal = resume::journal_name(temporary);
+    let journal = journal_name(temporary);
     let Ok(there) = folder.metadata(&journal) else { return true };
     let is_sources = || siblings.has(&journal, &there) == Some(true);
     let is_file = there.kind == FileKind::Regular;
@@ -222,7 +165,7 @@ fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn S
         Folder::Os(folder) => was_given_away || made::is_own(folder, meta),
         Folder::Sim(_) => true,
     };
-    let has_journal = || resume::is_journal_at(folder, &resume::journal_name(temporary));
+    let has_journal = || resume::is_journal_at(folder, &journal_name(temporary));
     let looks_own = || is_complete || looks_made(folder, temporary, meta) || has_journal();
     is_own
         && siblings.has(temporary, meta) != Some(true)

@@ -9,9 +9,8 @@ use std::ffi::{CStr, CString};
 use datapump_engine::Errno;
 
 use crate::acl;
-use crate::attributes::{New, is_acl, is_files_own, is_kept};
 use crate::disk::{Bearer, FileKind, Outcome};
-use crate::keep::Keep;
+use crate::keep::{Keep, New};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::skipped::is_skipped;
 
@@ -124,4 +123,25 @@ fn remove_others(
         }
     }
     Ok(!others.is_empty())
+}
+
+/// What belongs to the file, whatever system it lies on.
+pub(crate) fn is_files_own(name: &CStr) -> bool {
+    may_be_files_own(name) && !is_skipped(name)
+}
+
+/// The same before the system that the copy goes to says which of them it skips.
+pub(crate) fn may_be_files_own(name: &CStr) -> bool {
+    let spaces = [&b"user."[..], b"trusted."];
+    let is_in_space = spaces.iter().any(|space| name.to_bytes().starts_with(space));
+    is_acl(name) || is_in_space || name == c"security.capability"
+}
+
+/// Whether it is kept of the source.
+pub(crate) fn is_kept(name: &CStr, keep: Keep) -> bool {
+    if is_acl(name) { keep.acl } else { keep.xattrs && !is_skipped(name) }
+}
+
+pub(crate) fn is_acl(name: &CStr) -> bool {
+    name.to_bytes().starts_with(b"system.posix_acl_")
 }

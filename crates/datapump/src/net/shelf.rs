@@ -34,6 +34,7 @@ use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
 use crate::place::Fill;
 use crate::problem::{Class, Problem};
+use crate::reserved;
 use crate::sizes::Magics;
 use crate::temporary;
 use crate::tree::name::{self, Name};
@@ -385,7 +386,7 @@ impl Origin {
     /// Whether it is a temporary file that a pump uses or can resume.
     fn is_partial(&self) -> bool {
         let path = self.path();
-        let Some(name) = path.file_name().filter(|name| temporary::is_temporary(name)) else { return false };
+        let Some(name) = path.file_name().filter(|name| reserved::is_temporary(name)) else { return false };
         let above = folder_of(path);
         let folder = match self {
             Origin::Path(_) => names::open_path(above),

@@ -24,6 +24,7 @@ use datapump_core::resume::{
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, names, why_not_own};
+use crate::reserved::journal_name;
 pub(crate) use sync::{EVERY, EVERY_BYTES, LAST_WAIT, SOON, Syncing};
 
 const ENOENT: Errno = Errno(2);
@@ -105,19 +106,6 @@ pub(crate) fn source_id(meta: &Meta) -> SourceId {
 
 fn target_id(meta: &Meta, handle: &Handle) -> TargetId {
     TargetId { device: meta.device, inode: meta.inode, born_ns: handle.origin().0 }
-}
-
-/// The name of a temporary file's journal.
-pub(crate) fn journal_name(temporary: &OsStr) -> OsString {
-    let mut name = temporary.to_owned();
-    name.push(".journal");
-    name
-}
-
-/// The temporary name that a journal belongs to.
-pub(crate) fn temporary_of(journal: &OsStr) -> Option<&OsStr> {
-    use std::os::unix::ffi::OsStrExt;
-    journal.as_bytes().strip_suffix(b".journal").map(OsStr::from_bytes)
 }
 
 /// Whether an open file has a journal's form.

@@ -18,9 +18,10 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Errno;
 
-use crate::attributes::{self, New};
+use crate::attributes;
 use crate::change::deletion;
 use crate::disk::{Bearer, FileKind, names};
+use crate::keep::New;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::temporary::is_partial;

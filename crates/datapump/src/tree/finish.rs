@@ -10,12 +10,13 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Errno;
 
-use crate::attributes::{self, New};
+use crate::attributes;
 use crate::bill::{Stage, within};
 use crate::commit::{Staged, taken};
 use crate::disk::{Bearer, FileCalls, FileKind, Outcome, is_closed, names};
 use crate::end::Sink;
 use crate::existing;
+use crate::keep::New;
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;

@@ -34,7 +34,7 @@ use crate::tree::links::{FileId, id};
 use crate::tree::unsettled;
 
 /// The name of the list.
-pub(crate) const NAME: &str = crate::temporary::LIST_NAME;
+pub(crate) const NAME: &str = crate::reserved::LIST_NAME;
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
 

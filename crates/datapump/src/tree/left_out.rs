@@ -8,8 +8,9 @@ use std::fs::File;
 
 use crate::disk::{FileKind, Folder};
 use crate::problem::{Class, Problem, shown_path};
+use crate::reserved::{is_temporary, may_be_temporary};
 use crate::run::Shared;
-use crate::temporary::{self, is_temporary, may_be_temporary};
+use crate::temporary::{self};
 use crate::tree::entry::Hand;
 use crate::tree::journal;
 use crate::tree::name::Name;

@@ -14,9 +14,9 @@ use crate::change::{Change, ChangeKind};
 use crate::commit::taken;
 use crate::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
 use crate::problem::{Class, Problem, shown_path, system_words};
+use crate::reserved;
 use crate::run::{Shared, Work};
 use crate::task::Held;
-use crate::temporary;
 use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
@@ -306,7 +306,7 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, spot: &Spot) -> Outcom
 
 /// Puts a link in the place of what stands there.
 fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
-    let (temporary, ()) = temporary::under_new_name(|temporary| names::link_in(held, to, temporary))?;
+    let (temporary, ()) = reserved::under_new_name(|temporary| names::link_in(held, to, temporary))?;
     // Best effort on the way out.
     names::rename(to, &temporary, to, name).inspect_err(|_| {
         let _ = names::remove(to, &temporary, false);

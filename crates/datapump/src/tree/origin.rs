@@ -10,8 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes::{self, New};
+use crate::attributes;
 use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
+use crate::keep::New;
 use crate::loss::Lost;
 use crate::mapped;
 use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};

@@ -16,6 +16,7 @@ use crate::disk::{self, Folder, PathAt, kind, names};
 use crate::made;
 use crate::mirror;
 use crate::problem::{Class, Problem, shown_path};
+use crate::reserved;
 use crate::run::{Shared, Work};
 use crate::temporary;
 use crate::tree::branch::{Branch, Traits};
@@ -240,7 +241,7 @@ fn tell_nesting(shared: &Shared<'_>, path: &Path) {
 /// that another pump makes at this very point.
 fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
     let system = |errno: Errno| Problem::system("make", path, errno.0);
-    for temporary in temporary::names_of(name) {
+    for temporary in reserved::names_of(name) {
         let is_new = match names::make_folder(above, &temporary) {
             Err(EEXIST) => false,
             made => made.map(|()| true).map_err(system)?,

@@ -6,10 +6,10 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 
-use crate::attributes::New;
 use crate::change::ChangeKind;
 use crate::commit::taken;
 use crate::disk::{Bearer, Meta, names};
+use crate::keep::New;
 use crate::net::far::Told;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;

@@ -7,15 +7,14 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 
-use crate::attributes::New;
 use crate::change::ChangeKind;
 use crate::commit::taken;
 use crate::disk::{Bearer, FileKind, Meta, Outcome, file_meta, names};
-use crate::keep::Keep;
+use crate::keep::{Keep, New};
 use crate::made;
 use crate::problem::{Class, Problem};
+use crate::reserved;
 use crate::run::Shared;
-use crate::temporary;
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
 use crate::tree::linking::{self, Met};
@@ -99,7 +98,7 @@ fn replace(
         _ => None,
     };
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
-    let (temporary, ()) = temporary::under_new_name(make).map_err(wrong)?;
+    let (temporary, ()) = reserved::under_new_name(make).map_err(wrong)?;
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (Bearer::Held(&held), shared.options.keep);
     let handed_down = hand.branch.traits.handed_down;

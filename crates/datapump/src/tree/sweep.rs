@@ -16,7 +16,9 @@ use std::sync::Arc;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{FileKind, Folder, Meta, file_meta, names, origin};
-use crate::temporary::{is_as_made, is_temporary, is_young, names_of, remove_leftover};
+use crate::reserved;
+use crate::reserved::{is_temporary, names_of};
+use crate::temporary::{is_as_made, is_young, remove_leftover};
 use crate::tree::decide::same_time;
 use crate::tree::journal;
 use crate::tree::name::{self, Name};
@@ -95,7 +97,7 @@ impl<'run> Swept<'run> {
         if meta.ctime_ns < self.begun_ns || !self.is_leftover(name, &meta) {
             return;
         }
-        match resume::temporary_of(name) {
+        match reserved::temporary_of(name) {
             // A journal goes with its temporary file, or is left over alone.
             Some(temporary) if folder.metadata(temporary) == Err(ENOENT) => {
                 if meta.size_bytes == 0 || resume::is_journal_at(folder, name) {
@@ -153,7 +155,7 @@ impl<'run> Swept<'run> {
 
     /// Whether its journal, which would go, too, is another's or of use.
     fn journal_stays(&self, name: &OsStr) -> bool {
-        let journal = resume::journal_name(name);
+        let journal = reserved::journal_name(name);
         let Ok(meta) = self.folder.metadata(&journal) else { return false };
         let is_ours = is_as_made(&meta) && is_young(&self.folder, &journal, &meta, self.begun_ns);
         !is_ours || !self.is_gone(&journal) || (self.can_be_resumed(name) && !self.is_superseded(name))
