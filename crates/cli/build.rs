@@ -29,7 +29,8 @@ fn main() {
     }
 }
 
-/// The commit, with `-dirty` where files have changed since; `None` where these files are in no repository of their own.
+/// The commit, with `-dirty` where files have changed since; `None` where these files are in no repository of their
+/// own.
 fn commit() -> Option<String> {
     git(&["rev-parse", "--show-prefix"]).filter(String::is_empty)?;
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;

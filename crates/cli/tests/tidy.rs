@@ -208,6 +208,8 @@ fn clocks_threads_randomness_and_files_are_found_in_core() {
         (CORE, "getrandom(1);", "`getrandom` in crates/core"),
         (CORE, "use std::collections::HashMap;", "take BTreeMap"),
         (CORE, "use std::fs;", "`fs` in crates/core"),
+        ("crates/core/src/problem.rs", "use std::io::ErrorKind;", ""),
+        ("crates/core/src/problem.rs", "use std::fs;", "`fs` in crates/core"),
         (CORE, "let time = 1; let io = time; // Instant", ""),
         (MODULE, "use std::time::Instant;", ""),
         ("crates/core/tests/model.rs", "use std::collections::HashMap;", ""),
@@ -241,7 +243,7 @@ fn a_second_copy_loop_and_printing_that_panics_are_found() {
 
 #[test]
 fn a_path_below_an_open_file_and_a_second_name_for_one_are_found() {
-    const NAMES: &str = "crates/datapump/src/disk/proc.rs";
+    const NAMES: &str = "crates/files/src/disk/proc.rs";
     check(&[
         (MODULE, "let a = format!(\"/proc/self/fd/{}\", 1);", "`disk/proc.rs` alone"),
         (MODULE, "let a = Path::new(\"/dev/fd/3\");", "`disk/proc.rs` alone"),

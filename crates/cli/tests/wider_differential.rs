@@ -301,8 +301,8 @@ impl Round<'_> {
         files.filter(is_filled).map(|path| format!("{path:?}: holes are filled")).collect()
     }
 
-    /// Lines that only one of two runs prints. What differs of a name that becomes a link is what differs when it is met;
-    /// between hosts, whose answers come in their own time, another name of a file may be met first.
+    /// Lines that only one of two runs prints. What differs of a name that becomes a link is what differs when it is
+    /// met; between hosts, whose answers come in their own time, another name of a file may be met first.
     fn other_lines(&self, what: &str, one: &Outcome, other: &Outcome) -> Option<String> {
         let lines = |run: &Outcome| {
             let shorter = |line: &str| match (line.starts_with('h'), line.get(11..)) {

@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{FileKind, Meta};
-use crate::keep::Keep;
 use crate::target::{Item, Target};
 use crate::tree::decide::same_time;
+use datapump_files::disk::{FileKind, Meta};
+use datapump_files::keep::Keep;
 
 /// What becomes of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

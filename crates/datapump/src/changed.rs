@@ -2,11 +2,11 @@
 //!
 //! Must not know: what tells that two states of a file differ (`identity`).
 
-use crate::disk::Disk;
-use crate::identity::{self, Change, OpenSource, change, changed};
 use crate::net::far::FarFile;
 use crate::problem::Problem;
 use crate::task::{Held, Original};
+use datapump_files::disk::Disk;
+use datapump_files::identity::{self, Change, OpenSource, change, changed};
 
 /// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since its
 /// attributes were taken from its open handle.

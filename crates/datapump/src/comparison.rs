@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use crate::disk::{FileKind, Meta, PathAt};
 use crate::options::Options;
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Problem, shown_path};
 use crate::target::{self, Hosts, Item, Target};
+use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// What is compared, and what differs before anything is read.
 type Compared = (Vec<Item>, Vec<Problem>);

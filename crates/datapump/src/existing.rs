@@ -8,11 +8,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::attributes;
 use crate::change::{self, Change, ChangeKind};
-use crate::commit::taken;
-use crate::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
-use crate::keep::New;
 use crate::net::far::FarFile;
 use crate::open;
 use crate::options::{Options, Selection, Sync};
@@ -25,6 +21,10 @@ use crate::target::{Item, Target};
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::links::id;
 use crate::tree::{doubt, findings, linking};
+use datapump_files::attributes;
+use datapump_files::commit::taken;
+use datapump_files::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
+use datapump_files::keep::New;
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);

@@ -7,10 +7,10 @@ use datapump_core::wire::bounds::ErrorNumber;
 use datapump_core::{Fault, FaultKind, Side};
 
 use crate::end::Sink;
-use crate::identity;
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
 use crate::task::Task;
+use datapump_files::identity;
 
 /// The same for another host that asked for the block.
 pub(crate) fn told(fault: Fault) -> ask::Fault {

@@ -8,23 +8,25 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes::{self, copy_of_handle};
 use crate::bill::{Stage, within};
 use crate::changed::{check_unchanged, find_change};
-use crate::commit::Staged;
-use crate::disk::{Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names};
 use crate::end::Sink;
-use crate::identity::{Change, changed, cut_short};
-use crate::keep::New;
-use crate::loss::Lost;
 use crate::open;
 use crate::options::{Keep, Sync};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
-use crate::resume::Journal;
 use crate::run::Shared;
 use crate::task::{Finish, Held, Original, Task};
 use crate::{tree, verify};
+use datapump_files::attributes::{self, copy_of_handle};
+use datapump_files::commit::Staged;
+use datapump_files::disk::{
+    Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names,
+};
+use datapump_files::identity::{Change, changed, cut_short};
+use datapump_files::keep::New;
+use datapump_files::loss::Lost;
+use datapump_files::resume::Journal;
 
 /// Finishes a file; problems are reported, and what was not committed is removed.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {

@@ -16,7 +16,6 @@ use datapump_core::wire::session::Given;
 use crate::account::{Account, cpu_now, cpu_since, sorted, unexplained, version};
 use crate::bill::{KernelThreads, Meters, Stage};
 use crate::comparison;
-use crate::disk::{FileKind, PathAt};
 use crate::finish::abandon;
 use crate::full::Full;
 use crate::how::{Facts, decide};
@@ -41,6 +40,7 @@ use crate::target::{self, Hosts, Item, Target};
 use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::World;
+use datapump_files::disk::{FileKind, PathAt};
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

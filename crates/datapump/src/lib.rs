@@ -22,32 +22,21 @@
 #![forbid(unsafe_code)]
 
 mod account;
-mod acl;
-mod attributes;
 mod bill;
 mod budget;
 mod change;
 mod changed;
-mod commit;
 mod comparison;
 mod confidential;
-mod devices;
-mod disk;
 mod end;
 mod existing;
 mod fault;
 mod finish;
 mod full;
 mod hash;
-mod holes;
 mod how;
-mod identity;
 mod job;
-mod keep;
 mod lane;
-mod loss;
-mod made;
-mod mapped;
 mod mirror;
 mod neighbours;
 mod net;
@@ -60,24 +49,18 @@ mod quota;
 mod rate;
 mod report;
 mod reserve;
-mod reserved;
-mod resume;
 mod resumed;
 mod run;
 mod shape;
 mod sizes;
-mod skipped;
-mod stream;
 mod target;
 mod target_names;
 mod task;
-mod temporary;
 mod tree;
 mod verdict;
 mod verify;
 mod watch;
 mod world;
-mod xattrs;
 
 /// The parts of a simulated [`World`].
 pub mod simulation {

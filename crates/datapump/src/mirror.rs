@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{FileKind, PathAt};
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
@@ -16,6 +15,7 @@ use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::plant;
 use crate::tree::side::Side;
+use datapump_files::disk::{FileKind, PathAt};
 
 /// A mirror is one of a folder. What is missing is no usage error: it may come back.
 pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {

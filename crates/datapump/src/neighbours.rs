@@ -8,12 +8,12 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::disk::{self, Meta, PathAt, names};
 use crate::place::Place;
 use crate::problem::{Class, Problem};
-use crate::reserved;
 use crate::target::{Hosts, Item, Target};
-use crate::temporary::{self, Siblings};
+use datapump_files::disk::{self, Meta, PathAt, names};
+use datapump_files::reserved;
+use datapump_files::temporary::{self, Siblings};
 
 const ENOENT: Errno = Errno(2);
 

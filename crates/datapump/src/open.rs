@@ -8,9 +8,6 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Handle;
 
-use crate::commit::Staged;
-use crate::devices::{device_bytes, open_device};
-use crate::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use crate::end::{FileEnd, Sink, Source};
 use crate::existing::Next;
 use crate::hash::FileHash;
@@ -25,7 +22,11 @@ use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Against, Finish, Held, Leaf, Original, Parts, Task};
-use crate::{confidential, finish, holes, lane, mapped, other_names, resumed, sizes, stream, tree};
+use crate::{confidential, finish, lane, other_names, resumed, sizes, tree};
+use datapump_files::commit::Staged;
+use datapump_files::devices::{device_bytes, open_device};
+use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
+use datapump_files::{holes, mapped, stream};
 
 /// Whether the kernel makes the file's content up as it is read: its size tells nothing.
 pub(crate) fn is_made_up(handle: &Handle) -> bool {
@@ -34,7 +35,7 @@ pub(crate) fn is_made_up(handle: &Handle) -> bool {
 
 /// The same for all files of a folder.
 pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
-    kind::is_made_up(crate::disk::magic(folder))
+    kind::is_made_up(datapump_files::disk::magic(folder))
 }
 
 /// A file of another host.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::net::sockets::SocketOptions;
 
-pub use crate::keep::Keep;
+pub use datapump_files::keep::Keep;
 
 /// A choice that the program makes unless told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,7 +217,7 @@ impl Options {
     /// The largest request: LIMITS §1 shows that more than 4 MiB in flight already costs speed.
     pub const REQUEST_BYTES_MAX: u32 = 64 << 20;
     /// What a rehearsal writes at most.
-    pub const REHEARSAL_BYTES_MAX: u64 = crate::commit::REHEARSAL_BYTES_MAX;
+    pub const REHEARSAL_BYTES_MAX: u64 = datapump_files::commit::REHEARSAL_BYTES_MAX;
     /// The most requests in flight at an end: io_uring rings end at 32,768 entries, and lanes multiply.
     pub const DEPTH_MAX: u32 = 4096;
     /// The most lanes.

@@ -12,8 +12,6 @@ use std::fs::File;
 use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
-use crate::commit::taken;
-use crate::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
 use crate::existing;
 use crate::options::{Options, Sync};
 use crate::place::Place;
@@ -24,6 +22,8 @@ use crate::task::{Finish, Task};
 use crate::tree::decide::Action;
 use crate::tree::linking;
 use crate::tree::links::{FileState, id};
+use datapump_files::commit::taken;
+use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);

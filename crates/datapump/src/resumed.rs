@@ -4,14 +4,14 @@
 
 use std::path::Path;
 
-use crate::commit::Staged;
 use crate::how::How;
 use crate::options::Sync;
 use crate::problem::shown_path;
-use crate::resume::{self, Syncing, Wish};
 use crate::run::Shared;
 use crate::task::{Held, Original};
 use crate::tree;
+use datapump_files::commit::Staged;
+use datapump_files::resume::{self, Syncing, Wish};
 
 /// Files below this start over: 64 MiB are moved again in less than a second by most disks and in six by 100 Mbit/s,
 /// and a journal costs a name made and removed. What a tree has of them is gone on with file by file (`.pump-job`).

@@ -13,10 +13,7 @@ use datapump_engine::{Engine, Handle, Slot};
 
 use crate::bill::{Here, Meters, Stage};
 use crate::change::Change;
-use crate::commit::{Staged, room_words};
-use crate::disk::FileCalls;
 use crate::full::Full;
-use crate::loss::{Limit, Lost};
 use crate::net::far::Far;
 use crate::options::{self, Options};
 use crate::other_names;
@@ -31,6 +28,9 @@ use crate::tree::branch::{Batch, Branch};
 use crate::tree::{self, Trees};
 use crate::watch::Watch;
 use crate::world::{EngineNeed, World};
+use datapump_files::commit::{Staged, room_words};
+use datapump_files::disk::FileCalls;
+use datapump_files::loss::{Limit, Lost};
 
 /// What a job tells while it runs.
 #[derive(Clone, Debug, PartialEq)]

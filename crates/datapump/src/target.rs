@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::disk::{Disk, FileKind, Folder, Meta, PathAt};
 use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::tree::header::SourceRoot;
 use crate::tree::journal;
+use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 
 pub(crate) use items::items;
 

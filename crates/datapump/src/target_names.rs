@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
-use crate::disk::{self, Folder, PathAt, names};
 use crate::problem::{Class, Problem};
-use crate::reserved;
 use crate::target::Target;
+use datapump_files::disk::{self, Folder, PathAt, names};
+use datapump_files::reserved;
 
 const EEXIST: Errno = Errno(17);
 

@@ -11,15 +11,15 @@ use std::sync::{Arc, OnceLock};
 use datapump_engine::Handle;
 
 use crate::change::Change;
-use crate::commit::Staged;
-use crate::disk::{Folder, Meta};
 use crate::end::{Sink, Source};
 use crate::hash::FileHash;
 use crate::net::far::FarFile;
 use crate::problem::Problem;
-use crate::resume::Journal;
 use crate::target::Item;
 use crate::tree::links::{FileState, Spot};
+use datapump_files::commit::Staged;
+use datapump_files::disk::{Folder, Meta};
+use datapump_files::resume::Journal;
 
 /// What is done when the last block has landed.
 #[derive(Debug)]

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use datapump_core::Way;
 
-use crate::disk::FileCalls;
 use crate::end::{FileEnd, Sink, Source};
 use crate::finish::{self, complete, publish};
 use crate::hash::FileHash;
@@ -22,6 +21,7 @@ use crate::report::Waits;
 use crate::run::Shared;
 use crate::task::{Finish, Parts, Task, Trial};
 use crate::units::bytes_words;
+use datapump_files::disk::FileCalls;
 
 /// A device that damages the same part so often is not worth more trust.
 const REPAIRS_MAX: u32 = 3;

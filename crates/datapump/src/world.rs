@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
 use datapump_engine::{Arena, Engine, Kind, Refused, Sim, WAIT_MAX, Wait};
 
-use crate::disk::Disk;
 use crate::options::{EngineChoice, WaitChoice};
 use crate::problem::{Class, Problem};
 use crate::report::Asked;
 use crate::units::bytes_words;
+use datapump_files::disk::Disk;
 
 /// Monotonic time in nanoseconds from an arbitrary start.
 #[derive(Clone, Debug)]

@@ -12,10 +12,10 @@ use crate::bill::{Stage, within};
 use crate::end::Source;
 use crate::place::Fill;
 use crate::problem::Problem;
-use crate::resume::Journal;
 use crate::task::{Finish, Task};
 use crate::watch::Watch;
 use crate::{fault, finish, tree};
+use datapump_files::resume::Journal;
 
 impl Lane<'_> {
     /// Tells the pump how a request ended, and does what follows from it.

@@ -35,7 +35,6 @@ use super::shelf::{Flow, Origin, Shelf};
 use super::sockets::SocketOptions;
 use super::told::{self, progress};
 use crate::budget::Reserved;
-use crate::disk::{Disk, FileKind, Meta, PathAt};
 use crate::job::Job;
 use crate::options::Options;
 use crate::place::{Fill, Host, Place, Remote};
@@ -43,6 +42,7 @@ use crate::problem::{Class, Problem};
 use crate::run::Event;
 use crate::shape::{ASKING_DEPTH, ASKING_DEPTH_TREES, DEPTH, REQUEST_BYTES};
 use crate::watch::Watch;
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;

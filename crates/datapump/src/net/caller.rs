@@ -22,16 +22,16 @@ use super::shelf::{Flow, Origin, Shelf};
 use super::told;
 use crate::account::{cpu_now, cpu_since};
 use crate::budget::Budget;
-use crate::disk::{Disk, FileKind};
 use crate::job::Job;
 use crate::options::Options;
 use crate::place::{Place, Remote};
 use crate::problem::{Class, Problem, Status};
 use crate::report::{Cpu, Report};
 use crate::run::Event;
-use crate::stream;
 use crate::target::NULL_WANTS_SIZE;
 use crate::watch::Watch;
+use datapump_files::disk::{Disk, FileKind};
+use datapump_files::stream;
 
 /// How long a lost connection is tried again.
 pub(super) const RETRY_FOR: Duration = Duration::from_secs(60);

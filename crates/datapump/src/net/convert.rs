@@ -9,9 +9,10 @@ use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{Bearer, FileKind, Meta, Outcome};
 use crate::problem::Class;
-use crate::{mapped, sizes};
+use crate::sizes;
+use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
+use datapump_files::mapped;
 
 pub(crate) fn told(meta: &Meta) -> wire::Meta {
     wire::Meta {

@@ -26,9 +26,9 @@ use super::pool::Pool;
 use super::refusal::{over_budget, problem_of};
 use super::weight;
 use crate::budget::{Charge, OverBudget, Share};
-use crate::disk::{FileKind, Meta};
 use crate::problem::{Class, Problem};
 use crate::tree::name::Name;
+use datapump_files::disk::{FileKind, Meta};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;
@@ -138,7 +138,7 @@ impl Far {
         owners: Mapping,
     ) -> Arc<Far> {
         let (next, gone) = (AtomicU64::new(1), Mutex::default());
-        let own = crate::disk::boot();
+        let own = datapump_files::disk::boot();
         let is_here = own != [0; 16] && boot == Some(own);
         let boot = boot.unwrap_or_default();
         let tells_no_attributes = AtomicBool::new(false);

@@ -28,8 +28,8 @@ use super::pipe::Pipe;
 use super::seal::Seal;
 use super::server::{ServeOptions, Server};
 use super::sockets::SocketOptions;
-use crate::disk::Disk;
 use crate::place::Place;
+use datapump_files::disk::Disk;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Callers that keep others out if they can; both ends of each are open files of this process.

@@ -16,10 +16,10 @@ use datapump_engine::Errno;
 use super::convert::{attributes_named, attributes_of, told};
 use super::fault::NetFault;
 use super::shelf::{Tell, generation};
-use crate::disk::{Bearer, FileKind, Meta, names, xattr_names_at};
 use crate::tree::left_out;
 use crate::tree::name::Name;
-use crate::xattrs::may_be_files_own;
+use datapump_files::disk::{Bearer, FileKind, Meta, names, xattr_names_at};
+use datapump_files::xattrs::may_be_files_own;
 
 /// Names are told in messages of about so many bytes.
 const NAMES_BYTES: usize = 256 << 10;

@@ -20,8 +20,8 @@ use datapump_engine::os::linux::{group_id, group_name, user_id, user_name};
 use super::convert::fault;
 use super::fault::NetFault;
 use super::shelf::Tell;
-use crate::acl;
 use crate::budget::{Charge, Share};
+use datapump_files::acl;
 
 /// Names that are told with one answer take at most so much of its message.
 const NAMES_BYTES_MAX: usize = 192 << 10;
@@ -243,8 +243,8 @@ mod tests {
 
     use super::*;
     use crate::budget::Budget;
-    use crate::disk::Meta as Stat;
     use crate::net::convert::told;
+    use datapump_files::disk::Meta as Stat;
 
     const BY_NAME: bool = false;
 

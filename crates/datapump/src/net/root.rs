@@ -6,9 +6,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::disk::{Disk, Folder};
 use crate::place::{Fill, Place};
 use crate::problem::Problem;
+use datapump_files::disk::{Disk, Folder};
 
 /// What is served, open.
 #[derive(Clone, Debug)]

@@ -38,11 +38,11 @@ use super::ticket::Ticket;
 use super::waiting::{Caller, Waiting};
 use crate::account::version;
 use crate::budget::Budget;
-use crate::disk::boot;
 use crate::place::Place;
 use crate::problem::{Class, Problem};
 use crate::rate::Rate;
 use crate::world::World;
+use datapump_files::disk::boot;
 
 /// Greetings that are answered at a time: each is a thread, for as long as that takes.
 const GREETING_MAX: u32 = 64;

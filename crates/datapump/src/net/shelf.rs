@@ -25,20 +25,20 @@ use super::fault::NetFault;
 use super::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use super::owners::OwnNames;
 use crate::budget::{Charge, Share};
-use crate::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, names};
-use crate::holes;
 use crate::how::{self, Facts};
-use crate::mapped;
 use crate::neighbours::folder_of;
 use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
 use crate::place::Fill;
 use crate::problem::{Class, Problem};
-use crate::reserved;
 use crate::sizes::Magics;
-use crate::temporary;
 use crate::tree::name::{self, Name};
 use crate::tree::side::{Keeper, Side};
+use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, names};
+use datapump_files::holes;
+use datapump_files::mapped;
+use datapump_files::reserved;
+use datapump_files::temporary;
 
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
 const OPEN_FOLDERS: u64 = 64;

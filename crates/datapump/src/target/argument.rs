@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use super::{Target, own_name, stands_for_content};
-use crate::disk::{FileKind, Meta, PathAt};
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem};
 use crate::tree::select::Select;
+use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// Whether it is dealt with as in a tree: a name that a shell put among others must not be waited for, nor read
 /// without end. Named alone, a pipe or device is a stream.

@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{Item, Target, usage};
-use crate::disk::Disk;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Problem, shown_path};
 use crate::tree::select::Select;
+use datapump_files::disk::Disk;
 
 /// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.
 pub(super) fn refuse_what_is_needed(

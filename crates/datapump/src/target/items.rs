@@ -2,7 +2,6 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
-use crate::disk::{FileKind, Meta, PathAt};
 use crate::existing;
 use crate::neighbours;
 use crate::options::Options;
@@ -10,6 +9,7 @@ use crate::place::Place;
 use crate::problem::{Class, Problem};
 use crate::target_names::TargetNames;
 use crate::tree::select::Select;
+use datapump_files::disk::{FileKind, Meta, PathAt};
 
 use super::{
     Hosts, Item, Target, argument, deleting, goes_on_in, is_copied, refuse_leading_out, refuse_same_file,

@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use super::usage;
-use crate::disk::{Disk, PathAt, Step, way};
 use crate::options::Options;
 use crate::problem::{Problem, shown_path};
 use crate::tree::select::{Listing, Select};
+use datapump_files::disk::{Disk, PathAt, Step, way};
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,

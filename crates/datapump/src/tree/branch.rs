@@ -16,11 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datapump_core::journal::PathSum;
 
 use crate::change::{Change, ChangeKind};
-use crate::commit::taken;
-use crate::disk::{Meta, names};
 use crate::problem::Problem;
 use crate::run::Shared;
-use crate::temporary::Siblings;
 use crate::tree::claims::Claims;
 use crate::tree::doubt::Doubt;
 use crate::tree::findings;
@@ -29,6 +26,9 @@ use crate::tree::name::Name;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
+use datapump_files::commit::taken;
+use datapump_files::disk::{Meta, names};
+use datapump_files::temporary::Siblings;
 
 /// A folder on its way.
 #[derive(Debug)]

@@ -21,10 +21,10 @@ use std::time::Instant;
 use datapump_core::journal::Header;
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{FileCalls, Outcome, names};
 use crate::options::Sync;
 use crate::problem::Problem;
-use crate::resume::{EVERY, EVERY_BYTES, LAST_WAIT};
+use datapump_files::disk::{FileCalls, Outcome, names};
+use datapump_files::resume::{EVERY, EVERY_BYTES, LAST_WAIT};
 
 /// Marks that need no sync are written so many at a time.
 const AT_ONCE_BYTES: usize = 32 * 8;

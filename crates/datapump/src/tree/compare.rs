@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{FileKind, Meta, names};
+use crate::change;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::task::Held;
@@ -22,7 +22,8 @@ use crate::tree::finish;
 use crate::tree::left_out::SOCKET;
 use crate::tree::links::{self, FileId};
 use crate::tree::name::{self, Name};
-use crate::{change, holes};
+use datapump_files::disk::{FileKind, Meta, names};
+use datapump_files::holes;
 
 /// Which file of the other tree has the names of which of this one.
 #[derive(Debug, Default)]
@@ -150,7 +151,7 @@ pub(crate) fn ranges(
         Held::Here(one) => holes::ranges(one, meta, shared.options.ignore_holes, &shared.stop)?,
         Held::There(one) => one.ranges(meta, shared.options.ignore_holes),
     };
-    let other_meta = crate::disk::FileCalls::meta(other)?;
+    let other_meta = datapump_files::disk::FileCalls::meta(other)?;
     let there = holes::ranges(other, &other_meta, shared.options.ignore_holes, &shared.stop)?;
     Ok(holes::union(here, there, meta.size_bytes))
 }

@@ -7,8 +7,6 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes::difference_words;
-use crate::disk::{Bearer, FileCalls, FileKind, Meta, names};
 use crate::net::far::{Attributes, FarFolder};
 use crate::open::Opened;
 use crate::problem::{Problem, shown_path};
@@ -19,6 +17,8 @@ use crate::tree::entry::Hand;
 use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
+use datapump_files::attributes::difference_words;
+use datapump_files::disk::{Bearer, FileCalls, FileKind, Meta, names};
 
 const UNTOLD: &str =
     "attributes: the other side is an older version and does not tell them; install the same version";

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
-use crate::disk::{FileKind, Meta, names};
 use crate::how::{self, Facts};
 use crate::open::{self, Landing};
 use crate::problem::Problem;
@@ -22,6 +21,7 @@ use crate::tree::compare::{self, Compared};
 use crate::tree::entry::{Hand, Ready};
 use crate::tree::name::Name;
 use crate::tree::{linking, walk};
+use datapump_files::disk::{FileKind, Meta, names};
 
 impl Hand {
     pub(super) fn open_there(&self, name: &OsStr) -> Result<File, Problem> {

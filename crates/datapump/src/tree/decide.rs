@@ -3,9 +3,9 @@
 //!
 //! Must not know: how anything is done, paths.
 
-use crate::disk::{FileKind, Meta};
-use crate::keep::SET_ID_BITS;
 use crate::options::{Options, Update};
+use datapump_files::disk::{FileKind, Meta};
+use datapump_files::keep::SET_ID_BITS;
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

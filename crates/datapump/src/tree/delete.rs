@@ -18,13 +18,9 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Errno;
 
-use crate::attributes;
 use crate::change::deletion;
-use crate::disk::{Bearer, FileKind, names};
-use crate::keep::New;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::temporary::is_partial;
 use crate::tree::branch::Branch;
 use crate::tree::links::{FileId, id};
 use crate::tree::name::{self, Name};
@@ -32,6 +28,10 @@ use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
 use crate::tree::{folded, journal, walk};
+use datapump_files::attributes;
+use datapump_files::disk::{Bearer, FileKind, names};
+use datapump_files::keep::New;
+use datapump_files::temporary::is_partial;
 
 const ENOENT: Errno = Errno(2);
 const EACCES: Errno = Errno(13);

@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use datapump_core::journal::Header;
 
-use crate::disk::{Folder, Meta, PathAt, file_meta, names};
 use crate::problem::shown_path;
 use crate::run::Shared;
-use crate::temporary;
 use crate::tree::branch::Branch;
 use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::{self, Journal};
 use crate::tree::side::Side;
+use datapump_files::disk::{Folder, Meta, PathAt, file_meta, names};
+use datapump_files::temporary;
 
 /// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
 const ABOVE_MAX: u32 = 2048;

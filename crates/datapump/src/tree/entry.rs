@@ -14,15 +14,11 @@ use std::sync::atomic::Ordering;
 use datapump_core::{Extent, Length};
 
 use crate::change::ChangeKind;
-use crate::commit::{Before, Staged, taken};
-use crate::disk::{FileCalls, FileKind, Folder, Meta, names};
 use crate::how::{self, Facts, How};
 use crate::open::{self, Landing};
 use crate::options::Sync;
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
-use crate::reserved::may_be_temporary;
-use crate::resume::Wish;
 use crate::resumed;
 use crate::run::{Shared, Work};
 use crate::task::{Against, Held, Leaf, Original, Task};
@@ -35,6 +31,10 @@ use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
 use crate::tree::{doubt, left_out, make_way, right, special, walk};
 use crate::{finish, lane, sizes};
+use datapump_files::commit::{Before, Staged, taken};
+use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, names};
+use datapump_files::reserved::may_be_temporary;
+use datapump_files::resume::Wish;
 
 const ENOENT: i32 = 2;
 /// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.

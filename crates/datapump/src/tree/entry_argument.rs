@@ -5,7 +5,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{self, FileKind, Folder, PathAt, names};
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
@@ -16,6 +15,7 @@ use crate::tree::name::Name;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::special;
+use datapump_files::disk::{self, FileKind, Folder, PathAt, names};
 
 /// Makes the like of it, under the target's name.
 pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), Problem> {

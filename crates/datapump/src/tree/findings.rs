@@ -5,9 +5,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::attributes;
 use crate::change::Findings;
-use crate::disk::{Bearer, FileKind, Meta, names};
 use crate::options::Keep;
 use crate::run::Shared;
 use crate::tree::branch::Branch;
@@ -15,6 +13,8 @@ use crate::tree::decide::window_ns;
 use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
+use datapump_files::attributes;
+use datapump_files::disk::{Bearer, FileKind, Meta, names};
 
 const ACL: Keep = Keep { acl: true, ..Keep::NOTHING };
 const XATTRS: Keep = Keep { xattrs: true, ..Keep::NOTHING };

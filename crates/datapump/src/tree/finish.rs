@@ -10,13 +10,9 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Errno;
 
-use crate::attributes;
 use crate::bill::{Stage, within};
-use crate::commit::{Staged, taken};
-use crate::disk::{Bearer, FileCalls, FileKind, Outcome, is_closed, names};
 use crate::end::Sink;
 use crate::existing;
-use crate::keep::New;
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;
@@ -32,6 +28,10 @@ use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::{Side, WRITABLE};
 use crate::tree::{delete, linking, make_way, right, sweep, unsettled};
+use datapump_files::attributes;
+use datapump_files::commit::{Staged, taken};
+use datapump_files::disk::{Bearer, FileCalls, FileKind, Outcome, is_closed, names};
+use datapump_files::keep::New;
 
 const EACCES: Errno = Errno(13);
 /// Why a list stays behind a run of fewer names.
@@ -233,7 +233,7 @@ fn set_attributes(
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
 fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) -> bool {
     let meta = &branch.source.meta;
-    let Ok(there) = crate::disk::file_meta(to) else { return false };
+    let Ok(there) = datapump_files::disk::file_meta(to) else { return false };
     let rules = &shared.trees.rules;
     rules.leaves_some()
         && !branch.traits.fresh

@@ -14,11 +14,11 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::disk::names;
 use crate::problem::Problem;
 use crate::tree::links::{FileId, id};
 use crate::tree::name::{self, Name};
 use crate::tree::origin::Origin;
+use datapump_files::disk::names;
 
 /// Nothing stands under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
 const CANNOT_STAND: [Errno; 4] = [Errno(2), Errno(22), Errno(36), Errno(84)];

@@ -8,10 +8,10 @@ use std::path::Path;
 use datapump_core::journal::{Header, Life, Root};
 use datapump_core::resume::fnv;
 
-use crate::disk::{Meta, boot, names, origin};
 use crate::net::far::Far;
 use crate::options::{Keep, Options, Selection, Sync};
 use crate::tree::origin::Origin;
+use datapump_files::disk::{Meta, boot, names, origin};
 
 /// The root of a source, and its life.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +70,8 @@ pub(crate) fn is_of_folder(list: &Header, folder: &File) -> bool {
 
 fn root_of(folder: &File) -> (Root, u64) {
     let (born_ns, mount) = origin(folder);
-    let inode = crate::disk::file_meta(folder).map_or(0, |meta| meta.inode);
-    (Root { inode, born_ns, file_system: crate::disk::file_system(folder) }, mount)
+    let inode = datapump_files::disk::file_meta(folder).map_or(0, |meta| meta.inode);
+    (Root { inode, born_ns, file_system: datapump_files::disk::file_system(folder) }, mount)
 }
 
 /// What a committed file has by these options, and what is promised of it.

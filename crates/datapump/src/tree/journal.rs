@@ -20,9 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{
-    Access, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
-};
 use crate::options::{Options, Sync};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
@@ -32,9 +29,12 @@ use crate::tree::doubt::Doubt;
 use crate::tree::header::{SourceRoot, header, is_of_folder};
 use crate::tree::links::{FileId, id};
 use crate::tree::unsettled;
+use datapump_files::disk::{
+    Access, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
+};
 
 /// The name of the list.
-pub(crate) const NAME: &str = crate::reserved::LIST_NAME;
+pub(crate) const NAME: &str = datapump_files::reserved::LIST_NAME;
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
 
@@ -98,7 +98,7 @@ impl Journal {
             true => read(standing.file.os(), &name, &this)?,
         };
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
-        let (device, sync) = (crate::disk::file_meta(folder).map(|meta| meta.device), options.sync);
+        let (device, sync) = (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.sync);
         let device = device.map_err(|errno| system("stat", errno))?;
         let since_ns = if stood { unsettled::since(&standing.file) } else { 0 };
         let journal =
@@ -407,7 +407,7 @@ fn header_in(mut file: &File) -> Option<Header> {
 /// Opens a list that is there for reading; what is no file is nobody's list (a pipe would be waited for).
 fn open_list(folder: &File) -> Option<(File, Meta)> {
     let file = names::open_source(folder, OsStr::new(NAME), false).ok()?;
-    let meta = crate::disk::file_meta(&file).ok().filter(|meta| meta.kind == FileKind::Regular)?;
+    let meta = datapump_files::disk::file_meta(&file).ok().filter(|meta| meta.kind == FileKind::Regular)?;
     Some((file, meta))
 }
 

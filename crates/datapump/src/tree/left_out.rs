@@ -6,14 +6,14 @@
 use std::ffi::OsStr;
 use std::fs::File;
 
-use crate::disk::{FileKind, Folder};
 use crate::problem::{Class, Problem, shown_path};
-use crate::reserved::{is_temporary, may_be_temporary};
 use crate::run::Shared;
-use crate::temporary::{self};
 use crate::tree::entry::Hand;
 use crate::tree::journal;
 use crate::tree::name::Name;
+use datapump_files::disk::{FileKind, Folder};
+use datapump_files::reserved::{is_temporary, may_be_temporary};
+use datapump_files::temporary::{self};
 
 pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
 

@@ -11,10 +11,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
-use crate::commit::taken;
-use crate::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
 use crate::problem::{Class, Problem, shown_path, system_words};
-use crate::reserved;
 use crate::run::{Shared, Work};
 use crate::task::Held;
 use crate::tree::branch::{Batch, Looked};
@@ -23,6 +20,9 @@ use crate::tree::decide::Action;
 use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Newer, Spot, Waiting, id};
 use crate::tree::name::Name;
 use crate::tree::{finish, journal, right};
+use datapump_files::commit::taken;
+use datapump_files::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::reserved;
 
 const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);

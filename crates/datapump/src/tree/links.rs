@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Charge;
-use crate::disk::Meta;
 use crate::tree::branch::Branch;
+use datapump_files::disk::Meta;
 
 /// A file: device and inode.
 pub(crate) type FileId = (u64, u64);

@@ -52,17 +52,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{getegid, getgroups};
 
-use crate::disk::Meta;
 use crate::existing;
 use crate::options::Options;
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
-use crate::temporary;
 use crate::watch::Watch;
 use branch::Branch;
 use compare::Twins;
+use datapump_files::disk::Meta;
+use datapump_files::temporary;
 use decide::Rules;
 use doubt::Doubt;
 use links::{FileId, Links, id};

@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 use std::fs::File;
 
-use crate::disk::{DirEntry, FileKind, Outcome, names};
 use crate::net::far::Told;
+use datapump_files::disk::{DirEntry, FileKind, Outcome, names};
 
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]

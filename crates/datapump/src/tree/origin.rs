@@ -10,17 +10,17 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::attributes;
-use crate::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
-use crate::keep::New;
-use crate::loss::Lost;
-use crate::mapped;
 use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
 use crate::task::Held;
 use crate::tree::name::{self, Name};
 use crate::tree::{left_out, walk};
+use datapump_files::attributes;
+use datapump_files::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
+use datapump_files::keep::New;
+use datapump_files::loss::Lost;
+use datapump_files::mapped;
 
 /// An open folder of the source.
 #[derive(Clone, Debug)]
@@ -215,7 +215,7 @@ impl Origin {
     /// `statfs(2)` type of its file system; 0 for that of another host.
     pub(crate) fn magic(&self) -> u64 {
         match self {
-            Origin::Here(folder) => crate::disk::magic(folder),
+            Origin::Here(folder) => datapump_files::disk::magic(folder),
             Origin::There(_) => 0,
         }
     }

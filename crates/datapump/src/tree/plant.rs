@@ -10,15 +10,10 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
-use crate::commit::taken;
 use crate::confidential;
-use crate::disk::{self, Folder, PathAt, kind, names};
-use crate::made;
 use crate::mirror;
 use crate::problem::{Class, Problem, shown_path};
-use crate::reserved;
 use crate::run::{Shared, Work};
-use crate::temporary;
 use crate::tree::branch::{Branch, Traits};
 use crate::tree::doubt::{self, Doubt};
 use crate::tree::header::{SourceRoot, header};
@@ -28,6 +23,11 @@ use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
 use crate::tree::{compare, compare_attributes, findings, walk};
+use datapump_files::commit::taken;
+use datapump_files::disk::{self, Folder, PathAt, kind, names};
+use datapump_files::made;
+use datapump_files::reserved;
+use datapump_files::temporary;
 
 const EEXIST: Errno = Errno(17);
 const EACCES: Errno = Errno(13);

@@ -7,9 +7,6 @@ use std::fs::File;
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
-use crate::commit::taken;
-use crate::disk::{Bearer, Meta, names};
-use crate::keep::New;
 use crate::net::far::Told;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
@@ -19,6 +16,9 @@ use crate::tree::linking::{self, Met};
 use crate::tree::links::{Spot, id};
 use crate::tree::name::Name;
 use crate::tree::origin::Origin;
+use datapump_files::commit::taken;
+use datapump_files::disk::{Bearer, Meta, names};
+use datapump_files::keep::New;
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::disk::Meta;
 use crate::problem::Problem;
 use crate::run::Shared;
 use crate::tree::alive::Alive;
 use crate::tree::journal::Journal;
 use crate::tree::list::List;
 use crate::tree::visited::{FolderKey, Visited};
+use datapump_files::disk::Meta;
 
 /// A tree.
 #[derive(Debug)]

@@ -19,11 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use datapump_engine::Errno;
 
 use crate::budget::Charge;
-use crate::disk::{Bearer, Meta, file_meta, names};
 use crate::net::far::FarFolder;
 use crate::net::refusal::over_budget;
 use crate::problem::{Class, Problem};
 use crate::tree::origin::Origin;
+use datapump_files::disk::{Bearer, Meta, file_meta, names};
 
 /// Keeps the folders open that were used last.
 #[derive(Debug)]

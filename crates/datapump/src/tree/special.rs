@@ -8,12 +8,7 @@ use std::fs::File;
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
-use crate::commit::taken;
-use crate::disk::{Bearer, FileKind, Meta, Outcome, file_meta, names};
-use crate::keep::{Keep, New};
-use crate::made;
 use crate::problem::{Class, Problem};
-use crate::reserved;
 use crate::run::Shared;
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
@@ -22,6 +17,11 @@ use crate::tree::links::{FileId, id};
 use crate::tree::make_way;
 use crate::tree::name::Name;
 use crate::tree::right;
+use datapump_files::commit::taken;
+use datapump_files::disk::{Bearer, FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::keep::{Keep, New};
+use datapump_files::made;
+use datapump_files::reserved;
 
 const EEXIST: Errno = Errno(17);
 

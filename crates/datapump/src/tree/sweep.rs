@@ -15,15 +15,15 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::disk::{FileKind, Folder, Meta, file_meta, names, origin};
-use crate::reserved;
-use crate::reserved::{is_temporary, names_of};
-use crate::temporary::{is_as_made, is_young, remove_leftover};
 use crate::tree::decide::same_time;
 use crate::tree::journal;
 use crate::tree::name::{self, Name};
 use crate::tree::origin::Origin;
-use crate::{made, resume};
+use datapump_files::disk::{FileKind, Folder, Meta, file_meta, names, origin};
+use datapump_files::reserved;
+use datapump_files::reserved::{is_temporary, names_of};
+use datapump_files::temporary::{is_as_made, is_young, remove_leftover};
+use datapump_files::{made, resume};
 
 const ENOENT: Errno = Errno(2);
 

@@ -17,13 +17,13 @@ use std::time::Duration;
 use datapump_engine::Handle;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
-use crate::disk::{Bearer, FileCalls, FileKind, names};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
-use crate::temporary::is_partial;
 use crate::tree::journal::{self, Journal};
 use crate::tree::name::{self, Name};
 use crate::tree::side::Side;
+use datapump_files::disk::{Bearer, FileCalls, FileKind, names};
+use datapump_files::temporary::is_partial;
 
 /// So many are named; more only counted.
 const NAMED_MAX: usize = 3;
@@ -135,7 +135,7 @@ impl Unsettled {
 
 /// When a file was made; 0 if nobody tells.
 fn born_ns(folder: &File, name: &OsStr) -> i128 {
-    names::hold(folder, name).map_or(i128::MIN, |held| crate::disk::origin(&held).0)
+    names::hold(folder, name).map_or(i128::MIN, |held| datapump_files::disk::origin(&held).0)
 }
 
 /// A list; or a partial file, which is judged by its own journal.

@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::disk::Meta;
+use datapump_files::disk::Meta;
 
 /// A folder by the names that lead to it.
 pub(crate) type FolderKey = u64;

@@ -15,8 +15,6 @@ use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
 use crate::confidential;
-use crate::disk::{self, Bearer, FileKind, Meta, kind, names};
-use crate::made;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Looked, Traits};
@@ -26,6 +24,8 @@ use crate::tree::name::Name;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
 use crate::tree::{compare_attributes, doubt, finish, links, make_way, right};
+use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
+use datapump_files::made;
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;
@@ -252,7 +252,7 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
         confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.options.keep);
     }
     if fresh && !hand.branch.claim(&side.meta, &name.name) {
-        return Err(crate::commit::taken(&path));
+        return Err(datapump_files::commit::taken(&path));
     }
     Ok(Some((Some(side), fresh)))
 }
@@ -278,7 +278,7 @@ fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
         made => made,
     };
     made.map_err(|errno| match errno {
-        EEXIST => crate::commit::taken(path),
+        EEXIST => datapump_files::commit::taken(path),
         errno => Problem::system("make", path, errno.0),
     })
 }

@@ -13,10 +13,10 @@ use super::{ChangesArguments, FilesArguments};
 
 /// Say whether B is faster than A, cell by cell and overall
 ///
-/// A and B are rows of one study, run by two versions of what is measured; or, with --a and --b, two builds of pump that
-/// run a study now, side by side: A B in one round, B A in the next. The rows of both go into one file, and given alone
-/// that file is judged again. The ratio is A's time over B's: above 1 B is faster. Status 1 if nothing could be judged:
-/// that takes three runs of a cell on each side; ten are better, and twenty show a few per cent.
+/// A and B are rows of one study, run by two versions of what is measured; or, with --a and --b, two builds of pump
+/// that run a study now, side by side: A B in one round, B A in the next. The rows of both go into one file, and given
+/// alone that file is judged again. The ratio is A's time over B's: above 1 B is faster. Status 1 if nothing could be
+/// judged: that takes three runs of a cell on each side; ten are better, and twenty show a few per cent.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct LabCompareArguments {

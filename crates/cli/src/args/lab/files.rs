@@ -22,7 +22,8 @@ pub struct FilesArguments {
 
     /// The file that rows are appended to
     ///
-    /// Default: STUDY.jsonl in the current folder; of pump lab rerun ROWS-again.jsonl, of pump lab compare STUDY-compare.jsonl.
+    /// Default: STUDY.jsonl in the current folder; of pump lab rerun ROWS-again.jsonl, of pump lab compare
+    /// STUDY-compare.jsonl.
     ///
     /// Example: pump lab run cpu --out bench/cpu.jsonl
     #[arg(long, value_name = "FILE", env = "PUMP_OUT", help_heading = OUTPUT)]

@@ -23,7 +23,7 @@ afs.* skip
 ";
 
 /// Whether it is left out. Read from the file when the first attribute is met: most copies meet none.
-pub(crate) fn is_skipped(name: &CStr) -> bool {
+pub fn is_skipped(name: &CStr) -> bool {
     static PATTERNS: LazyLock<Vec<Wildcard>> =
         LazyLock::new(|| patterns(std::fs::read(FILE).as_deref().unwrap_or(USUAL.as_bytes())));
     PATTERNS.iter().any(|pattern| matches(pattern, name))

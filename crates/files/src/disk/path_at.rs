@@ -22,20 +22,20 @@ const LINKS_MAX: u32 = 40;
 
 /// A target.
 #[derive(Clone, Debug)]
-pub(crate) struct PathAt {
+pub struct PathAt {
     /// Or why it could not be opened, which matters to whoever uses it.
     folder: Outcome<Folder>,
     /// One component; none where the folder itself is the target.
     name: Option<OsString>,
     /// As the user knows it.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// A symbolic link under the name is followed: the user named it, or the folder it stands in.
     follows: bool,
 }
 
 impl PathAt {
     /// Finds a target by the path that the user gave; links are followed.
-    pub(crate) fn find(disk: &Disk, path: &Path) -> PathAt {
+    pub fn find(disk: &Disk, path: &Path) -> PathAt {
         let (parent, name) = split(path);
         let (folder, name) = match disk {
             Disk::Sim(disk) => (Ok(Folder::Sim(Arc::clone(disk))), name.map(OsStr::to_owned)),
@@ -48,7 +48,7 @@ impl PathAt {
     }
 
     /// Finds a target beneath an open folder, which nothing leads out of. A link under its name is not followed.
-    pub(crate) fn find_beneath(root: &File, path: &Path) -> Outcome<PathAt> {
+    pub fn find_beneath(root: &File, path: &Path) -> Outcome<PathAt> {
         let (parent, name) = split(path);
         let (folder, name) = match (names::find_beneath(root, path), name) {
             (Err(ENOENT | ENOTDIR), Some(name)) => {
@@ -61,33 +61,33 @@ impl PathAt {
     }
 
     /// The same target under the name that its user knows.
-    pub(crate) fn shown_as(self, path: &Path) -> PathAt {
+    pub fn shown_as(self, path: &Path) -> PathAt {
         PathAt { path: path.to_path_buf(), ..self }
     }
 
     /// A folder that stands there.
-    pub(crate) fn is_folder(&self) -> bool {
+    pub fn is_folder(&self) -> bool {
         self.name.is_none() && self.folder.is_ok()
     }
 
     /// A name in this folder.
-    pub(crate) fn child(&self, name: &OsStr) -> PathAt {
+    pub fn child(&self, name: &OsStr) -> PathAt {
         debug_assert!(self.name.is_none());
         PathAt { name: Some(name.to_owned()), path: self.path.join(name), ..self.clone() }
     }
 
     /// The folder: the target itself, or where its name stands.
-    pub(crate) fn folder(&self) -> Outcome<&Folder> {
+    pub fn folder(&self) -> Outcome<&Folder> {
         self.folder.as_ref().map_err(|errno| *errno)
     }
 
     /// The name in the folder.
-    pub(crate) fn name(&self) -> Option<&OsStr> {
+    pub fn name(&self) -> Option<&OsStr> {
         self.name.as_deref()
     }
 
     /// What stands there.
-    pub(crate) fn metadata(&self) -> Outcome<Meta> {
+    pub fn metadata(&self) -> Outcome<Meta> {
         match (self.folder()?, &self.name) {
             (Folder::Os(folder), Some(name)) if self.follows => os::metadata_behind(folder, name),
             _ => self.metadata_of_name(),
@@ -95,7 +95,7 @@ impl PathAt {
     }
 
     /// The same of a link itself.
-    pub(crate) fn metadata_of_name(&self) -> Outcome<Meta> {
+    pub fn metadata_of_name(&self) -> Outcome<Meta> {
         match (self.folder()?, &self.name) {
             (Folder::Os(folder), None) => os::file_metadata(folder),
             (folder, name) => folder.metadata(name.as_deref().unwrap_or_default()),
@@ -103,7 +103,7 @@ impl PathAt {
     }
 
     /// The device that the folder lies on.
-    pub(crate) fn folder_device(&self) -> Outcome<u64> {
+    pub fn folder_device(&self) -> Outcome<u64> {
         match self.folder()? {
             Folder::Os(folder) => os::file_metadata(folder).map(|meta| meta.device),
             Folder::Sim(_) => Err(ENOENT),
@@ -111,17 +111,17 @@ impl PathAt {
     }
 
     /// Whether a symbolic link stands under the name.
-    pub(crate) fn is_symlink(&self) -> bool {
+    pub fn is_symlink(&self) -> bool {
         self.metadata_of_name().is_ok_and(|meta| meta.kind == FileKind::Symlink)
     }
 
     /// Whether a symbolic link under the name is followed.
-    pub(crate) fn follows(&self) -> bool {
+    pub fn follows(&self) -> bool {
         self.follows
     }
 
     /// Opens what stands there.
-    pub(crate) fn open(&self, access: Access) -> Outcome<Handle> {
+    pub fn open(&self, access: Access) -> Outcome<Handle> {
         let name = self.name.as_deref().unwrap_or(OsStr::new("."));
         match self.folder()? {
             Folder::Os(folder) if self.follows => os::open_behind(folder, name, access).map(Handle::Os),
@@ -131,7 +131,7 @@ impl PathAt {
     }
 
     /// The folder, open so that names in it can be listed and made durable.
-    pub(crate) fn folder_to_sync(&self) -> Outcome<Folder> {
+    pub fn folder_to_sync(&self) -> Outcome<Folder> {
         match self.folder()? {
             Folder::Os(folder) => names::open_folder(folder, OsStr::new(".")).map(of_file),
             Folder::Sim(disk) => Ok(Folder::Sim(Arc::clone(disk))),
@@ -139,7 +139,7 @@ impl PathAt {
     }
 
     /// The file that the links under this name lead to: a copy replaces that, and the links stay.
-    pub(crate) fn behind_links(self) -> Outcome<PathAt> {
+    pub fn behind_links(self) -> Outcome<PathAt> {
         let mut here = PathAt { follows: false, ..self };
         for _ in 0..LINKS_MAX {
             let content = match (here.folder()?, &here.name) {

@@ -22,13 +22,7 @@ const EINVAL: Errno = Errno(22);
 const EOPNOTSUPP: Errno = Errno(95);
 
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
-pub(crate) fn copy_of_handle(
-    from: &Handle,
-    meta: &Meta,
-    to: &Handle,
-    keep: Keep,
-    new: New<'_>,
-) -> Outcome<Lost> {
+pub fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: New<'_>) -> Outcome<Lost> {
     match (from, to) {
         (Handle::Os(from), Handle::Os(to)) => copy(Bearer::Open(from), meta, Bearer::Open(to), keep, new),
         (_, Handle::Sim(to)) => to.set_attributes(meta.mode, meta.mtime_ns as i64).map(|()| Lost::default()),
@@ -37,7 +31,7 @@ pub(crate) fn copy_of_handle(
 }
 
 /// Gives `to` the attributes of `from`. What cannot be kept is told, and is no reason to lose the content.
-pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New<'_>) -> Outcome<Lost> {
+pub fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New<'_>) -> Outcome<Lost> {
     let mut lost = Lost::default();
     let before = to.meta()?;
     // First: what a kill leaves behind this is known for a copy by its size and time, whatever its mode (`temporary`).
@@ -72,7 +66,7 @@ pub(crate) fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, ne
 }
 
 /// Gives `to` the times of access and of change.
-pub(crate) fn copy_times(meta: &Meta, to: Bearer<'_>) -> Outcome<()> {
+pub fn copy_times(meta: &Meta, to: Bearer<'_>) -> Outcome<()> {
     let (last_access, last_modification) = (timespec(meta.atime_ns), timespec(meta.mtime_ns));
     to.set_times(&Timestamps { last_access, last_modification })
 }
@@ -155,13 +149,13 @@ fn set_owner(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
 
 /// Whether two files differ in the extended attributes and access control lists that are kept, by their values. Labels
 /// of the system, which may differ for its own reasons, do not count. What cannot be read is not taken for equal.
-pub(crate) fn hidden_differ(from: Bearer<'_>, to: Bearer<'_>, keep: Keep) -> Outcome<bool> {
+pub fn hidden_differ(from: Bearer<'_>, to: Bearer<'_>, keep: Keep) -> Outcome<bool> {
     let (one, other) = (compared(from.xattr_names()?, keep), compared(to.xattr_names()?, keep));
     Ok(one != other || !have_equal_values(from, to, &one))
 }
 
 /// The same of a name in two open folders. Most files have no such attributes: then nothing is opened.
-pub(crate) fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep: Keep) -> Outcome<bool> {
+pub fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep: Keep) -> Outcome<bool> {
     if !keep.acl && !keep.xattrs {
         return Ok(false);
     }
@@ -177,7 +171,7 @@ pub(crate) fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep:
 }
 
 /// The same of a file of another host, whose attributes were told.
-pub(crate) fn hidden_of_told_differ(from: Bearer<'_>, to: &File, name: &OsStr, keep: Keep) -> Outcome<bool> {
+pub fn hidden_of_told_differ(from: Bearer<'_>, to: &File, name: &OsStr, keep: Keep) -> Outcome<bool> {
     let one = compared(from.xattr_names()?, keep);
     if one != compared(xattr_names_at(to, name)?, keep) {
         return Ok(true);
@@ -195,7 +189,7 @@ fn have_equal_values(from: Bearer<'_>, to: Bearer<'_>, names: &[CString]) -> boo
 
 /// How two files differ in extended attributes and access control lists, each difference in words. One that cannot be
 /// read is a difference.
-pub(crate) fn difference_words(one: Bearer<'_>, other: Bearer<'_>, other_name: &str) -> Outcome<Vec<String>> {
+pub fn difference_words(one: Bearer<'_>, other: Bearer<'_>, other_name: &str) -> Outcome<Vec<String>> {
     let keep = Keep::default();
     let mut names = compared(one.xattr_names()?, keep);
     names.extend(compared(other.xattr_names()?, keep));
@@ -209,7 +203,7 @@ pub(crate) fn difference_words(one: Bearer<'_>, other: Bearer<'_>, other_name: &
         let what = match name.to_bytes() {
             b"system.posix_acl_access" => "access control list".to_string(),
             b"system.posix_acl_default" => "default access control list".to_string(),
-            name => format!("extended attribute {}", crate::shown(name)),
+            name => format!("extended attribute {}", crate::problem::shown(name)),
         };
         match (value_of(one, name), value_of(other, name)) {
             (Ok(one), Ok(other)) if one == other => None,

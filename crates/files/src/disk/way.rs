@@ -15,14 +15,16 @@ const ABOVE_MAX: usize = 2048;
 
 /// One name on the way.
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) name: OsString,
-    pub(crate) device: u64,
+pub struct Step {
+    /// The name.
+    pub name: OsString,
+    /// The device that it lies on.
+    pub device: u64,
 }
 
 /// The steps from a folder, by its device and inode, to a target: the last is the target's own. None are told for the
 /// folder itself, and where the system does not tell names. `None`: it lies elsewhere, as far as can be looked at.
-pub(crate) fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<Step>> {
+pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<Step>> {
     let Ok(Folder::Os(folder)) = to.folder() else { return None };
     let own_device = to.metadata().map(|meta| (meta.device, meta.inode));
     if own_device == Ok(from) {

@@ -13,7 +13,7 @@ use crate::problem::{Class, Problem};
 const EBUSY: Errno = Errno(16);
 
 /// Opens a device that nothing else uses, and on which so many bytes have room.
-pub(crate) fn open_device(at: &PathAt, needed_bytes: u64) -> Result<Handle, Problem> {
+pub fn open_device(at: &PathAt, needed_bytes: u64) -> Result<Handle, Problem> {
     let handle = at.open(Access::WriteAlone).map_err(|errno| {
         let mut problem = Problem::system("open", &at.path, errno.0);
         if errno == EBUSY {
@@ -29,7 +29,8 @@ pub(crate) fn open_device(at: &PathAt, needed_bytes: u64) -> Result<Handle, Prob
     Ok(handle)
 }
 
-pub(crate) fn device_bytes(handle: &Handle, path: &Path) -> Result<u64, Problem> {
+/// Size of an open block device.
+pub fn device_bytes(handle: &Handle, path: &Path) -> Result<u64, Problem> {
     datapump_engine::os::linux::block_device_bytes(handle.os())
         .map_err(|error| Problem::system("measure", path, error.raw_os_error().unwrap_or(5)))
 }

@@ -23,7 +23,7 @@ use crate::problem::{Class, Problem, class_of};
 use crate::reserved;
 use crate::resume::{self, Found, Journal, Opened, Wish};
 use crate::temporary::{self, Siblings, busy, same_file};
-use crate::units::bytes_words;
+use datapump_core::units::bytes_words;
 
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
@@ -49,7 +49,7 @@ enum Stage {
 
 /// What may stand under the final name when it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Before {
+pub enum Before {
     /// Anything, which is replaced.
     Anything,
     /// Nothing: a name that is taken all the same is somebody else's.
@@ -58,27 +58,30 @@ pub(crate) enum Before {
 
 /// A target on its way.
 #[derive(Debug)]
-pub(crate) struct Staged {
-    pub(crate) folder: Folder,
+pub struct Staged {
+    /// The folder of the final name.
+    pub folder: Folder,
     /// The final name's path, for messages.
     path: PathBuf,
-    pub(crate) name: OsString,
+    /// The final name.
+    pub name: OsString,
     stage: Stage,
     before: Before,
-    pub(crate) handle: Arc<Handle>,
+    /// The open file.
+    pub handle: Arc<Handle>,
     /// Tells a later run what is written.
     journal: Option<Box<Journal>>,
     /// What an earlier run told, until the copy goes on.
     earlier: Option<Box<Opened>>,
     /// An earlier run began it.
-    pub(crate) goes_on: bool,
+    pub goes_on: bool,
     /// Why what an earlier run left is of no use.
-    pub(crate) starts_over: Option<String>,
+    pub starts_over: Option<String>,
 }
 
 impl Staged {
     /// A new file that will replace whatever stands at the target, or come to stand there.
-    pub(crate) fn replacing(
+    pub fn replacing(
         target: &PathAt,
         wish: Option<&Wish>,
         siblings: &dyn Siblings,
@@ -89,7 +92,7 @@ impl Staged {
     }
 
     /// A new file under a temporary name beside `name`, or, with a wish, the one that an earlier run left there.
-    pub(crate) fn temporary(
+    pub fn temporary(
         (folder, name, path): (Folder, OsString, PathBuf),
         before: Before,
         wish: Option<&Wish>,
@@ -113,12 +116,12 @@ impl Staged {
     }
 
     /// What an earlier run told of this file.
-    pub(crate) fn earlier(&self) -> Option<&Opened> {
+    pub fn earlier(&self) -> Option<&Opened> {
         self.earlier.as_deref()
     }
 
     /// From here on what is written is told, for a later run.
-    pub(crate) fn keep_journal(&mut self, wish: &Wish) {
+    pub fn keep_journal(&mut self, wish: &Wish) {
         if let Stage::Temporary(temporary) = &self.stage {
             let earlier = self.earlier.take().map(|opened| *opened);
             let begun = Journal::begin(&self.folder, temporary, &self.handle, wish, earlier);
@@ -132,12 +135,12 @@ impl Staged {
 
     /// The journal, if one is kept.
     #[inline]
-    pub(crate) fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_deref()
     }
 
     /// A new file without a name, with these permissions (less the umask). `None` where the file system has none such.
-    pub(crate) fn unnamed(
+    pub fn unnamed(
         folder: &Folder,
         name: &OsStr,
         path: &Path,
@@ -156,7 +159,7 @@ impl Staged {
     }
 
     /// A file in the folder of the target that never gets a name: to be measured. An error where there are none such.
-    pub(crate) fn rehearsed(target: &PathAt) -> Result<Staged, Problem> {
+    pub fn rehearsed(target: &PathAt) -> Result<Staged, Problem> {
         let (path, (folder, name)) = (&target.path, open_parent(target)?);
         let made = Staged::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
@@ -166,7 +169,7 @@ impl Staged {
     }
 
     /// The existing file at the target, to be overwritten where it stands; made if there is none.
-    pub(crate) fn in_place(target: &PathAt, siblings: &dyn Siblings) -> Result<Staged, Problem> {
+    pub fn in_place(target: &PathAt, siblings: &dyn Siblings) -> Result<Staged, Problem> {
         let (path, (folder, name)) = (&target.path, open_parent(target)?);
         // Links were followed before: one that stands there now was put there meanwhile.
         let made = match folder.open(&name, Access::ReadWrite) {
@@ -187,7 +190,7 @@ impl Staged {
 
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
     /// cannot: then writes find out.
-    pub(crate) fn reserve(&self, ranges: &[(u64, u64)], length_bytes: u64) -> Result<bool, Problem> {
+    pub fn reserve(&self, ranges: &[(u64, u64)], length_bytes: u64) -> Result<bool, Problem> {
         // Asked before: an allocation that fails may have taken all there was.
         let free_bytes = self.folder.room().free_bytes;
         let failed = |errno: Errno| self.no_room(errno, ranges, free_bytes);
@@ -214,7 +217,7 @@ impl Staged {
     }
 
     /// What is only measured must not fill a disk.
-    pub(crate) fn has_room_to_rehearse(&self, bytes: u64) -> Result<(), Problem> {
+    pub fn has_room_to_rehearse(&self, bytes: u64) -> Result<(), Problem> {
         let free_bytes = self.folder.room().free_bytes;
         if bytes <= REHEARSAL_BYTES_MAX && bytes <= free_bytes / REHEARSAL_FREE_PARTS {
             return Ok(());
@@ -237,17 +240,17 @@ impl Staged {
     }
 
     /// Whether the target is written where it stands.
-    pub(crate) fn is_in_place(&self) -> bool {
+    pub fn is_in_place(&self) -> bool {
         self.stage == Stage::InPlace
     }
 
     /// Whether something stands under the final name that is replaced.
-    pub(crate) fn replaces(&self) -> bool {
+    pub fn replaces(&self) -> bool {
         self.before == Before::Anything
     }
 
     /// Opens the written file once more to read it back.
-    pub(crate) fn reopen_to_read(&self) -> Result<Handle, Problem> {
+    pub fn reopen_to_read(&self) -> Result<Handle, Problem> {
         let name = match &self.stage {
             Stage::Temporary(temporary) => temporary,
             Stage::InPlace => &self.name,
@@ -268,7 +271,7 @@ impl Staged {
 
     /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
     /// not write it may have forgotten (Rebello and others, *Can Applications Recover from fsync Failures?*, 2020).
-    pub(crate) fn sync(&self) -> Result<(), Problem> {
+    pub fn sync(&self) -> Result<(), Problem> {
         self.handle.sync().map_err(|errno| {
             self.journal().inspect(|journal| journal.distrust(errno));
             Problem::system("sync", &self.path, errno.0)
@@ -276,7 +279,7 @@ impl Staged {
     }
 
     /// Gives the file its name.
-    pub(crate) fn publish(&self) -> Result<(), Problem> {
+    pub fn publish(&self) -> Result<(), Problem> {
         let renamed = match (&self.stage, self.before) {
             (Stage::InPlace, _) => Ok(()),
             (Stage::Unnamed, Before::Nothing) => self.folder.link_in(&self.handle, &self.name),
@@ -315,7 +318,7 @@ impl Staged {
     }
 
     /// Makes the name durable. With a file that was synced before, gives: *committed*.
-    pub(crate) fn sync_name(&self) -> Result<(), Problem> {
+    pub fn sync_name(&self) -> Result<(), Problem> {
         if self.is_in_place() {
             return Ok(());
         }
@@ -332,7 +335,7 @@ impl Staged {
     }
 
     /// Leaves what was written, and its journal, for the same command to go on with; removes it if that gains nothing.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         match self.journal() {
             Some(journal) if journal.leave().is_ok() && journal.is_of_use() => {}
             _ => self.discard(),
@@ -340,7 +343,7 @@ impl Staged {
     }
 
     /// Removes what was written under the temporary name; a target written in place stays as it is.
-    pub(crate) fn discard(&self) {
+    pub fn discard(&self) {
         if let Stage::Temporary(temporary) = &self.stage
             && same_file(&self.folder, temporary, &self.handle)
         {
@@ -388,14 +391,14 @@ fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
 }
 
 /// The name was free when the copy began, or its folder was made by this run.
-pub(crate) fn taken(path: &Path) -> Problem {
+pub fn taken(path: &Path) -> Problem {
     let words = "something took the name meanwhile: another program, or another name of the source that this file \
                  system takes for the same (upper and lower case); it was left as it is";
     Problem::new(Class::Refused, "create", path, words)
 }
 
 /// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` while nobody knows how many are needed.
-pub(crate) fn room_words(needed: Option<u64>, free: u64) -> String {
+pub fn room_words(needed: Option<u64>, free: u64) -> String {
     let free = format!("{free} bytes ({}) are free", bytes_words(free));
     match needed {
         Some(needed) => format!("{needed} bytes ({}) are needed, {free}", bytes_words(needed)),

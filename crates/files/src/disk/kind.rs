@@ -34,7 +34,7 @@ const SYNCED_WHOLE: [u64; 9] = [
 
 /// How names are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NameRule {
+pub enum NameRule {
     /// Byte by byte.
     Exact,
     /// So, too, but in folders that were made otherwise: `FS_CASEFOLD_FL`, ioctl_iflags(2).
@@ -44,7 +44,7 @@ pub(crate) enum NameRule {
 }
 
 /// How a file system tells names apart. XFS (`-n version=ci`), ZFS and overlays of them do not tell.
-pub(crate) fn name_rule(magic: u64) -> NameRule {
+pub fn name_rule(magic: u64) -> NameRule {
     match magic {
         // btrfs, ramfs
         0x9123_683e | 0x8584_58f6 => NameRule::Exact,
@@ -67,17 +67,17 @@ const SIZES_HOLD: [u64; 8] = [
 ];
 
 /// Whether the kernel makes files up as they are read.
-pub(crate) fn is_made_up(magic: u64) -> bool {
+pub fn is_made_up(magic: u64) -> bool {
     MADE_UP.contains(&magic)
 }
 
 /// Whether one `syncfs(2)` does for all files and folders, and a close tells nothing.
-pub(crate) fn syncs_whole(magic: u64) -> bool {
+pub fn syncs_whole(magic: u64) -> bool {
     SYNCED_WHOLE.contains(&magic)
 }
 
 /// Whether a file that is not made up may hold more than its size tells: FUSE asks its daemon as long as that gives.
-pub(crate) fn sizes_may_lie(magic: u64) -> bool {
+pub fn sizes_may_lie(magic: u64) -> bool {
     ![&SYNCED_WHOLE[..], &SIZES_HOLD, &MADE_UP].iter().any(|known| known.contains(&magic))
 }
 

@@ -25,7 +25,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, names, why_not_own};
 use crate::reserved::journal_name;
-pub(crate) use sync::{EVERY, EVERY_BYTES, LAST_WAIT, SOON, Syncing};
+pub use sync::{EVERY, EVERY_BYTES, LAST_WAIT, SOON, Syncing};
 
 const ENOENT: Errno = Errno(2);
 const EACCES: Errno = Errno(13);
@@ -33,21 +33,23 @@ const EEXIST: Errno = Errno(17);
 
 /// A file that is to be gone on with, now or by a later run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
-    pub(crate) source: SourceId,
+pub struct Wish {
+    /// The source, as it is now.
+    pub source: SourceId,
     /// Bytes that a run has under way at most: a kill makes them doubtful.
-    pub(crate) under_way_bytes: u64,
+    pub under_way_bytes: u64,
     /// Whether, and by whom, data are synced before the file is complete.
-    pub(crate) syncing: Syncing,
+    pub syncing: Syncing,
     /// What is written goes through the cache, and is told only when it was synced.
-    pub(crate) waits_for_sync: bool,
+    pub waits_for_sync: bool,
     /// Nobody asks for a sync.
-    pub(crate) is_unsynced: bool,
+    pub is_unsynced: bool,
 }
 
 /// What an earlier run left.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub enum Found {
+    /// Nothing.
     Nothing,
     /// What is of no use, and why.
     StartsOver(String),
@@ -59,14 +61,14 @@ pub(crate) enum Found {
 
 /// A journal of an earlier run that agrees.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub struct Opened {
     file: Handle,
     told: core::Journal,
 }
 
 /// The journal of a file on its way.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     folder: Folder,
     name: OsString,
     book: Arc<Book>,
@@ -99,7 +101,7 @@ struct State {
 }
 
 /// What makes a source the one that it was.
-pub(crate) fn source_id(meta: &Meta) -> SourceId {
+pub fn source_id(meta: &Meta) -> SourceId {
     let Meta { device, inode, size_bytes, mtime_ns, ctime_ns, .. } = *meta;
     SourceId { device, inode, size_bytes, mtime_ns, ctime_ns }
 }
@@ -109,25 +111,25 @@ fn target_id(meta: &Meta, handle: &Handle) -> TargetId {
 }
 
 /// Whether an open file has a journal's form.
-pub(crate) fn is_journal(file: &Handle) -> bool {
+pub fn is_journal(file: &Handle) -> bool {
     head_of(file).is_some()
 }
 
 /// The same of a name.
-pub(crate) fn is_journal_at(folder: &Folder, name: &OsStr) -> bool {
+pub fn is_journal_at(folder: &Folder, name: &OsStr) -> bool {
     let is_file = folder.metadata(name).is_ok_and(|meta| meta.kind == FileKind::Regular);
     is_file && folder.open(name, Access::Read).is_ok_and(|file| is_journal(&file))
 }
 
 /// Whether a journal beside an open temporary file belongs to it.
-pub(crate) fn has_journal(folder: &File, temporary: &OsStr, file: &Handle) -> bool {
+pub fn has_journal(folder: &File, temporary: &OsStr, file: &Handle) -> bool {
     let journal = names::open_source(folder, &journal_name(temporary), true).map(Handle::Os);
     let head = journal.ok().and_then(|journal| head_of(&journal));
     head.is_some_and(|head| file.meta().is_ok_and(|meta| head.target == target_id(&meta, file)))
 }
 
 /// Whether the journal of a temporary file says that it is a copy of this.
-pub(crate) fn is_of(folder: &Folder, temporary: &OsStr, source: &Meta) -> bool {
+pub fn is_of(folder: &Folder, temporary: &OsStr, source: &Meta) -> bool {
     let journal = folder.open(&journal_name(temporary), Access::Read);
     journal.ok().and_then(|journal| head_of(&journal)).is_some_and(|head| head.source == source_id(source))
 }
@@ -140,7 +142,7 @@ fn head_of(file: &Handle) -> Option<Head> {
 
 /// Removes the journal of a temporary file, which its owner has locked or which is gone. What is no file (a folder of
 /// this name) is left: it is never opened either.
-pub(crate) fn remove_journal(folder: &Folder, temporary: &OsStr) {
+pub fn remove_journal(folder: &Folder, temporary: &OsStr) {
     let name = journal_name(temporary);
     if folder.remove(&name).is_ok() {
         // A power failure must not bring it back beside a file that comes to have the same inode.
@@ -150,7 +152,7 @@ pub(crate) fn remove_journal(folder: &Folder, temporary: &OsStr) {
 
 /// Looks for what an earlier run left under a temporary name. Links are not followed, and a journal of another user is
 /// nobody's.
-pub(crate) fn find(folder: &Folder, temporary: &OsStr, wish: &Wish) -> Found {
+pub fn find(folder: &Folder, temporary: &OsStr, wish: &Wish) -> Found {
     let Ok(journal) = folder.metadata(&journal_name(temporary)) else { return Found::Nothing };
     if let Some(why) = why_not_own(folder, &journal) {
         return Found::StartsOver(format!("the journal beside it is not believed: {why}"));
@@ -233,12 +235,12 @@ fn read_all(file: &Handle) -> Outcome<Vec<u8>> {
 
 impl Opened {
     /// The ranges that are left of those to be copied.
-    pub(crate) fn missing(&self, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    pub fn missing(&self, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
         self.told.written().missing(ranges, self.told.head().source.size_bytes)
     }
 
     /// Bytes that an earlier run may have had and that come again.
-    pub(crate) fn doubt_bytes(&self) -> u64 {
+    pub fn doubt_bytes(&self) -> u64 {
         self.told.doubt_bytes()
     }
 }
@@ -246,7 +248,7 @@ impl Opened {
 impl Journal {
     /// Begins the journal of a temporary file, or goes on with it. Gives nothing where it cannot be written: then a
     /// later run starts over.
-    pub(crate) fn begin(
+    pub fn begin(
         folder: &Folder,
         temporary: &OsStr,
         data: &Arc<Handle>,
@@ -283,7 +285,7 @@ impl Journal {
     }
 
     /// A block is written. An error: a sync failed, and the file is not to be gone on with, here or later.
-    pub(crate) fn landed(&self, block: Block) -> Outcome<()> {
+    pub fn landed(&self, block: Block) -> Outcome<()> {
         let mut state = self.book.state();
         if state.is_broken {
             return state.sync_failed.map_or(Ok(()), Err);
@@ -301,7 +303,7 @@ impl Journal {
 
     /// Nobody syncs any more when this returns. An error: a sync failed, and what it was to put on stable storage may
     /// be lost, whatever later syncs say.
-    pub(crate) fn close(&self) -> Outcome<()> {
+    pub fn close(&self) -> Outcome<()> {
         self.book.state().is_over = true;
         self.book.wake.notify_all();
         let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -310,7 +312,7 @@ impl Journal {
     }
 
     /// The same of a file that is left for a later run: what waits for a sync gets one, if it ends soon.
-    pub(crate) fn leave(&self) -> Outcome<()> {
+    pub fn leave(&self) -> Outcome<()> {
         if !self.book.waits_for_sync {
             return self.close();
         }
@@ -320,18 +322,18 @@ impl Journal {
     }
 
     /// A sync of its file failed.
-    pub(crate) fn distrust(&self, errno: Errno) {
+    pub fn distrust(&self, errno: Errno) {
         self.book.distrust(errno);
     }
 
     /// Whether a later run gains by it.
-    pub(crate) fn is_of_use(&self) -> bool {
+    pub fn is_of_use(&self) -> bool {
         let state = self.book.state();
         state.sync_failed.is_none() && state.told.written().total() > 0
     }
 
     /// Removes it.
-    pub(crate) fn remove(&self) {
+    pub fn remove(&self) {
         // Best effort: it names a file that has another name then, or none.
         let _ = self.folder.remove(&self.name);
     }

@@ -5,8 +5,8 @@
 //! Must not know: plans, jobs, in which order things must happen to be safe (see `commit`).
 
 mod bearer;
-pub(crate) mod kind;
-pub(crate) mod names;
+pub mod kind;
+pub mod names;
 mod os;
 mod own;
 mod path_at;
@@ -15,13 +15,13 @@ mod sim;
 mod umask;
 mod way;
 
-pub(crate) use bearer::{Bearer, handed_down, xattr_names_at};
-pub(crate) use names::DirEntry;
-pub(crate) use os::{boot, file_system, is_locked, metadata_of_name, origin};
-pub(crate) use own::{is_closed, why_foreign, why_not_own};
-pub(crate) use path_at::PathAt;
-pub(crate) use umask::umask;
-pub(crate) use way::{Step, way};
+pub use bearer::{Bearer, handed_down, xattr_names_at};
+pub use names::DirEntry;
+pub use os::{boot, file_system, is_locked, metadata_of_name, origin};
+pub use own::{is_closed, why_foreign, why_not_own};
+pub use path_at::PathAt;
+pub use umask::umask;
+pub use way::{Step, way};
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -35,43 +35,59 @@ const EOPNOTSUPP: Errno = Errno(95);
 
 /// What an open file or a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileKind {
+pub enum FileKind {
+    /// A regular file.
     Regular,
+    /// A directory.
     Folder,
+    /// A block device.
     BlockDevice,
+    /// A character device.
     CharDevice,
+    /// A named pipe.
     Fifo,
+    /// A socket.
     Socket,
+    /// A symbolic link.
     Symlink,
 }
 
 /// What `stat(2)` says, as far as it matters here. Times are nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Meta {
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
-    pub(crate) kind: FileKind,
-    pub(crate) size_bytes: u64,
+pub struct Meta {
+    /// The device that it lies on.
+    pub device: u64,
+    /// Its inode number there.
+    pub inode: u64,
+    /// What it is.
+    pub kind: FileKind,
+    /// Length in bytes.
+    pub size_bytes: u64,
     /// Bytes that the file system says it allocated.
-    pub(crate) allocated_bytes: u64,
+    pub allocated_bytes: u64,
     /// Names that the file has.
-    pub(crate) links: u64,
-    pub(crate) mode: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) atime_ns: i128,
-    pub(crate) mtime_ns: i128,
-    pub(crate) ctime_ns: i128,
+    pub links: u64,
+    /// Permissions and set-id bits.
+    pub mode: u32,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// Time of access.
+    pub atime_ns: i128,
+    /// Time of change of the content.
+    pub mtime_ns: i128,
+    /// Time of change of the attributes.
+    pub ctime_ns: i128,
     /// Of a device: the device that it is.
-    pub(crate) special_device: u64,
+    pub special_device: u64,
     /// Which of the files that had this inode number it is. Asked for only where names are linked; 0: not known.
-    pub(crate) generation: u32,
+    pub generation: u32,
 }
 
-#[cfg(test)]
 impl Meta {
-    /// An empty file, for tests that change what they are about.
-    pub(crate) fn nothing() -> Meta {
+    /// An empty file: what tests change where they are about something.
+    pub fn nothing() -> Meta {
         sim::meta(datapump_engine::sim::SimMeta {
             inode: 1,
             size_bytes: 0,
@@ -84,9 +100,12 @@ impl Meta {
 
 /// How to open an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
+    /// For reading.
     Read,
+    /// For reading and writing.
     ReadWrite,
+    /// For writing.
     Write,
     /// To write to a block device that nothing else uses: open(2), `O_EXCL` without `O_CREAT`.
     WriteAlone,
@@ -94,31 +113,37 @@ pub(crate) enum Access {
 
 /// A file system.
 #[derive(Clone, Debug)]
-pub(crate) enum Disk {
+pub enum Disk {
+    /// That of this host.
     Os,
+    /// A simulated one.
     Sim(Arc<SimDisk>),
 }
 
 /// An open folder, in which names are made, moved and removed.
 #[derive(Clone, Debug)]
-pub(crate) enum Folder {
+pub enum Folder {
+    /// A folder of this host.
     Os(Arc<std::fs::File>),
+    /// The only folder of a simulated file system.
     Sim(Arc<SimDisk>),
 }
 
-pub(crate) type Outcome<T> = Result<T, Errno>;
+/// A result, or the number of the error that the system told.
+pub type Outcome<T> = Result<T, Errno>;
 
 /// What the file system says about itself where a file lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Room {
-    pub(crate) free_bytes: u64,
+pub struct Room {
+    /// Bytes that this user may still write.
+    pub free_bytes: u64,
     /// `statfs(2)` type.
-    pub(crate) magic: u64,
+    pub magic: u64,
 }
 
 impl Disk {
     /// Opens an existing file by its path, following links.
-    pub(crate) fn open(&self, path: &Path, access: Access) -> Outcome<Handle> {
+    pub fn open(&self, path: &Path, access: Access) -> Outcome<Handle> {
         match self {
             Disk::Os => os::open(path, access).map(Handle::Os),
             Disk::Sim(disk) => disk.open(sim::name(path.as_os_str())).map(Handle::Sim),
@@ -126,7 +151,7 @@ impl Disk {
     }
 
     /// What the path refers to, following links.
-    pub(crate) fn metadata(&self, path: &Path) -> Outcome<Meta> {
+    pub fn metadata(&self, path: &Path) -> Outcome<Meta> {
         match self {
             Disk::Os => os::metadata(path),
             Disk::Sim(disk) => disk.metadata(sim::name(path.as_os_str())).map(sim::meta),
@@ -134,7 +159,7 @@ impl Disk {
     }
 
     /// Opens a folder to change names in it.
-    pub(crate) fn folder(&self, path: &Path) -> Outcome<Folder> {
+    pub fn folder(&self, path: &Path) -> Outcome<Folder> {
         match self {
             Disk::Os => os::folder(path).map(Arc::new).map(Folder::Os),
             Disk::Sim(disk) => Ok(Folder::Sim(Arc::clone(disk))),
@@ -144,7 +169,7 @@ impl Disk {
 
 impl Folder {
     /// Makes a new file that only this user may read, open for reading and writing; `EEXIST` if the name is taken.
-    pub(crate) fn create_new(&self, name: &OsStr) -> Outcome<Handle> {
+    pub fn create_new(&self, name: &OsStr) -> Outcome<Handle> {
         match self {
             Folder::Os(folder) => os::create_new(folder, name).map(Handle::Os),
             Folder::Sim(disk) => disk.create_new(sim::name(name), 0o600).map(Handle::Sim),
@@ -152,7 +177,7 @@ impl Folder {
     }
 
     /// Opens a file in the folder, never through a symbolic link, and waits for nothing.
-    pub(crate) fn open(&self, name: &OsStr, access: Access) -> Outcome<Handle> {
+    pub fn open(&self, name: &OsStr, access: Access) -> Outcome<Handle> {
         match self {
             Folder::Os(folder) => os::open_file_at(folder, name, access).map(Handle::Os),
             Folder::Sim(disk) => disk.open(sim::name(name)).map(Handle::Sim),
@@ -160,7 +185,7 @@ impl Folder {
     }
 
     /// What a name in the folder is, not following links.
-    pub(crate) fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
+    pub fn metadata(&self, name: &OsStr) -> Outcome<Meta> {
         match self {
             Folder::Os(folder) => os::metadata_at(folder, name),
             Folder::Sim(disk) => disk.metadata(sim::name(name)).map(sim::meta),
@@ -168,7 +193,7 @@ impl Folder {
     }
 
     /// Makes a file without a name, to be linked in when it is complete; `EOPNOTSUPP` where that cannot be had.
-    pub(crate) fn make_unnamed(&self, mode: u32) -> Outcome<Handle> {
+    pub fn make_unnamed(&self, mode: u32) -> Outcome<Handle> {
         match self {
             Folder::Os(folder) => names::make_unnamed(folder, mode).map(Handle::Os),
             Folder::Sim(_) => Err(EOPNOTSUPP),
@@ -176,14 +201,15 @@ impl Folder {
     }
 
     /// Gives a file without a name its first one; `EEXIST` if it is taken.
-    pub(crate) fn link_in(&self, file: &Handle, name: &OsStr) -> Outcome<()> {
+    pub fn link_in(&self, file: &Handle, name: &OsStr) -> Outcome<()> {
         match (self, file) {
             (Folder::Os(folder), Handle::Os(file)) => names::link_in(file, folder, name),
             _ => Err(EOPNOTSUPP),
         }
     }
 
-    pub(crate) fn remove(&self, name: &OsStr) -> Outcome<()> {
+    /// Removes a name that is no folder.
+    pub fn remove(&self, name: &OsStr) -> Outcome<()> {
         match self {
             Folder::Os(folder) => os::remove(folder, name),
             Folder::Sim(disk) => disk.remove(sim::name(name)),
@@ -191,7 +217,7 @@ impl Folder {
     }
 
     /// Moves a name within the folder, replacing what stood there.
-    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
         match self {
             Folder::Os(folder) => os::rename(folder, from, to),
             Folder::Sim(disk) => disk.rename(sim::name(from), sim::name(to)),
@@ -199,7 +225,7 @@ impl Folder {
     }
 
     /// Moves a name within the folder; `EEXIST` if the new name is taken.
-    pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
+    pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> Outcome<()> {
         match self {
             Folder::Os(folder) => os::rename_new(folder, from, to),
             Folder::Sim(disk) => disk.rename(sim::name(from), sim::name(to)),
@@ -207,14 +233,15 @@ impl Folder {
     }
 
     /// Makes the names in the folder durable.
-    pub(crate) fn sync(&self) -> Outcome<()> {
+    pub fn sync(&self) -> Outcome<()> {
         match self {
             Folder::Os(folder) => os::sync(folder),
             Folder::Sim(disk) => disk.sync_folder(),
         }
     }
 
-    pub(crate) fn room(&self) -> Room {
+    /// What is free where the folder lies.
+    pub fn room(&self) -> Room {
         match self {
             Folder::Os(folder) => os::room(folder),
             Folder::Sim(_) => Room { free_bytes: u64::MAX, magic: 0 },
@@ -222,7 +249,7 @@ impl Folder {
     }
 
     /// Which run of the system this is; zeros where it does not tell.
-    pub(crate) fn boot(&self) -> [u8; 16] {
+    pub fn boot(&self) -> [u8; 16] {
         match self {
             Folder::Os(_) => os::boot(),
             Folder::Sim(disk) => u128::from(disk.boots() + 1).to_le_bytes(),
@@ -231,12 +258,12 @@ impl Folder {
 }
 
 /// The `statfs(2)` type of the file system on which an open folder lies.
-pub(crate) fn magic(folder: &std::fs::File) -> u64 {
+pub fn magic(folder: &std::fs::File) -> u64 {
     os::room(folder).magic
 }
 
 /// Whether two names in an open folder may be one.
-pub(crate) fn may_fold_names(folder: &std::fs::File) -> bool {
+pub fn may_fold_names(folder: &std::fs::File) -> bool {
     match kind::name_rule(magic(folder)) {
         kind::NameRule::Exact => false,
         kind::NameRule::ByFlag => os::folds_case(folder),
@@ -245,12 +272,13 @@ pub(crate) fn may_fold_names(folder: &std::fs::File) -> bool {
 }
 
 /// What an open folder is.
-pub(crate) fn file_meta(folder: &std::fs::File) -> Outcome<Meta> {
+pub fn file_meta(folder: &std::fs::File) -> Outcome<Meta> {
     os::file_metadata(folder)
 }
 
 /// What is done with an open file besides reading and writing.
-pub(crate) trait FileCalls {
+pub trait FileCalls {
+    /// What the open file is.
     fn meta(&self) -> Outcome<Meta>;
     /// From now on requests go past the page cache (O_DIRECT); `EINVAL` where the file system cannot.
     fn set_direct(&self) -> Outcome<()>;
@@ -266,10 +294,13 @@ pub(crate) trait FileCalls {
     fn try_lock(&self) -> Outcome<bool>;
     /// The same, but waits a moment for a lock that a killed process is about to lose.
     fn lock(&self) -> Outcome<bool>;
+    /// Sets the length.
     fn set_len(&self, bytes: u64) -> Outcome<()>;
     /// Allocates the range, so that later writes to it cannot run out of room. The length grows if need be.
     fn reserve(&self, at: u64, bytes: u64) -> Outcome<()>;
+    /// Puts data and attributes on stable storage.
     fn sync(&self) -> Outcome<()>;
+    /// What is free where the file lies.
     fn room(&self) -> Room;
     /// The ranges that hold data, as the file system tells; `None` when it cannot.
     fn data_ranges(&self, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>>;

@@ -18,19 +18,20 @@ use super::{Book, State};
 use crate::disk::{FileCalls, Outcome};
 
 /// What a kill costs at most, besides what comes during the sync.
-pub(crate) const EVERY: Duration = Duration::from_secs(5);
+pub const EVERY: Duration = Duration::from_secs(5);
 /// The same in bytes.
-pub(crate) const EVERY_BYTES: u64 = 256 << 20;
+pub const EVERY_BYTES: u64 = 256 << 20;
 /// A copy that was cut waits so long for its last sync: a signal is answered within a second.
-pub(crate) const LAST_WAIT: Duration = Duration::from_millis(500);
+pub const LAST_WAIT: Duration = Duration::from_millis(500);
 /// What comes from another host is not had again for nothing.
-pub(crate) const SOON: Duration = Duration::from_secs(1);
+pub const SOON: Duration = Duration::from_secs(1);
 /// In the simulation, whose files are small.
 const AT_ONCE_BYTES: u64 = 4 << 10;
 
 /// Whether, and by whom, data are synced before the file is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Syncing {
+pub enum Syncing {
+    /// By nobody.
     Never,
     /// By a thread, so often.
     Aside(Duration),

@@ -18,12 +18,12 @@ use std::path::Path;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, names};
-use crate::problem::{Class, Problem};
+use crate::problem::{self, Class, Problem};
 use crate::reserved::{is_temporary, journal_name, may_be_temporary, temporary_of};
 use crate::{made, resume};
 
 /// Why a file of a source is not copied.
-pub(crate) const LEFT_OUT: &str =
+pub const LEFT_OUT: &str =
     "has the name of a temporary file of pump, and a pump uses it or can resume it: it is left out";
 
 const ENOENT: Errno = Errno(2);
@@ -36,7 +36,7 @@ const ROUNDS_MAX: u32 = 16;
 const AS_MADE: u32 = 0o600;
 
 /// What else may stand in the folder of a target.
-pub(crate) trait Siblings {
+pub trait Siblings {
     /// Whether the source has a file of this name, too, besides the one that stands there; `None` if nobody can tell.
     fn has(&self, name: &OsStr, there: &Meta) -> Option<bool>;
     /// What is copied, if it is known: a copy that is complete but for its name looks like it.
@@ -46,12 +46,12 @@ pub(crate) trait Siblings {
 }
 
 /// Whether a regular file has the mode of a temporary one on its way, and no other name.
-pub(crate) fn is_as_made(meta: &Meta) -> bool {
+pub fn is_as_made(meta: &Meta) -> bool {
     (meta.kind, meta.mode, meta.links) == (FileKind::Regular, AS_MADE, 1)
 }
 
 /// Whether it was made since then, and has a time of its own: a finished copy has that of its source, which is older.
-pub(crate) fn is_young(folder: &Folder, name: &OsStr, meta: &Meta, since_ns: i128) -> bool {
+pub fn is_young(folder: &Folder, name: &OsStr, meta: &Meta, since_ns: i128) -> bool {
     let born_ns = match folder {
         Folder::Os(folder) => names::hold(folder, name).map_or(i128::MAX, |held| disk::origin(&held).0),
         Folder::Sim(_) => 0,
@@ -62,7 +62,7 @@ pub(crate) fn is_young(folder: &Folder, name: &OsStr, meta: &Meta, since_ns: i12
 }
 
 /// Whether a name is that of a partial file: one that a running pump writes or a later run can resume, or its journal.
-pub(crate) fn is_partial(folder: &File, name: &OsStr) -> bool {
+pub fn is_partial(folder: &File, name: &OsStr) -> bool {
     if !is_temporary(name) {
         return false;
     }
@@ -77,7 +77,7 @@ pub(crate) fn is_partial(folder: &File, name: &OsStr) -> bool {
 }
 
 /// A file of this name is about to be replaced: another pump may be writing under it.
-pub(crate) fn refuse_in_use(folder: &Folder, name: &OsStr, path: &Path) -> Result<(), Problem> {
+pub fn refuse_in_use(folder: &Folder, name: &OsStr, path: &Path) -> Result<(), Problem> {
     let is_file = || folder.metadata(name).is_ok_and(|meta| meta.kind == FileKind::Regular);
     if !is_temporary(name) || !is_file() {
         return Ok(());
@@ -89,7 +89,7 @@ pub(crate) fn refuse_in_use(folder: &Folder, name: &OsStr, path: &Path) -> Resul
 }
 
 /// Makes and locks a file under a temporary name. `None` if something stands there that is not to be removed.
-pub(crate) fn create(
+pub fn create(
     folder: &Folder,
     temporary: &OsStr,
     path: &Path,
@@ -143,7 +143,7 @@ fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Sibling
     };
     let is_file = meta.kind == FileKind::Regular;
     if !is_file && !siblings.is_tree() {
-        let name = crate::shown(temporary.as_bytes());
+        let name = problem::shown(temporary.as_bytes());
         let words = format!("{name} stands in the way and is no file of ours; remove it");
         return Err(Problem::new(Class::Refused, "create", path, words));
     }
@@ -174,7 +174,7 @@ fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn S
 }
 
 /// Whether what stands under a name looks as if a copy that was killed had it on its way to another name.
-pub(crate) fn looks_left(folder: &Folder, name: &OsStr, there: &Meta) -> bool {
+pub fn looks_left(folder: &Folder, name: &OsStr, there: &Meta) -> bool {
     may_be_temporary(name) && looks_made(folder, name, there)
 }
 
@@ -183,7 +183,7 @@ fn looks_made(folder: &Folder, name: &OsStr, meta: &Meta) -> bool {
 }
 
 /// Removes the temporary file of a run that was killed; refuses when its owner lives.
-pub(crate) fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
+pub fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Result<(), Problem> {
     let system = |operation, errno: Errno| Problem::system(operation, path, errno.0);
     let opened = match folder.open(temporary, Access::Write) {
         // It has its final mode already, which may let nobody write.
@@ -220,7 +220,7 @@ fn locked_and_ours(
 }
 
 /// Whether a name means an open file.
-pub(crate) fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool {
+pub fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool {
     match (folder.metadata(name), handle.meta()) {
         (Ok(named), Ok(open)) => (named.device, named.inode) == (open.device, open.inode),
         _ => false,
@@ -228,13 +228,13 @@ pub(crate) fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool 
 }
 
 /// Another pump has the lock.
-pub(crate) fn busy(path: &Path) -> Problem {
+pub fn busy(path: &Path) -> Problem {
     let words = "another pump is writing it; wait for it to end, or choose another name";
     Problem::new(Class::Refused, "create", path, words)
 }
 
 /// Each of the names is passed by.
-pub(crate) fn all_taken(path: &Path) -> Problem {
+pub fn all_taken(path: &Path) -> Problem {
     let words = "something stands under each of its temporary names (.pump- and 16 digits); remove what is not needed";
     Problem::new(Class::Refused, "create", path, words)
 }

@@ -23,7 +23,8 @@ const FEW_BYTES: usize = 256;
 
 /// Something that has attributes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bearer<'open> {
+pub enum Bearer<'open> {
+    /// Open for reading or writing.
     Open(&'open File),
     /// Opened by [`names::hold`].
     Held(&'open File),
@@ -40,7 +41,8 @@ fn errno(error: System) -> Errno {
 }
 
 impl Bearer<'_> {
-    pub(crate) fn meta(&self) -> Outcome<Meta> {
+    /// What it is.
+    pub fn meta(&self) -> Outcome<Meta> {
         match self {
             Bearer::Open(file) | Bearer::Held(file) => os::file_metadata(file),
             Bearer::Told(_) => Err(EOPNOTSUPP),
@@ -48,7 +50,7 @@ impl Bearer<'_> {
     }
 
     /// Gives it to another owner and group, or (`None`) to another group alone.
-    pub(crate) fn set_owner(&self, uid: Option<u32>, gid: u32) -> Outcome<()> {
+    pub fn set_owner(&self, uid: Option<u32>, gid: u32) -> Outcome<()> {
         let (uid, gid) = (uid.map(Uid::from_raw), Some(Gid::from_raw(gid)));
         match self {
             Bearer::Open(file) => fs::fchown(file, uid, gid),
@@ -59,7 +61,7 @@ impl Bearer<'_> {
     }
 
     /// Sets the permissions of what is no symbolic link.
-    pub(crate) fn set_mode(&self, mode: u32) -> Outcome<()> {
+    pub fn set_mode(&self, mode: u32) -> Outcome<()> {
         let mode = Mode::from_raw_mode(mode);
         match self {
             Bearer::Open(file) => fs::fchmod(file, mode),
@@ -69,7 +71,8 @@ impl Bearer<'_> {
         .map_err(errno)
     }
 
-    pub(crate) fn set_times(&self, times: &Timestamps) -> Outcome<()> {
+    /// Sets the times of access and of change.
+    pub fn set_times(&self, times: &Timestamps) -> Outcome<()> {
         match self {
             Bearer::Open(file) => fs::futimens(file, times),
             Bearer::Held(file) => match fs::utimensat(file, c"", times, AtFlags::EMPTY_PATH) {
@@ -85,7 +88,7 @@ impl Bearer<'_> {
     }
 
     /// The names of its extended attributes; none where the file system has none such.
-    pub(crate) fn xattr_names(&self) -> Outcome<Vec<CString>> {
+    pub fn xattr_names(&self) -> Outcome<Vec<CString>> {
         if let Bearer::Told(told) = self {
             return Ok(told.iter().map(|(name, _)| name.clone()).collect());
         }
@@ -102,7 +105,7 @@ impl Bearer<'_> {
     }
 
     /// `None` for what is gone since it was listed. `EPERM` and `EACCES`: it is not for this user's eyes.
-    pub(crate) fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
+    pub fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
         if let Bearer::Told(told) = self {
             let found = told.iter().find(|(known, _)| **known == *name);
             return found.map(|(_, value)| value.clone().ok_or(EACCES)).transpose();
@@ -119,7 +122,8 @@ impl Bearer<'_> {
         }
     }
 
-    pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Outcome<()> {
+    /// Sets an extended attribute.
+    pub fn set_xattr(&self, name: &CStr, value: &[u8]) -> Outcome<()> {
         match self {
             Bearer::Open(file) => fs::fsetxattr(file, name, value, XattrFlags::empty()),
             Bearer::Held(file) => fs::setxattr(path_of_open_file(file), name, value, XattrFlags::empty()),
@@ -129,7 +133,7 @@ impl Bearer<'_> {
     }
 
     /// Removes an extended attribute that may be gone already.
-    pub(crate) fn remove_xattr(&self, name: &CStr) -> Outcome<()> {
+    pub fn remove_xattr(&self, name: &CStr) -> Outcome<()> {
         let removed = match self {
             Bearer::Open(file) => fs::fremovexattr(file, name),
             Bearer::Held(file) => fs::removexattr(path_of_open_file(file), name),
@@ -151,7 +155,7 @@ impl Bearer<'_> {
 }
 
 /// The names of the extended attributes of a name in an open folder: one call where the system has it.
-pub(crate) fn xattr_names_at(folder: &File, name: &OsStr) -> Outcome<Vec<CString>> {
+pub fn xattr_names_at(folder: &File, name: &OsStr) -> Outcome<Vec<CString>> {
     let mut few = [0; FEW_BYTES];
     let listed = name.into_with_c_str(|name| Ok(list_xattrs_at(folder, name, &mut few))).map_err(errno)?;
     match listed {
@@ -182,7 +186,7 @@ fn split(list: &[u8]) -> Vec<CString> {
 }
 
 /// The permissions that a folder gives to what is made in it: acl(5), default ACLs. `None` if it has no such list.
-pub(crate) fn handed_down(folder: &File) -> Option<u32> {
+pub fn handed_down(folder: &File) -> Option<u32> {
     // Most folders have none: nothing is read.
     let len = fs::fgetxattr_query(folder, acl::DEFAULT).ok().filter(|len| *len > 0)?;
     let read = |list: &mut [u8]| fs::fgetxattr(folder, acl::DEFAULT, list);

@@ -8,7 +8,7 @@ use crate::problem::{Class, class_of, system_words};
 
 /// Whose limit it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub enum Limit {
     /// An ordinary user may give it to no file (an owner, a capability): told once, and no failure, as with cp and
     /// rsync.
     User,
@@ -20,28 +20,31 @@ pub(crate) enum Limit {
 
 /// One attribute that was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Loss {
-    pub(crate) limit: Limit,
-    pub(crate) class: Class,
+pub struct Loss {
+    /// Whose limit that is.
+    pub limit: Limit,
+    /// The class of the problem.
+    pub class: Class,
     /// What it is, a colon, and why.
-    pub(crate) words: String,
+    pub words: String,
 }
 
 /// All that one file lost.
-pub(crate) type Lost = Vec<Loss>;
+pub type Lost = Vec<Loss>;
 
 impl Loss {
-    pub(crate) fn new(limit: Limit, errno: Errno, words: impl Into<String>) -> Loss {
+    /// What the system refused, in words.
+    pub fn new(limit: Limit, errno: Errno, words: impl Into<String>) -> Loss {
         Loss { limit, class: class_of(errno.0), words: words.into() }
     }
 
     /// With what the system said of it.
-    pub(crate) fn system(limit: Limit, errno: Errno, what: &str) -> Loss {
+    pub fn system(limit: Limit, errno: Errno, what: &str) -> Loss {
         Loss::new(limit, errno, format!("{what}: {}", system_words(errno.0)))
     }
 }
 
 /// Whose limit it is that something was not permitted.
-pub(crate) fn not_permitted() -> Limit {
+pub fn not_permitted() -> Limit {
     if rustix::process::geteuid().is_root() { Limit::FileSystem } else { Limit::User }
 }

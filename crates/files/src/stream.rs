@@ -18,11 +18,13 @@ use datapump_engine::WAIT_MAX;
 /// an ordinary user may ask for is 1 MiB (pipe(7), /proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
 
-pub(crate) fn standard_input() -> Result<Handle, Problem> {
+/// Standard input, to read from.
+pub fn standard_input() -> Result<Handle, Problem> {
     duplicate(0, std::io::stdin().as_fd(), "standard input")
 }
 
-pub(crate) fn standard_output() -> Result<Handle, Problem> {
+/// Standard output, to write to.
+pub fn standard_output() -> Result<Handle, Problem> {
     duplicate(1, std::io::stdout().as_fd(), "standard output")
 }
 
@@ -39,7 +41,7 @@ fn duplicate(number: u8, fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<
 }
 
 /// Opens what is written as a stream where it stands.
-pub(crate) fn open_special(target: &PathAt, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
+pub fn open_special(target: &PathAt, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
     let (path, owned) = (&target.path, target.clone());
     match target.metadata().map(|meta| meta.kind) {
         Ok(FileKind::Fifo) => open_waiting(path, stop, move || owned.open(Access::Write)),
@@ -48,7 +50,7 @@ pub(crate) fn open_special(target: &PathAt, stop: &Arc<AtomicBool>) -> Result<Ha
 }
 
 /// Opens a named pipe to read it.
-pub(crate) fn open_fifo(path: &Path, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
+pub fn open_fifo(path: &Path, stop: &Arc<AtomicBool>) -> Result<Handle, Problem> {
     let owned: PathBuf = path.to_path_buf();
     open_waiting(path, stop, move || Disk::Os.open(&owned, Access::Read))
 }

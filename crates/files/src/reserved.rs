@@ -14,7 +14,7 @@ use datapump_engine::Errno;
 use crate::disk::Outcome;
 
 /// The list of what a copy has done, in its root.
-pub(crate) const LIST_NAME: &str = ".pump-job";
+pub const LIST_NAME: &str = ".pump-job";
 
 const EEXIST: Errno = Errno(17);
 /// Two names that are made at once are the same once in 2^64.
@@ -24,7 +24,7 @@ const NAMES_MAX: u64 = 8;
 
 /// The temporary names of a file, the usual one first. FNV-1a needs no start-up as BLAKE3 does (it asks what the CPU
 /// can, and in a virtual machine each answer takes tens of microseconds).
-pub(crate) fn names_of(name: &OsStr) -> impl Iterator<Item = OsString> {
+pub fn names_of(name: &OsStr) -> impl Iterator<Item = OsString> {
     // A small seed would give one name the temporary names of another that differs in a bit.
     let seed = |number: u64| if number == 0 { 0 } else { fnv(0, &number.to_le_bytes()) };
     (0..NAMES_MAX).map(move |number| named(fnv(seed(number), name.as_bytes())))
@@ -35,7 +35,7 @@ fn named(number: u64) -> OsString {
 }
 
 /// Makes something under a temporary name that nothing else has.
-pub(crate) fn under_new_name<T>(make: impl Fn(&OsStr) -> Outcome<T>) -> Outcome<(OsString, T)> {
+pub fn under_new_name<T>(make: impl Fn(&OsStr) -> Outcome<T>) -> Outcome<(OsString, T)> {
     for _ in 0..ROUNDS_MAX {
         let name = new_name();
         match make(&name) {
@@ -54,31 +54,31 @@ fn new_name() -> OsString {
 }
 
 /// Whether a name has the form of a temporary one, or of the journal of one.
-pub(crate) fn is_temporary(name: &OsStr) -> bool {
+pub fn is_temporary(name: &OsStr) -> bool {
     let name = temporary_of(name).unwrap_or(name);
     let digits = name.as_bytes().strip_prefix(b".pump-").unwrap_or_default();
     digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Whether a file system that takes upper and lower case for the same may take a name for a temporary one.
-pub(crate) fn may_be_temporary(name: &OsStr) -> bool {
+pub fn may_be_temporary(name: &OsStr) -> bool {
     is_temporary(&name.to_ascii_lowercase())
 }
 
 /// Whether a name is one of the temporary names of a file, or the name of its journal.
-pub(crate) fn is_temporary_of(temporary: &OsStr, name: &OsStr) -> bool {
+pub fn is_temporary_of(temporary: &OsStr, name: &OsStr) -> bool {
     let temporary = temporary_of(temporary).unwrap_or(temporary);
     names_of(name).any(|name| name == temporary)
 }
 
 /// The name of a temporary file's journal.
-pub(crate) fn journal_name(temporary: &OsStr) -> OsString {
+pub fn journal_name(temporary: &OsStr) -> OsString {
     let mut name = temporary.to_owned();
     name.push(".journal");
     name
 }
 
 /// The temporary name that a journal belongs to.
-pub(crate) fn temporary_of(journal: &OsStr) -> Option<&OsStr> {
+pub fn temporary_of(journal: &OsStr) -> Option<&OsStr> {
     journal.as_bytes().strip_suffix(b".journal").map(OsStr::from_bytes)
 }

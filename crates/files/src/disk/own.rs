@@ -23,7 +23,7 @@ const FUSE: u64 = 0x6573_5546;
 const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// Why it is not believed; `None` for one that this user alone can have made.
-pub(crate) fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> {
+pub fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> {
     let Folder::Os(open) = folder else { return None };
     if let Some(why) = why_foreign(folder, list) {
         return Some(why);
@@ -44,7 +44,7 @@ pub(crate) fn why_not_own(folder: &Folder, list: &Meta) -> Option<&'static str> 
 }
 
 /// Why it is not this user's at all, and is never written to. What is theirs may still have been put there by others.
-pub(crate) fn why_foreign(folder: &Folder, list: &Meta) -> Option<&'static str> {
+pub fn why_foreign(folder: &Folder, list: &Meta) -> Option<&'static str> {
     let Folder::Os(_) = folder else { return None };
     match list {
         list if list.kind != FileKind::Regular => Some("it is no plain file"),
@@ -56,7 +56,7 @@ pub(crate) fn why_foreign(folder: &Folder, list: &Meta) -> Option<&'static str> 
 
 /// Whether nobody but this user (and root) can put or move a name here. In a sticky folder others may make names, but
 /// not touch those of this user.
-pub(crate) fn is_closed(folder: &File) -> bool {
+pub fn is_closed(folder: &File) -> bool {
     is_closed_by(guard(folder), folder)
 }
 

@@ -70,7 +70,7 @@ pub(super) fn metadata(path: &Path) -> Outcome<Meta> {
 }
 
 /// The same, not following a link under the name.
-pub(crate) fn metadata_of_name(path: &Path) -> Outcome<Meta> {
+pub fn metadata_of_name(path: &Path) -> Outcome<Meta> {
     fs::lstat(path).map(meta).map_err(errno)
 }
 
@@ -155,7 +155,7 @@ pub(super) fn try_lock(file: &File) -> Outcome<bool> {
 }
 
 /// Whether another has the lock of a file that is open for reading; it is not kept.
-pub(crate) fn is_locked(file: &File) -> bool {
+pub fn is_locked(file: &File) -> bool {
     match fs::flock(file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => fs::flock(file, FlockOperation::Unlock).is_err(),
         Err(error) => error == rustix::io::Errno::WOULDBLOCK,
@@ -259,7 +259,7 @@ pub(super) fn sync_data(file: &File) -> Outcome<()> {
 
 /// Before Linux 6.8 there is no number of a mount that is not given again: that of `STATX_MNT_ID` is the lowest free
 /// one, so that a disk that was pulled out, and whose cache is lost, gets the one that it had. It is not asked for.
-pub(crate) fn origin(file: &File) -> (i128, u64) {
+pub fn origin(file: &File) -> (i128, u64) {
     /// `STATX_MNT_ID_UNIQUE`: statx(2).
     const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
     let asked = StatxFlags::BTIME | MOUNT;
@@ -271,7 +271,7 @@ pub(crate) fn origin(file: &File) -> (i128, u64) {
 }
 
 /// Which file system it is, as far as that tells: statvfs(3), f_fsid.
-pub(crate) fn file_system(file: &File) -> u64 {
+pub fn file_system(file: &File) -> u64 {
     fs::fstatvfs(file).map_or(0, |told| told.f_fsid)
 }
 
@@ -289,7 +289,7 @@ pub(super) fn take_over(file: &File) -> Outcome<()> {
 }
 
 /// Which start of the system this is: /proc/sys/kernel/random/boot_id, a UUID.
-pub(crate) fn boot() -> [u8; 16] {
+pub fn boot() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: Vec<u8> =
         text.bytes().filter_map(|byte| char::from(byte).to_digit(16)).map(|digit| digit as u8).collect();

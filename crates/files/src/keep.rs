@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::disk::Bearer;
 
 /// Set-user-id and set-group-id: chmod(2).
-pub(crate) const SET_ID_BITS: u32 = 0o6000;
+pub const SET_ID_BITS: u32 = 0o6000;
 
 /// What is kept of a file besides its bytes, as `--no-preserve` of cp names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ fn kept() -> bool {
 
 impl Keep {
     /// As of what has no attributes.
-    pub(crate) const NOTHING: Keep = Keep {
+    pub const NOTHING: Keep = Keep {
         mode: false,
         acl: false,
         owner: false,
@@ -47,7 +47,7 @@ impl Keep {
     };
 
     /// Something of a file that is replaced stays: what is not kept of the source.
-    pub(crate) fn leaves_some(self) -> bool {
+    pub fn leaves_some(self) -> bool {
         !(self.mode && self.acl && self.owner && self.xattrs)
     }
 }
@@ -60,13 +60,13 @@ impl Default for Keep {
 
 /// What is known of the file or folder that gets attributes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct New<'open> {
+pub struct New<'open> {
     /// This run made it.
-    pub(crate) made: bool,
+    pub made: bool,
     /// It has no attributes that would have to go: made where new files get nothing from their folder.
-    pub(crate) bare: bool,
+    pub bare: bool,
     /// The permissions that its folder hands down to what is made in it.
-    pub(crate) handed_down: Option<u32>,
+    pub handed_down: Option<u32>,
     /// What stood under its name before and is replaced: what is not kept of the source stays as it was there.
-    pub(crate) replaced: Option<Bearer<'open>>,
+    pub replaced: Option<Bearer<'open>>,
 }

@@ -18,7 +18,7 @@ use crate::reserved::{LIST_NAME, under_new_name};
 const TICK: Duration = Duration::from_millis(20);
 
 /// Holds a pipe, a device or a symbolic link that was made like `like`.
-pub(crate) fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<File, Problem> {
+pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<File, Problem> {
     let system = |errno: Errno| Problem::system("open what was made for", path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
     let meta = Bearer::Held(&held).meta().map_err(system)?;
@@ -30,7 +30,7 @@ pub(crate) fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Res
 }
 
 /// Holds a folder that was made, whatever its mode.
-pub(crate) fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<File, Problem> {
+pub fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<File, Problem> {
     let system = |errno: Errno| Problem::system("open what was made for", path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
     let meta = Bearer::Held(&held).meta().map_err(system)?;
@@ -42,7 +42,7 @@ pub(crate) fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<Fi
 
 /// Whether an open folder is one that was made in `above` since `start`. What shows other times than a new folder has
 /// is listed: a new one is empty.
-pub(crate) fn check_folder(
+pub fn check_folder(
     above: &File,
     (made, meta): (&File, &Meta),
     start: SystemTime,
@@ -60,7 +60,7 @@ pub(crate) fn check_folder(
 
 /// Whether an open folder is a new root: this user's, with nothing in it but the list of a run that was killed. A
 /// folder of this user's that somebody else gave the temporary name would be handed on with all that it holds.
-pub(crate) fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem> {
+pub fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem> {
     let meta = file_meta(made).map_err(|errno| Problem::system("make", path, errno.0))?;
     match holds_a_list_alone(made) && is_own(above, &meta) {
         true => Ok(()),
@@ -73,7 +73,7 @@ pub(crate) fn check_root(above: &File, made: &File, path: &Path) -> Result<(), P
 }
 
 /// Whether nothing is in a folder but a list.
-pub(crate) fn holds_a_list_alone(folder: &File) -> bool {
+pub fn holds_a_list_alone(folder: &File) -> bool {
     let mut cookie = 0;
     loop {
         match names::list(folder, cookie) {
@@ -85,7 +85,7 @@ pub(crate) fn holds_a_list_alone(folder: &File) -> bool {
 }
 
 /// Whether others may give other names to what lies in a folder.
-pub(crate) fn is_open_to_others(folder: &Meta) -> bool {
+pub fn is_open_to_others(folder: &Meta) -> bool {
     const STICKY: u32 = 0o1000;
     const OTHERS_WRITE: u32 = 0o022;
     let is_others = folder.uid != 0 && folder.uid != rustix::process::geteuid().as_raw();
@@ -94,7 +94,7 @@ pub(crate) fn is_open_to_others(folder: &Meta) -> bool {
 
 /// Whether something in a folder belongs to whom new files there belong to: this user, or where the file system gives
 /// all to one (FAT, NFS that trusts no root) that one.
-pub(crate) fn is_own(folder: &File, meta: &Meta) -> bool {
+pub fn is_own(folder: &File, meta: &Meta) -> bool {
     let is_users = |meta: &Meta| meta.uid == rustix::process::geteuid().as_raw();
     is_users(meta) || {
         let owner = under_new_name(|spare| names::owner_of_new(folder, spare));

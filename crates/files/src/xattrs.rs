@@ -22,20 +22,15 @@ const OWNER_WRITES: u32 = 0o200;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Set {
+pub struct Set {
     /// Something was set or removed: the mode may be another one now.
-    pub(crate) any: bool,
+    pub any: bool,
     /// What the owning group may, if the source has an access control list that the target did not get.
-    pub(crate) group_bits: Option<u32>,
+    pub group_bits: Option<u32>,
 }
 
 /// Gives `to` those that are kept of the source, and of what it replaces the others.
-pub(crate) fn copy(
-    from: Bearer<'_>,
-    to: Bearer<'_>,
-    (keep, new): (Keep, New<'_>),
-    lost: &mut Lost,
-) -> Outcome<Set> {
+pub fn copy(from: Bearer<'_>, to: Bearer<'_>, (keep, new): (Keep, New<'_>), lost: &mut Lost) -> Outcome<Set> {
     let of_source = from.xattr_names()?;
     let mut set = Set::default();
     if !keep.acl && of_source.iter().any(|name| **name == *acl::ACCESS) {
@@ -99,7 +94,7 @@ fn not_set(name: &CStr, errno: Errno) -> Loss {
 }
 
 fn words_of(name: &CStr) -> String {
-    format!("extended attribute {}", crate::shown(name.to_bytes()))
+    format!("extended attribute {}", crate::problem::shown(name.to_bytes()))
 }
 
 /// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
@@ -126,22 +121,23 @@ fn remove_others(
 }
 
 /// What belongs to the file, whatever system it lies on.
-pub(crate) fn is_files_own(name: &CStr) -> bool {
+pub fn is_files_own(name: &CStr) -> bool {
     may_be_files_own(name) && !is_skipped(name)
 }
 
 /// The same before the system that the copy goes to says which of them it skips.
-pub(crate) fn may_be_files_own(name: &CStr) -> bool {
+pub fn may_be_files_own(name: &CStr) -> bool {
     let spaces = [&b"user."[..], b"trusted."];
     let is_in_space = spaces.iter().any(|space| name.to_bytes().starts_with(space));
     is_acl(name) || is_in_space || name == c"security.capability"
 }
 
 /// Whether it is kept of the source.
-pub(crate) fn is_kept(name: &CStr, keep: Keep) -> bool {
+pub fn is_kept(name: &CStr, keep: Keep) -> bool {
     if is_acl(name) { keep.acl } else { keep.xattrs && !is_skipped(name) }
 }
 
-pub(crate) fn is_acl(name: &CStr) -> bool {
+/// Whether an extended attribute holds an access control list.
+pub fn is_acl(name: &CStr) -> bool {
     name.to_bytes().starts_with(b"system.posix_acl_")
 }

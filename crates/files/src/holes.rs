@@ -30,7 +30,7 @@ const SAMPLES_EACH_HOLE: u64 = 6;
 const SAMPLES_MAX: u64 = 4096;
 
 /// The ranges `start..end` to copy of a file of this size, in order. A stop ends the looking.
-pub(crate) fn ranges(
+pub fn ranges(
     handle: &Handle,
     meta: &Meta,
     ignore_holes: bool,
@@ -62,7 +62,7 @@ fn has_more_blocks(handle: &Handle, data_bytes: u64) -> Outcome<bool> {
 }
 
 /// The ranges that are in one of the two lists or in both, within `size_bytes`.
-pub(crate) fn union(one: Vec<(u64, u64)>, other: Vec<(u64, u64)>, size_bytes: u64) -> Vec<(u64, u64)> {
+pub fn union(one: Vec<(u64, u64)>, other: Vec<(u64, u64)>, size_bytes: u64) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> =
         one.into_iter().chain(other).filter(|&(start, end)| start < end && start < size_bytes).collect();
     all.sort_unstable();

@@ -22,10 +22,11 @@ const TRIES_MAX: u32 = 100;
 
 /// A name as a folder lists it.
 #[derive(Clone, Debug)]
-pub(crate) struct DirEntry {
-    pub(crate) name: OsString,
+pub struct DirEntry {
+    /// The name.
+    pub name: OsString,
     /// What the listing says it is; `None` where the file system does not tell there.
-    pub(crate) kind: Option<FileKind>,
+    pub kind: Option<FileKind>,
 }
 
 fn errno(error: System) -> Errno {
@@ -33,14 +34,14 @@ fn errno(error: System) -> Errno {
 }
 
 /// Opens a folder in a folder.
-pub(crate) fn open_folder(folder: &File, name: &OsStr) -> Outcome<File> {
+pub fn open_folder(folder: &File, name: &OsStr) -> Outcome<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// Opens a regular file for reading without waiting (it may have become a pipe) and, where the system lets this user,
 /// without changing its time of access.
-pub(crate) fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome<File> {
+pub fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let quiet = if quietly { OFlags::NOATIME } else { OFlags::empty() };
     match fs::openat(folder, name, flags | quiet, Mode::empty()) {
@@ -54,13 +55,13 @@ pub(crate) fn open_source(folder: &File, name: &OsStr, quietly: bool) -> Outcome
 
 /// Opens what stands under a name to be looked at and to get attributes, whatever it is (O_PATH): nothing waits, no
 /// device is started, no permission but that to search the folder is needed.
-pub(crate) fn hold(folder: &File, name: &OsStr) -> Outcome<File> {
+pub fn hold(folder: &File, name: &OsStr) -> Outcome<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(folder, name, flags, Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// The same of a name that was looked at: `ESTALE` if another file stands there by now.
-pub(crate) fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<File> {
+pub fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<File> {
     let held = hold(folder, name)?;
     let now = os::file_metadata(&held)?;
     match (now.device, now.inode, now.kind) == (known.device, known.inode, known.kind) {
@@ -70,25 +71,25 @@ pub(crate) fn hold_the(folder: &File, name: &OsStr, known: &Meta) -> Outcome<Fil
 }
 
 /// The same of a path, links followed.
-pub(crate) fn hold_path(path: &Path) -> Outcome<File> {
+pub fn hold_path(path: &Path) -> Outcome<File> {
     fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// Puts a file on stable storage of which only attributes were set. Its new mode may let nobody open it: then it was
 /// opened before.
-pub(crate) fn sync_of(opened: Option<File>, folder: &File, name: &OsStr) -> Outcome<()> {
+pub fn sync_of(opened: Option<File>, folder: &File, name: &OsStr) -> Outcome<()> {
     let file = opened.map_or_else(|| open_source(folder, name, true), Ok)?;
     file.sync_all().map_err(|error| Errno::of(&error))
 }
 
 /// Opens a file or folder by its path for reading, following links, without waiting for the other side of a pipe.
-pub(crate) fn open_path(path: &Path) -> Outcome<File> {
+pub fn open_path(path: &Path) -> Outcome<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     fs::open(path, flags, Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// The same below a folder that no link may lead out of: openat2(2), RESOLVE_BENEATH.
-pub(crate) fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
+pub fn open_beneath(root: &File, path: &Path) -> Outcome<File> {
     beneath(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC)
 }
 
@@ -105,22 +106,22 @@ fn beneath(root: &File, path: &Path, flags: OFlags) -> Outcome<File> {
 const ON_THE_WAY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Finds a folder by its path, following links, to go on from it by names.
-pub(crate) fn find_folder(path: &Path) -> Outcome<File> {
+pub fn find_folder(path: &Path) -> Outcome<File> {
     fs::open(path, ON_THE_WAY, Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// The same of a path that begins in an open folder.
-pub(crate) fn find_folder_from(folder: &File, path: &Path) -> Outcome<File> {
+pub fn find_folder_from(folder: &File, path: &Path) -> Outcome<File> {
     fs::openat(folder, path, ON_THE_WAY, Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// The same below a folder that no link may lead out of.
-pub(crate) fn find_beneath(root: &File, path: &Path) -> Outcome<File> {
+pub fn find_beneath(root: &File, path: &Path) -> Outcome<File> {
     beneath(root, path, ON_THE_WAY)
 }
 
 /// The next names of a folder from `cookie` on (0: the first), and the cookie behind them; no names at the end.
-pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
+pub fn list(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
     fs::seek(folder, SeekFrom::Start(cookie)).map_err(|error| of_gone(folder, error))?;
     let mut buffer = [const { MaybeUninit::<u8>::uninit() }; LISTING_BYTES];
     let mut entries = RawDir::new(folder, &mut buffer);
@@ -161,36 +162,36 @@ fn kind(told: FileType) -> Option<FileKind> {
 }
 
 /// What a symbolic link points to that is held.
-pub(crate) fn read_held_symlink(held: &File) -> Outcome<OsString> {
+pub fn read_held_symlink(held: &File) -> Outcome<OsString> {
     let content = fs::readlinkat(held, c"", Vec::new()).map_err(errno)?;
     Ok(OsString::from_vec(content.into_bytes()))
 }
 
 /// What a name is.
-pub(crate) fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
+pub fn metadata(folder: &File, name: &OsStr) -> Outcome<Meta> {
     os::metadata_at(folder, name)
 }
 
 /// Which of the files that had its inode number a regular file is; 0 where that is not known.
-pub(crate) fn generation(folder: &File, name: &OsStr) -> u32 {
+pub fn generation(folder: &File, name: &OsStr) -> u32 {
     let opened = open_source(folder, name, true);
     opened.ok().and_then(|file| datapump_engine::os::linux::generation(&file)).unwrap_or(0)
 }
 
 /// Makes a folder that only this user may use.
-pub(crate) fn make_folder(folder: &File, name: &OsStr) -> Outcome<()> {
+pub fn make_folder(folder: &File, name: &OsStr) -> Outcome<()> {
     fs::mkdirat(folder, name, Mode::RWXU).map_err(errno)
 }
 
 /// Makes a file without a name, to be linked in when it is complete. It may be opened by nobody until then, so that
 /// it may have its final permissions from the start.
-pub(crate) fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
+pub fn make_unnamed(folder: &File, mode: u32) -> Outcome<File> {
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     fs::openat(folder, c".", flags, Mode::from_raw_mode(mode)).map(File::from).map_err(errno)
 }
 
 /// Whom new files in a folder belong to, found out by one that is made and goes again.
-pub(crate) fn owner_of_new(folder: &File, spare: &OsStr) -> Outcome<u32> {
+pub fn owner_of_new(folder: &File, spare: &OsStr) -> Outcome<u32> {
     if let Ok(file) = make_unnamed(folder, 0o600) {
         return os::file_metadata(&file).map(|meta| meta.uid);
     }
@@ -201,7 +202,7 @@ pub(crate) fn owner_of_new(folder: &File, spare: &OsStr) -> Outcome<u32> {
 }
 
 /// Gives what is open, or held, a name: its first one, or one more; `EEXIST` if that is taken.
-pub(crate) fn link_in(file: &File, folder: &File, name: &OsStr) -> Outcome<()> {
+pub fn link_in(file: &File, folder: &File, name: &OsStr) -> Outcome<()> {
     match fs::linkat(file, c"", folder, name, AtFlags::EMPTY_PATH) {
         // Before Linux 6.10 only a process with CAP_DAC_READ_SEARCH may link what it has open: open(2), O_TMPFILE.
         Err(System::NOENT) => {
@@ -212,17 +213,19 @@ pub(crate) fn link_in(file: &File, folder: &File, name: &OsStr) -> Outcome<()> {
     .map_err(errno)
 }
 
-pub(crate) fn make_symlink(content: &OsStr, folder: &File, name: &OsStr) -> Outcome<()> {
+/// Makes a symbolic link.
+pub fn make_symlink(content: &OsStr, folder: &File, name: &OsStr) -> Outcome<()> {
     fs::symlinkat(content, folder, name).map_err(errno)
 }
 
-pub(crate) fn read_symlink(folder: &File, name: &OsStr) -> Outcome<OsString> {
+/// Reads a symbolic link.
+pub fn read_symlink(folder: &File, name: &OsStr) -> Outcome<OsString> {
     let content = fs::readlinkat(folder, name, Vec::new()).map_err(errno)?;
     Ok(OsString::from_vec(content.into_bytes()))
 }
 
 /// Makes a pipe or a device.
-pub(crate) fn make_special(folder: &File, name: &OsStr, meta: &Meta) -> Outcome<()> {
+pub fn make_special(folder: &File, name: &OsStr, meta: &Meta) -> Outcome<()> {
     let kind = match meta.kind {
         FileKind::CharDevice => FileType::CharacterDevice,
         FileKind::BlockDevice => FileType::BlockDevice,
@@ -232,28 +235,29 @@ pub(crate) fn make_special(folder: &File, name: &OsStr, meta: &Meta) -> Outcome<
 }
 
 /// Removes a name; of a folder only if it is empty.
-pub(crate) fn remove(folder: &File, name: &OsStr, is_folder: bool) -> Outcome<()> {
+pub fn remove(folder: &File, name: &OsStr, is_folder: bool) -> Outcome<()> {
     let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     fs::unlinkat(folder, name, flags).map_err(errno)
 }
 
-pub(crate) fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
+/// Moves a name, replacing what stood under the new one.
+pub fn rename(from: &File, from_name: &OsStr, to: &File, to_name: &OsStr) -> Outcome<()> {
     fs::renameat(from, from_name, to, to_name).map_err(errno)
 }
 
 /// The same; `EEXIST` if the new name is taken.
-pub(crate) fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
+pub fn rename_new(folder: &File, from: &OsStr, to: &OsStr) -> Outcome<()> {
     os::rename_new(folder, from, to)
 }
 
 /// Opens the file once more that is open, whatever became of its name.
-pub(crate) fn open_again(file: &File, access: Access) -> Outcome<File> {
+pub fn open_again(file: &File, access: Access) -> Outcome<File> {
     fs::open(path_of_open_file(file), os::flags(access), Mode::empty()).map(File::from).map_err(errno)
 }
 
 /// Puts everything of the file system on stable storage on which the folder lies. Tells also of what could not be
 /// written since the folder was opened (Linux 5.8).
-pub(crate) fn sync_all(folder: &File) -> Outcome<()> {
+pub fn sync_all(folder: &File) -> Outcome<()> {
     fs::syncfs(folder).map_err(errno)
 }
 

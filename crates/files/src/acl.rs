@@ -6,9 +6,9 @@
 use std::ffi::CStr;
 
 /// The list that decides who may do what.
-pub(crate) const ACCESS: &CStr = c"system.posix_acl_access";
+pub const ACCESS: &CStr = c"system.posix_acl_access";
 /// The list that a folder hands down to what is made in it.
-pub(crate) const DEFAULT: &CStr = c"system.posix_acl_default";
+pub const DEFAULT: &CStr = c"system.posix_acl_default";
 
 const HEADER_BYTES: usize = 4;
 const ENTRY_BYTES: usize = 8;
@@ -20,19 +20,19 @@ const MASK: u16 = 0x10;
 const OTHERS: u16 = 0x20;
 
 /// Permissions of the owning group itself: under a list the mode's bits of the group are the mask, and let in more.
-pub(crate) fn group_bits(list: &[u8]) -> Option<u32> {
+pub fn group_bits(list: &[u8]) -> Option<u32> {
     permissions(list, GROUP)
 }
 
 /// The mode that the list stands for, as stat(2) shows it.
-pub(crate) fn mode(list: &[u8]) -> Option<u32> {
+pub fn mode(list: &[u8]) -> Option<u32> {
     let group = permissions(list, MASK).or_else(|| permissions(list, GROUP))?;
     Some(permissions(list, OWNER)? << 6 | group << 3 | permissions(list, OTHERS)?)
 }
 
 /// Gives the users and groups in it other numbers; the flag says that it is a group's. Entries stand in the order of
 /// numbers, and of two that became one only what both let in is let in. What is no list stays.
-pub(crate) fn map_ids(list: &mut Vec<u8>, mut map: impl FnMut(bool, u32) -> u32) {
+pub fn map_ids(list: &mut Vec<u8>, mut map: impl FnMut(bool, u32) -> u32) {
     if list.len() < HEADER_BYTES || !(list.len() - HEADER_BYTES).is_multiple_of(ENTRY_BYTES) {
         return;
     }

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 /// The process's umask: /proc tells it without changing it, as umask(2) would. Asked once.
-pub(crate) fn umask() -> u32 {
+pub fn umask() -> u32 {
     static UMASK: OnceLock<u32> = OnceLock::new();
     *UMASK.get_or_init(|| {
         const USUAL: u32 = 0o022;

@@ -13,7 +13,7 @@ use datapump_engine::Handle;
 use crate::disk::{FileCalls, FileKind, Meta, Outcome};
 
 /// What happened to such a source.
-pub(crate) const STORED_TO: &str = "was written to through a mapping";
+pub const STORED_TO: &str = "was written to through a mapping";
 /// From this size on three more calls are nothing beside the copy: 0.5 us of 200.
 const MIN_BYTES: u64 = 1 << 20;
 /// Written back at a time: an interrupt is answered in between.
@@ -23,7 +23,7 @@ const ROUNDS_MAX: u32 = 3;
 
 /// The source's attributes as they may be believed: each store from before the first byte is read on will differ from
 /// them. The write-back may change them itself (FUSE, NFS): then they are taken again, before the next one.
-pub(crate) fn believed(handle: &Handle, meta: Meta, stop: &AtomicBool) -> Outcome<Meta> {
+pub fn believed(handle: &Handle, meta: Meta, stop: &AtomicBool) -> Outcome<Meta> {
     let mut before = meta;
     for _ in 0..ROUNDS_MAX {
         if !is_watched(&before) || !write_back(handle, before.size_bytes, stop) {
@@ -40,7 +40,7 @@ pub(crate) fn believed(handle: &Handle, meta: Meta, stop: &AtomicBool) -> Outcom
 
 /// Whether pages were stored to since, although the times may not tell: clocks are coarse (4 ms before Linux 6.13).
 /// Pages that stay dirty when they are written back tell nothing.
-pub(crate) fn was_stored_to(handle: &Handle, meta: &Meta) -> bool {
+pub fn was_stored_to(handle: &Handle, meta: &Meta) -> bool {
     if !is_watched(meta) || !handle.has_dirty_pages(meta.size_bytes) {
         return false;
     }

@@ -12,25 +12,28 @@ use crate::problem::{Class, Problem};
 
 /// What happened to a source.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub enum Change {
     /// It became longer; nothing tells that what it had before is another now.
     Grew(String),
+    /// Anything else, in words.
     Other(String),
 }
 
 /// A source file that is open, as it was when it was opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenSource<'open> {
+pub struct OpenSource<'open> {
     /// As the user named it.
-    pub(crate) path: &'open Path,
-    pub(crate) handle: &'open Handle,
-    pub(crate) before: &'open Meta,
+    pub path: &'open Path,
+    /// The open file.
+    pub handle: &'open Handle,
+    /// What it was when it was opened.
+    pub before: &'open Meta,
     /// The folder that it was opened in, where it was not opened by its path.
-    pub(crate) folder: Option<&'open Folder>,
+    pub folder: Option<&'open Folder>,
 }
 
 /// What happened to it since, if something did.
-pub(crate) fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>, Problem> {
+pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>, Problem> {
     let OpenSource { path, handle, before, folder } = source;
     let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
     let was_stored_to = mapped::was_stored_to(handle, &now);
@@ -57,14 +60,14 @@ pub(crate) fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<
 }
 
 /// The problem for a change told in words.
-pub(crate) fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem {
+pub fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem {
     let kept = if target_is_kept { "the target was not changed" } else { "do not use what was copied" };
     let next = format!("{kept}; copy again when the source is quiet");
     Problem::new(Class::Changed, "copy", path, format!("the source {words} while it was copied; {next}"))
 }
 
 /// The problem of a log that was written to while it was copied.
-pub(crate) fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
+pub fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
     let words = format!(
         "the source {words} while it was copied; its first {bytes} bytes are copied, with the time that it had then"
     );
@@ -72,7 +75,7 @@ pub(crate) fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
 }
 
 /// What happened. `named` is what the path refers to now.
-pub(crate) fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<Change> {
+pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<Change> {
     let (was, is) = (before.size_bytes, now.size_bytes);
     match named {
         None => return Some(Change::Other("was deleted".into())),
