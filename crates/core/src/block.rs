@@ -34,6 +34,13 @@ pub enum Way {
     InKernel,
 }
 
+impl Way {
+    /// The way of blocks that are copied inside the kernel, or not.
+    pub fn of(in_kernel: bool) -> Way {
+        if in_kernel { Way::InKernel } else { Way::Slots }
+    }
+}
+
 /// A contiguous piece of one file that a lane claims from the plan and cuts into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {

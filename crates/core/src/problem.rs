@@ -73,6 +73,24 @@ impl Status {
 }
 
 impl Class {
+    /// All of them.
+    pub const ALL: [Class; 9] = [
+        Class::Missing,
+        Class::Changed,
+        Class::Denied,
+        Class::NoSpace,
+        Class::Io,
+        Class::Refused,
+        Class::Lost,
+        Class::Mismatch,
+        Class::Usage,
+    ];
+
+    /// The class of this name in `--json`.
+    pub fn named(name: &str) -> Option<Class> {
+        Class::ALL.into_iter().find(|known| known.name() == name)
+    }
+
     /// The name in `--json`.
     pub fn name(self) -> &'static str {
         match self {
@@ -134,6 +152,15 @@ impl Problem {
     /// A problem that the system reported.
     pub fn system(operation: &'static str, path: &Path, errno: i32) -> Problem {
         Problem::new(class_of(errno), operation, path, system_words(errno))
+    }
+
+    /// The same of a name that was listed: what is gone, or is no folder any more, changed while it was walked.
+    pub fn vanished(mut self) -> Problem {
+        if self.class == Class::Missing {
+            self.class = Class::Changed;
+            self.message = format!("it vanished while the tree was copied: {}", self.message);
+        }
+        self
     }
 
     /// The same on another host.

@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::target::{Item, Target};
 use crate::tree::decide::same_time;
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::keep::Keep;
@@ -164,22 +163,6 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
     ]
     .into_iter()
     .collect()
-}
-
-/// What becomes of a file that the user named.
-pub(crate) fn of_item(
-    item: &Item,
-    kind: ChangeKind,
-    there: Option<&Meta>,
-    findings: Findings,
-) -> Option<Box<Change>> {
-    let (Some(source), Target::File(target), Some(meta)) = (item.source.path(), &item.target, &item.meta)
-    else {
-        return None;
-    };
-    let relative = source.file_name().unwrap_or_default().into();
-    let paths = [source.to_path_buf(), target.path.clone(), relative];
-    Some(Box::new(Change::new(kind, paths, meta, there, findings)))
 }
 
 /// A removal.

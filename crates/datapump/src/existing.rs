@@ -8,7 +8,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::change::{self, Change, ChangeKind};
+use crate::change::{Change, ChangeKind};
 use crate::net::far::FarFile;
 use crate::open;
 use crate::options::{Options, Selection, Sync};
@@ -19,11 +19,11 @@ use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::tree::decide::{Action, adjusted};
-use crate::tree::links::id;
 use crate::tree::{doubt, findings, linking};
 use datapump_files::attributes;
 use datapump_files::commit::taken;
 use datapump_files::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
+use datapump_files::identity::id;
 use datapump_files::keep::New;
 
 const ENOENT: Errno = Errno(2);
@@ -140,7 +140,11 @@ pub(crate) fn tells(
     kind: ChangeKind,
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
-    if shared.tells_changes() { change::of_item(item, kind, there, findings::of_new(shared)) } else { None }
+    if shared.tells_changes() {
+        crate::target::change_of(item, kind, there, findings::of_new(shared))
+    } else {
+        None
+    }
 }
 
 fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {

@@ -11,7 +11,6 @@ use datapump_engine::{Errno, Handle};
 use crate::bill::{Stage, within};
 use crate::changed::{check_unchanged, find_change};
 use crate::end::Sink;
-use crate::open;
 use crate::options::{Keep, Sync};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
@@ -124,7 +123,7 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     }
     let system = |errno: Errno| Problem::system("stat", &task.target_name, errno.0);
     let length = task.length();
-    let goes_on = match open::is_made_up(&file.handle) {
+    let goes_on = match datapump_files::disk::is_made_up(&file.handle) {
         true => file.handle.peek(length, &mut [0]).map_err(system)? > 0,
         false => file.handle.meta().map_err(system)?.size_bytes > length,
     };

@@ -5,17 +5,17 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::listed::Name;
 use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::Hosts;
-use crate::tree::journal;
-use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::plant;
 use crate::tree::side::Side;
 use datapump_files::disk::{FileKind, PathAt};
+use datapump_files::reserved::LIST_NAME;
 
 /// A mirror is one of a folder. What is missing is no usage error: it may come back.
 pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {
@@ -80,5 +80,5 @@ fn counts(shared: &Shared<'_>, name: &Name) -> bool {
         // Some file systems do not say what a name is.
         None => includes(true) || includes(false),
     };
-    is_included && name.name != journal::NAME
+    is_included && name.name != LIST_NAME
 }

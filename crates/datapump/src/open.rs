@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use datapump_core::Way;
 use datapump_engine::Handle;
 
 use crate::end::{FileEnd, Sink, Source};
@@ -22,21 +23,12 @@ use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::task::{Against, Finish, Held, Leaf, Original, Parts, Task};
-use crate::{confidential, finish, lane, other_names, resumed, sizes, tree};
+use crate::{confidential, finish, other_names, resumed, sizes, tree};
 use datapump_files::commit::Staged;
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
+use datapump_files::holes::Ranges;
 use datapump_files::{holes, mapped, stream};
-
-/// Whether the kernel makes the file's content up as it is read: its size tells nothing.
-pub(crate) fn is_made_up(handle: &Handle) -> bool {
-    kind::is_made_up(handle.room().magic)
-}
-
-/// The same for all files of a folder.
-pub(crate) fn folder_is_made_up(folder: &std::fs::File) -> bool {
-    kind::is_made_up(datapump_files::disk::magic(folder))
-}
 
 /// A file of another host.
 fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Problem> {
@@ -62,9 +54,6 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
     let ordinary = meta.size_bytes > 0;
     Ok(Opened { handle: None, flow: None, original: Some(original), ranges, is_file: true, ordinary })
 }
-
-/// Byte ranges to copy, start and end.
-pub(crate) type Ranges = Vec<(u64, u64)>;
 
 /// A source that was opened.
 #[derive(Default)]
@@ -95,7 +84,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
             shared.begin(&task);
             match task.expected_bytes.load(Ordering::Relaxed) {
                 0 => finish::finish(shared, waits, task),
-                _ => shared.put_up(task, ranges, lane::way(in_kernel)),
+                _ => shared.put_up(task, ranges, Way::of(in_kernel)),
             }
         }
         // What cannot be opened because the run is stopping is not the file's fault.

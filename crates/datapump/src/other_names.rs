@@ -21,9 +21,10 @@ use crate::target::{Item, Target};
 use crate::task::{Finish, Task};
 use crate::tree::decide::Action;
 use crate::tree::linking;
-use crate::tree::links::{FileState, id};
+use crate::tree::links::FileState;
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
+use datapump_files::identity::id;
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);

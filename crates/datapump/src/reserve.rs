@@ -2,12 +2,12 @@
 //!
 //! Must not know: how room is reserved (`commit`).
 
-use crate::open::Ranges;
 use crate::options::Sync;
 use crate::problem::Problem;
 use crate::run::Shared;
 use datapump_files::commit::Staged;
 use datapump_files::disk::Meta;
+use datapump_files::holes::Ranges;
 
 /// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;

@@ -13,6 +13,7 @@ use datapump_engine::{Engine, Handle, Slot};
 
 use crate::bill::{Here, Meters, Stage};
 use crate::change::Change;
+use crate::event::Event;
 use crate::full::Full;
 use crate::net::far::Far;
 use crate::options::{self, Options};
@@ -31,30 +32,6 @@ use crate::world::{EngineNeed, World};
 use datapump_files::commit::{Staged, room_words};
 use datapump_files::disk::FileCalls;
 use datapump_files::loss::{Limit, Lost};
-
-/// What a job tells while it runs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// A file is complete.
-    File {
-        /// The target, as the user named it; the source where there is no target.
-        path: PathBuf,
-        /// Its length in bytes.
-        bytes: u64,
-        /// Root of its BLAKE3 tree in hex, when it was computed.
-        blake3: Option<String>,
-    },
-    /// A change was made; in a dry run: would be made. Told if it was asked for (`Options::changes`).
-    Change(Box<Change>),
-    /// Something went wrong with a file; the others go on.
-    Problem(Problem),
-    /// Something that could not be kept, although the copy is good.
-    Warning(String),
-    /// Something that goes otherwise than one may expect: for all who do not want quiet.
-    Notice(String),
-    /// What was decided and why: for those who ask.
-    Note(String),
-}
 
 impl Tally {
     /// Something failed that costs more than an attribute.

@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 
 use datapump_engine::{Errno, Handle};
 
-use crate::open::Ranges;
 use crate::problem::Problem;
 use crate::run::Shared;
 use crate::task::Held;
 use crate::tree::branch::Traits;
 use datapump_files::disk::{FileCalls, FileKind, Meta, kind};
 use datapump_files::holes;
+use datapump_files::holes::Ranges;
 
 /// Whether a file of a file system of this type goes on behind the size that it tells. One read where sizes may lie.
 pub(crate) fn goes_on(handle: &Handle, meta: &Meta, magic: u64) -> Result<bool, Errno> {

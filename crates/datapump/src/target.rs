@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
+use crate::change::{Change, ChangeKind, Findings};
 use crate::net::far::Far;
 use crate::options::Options;
 use crate::place::Place;
@@ -415,4 +416,20 @@ fn refuse_same_file(source: &Place, meta: Option<&Meta>, target: &Target) -> Res
         return Err(usage(&at.path, &format!("is the same file as the source '{}'", shown_path(source))));
     }
     Ok(())
+}
+
+/// What becomes of a file that the user named.
+pub(crate) fn change_of(
+    item: &Item,
+    kind: ChangeKind,
+    there: Option<&Meta>,
+    findings: Findings,
+) -> Option<Box<Change>> {
+    let (Some(source), Target::File(target), Some(meta)) = (item.source.path(), &item.target, &item.meta)
+    else {
+        return None;
+    };
+    let relative = source.file_name().unwrap_or_default().into();
+    let paths = [source.to_path_buf(), target.path.clone(), relative];
+    Some(Box::new(Change::new(kind, paths, meta, there, findings)))
 }

@@ -262,6 +262,16 @@ pub fn magic(folder: &std::fs::File) -> u64 {
     os::room(folder).magic
 }
 
+/// Whether the kernel makes the file's content up as it is read: its size tells nothing.
+pub fn is_made_up(handle: &Handle) -> bool {
+    kind::is_made_up(handle.room().magic)
+}
+
+/// The same for all files of a folder.
+pub fn folder_is_made_up(folder: &std::fs::File) -> bool {
+    kind::is_made_up(magic(folder))
+}
+
 /// Whether two names in an open folder may be one.
 pub fn may_fold_names(folder: &std::fs::File) -> bool {
     match kind::name_rule(magic(folder)) {

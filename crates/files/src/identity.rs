@@ -10,6 +10,14 @@ use crate::disk::{Disk, FileCalls, Folder, Meta};
 use crate::mapped;
 use crate::problem::{Class, Problem};
 
+/// What tells a file from all others: its device and its number there.
+pub type FileId = (u64, u64);
+
+/// What tells this file from all others.
+pub fn id(meta: &Meta) -> FileId {
+    (meta.device, meta.inode)
+}
+
 /// What happened to a source.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Change {

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::{Job, Kind};
+use crate::event::Event;
 use crate::problem::{Class, Status};
-use crate::run::{Event, Shared, Tally};
+use crate::run::{Shared, Tally};
 
 impl Job {
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.

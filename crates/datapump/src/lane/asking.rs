@@ -27,7 +27,6 @@ use crate::net::refusal::{over_budget, problem_of};
 use crate::net::weight;
 use crate::problem::{Class, Problem};
 use crate::task::Task;
-use crate::tree::walk::vanished;
 
 /// How often a block is asked for that comes damaged.
 const TRIES_MAX: u32 = 4;
@@ -144,7 +143,7 @@ impl Asking {
                 Before::Nothing(fault) => {
                     self.asked.pop_front();
                     let problem = problem_of(&fault, &task.source_name).on(&self.host);
-                    return failed(if task.leaf.is_some() { vanished(problem) } else { problem });
+                    return failed(if task.leaf.is_some() { problem.vanished() } else { problem });
                 }
                 Before::Block => {}
                 Before::Over(refusal) => over = Some(over_budget(refusal, &task.source_name)),

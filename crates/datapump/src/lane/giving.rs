@@ -20,10 +20,10 @@ use crate::net::channel::{Channel, Digest};
 use crate::net::fault::NetFault;
 use crate::net::owners::Telling;
 use crate::net::shelf::{Flow, Given, Shelf, Taken};
-use crate::open::Ranges;
 use crate::plan::Claim;
 use crate::run::{Shared, Work};
 use crate::task::{Finish, Parts, Task};
+use datapump_files::holes::Ranges;
 
 const EINVAL: ErrorNumber = ErrorNumber(22);
 const EMFILE: ErrorNumber = ErrorNumber(24);

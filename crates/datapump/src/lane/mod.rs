@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use asking::Asking;
-use datapump_core::{Block, Claimed, Counts, Extent, Pump, Request, Side, Step, Transfer, Way};
+use datapump_core::{Block, Claimed, Counts, Extent, Pump, Request, Side, Step, Transfer};
 use datapump_engine::{Engine, Kind};
 use giving::Giving;
 use latency::LaneLatencies;
@@ -365,11 +365,6 @@ impl<'run> Lane<'run> {
 fn thread_cpu_ns() -> u64 {
     let (user_ns, system_ns) = datapump_engine::os::linux::thread_cpu_ns();
     user_ns + system_ns
-}
-
-/// Which way a task's blocks go, for the plan.
-pub(crate) fn way(in_kernel: bool) -> Way {
-    if in_kernel { Way::InKernel } else { Way::Slots }
 }
 
 /// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer

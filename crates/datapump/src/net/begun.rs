@@ -21,10 +21,10 @@ use super::pool::Pool;
 use super::reach::{Reached, Reaching, reach};
 use super::ssh::FarEnd;
 use super::told;
+use crate::event::Event;
 use crate::options::Options;
 use crate::place::{Host, Place, Remote};
 use crate::problem::Problem;
-use crate::run::Event;
 use datapump_files::disk::{Disk, FileKind, boot};
 
 /// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.

@@ -26,8 +26,8 @@ use super::pool::Pool;
 use super::refusal::{over_budget, problem_of};
 use super::weight;
 use crate::budget::{Charge, OverBudget, Share};
+use crate::listed::{Attributes, Name, Told};
 use crate::problem::{Class, Problem};
-use crate::tree::name::Name;
 use datapump_files::disk::{FileKind, Meta};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
@@ -37,9 +37,6 @@ pub(crate) const LONG_BYTES: usize = 64 << 10;
 
 /// Folders and files that are given back together: as many as connections take without anybody reading.
 const GIVEN_BACK_TOGETHER: usize = 256;
-
-/// Extended attributes that the other side told; without a value those that it could not read.
-pub(crate) type Attributes = Vec<(CString, Option<Vec<u8>>)>;
 
 /// The other side.
 #[derive(Debug)]
@@ -65,19 +62,6 @@ pub(crate) struct Far {
 
 /// Answers to one request, and what they take.
 type Charged = (Vec<Answer>, Charge);
-
-/// What the listing of a folder told of a name.
-#[derive(Clone, Debug)]
-pub(crate) struct Told {
-    pub(crate) meta: Result<Meta, Errno>,
-    pub(crate) points_to: Option<OsString>,
-    /// `None` of a folder or socket, and of a regular file where they were not requested or did not fit.
-    pub(crate) attributes: Option<Attributes>,
-    /// A temporary file that a pump uses or can resume. Told of a name that is looked at alone.
-    pub(crate) is_partial: bool,
-    /// What its listing takes, given back with the last name of it.
-    pub(crate) _charge: Option<Arc<Charge>>,
-}
 
 /// A folder that was opened at the other side.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use datapump_engine::Errno;
 use super::convert::{attributes_named, attributes_of, told};
 use super::fault::NetFault;
 use super::shelf::{Tell, generation};
+use crate::listed::Name;
 use crate::tree::left_out;
-use crate::tree::name::Name;
 use datapump_files::disk::{Bearer, FileKind, Meta, names, xattr_names_at};
 use datapump_files::xattrs::may_be_files_own;
 

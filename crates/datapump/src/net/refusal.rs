@@ -7,7 +7,6 @@ use std::path::Path;
 use datapump_core::wire::ask::Fault;
 use datapump_core::wire::bounds::ErrorNumber;
 
-use super::told::class_named;
 use crate::budget::OverBudget;
 use crate::problem::{Class, Problem};
 
@@ -36,7 +35,7 @@ pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
         (Some(errno), _) => Problem::system(operation, path, errno.0),
         (None, words) => {
             let words = words.as_deref().unwrap_or("the other side could not do it");
-            let class = fault.class.as_deref().and_then(class_named).filter(|class| *class != Class::Lost);
+            let class = fault.class.as_deref().and_then(Class::named).filter(|class| *class != Class::Lost);
             Problem::new(class.unwrap_or(Class::Changed), operation, path, crate::shown(words.as_bytes()))
         }
     }

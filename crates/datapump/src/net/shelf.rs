@@ -26,15 +26,15 @@ use super::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use super::owners::OwnNames;
 use crate::budget::{Charge, Share};
 use crate::how::{self, Facts};
+use crate::listed::{self, Name};
 use crate::neighbours::folder_of;
-use crate::open::{folder_is_made_up, is_made_up};
 use crate::options::Options;
 use crate::place::Fill;
 use crate::problem::{Class, Problem};
 use crate::sizes::Magics;
-use crate::tree::name::{self, Name};
 use crate::tree::side::{Keeper, Side};
 use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, names};
+use datapump_files::disk::{folder_is_made_up, is_made_up};
 use datapump_files::holes;
 use datapump_files::mapped;
 use datapump_files::reserved;
@@ -239,7 +239,7 @@ impl Shelf {
 
     fn listed(&self, folder: u64, cookie: u64) -> Outcome<Listed> {
         let folder = self.folder(folder)?.file().map_err(problem)?.0;
-        let (names, cookie) = name::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
+        let (names, cookie) = listed::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
         Ok((folder, names, cookie))
     }
 

@@ -13,9 +13,9 @@ use minicbor::bytes::ByteVec;
 use serde_json::Value;
 
 use crate::change::{Change, ChangeKind};
+use crate::event::Event;
 use crate::problem::{Class, Problem, Status};
 use crate::report::Report;
-use crate::run::Event;
 use crate::watch::Watch;
 
 /// What problems are about; others are told as `copy`.
@@ -51,17 +51,6 @@ const OPERATIONS: [&str; 30] = [
     "make the pipe",
     "make the device",
 ];
-const CLASSES: [Class; 9] = [
-    Class::Missing,
-    Class::Changed,
-    Class::Denied,
-    Class::NoSpace,
-    Class::Io,
-    Class::Refused,
-    Class::Lost,
-    Class::Mismatch,
-    Class::Usage,
-];
 const KINDS: [(ChangeKind, &str); 4] = [
     (ChangeKind::Copy, "copy"),
     (ChangeKind::Link, "link"),
@@ -69,11 +58,6 @@ const KINDS: [(ChangeKind, &str); 4] = [
     (ChangeKind::Delete, "delete"),
 ];
 const THINGS: [&str; 6] = ["file", "folder", "symlink", "device", "pipe", "socket"];
-
-/// The class that has this name.
-pub(super) fn class_named(name: &str) -> Option<Class> {
-    CLASSES.into_iter().find(|known| known.name() == name)
-}
 
 /// Three of them fit into a message: a tree may be deeper than any path that the system takes.
 const TOLD_BYTES_MAX: usize = 256 << 10;
@@ -147,7 +131,7 @@ pub(crate) fn hear(event: wire::Event, host: &str) -> Event {
         wire::Event::Problem { class, path: name, operation, offset, message, yours } => {
             Event::Problem(Problem {
                 host: (yours != Some(true) && name.is_some()).then(|| host.to_owned()),
-                class: class_named(&class).unwrap_or(Class::Io),
+                class: Class::named(&class).unwrap_or(Class::Io),
                 path: name.map(path),
                 operation: OPERATIONS.into_iter().find(|known| *known == operation).unwrap_or("copy"),
                 offset: offset.map(|offset| offset.0),

@@ -8,8 +8,7 @@ use datapump_core::wire::ask::Answer;
 use datapump_core::wire::attributes::{Attribute, Entry};
 use minicbor::bytes::ByteVec;
 
-use super::far::Told;
-use crate::tree::name::Name;
+use crate::listed::{Name, Told};
 
 /// What the allocator adds to a piece of memory, at most.
 const ALLOCATED_BYTES: usize = 32;

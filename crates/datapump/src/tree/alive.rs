@@ -3,10 +3,9 @@
 //!
 //! Must not know: how they lie in each other.
 
+use datapump_files::identity::FileId;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use crate::tree::links::FileId;
 
 /// The folders, and how many times each is on its way.
 #[derive(Debug, Default)]

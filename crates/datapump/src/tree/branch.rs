@@ -16,18 +16,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datapump_core::journal::PathSum;
 
 use crate::change::{Change, ChangeKind};
+use crate::listed::Name;
 use crate::problem::Problem;
 use crate::run::Shared;
 use crate::tree::claims::Claims;
 use crate::tree::doubt::Doubt;
 use crate::tree::findings;
-use crate::tree::links::id;
-use crate::tree::name::Name;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
 use datapump_files::commit::taken;
 use datapump_files::disk::{Meta, names};
+use datapump_files::identity::id;
 use datapump_files::temporary::Siblings;
 
 /// A folder on its way.

@@ -11,8 +11,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::sync::{Mutex, PoisonError};
 
-use crate::tree::links::{FileId, id};
 use datapump_files::disk::{self, FileKind, Meta, names};
+use datapump_files::identity::{FileId, id};
 
 /// The entries of one folder and the names that they belong to. Kept only as long as the folder is worked on.
 #[derive(Debug, Default)]

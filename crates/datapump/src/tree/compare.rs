@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datapump_engine::{Errno, Handle};
 
 use crate::change;
+use crate::listed::{self, Name};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::task::Held;
@@ -20,10 +21,10 @@ use crate::tree::compare_attributes;
 use crate::tree::entry::Hand;
 use crate::tree::finish;
 use crate::tree::left_out::SOCKET;
-use crate::tree::links::{self, FileId};
-use crate::tree::name::{self, Name};
 use datapump_files::disk::{FileKind, Meta, names};
 use datapump_files::holes;
+use datapump_files::identity;
+use datapump_files::identity::FileId;
 
 /// Which file of the other tree has the names of which of this one.
 #[derive(Debug, Default)]
@@ -91,7 +92,7 @@ pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), 
 
 /// Which names are one file.
 fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other: &Meta) {
-    let (id, other_id) = (links::id(one), links::id(other));
+    let (id, other_id) = (identity::id(one), identity::id(other));
     let several = one.kind != FileKind::Folder && (one.links > 1 || other.links > 1);
     let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
     if several && !(twins.agree(id, other_id) && back.agree(other_id, id)) {
@@ -169,7 +170,7 @@ fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let (one, other) = (branch.source.origin()?, target.file()?.0);
     let (mut cookie, source_path) = (0, branch.source.path());
     loop {
-        let listed = name::list(&other, cookie);
+        let listed = listed::list(&other, cookie);
         let (names, next) = listed.map_err(|errno| Problem::system("list", &target.path(), errno.0))?;
         if names.is_empty() {
             return Ok(());

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::net::far::{Attributes, FarFolder};
+use crate::listed::{Attributes, Name};
+use crate::net::far::FarFolder;
 use crate::open::Opened;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::task::Held;
 use crate::tree::compare::{differs, mode_and_time};
 use crate::tree::entry::Hand;
-use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 use datapump_files::attributes::difference_words;

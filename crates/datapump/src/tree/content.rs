@@ -10,6 +10,7 @@ use std::sync::Arc;
 use datapump_engine::Handle;
 
 use crate::how::{self, Facts};
+use crate::listed::Name;
 use crate::open::{self, Landing};
 use crate::problem::Problem;
 use crate::report::Waits;
@@ -19,7 +20,6 @@ use crate::task::{Against, Finish, Held, Leaf, Original};
 use crate::tree::branch::Looked;
 use crate::tree::compare::{self, Compared};
 use crate::tree::entry::{Hand, Ready};
-use crate::tree::name::Name;
 use crate::tree::{linking, walk};
 use datapump_files::disk::{FileKind, Meta, names};
 

@@ -19,18 +19,19 @@ use std::sync::atomic::Ordering;
 use datapump_engine::Errno;
 
 use crate::change::deletion;
+use crate::listed::{self, Name};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::Branch;
-use crate::tree::links::{FileId, id};
-use crate::tree::name::{self, Name};
+use crate::tree::folded;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
-use crate::tree::{folded, journal, walk};
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, FileKind, names};
+use datapump_files::identity::{FileId, id};
 use datapump_files::keep::New;
+use datapump_files::reserved::LIST_NAME;
 use datapump_files::temporary::is_partial;
 
 const ENOENT: Errno = Errno(2);
@@ -168,7 +169,7 @@ impl Pass<'_> {
                 return Ok(());
             }
             let folder = here.target.file()?.0;
-            let (names, cookie) = name::list(&folder, here.cookie)
+            let (names, cookie) = listed::list(&folder, here.cookie)
                 .map_err(|errno| Problem::system("list", &here.target.path(), errno.0))?;
             here.cookie = cookie;
             let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
@@ -225,7 +226,7 @@ impl Pass<'_> {
         let key = here.root.visited.below(here.key, &name.name);
         match (stands, &source) {
             (Some(meta), Some(side)) if meta.kind == FileKind::Folder && kind == FileKind::Folder => {
-                let source = side.child(&name.name).map_err(walk::vanished)?;
+                let source = side.child(&name.name).map_err(Problem::vanished)?;
                 self.common(here, name, source, key)
             }
             (None, Some(side)) if let Some(written) = here.otherwise_written(folder, name)? => {
@@ -266,7 +267,7 @@ impl Pass<'_> {
             return Ok(Fate::Kept);
         }
         let key = here.root.visited.below(here.key, written);
-        let source = side.child(written).map_err(walk::vanished)?;
+        let source = side.child(written).map_err(Problem::vanished)?;
         self.common(here, name, source, key)
     }
 
@@ -368,7 +369,7 @@ impl Pass<'_> {
         // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
         let is_settled = self.shared.options.selection.is_empty() && !self.shared.options.one_file_system;
         let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
-        let ours = stays && name.name == journal::NAME;
+        let ours = stays && name.name == LIST_NAME;
         let selected = self.shared.trees.select.includes(
             || here.target.relative(),
             &name.name,

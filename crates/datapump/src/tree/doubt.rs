@@ -20,6 +20,7 @@ use crate::tree::decide::{Action, same_time};
 use crate::tree::journal::{self, Journal};
 use crate::tree::side::Side;
 use datapump_files::disk::{Folder, Meta, PathAt, file_meta, names};
+use datapump_files::reserved::LIST_NAME;
 use datapump_files::temporary;
 
 /// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
@@ -132,7 +133,7 @@ pub(crate) fn of_root(shared: &Shared<'_>, journal: Option<&Journal>, folder: &F
 
 /// By any list that stands in a folder or above.
 pub(crate) fn in_and_above(shared: &Shared<'_>, folder: &File, path: &Path) -> Doubt {
-    let here = told(shared, journal::doubt_in(folder), || path.join(journal::NAME));
+    let here = told(shared, journal::doubt_in(folder), || path.join(LIST_NAME));
     here.unwrap_or_default().and(above(shared, folder, path))
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn in_target(shared: &Shared<'_>, above: Doubt, target: &Side) -> Dou
 
 pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &Side) -> Doubt {
     let found = side.file().ok().and_then(|folder| journal::doubt_in(&folder.0));
-    above.and(told(shared, found, || side.path_of(OsStr::new(journal::NAME))))
+    above.and(told(shared, found, || side.path_of(OsStr::new(LIST_NAME))))
 }
 
 fn leaves_some(shared: &Shared<'_>) -> bool {
@@ -160,7 +161,7 @@ fn above(shared: &Shared<'_>, folder: &File, path: &Path) -> Option<Doubt> {
             break;
         }
         path.push("..");
-        if let Some(doubt) = told(shared, journal::doubt_above(&above), || path.join(journal::NAME)) {
+        if let Some(doubt) = told(shared, journal::doubt_above(&above), || path.join(LIST_NAME)) {
             found = Some(doubt.and(found));
         }
         here = Some(above);

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::{Extent, Length};
+use datapump_core::{Extent, Length, Way};
 
 use crate::change::ChangeKind;
 use crate::how::{self, Facts, How};
+use crate::listed::Name;
 use crate::open::{self, Landing};
 use crate::options::Sync;
 use crate::problem::{Class, Problem};
@@ -25,14 +26,14 @@ use crate::task::{Against, Held, Leaf, Original, Task};
 use crate::tree::branch::{Batch, Beside, Branch, Looked};
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::linking::{self, Met};
-use crate::tree::links::{FileId, FileState, Spot};
-use crate::tree::name::Name;
+use crate::tree::links::{FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
 use crate::tree::{doubt, left_out, make_way, right, special, walk};
-use crate::{finish, lane, sizes};
+use crate::{finish, sizes};
 use datapump_files::commit::{Before, Staged, taken};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, names};
+use datapump_files::identity::FileId;
 use datapump_files::reserved::may_be_temporary;
 use datapump_files::resume::Wish;
 
@@ -198,7 +199,7 @@ impl Hand {
     pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
         let found = self.source.metadata(name, || self.source_path(&name.name));
         // What a folder lists was there; what a list names may never have been.
-        found.map_err(|problem| if name.kind.is_some() { walk::vanished(problem) } else { problem })
+        found.map_err(|problem| if name.kind.is_some() { problem.vanished() } else { problem })
     }
 
     fn file(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
@@ -327,7 +328,7 @@ impl Hand {
         let small_bytes = shared.shape.request_bytes.into();
         let path = self.source_path(&name.name);
         let opened = self.source.open_file(name, &path, small_bytes, &shared.stop);
-        let (held, meta) = opened.map_err(walk::vanished)?;
+        let (held, meta) = opened.map_err(Problem::vanished)?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";
             return Err(Problem::new(Class::Changed, "open", &path, words));
@@ -434,7 +435,7 @@ impl Hand {
         }
         shared.begin(&task);
         let bytes = task.expected_bytes.load(Ordering::Relaxed);
-        let way = lane::way(how.in_kernel);
+        let way = Way::of(how.in_kernel);
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),
             Some(&[(at, end)]) if end - at <= shared.shape.request_bytes.into() => {

@@ -5,13 +5,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::listed::Name;
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::entry::Hand;
 use crate::tree::list::List;
-use crate::tree::name::Name;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::special;

@@ -6,11 +6,11 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::change::Findings;
+use crate::listed::Name;
 use crate::options::Keep;
 use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::decide::window_ns;
-use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 use datapump_files::attributes;

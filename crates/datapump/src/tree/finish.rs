@@ -13,6 +13,7 @@ use datapump_engine::Errno;
 use crate::bill::{Stage, within};
 use crate::end::Sink;
 use crate::existing;
+use crate::listed::Name;
 use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;
@@ -23,15 +24,15 @@ use crate::tree::branch::{Batch, Branch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
 use crate::tree::journal::{self, Journal};
-use crate::tree::links::{FileId, id};
-use crate::tree::name::Name;
 use crate::tree::origin::Origin;
 use crate::tree::side::{Side, WRITABLE};
 use crate::tree::{delete, linking, make_way, right, sweep, unsettled};
 use datapump_files::attributes;
 use datapump_files::commit::{Staged, taken};
 use datapump_files::disk::{Bearer, FileCalls, FileKind, Outcome, is_closed, names};
+use datapump_files::identity::{FileId, id};
 use datapump_files::keep::New;
+use datapump_files::reserved::LIST_NAME;
 
 const EACCES: Errno = Errno(13);
 /// Why a list stays behind a run of fewer names.
@@ -282,7 +283,7 @@ fn close_list(shared: &Shared<'_>, branch: &Branch) {
     let failed = branch.root.journal().and_then(Journal::close);
     failed.into_iter().for_each(|problem| branch.root.report(shared, problem));
     if let Some(errno) = branch.root.journal().and_then(Journal::lacks) {
-        let (list, why) = (branch.target_path().join(journal::NAME), system_words(errno.0));
+        let (list, why) = (branch.target_path().join(LIST_NAME), system_words(errno.0));
         shared.warn(format!(
             "'{}' could not be written: {why}; a copy that goes on does more again",
             shown_path(&list)
@@ -371,7 +372,7 @@ fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>, why: Op
         return remove_list(shared, branch, journal, folder);
     }
     if let Some(why) = why {
-        let list = shown_path(&branch.target_path().join(journal::NAME)).to_string();
+        let list = shown_path(&branch.target_path().join(LIST_NAME)).to_string();
         shared.warn(format!("'{list}' stays: it is of an earlier copy that did not end well, {why}"));
     }
     // A list that others could have written to would not be believed.

@@ -14,11 +14,11 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
+use crate::listed::{self, Name};
 use crate::problem::Problem;
-use crate::tree::links::{FileId, id};
-use crate::tree::name::{self, Name};
 use crate::tree::origin::Origin;
 use datapump_files::disk::names;
+use datapump_files::identity::{FileId, id};
 
 /// Nothing stands under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
 const CANNOT_STAND: [Errno; 4] = [Errno(2), Errno(22), Errno(36), Errno(84)];
@@ -31,7 +31,7 @@ pub(crate) fn standing_otherwise_written(
 ) -> Result<HashMap<FileId, OsString>, Problem> {
     let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashMap::new());
     let target_names = |cookie| {
-        let names = name::list(target, cookie);
+        let names = listed::list(target, cookie);
         names.map_err(|errno: Errno| Problem::system("list", target_path, errno.0))
     };
     each_name(target_names, |name| {

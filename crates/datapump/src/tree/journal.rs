@@ -27,14 +27,13 @@ use crate::tree::branch::Branch;
 use crate::tree::checkpoint::{Checkpoint, Written};
 use crate::tree::doubt::Doubt;
 use crate::tree::header::{SourceRoot, header, is_of_folder};
-use crate::tree::links::{FileId, id};
 use crate::tree::unsettled;
 use datapump_files::disk::{
     Access, FileCalls, FileKind, Folder, Meta, is_closed, names, origin, why_foreign, why_not_own,
 };
+use datapump_files::identity::{FileId, id};
+use datapump_files::reserved::LIST_NAME;
 
-/// The name of the list.
-pub(crate) const NAME: &str = datapump_files::reserved::LIST_NAME;
 const EEXIST: Errno = Errno(17);
 const ENOENT: Errno = Errno(2);
 
@@ -77,7 +76,7 @@ impl Journal {
         (source, options): (&SourceRoot, &Options),
         anew: bool,
     ) -> Result<Kept, Problem> {
-        let (open, name) = (Folder::Os(Arc::clone(folder)), path.join(NAME));
+        let (open, name) = (Folder::Os(Arc::clone(folder)), path.join(LIST_NAME));
         let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
         let standing = match create_or_open(&open, &name)? {
             Ok(standing) => standing,
@@ -151,7 +150,7 @@ impl Journal {
     ) -> Option<Journal> {
         let file = open_own(folder)?.ok()?;
         let this = header(folder, source, options, false);
-        let Earlier { header, marks } = read(&file, &path.join(NAME), &this).ok()?;
+        let Earlier { header, marks } = read(&file, &path.join(LIST_NAME), &this).ok()?;
         Some(Journal {
             folder: Folder::Os(Arc::clone(folder)),
             checkpoint: None,
@@ -254,7 +253,7 @@ impl Journal {
     /// All is done: the list goes, and nothing more is written to it.
     pub(crate) fn remove(&self) -> Result<(), Errno> {
         self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.forget());
-        match self.folder.remove(OsStr::new(NAME)) {
+        match self.folder.remove(OsStr::new(LIST_NAME)) {
             Err(ENOENT) => Ok(()),
             removed => removed,
         }
@@ -314,16 +313,16 @@ struct Standing {
 /// as a later run will do it.
 fn create_or_open(folder: &Folder, name: &Path) -> Result<Result<Standing, &'static str>, Problem> {
     let system = |operation, errno: Errno| Problem::system(operation, name, errno.0);
-    let made = folder.create_new(OsStr::new(NAME));
+    let made = folder.create_new(OsStr::new(LIST_NAME));
     let (file, is_new) = match made {
         Ok(file) => (file, true),
         Err(EEXIST) => {
             // Asked before it is opened (a pipe would be waited for), and once more of what is open.
-            let stands = folder.metadata(OsStr::new(NAME)).map_err(|errno| system("look at", errno))?;
+            let stands = folder.metadata(OsStr::new(LIST_NAME)).map_err(|errno| system("look at", errno))?;
             if let Some(why) = why_foreign(folder, &stands) {
                 return Ok(Err(why));
             }
-            let opened = folder.open(OsStr::new(NAME), Access::ReadWrite);
+            let opened = folder.open(OsStr::new(LIST_NAME), Access::ReadWrite);
             (opened.map_err(|errno| system("open", errno))?, false)
         }
         Err(errno) => return Err(system("create", errno)),
@@ -353,24 +352,24 @@ pub(crate) fn is_list_in(folder: &File) -> bool {
 /// Since when what stands in a folder may not be on the disk, by a list that lies there, whosever it is and whether or
 /// not it is believed: in the worst case that makes a few files be copied again.
 pub(crate) fn doubt_in(folder: &File) -> Option<Doubt> {
-    let stands = names::metadata(folder, OsStr::new(NAME)).ok()?;
+    let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
     if stands.kind != FileKind::Regular {
         return None;
     }
     let is_own = stands.uid == rustix::process::geteuid().as_raw();
-    let file = || names::open_source(folder, OsStr::new(NAME), false).ok();
+    let file = || names::open_source(folder, OsStr::new(LIST_NAME), false).ok();
     let header = is_own.then(file).flatten().and_then(|file| header_in(&file));
     if let Some(header) = header.filter(|header| is_of_folder(header, folder)) {
         return Some(Doubt::since(&header));
     }
     // What it does not tell, or not to this user, its birth does.
-    let held = names::hold(folder, OsStr::new(NAME)).ok()?;
+    let held = names::hold(folder, OsStr::new(LIST_NAME)).ok()?;
     Some(Doubt::since_ns(origin(&held).0))
 }
 
 /// The same of a folder above: there only what this user or root alone can have put there.
 pub(crate) fn doubt_above(folder: &File) -> Option<Doubt> {
-    let stands = names::metadata(folder, OsStr::new(NAME)).ok()?;
+    let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
     let is_of_root = stands.uid == 0 || stands.uid == rustix::process::geteuid().as_raw();
     if is_of_root && is_closed(folder) { doubt_in(folder) } else { None }
 }
@@ -384,7 +383,7 @@ pub(crate) fn was_made_for(
 ) -> Result<bool, String> {
     let Some(file) = open_own(folder) else { return Ok(false) };
     let leads_nowhere = |why| {
-        let name = path.join(NAME);
+        let name = path.join(LIST_NAME);
         format!("'{}' is ignored: {why}; the copy goes where cp would put it", shown_path(&name))
     };
     let file = file.map_err(leads_nowhere)?;
@@ -406,7 +405,7 @@ fn header_in(mut file: &File) -> Option<Header> {
 
 /// Opens a list that is there for reading; what is no file is nobody's list (a pipe would be waited for).
 fn open_list(folder: &File) -> Option<(File, Meta)> {
-    let file = names::open_source(folder, OsStr::new(NAME), false).ok()?;
+    let file = names::open_source(folder, OsStr::new(LIST_NAME), false).ok()?;
     let meta = datapump_files::disk::file_meta(&file).ok().filter(|meta| meta.kind == FileKind::Regular)?;
     Some((file, meta))
 }

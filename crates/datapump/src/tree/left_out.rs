@@ -6,13 +6,13 @@
 use std::ffi::OsStr;
 use std::fs::File;
 
+use crate::listed::Name;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::entry::Hand;
 use crate::tree::journal;
-use crate::tree::name::Name;
 use datapump_files::disk::{FileKind, Folder};
-use datapump_files::reserved::{is_temporary, may_be_temporary};
+use datapump_files::reserved::{LIST_NAME, is_temporary, may_be_temporary};
 use datapump_files::temporary::{self};
 
 pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
@@ -24,7 +24,7 @@ pub(crate) fn is_left_out(
     name: &Name,
     kind: FileKind,
 ) -> Result<bool, Problem> {
-    let has_name_of_list = hand.branch.parent.is_none() && name.name == journal::NAME;
+    let has_name_of_list = hand.branch.parent.is_none() && name.name == LIST_NAME;
     let words = match kind {
         FileKind::Socket => SOCKET,
         _ if shared.compares => return Ok(false),
@@ -52,7 +52,7 @@ fn has_no_room(hand: &Hand, name: &Name) -> Problem {
 
 /// Whether a name is that of a file that a pump uses or can resume, or of the list of an unfinished copy.
 pub(crate) fn is_pumps_in(folder: &File, name: &OsStr) -> bool {
-    match name == journal::NAME {
+    match name == LIST_NAME {
         true => journal::is_list_in(folder),
         false => temporary::is_partial(folder, name),
     }

@@ -11,17 +11,18 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
+use crate::listed::Name;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::task::Held;
 use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
-use crate::tree::links::{self, Copied, FileId, FileState, Meeting, Newer, Spot, Waiting, id};
-use crate::tree::name::Name;
+use crate::tree::links::{self, Copied, FileState, Meeting, Newer, Spot, Waiting};
 use crate::tree::{finish, journal, right};
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::identity::{FileId, id};
 use datapump_files::reserved;
 
 const EACCES: Errno = Errno(13);

@@ -22,9 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::budget::Charge;
 use crate::tree::branch::Branch;
 use datapump_files::disk::Meta;
-
-/// A file: device and inode.
-pub(crate) type FileId = (u64, u64);
+use datapump_files::identity::{FileId, id};
 
 /// A source file as it was when one of its names was met. Only changes of the file itself change its `ctime_ns`: names
 /// that it gets or loses count as such, reading it does not.
@@ -325,9 +323,4 @@ pub(crate) fn memory_of(name: &OsStr) -> usize {
     /// What nodes of the table leave free, and the name's own piece of memory.
     const BESIDES: usize = 128;
     size_of::<FileState>() + size_of::<Linked>().max(size_of::<Waiting>()) + BESIDES + name.len()
-}
-
-/// What tells a source file from all others.
-pub(crate) fn id(meta: &Meta) -> FileId {
-    (meta.device, meta.inode)
 }

@@ -10,12 +10,12 @@ use std::sync::{Arc, PoisonError};
 
 use datapump_engine::Errno;
 
+use crate::listed::Name;
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Looked};
 use crate::tree::entry::Hand;
 use crate::tree::finish;
-use crate::tree::name::Name;
 use datapump_files::disk::{FileKind, names};
 
 const ENOENT: Errno = Errno(2);

@@ -10,12 +10,12 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::net::far::{Attributes, FarFile, FarFolder, SmallFile, Told};
+use crate::listed::{self, Attributes, Name, Told};
+use crate::net::far::{FarFile, FarFolder, SmallFile};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
 use crate::task::Held;
-use crate::tree::name::{self, Name};
-use crate::tree::{left_out, walk};
+use crate::tree::left_out;
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
 use datapump_files::keep::New;
@@ -39,7 +39,7 @@ fn of_replaced(path: &Path, errno: Errno) -> Problem {
     const ESTALE: Errno = Errno(116);
     match errno {
         ESTALE => Problem::new(Class::Changed, "copy", path, "the source was replaced while it was copied"),
-        errno => walk::vanished(Problem::system("open", path, errno.0)),
+        errno => Problem::system("open", path, errno.0).vanished(),
     }
 }
 
@@ -53,7 +53,7 @@ impl Origin {
         path: &Path,
     ) -> Result<(Vec<Name>, u64), Problem> {
         match self {
-            Origin::Here(folder) => system("list", path, name::list(folder, cookie)),
+            Origin::Here(folder) => system("list", path, listed::list(folder, cookie)),
             Origin::There(folder) => folder.list(cookie, with_attributes, path),
         }
     }
@@ -128,7 +128,7 @@ impl Origin {
                 Ok((Held::Here(Arc::new(handle)), meta))
             }
             Origin::There(folder) => {
-                let meta = self.metadata(name, || path.to_path_buf()).map_err(walk::vanished)?;
+                let meta = self.metadata(name, || path.to_path_buf()).map_err(Problem::vanished)?;
                 // Attributes come with the first block, which an empty file has not. Holes are told only of a file
                 // that is opened.
                 let is_small = (1..=small_bytes).contains(&meta.size_bytes);
@@ -223,7 +223,7 @@ impl Origin {
     /// Whether the kernel makes the files up as they are read.
     pub(crate) fn is_made_up(&self) -> bool {
         match self {
-            Origin::Here(folder) => crate::open::folder_is_made_up(folder),
+            Origin::Here(folder) => datapump_files::disk::folder_is_made_up(folder),
             Origin::There(folder) => folder.made_up,
         }
     }

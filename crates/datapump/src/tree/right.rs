@@ -7,17 +7,17 @@ use std::fs::File;
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
-use crate::net::far::Told;
+use crate::listed::{Name, Told};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::task::{Held, Original};
 use crate::tree::decide::Action;
 use crate::tree::linking::{self, Met};
-use crate::tree::links::{Spot, id};
-use crate::tree::name::Name;
+use crate::tree::links::Spot;
 use crate::tree::origin::Origin;
 use datapump_files::commit::taken;
 use datapump_files::disk::{Bearer, Meta, names};
+use datapump_files::identity::id;
 use datapump_files::keep::New;
 
 const ENOENT: Errno = Errno(2);

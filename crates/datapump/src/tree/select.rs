@@ -7,10 +7,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::listed::Name;
 use crate::options::Selection;
 use crate::problem::Problem;
 use crate::tree::filter::{Effect, Filter, ListedName, Rule, parse_names, read_lines};
-use crate::tree::name::Name;
 
 /// What was selected.
 #[derive(Debug, Default)]

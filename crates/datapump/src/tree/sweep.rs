@@ -15,13 +15,12 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::listed::{self, Name};
 use crate::tree::decide::same_time;
-use crate::tree::journal;
-use crate::tree::name::{self, Name};
 use crate::tree::origin::Origin;
 use datapump_files::disk::{FileKind, Folder, Meta, file_meta, names, origin};
 use datapump_files::reserved;
-use datapump_files::reserved::{is_temporary, names_of};
+use datapump_files::reserved::{LIST_NAME, is_temporary, names_of};
 use datapump_files::temporary::{is_as_made, is_young, remove_leftover};
 use datapump_files::{made, resume};
 
@@ -49,7 +48,7 @@ impl<'run> Swept<'run> {
 
     fn sweep(&self) {
         let mut cookie = 0;
-        while let Ok((names, next)) = name::list(self.open, cookie)
+        while let Ok((names, next)) = listed::list(self.open, cookie)
             && !names.is_empty()
         {
             cookie = next;
@@ -73,7 +72,7 @@ impl<'run> Swept<'run> {
     fn enter(&self, name: &OsStr) {
         let Ok(folder) = names::open_folder(self.open, name).map(Arc::new) else { return };
         let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
-        let has_list = names::metadata(&folder, OsStr::new(journal::NAME)).is_ok();
+        let has_list = names::metadata(&folder, OsStr::new(LIST_NAME)).is_ok();
         if device(self.open) == device(&folder) && !has_list && self.was_cut(&folder) {
             Swept::new(&folder, None, self.begun_ns).sweep();
         }

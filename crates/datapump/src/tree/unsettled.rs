@@ -17,12 +17,13 @@ use std::time::Duration;
 use datapump_engine::Handle;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
+use crate::listed::{self, Name};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::journal::{self, Journal};
-use crate::tree::name::{self, Name};
+use crate::tree::journal::Journal;
 use crate::tree::side::Side;
 use datapump_files::disk::{Bearer, FileCalls, FileKind, names};
+use datapump_files::reserved::LIST_NAME;
 use datapump_files::temporary::is_partial;
 
 /// So many are named; more only counted.
@@ -89,7 +90,7 @@ impl Unsettled {
     fn look_in(&mut self, journal: &Journal, folder: &Side) -> Result<Vec<OsString>, Problem> {
         let (open, mut cookie, mut below) = (folder.file()?.0, 0, Vec::new());
         loop {
-            let listed = name::list(&open, cookie);
+            let listed = listed::list(&open, cookie);
             let (names, next) = listed.map_err(|errno| Problem::system("list", &folder.path(), errno.0))?;
             if names.is_empty() {
                 return Ok(below);
@@ -140,5 +141,5 @@ fn born_ns(folder: &File, name: &OsStr) -> i128 {
 
 /// A list; or a partial file, which is judged by its own journal.
 fn is_pumps(folder: &File, name: &OsStr) -> bool {
-    name == journal::NAME || is_partial(folder, name)
+    name == LIST_NAME || is_partial(folder, name)
 }

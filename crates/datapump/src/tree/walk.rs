@@ -15,16 +15,17 @@ use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
 use crate::confidential;
+use crate::listed::Name;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
-use crate::tree::name::Name;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
-use crate::tree::{compare_attributes, doubt, finish, links, make_way, right};
+use crate::tree::{compare_attributes, doubt, finish, make_way, right};
 use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
+use datapump_files::identity;
 use datapump_files::made;
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
@@ -102,9 +103,9 @@ fn other_names(shared: &Shared<'_>, branch: &Branch, listed: &[Name]) -> Result<
 }
 
 fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<Vec<Name>, Problem> {
-    let folder = branch.source.origin().map_err(vanished)?;
+    let folder = branch.source.origin().map_err(Problem::vanished)?;
     let names = folder.list(from, compares_attributes(shared, branch), &branch.source.path());
-    let (names, cookie) = names.map_err(vanished)?;
+    let (names, cookie) = names.map_err(Problem::vanished)?;
     branch.set_cookie(cookie);
     Ok(names)
 }
@@ -138,7 +139,7 @@ fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
 /// Goes into a folder: makes or opens its target and puts up the listing of its names.
 pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
     let above = &hand.branch;
-    let source = above.source.child(&name.name).map_err(vanished)?;
+    let source = above.source.child(&name.name).map_err(Problem::vanished)?;
     let is_left_out = shared.options.one_file_system && source.meta.device != above.root.source_device;
     if is_left_out {
         shared.note(|| format!("'{}': on another file system, left out", shown_path(&source.path())));
@@ -174,23 +175,14 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     Ok(())
 }
 
-/// A folder that was listed and is gone, or is no folder any more, changed while it was walked.
-pub(crate) fn vanished(mut problem: Problem) -> Problem {
-    if problem.class == Class::Missing {
-        problem.class = Class::Changed;
-        problem.message = format!("it vanished while the tree was copied: {}", problem.message);
-    }
-    problem
-}
-
 /// A bind mount may show a folder inside itself, and the target may lie in the source.
 fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
-    let id = links::id(&source.meta);
+    let id = identity::id(&source.meta);
     if above.root.target_id == Some(id) {
         let words = "is the folder that is copied into; it is left out";
         return Err(Problem::new(Class::Io, "enter", &source.path(), words));
     }
-    let is_same = |side: &Side| links::id(&side.meta) == id;
+    let is_same = |side: &Side| identity::id(&side.meta) == id;
     // A folder is on its way for as long as one below it is.
     match above.root.alive.has(id) && above.source.ancestors().any(is_same) {
         true => {
