@@ -2,9 +2,9 @@
 //!
 //! Must not know: what tells that two states of a file differ (`identity`).
 
+use crate::held::{Held, Original};
 use crate::net::far::FarFile;
 use crate::problem::Problem;
-use crate::task::{Held, Original};
 use datapump_files::disk::Disk;
 use datapump_files::identity::{self, Change, OpenSource, change, changed};
 

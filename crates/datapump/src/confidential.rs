@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
-use crate::task::{Held, Original};
+use crate::held::{Held, Original};
 use datapump_files::commit::Staged;
 use datapump_files::disk::{Bearer, Meta, Outcome, file_meta};
 use datapump_files::keep::Keep;

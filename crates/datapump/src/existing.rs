@@ -19,7 +19,8 @@ use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::tree::decide::{Action, adjusted};
-use crate::tree::{doubt, findings, linking};
+use crate::tree::doubts;
+use crate::tree::{findings, linking};
 use datapump_files::attributes;
 use datapump_files::commit::taken;
 use datapump_files::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
@@ -128,7 +129,7 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
     let Some(there) = there.filter(|_| !item.differs) else { return Action::Create };
     let meta = item.meta.unwrap_or(Meta { kind: FileKind::Fifo, ..*there });
     match shared.trees.rules.decide(&meta, Some(there)) {
-        action if doubt::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
+        action if doubts::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
         Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
         action => action,
     }
@@ -264,7 +265,7 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
     let Ok(held) = names::hold(other_folder, other_name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
     let is_right = matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
-    if !is_right || doubt::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
+    if !is_right || doubts::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
         return Ok(None);
     }
     if !shared.options.dry_run && !linking::link_file(&held, (to, name), &at.path)? {

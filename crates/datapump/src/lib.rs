@@ -35,6 +35,7 @@ mod fault;
 mod finish;
 mod full;
 mod hash;
+mod held;
 mod how;
 mod job;
 mod lane;

@@ -11,7 +11,7 @@ use datapump_engine::Errno;
 use crate::place::Place;
 use crate::problem::{Class, Problem};
 use crate::target::{Hosts, Item, Target};
-use datapump_files::disk::{self, Meta, PathAt, names};
+use datapump_files::disk::{self, Meta, PathAt, folder_of, names};
 use datapump_files::reserved;
 use datapump_files::temporary::{self, Siblings};
 
@@ -83,11 +83,6 @@ pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Resu
         }
         _ => Ok(false),
     }
-}
-
-/// Where a path's name stands.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Names of the job's targets that are temporary names of other targets, or may be of what lies in them: both would be

@@ -12,6 +12,7 @@ use datapump_engine::Handle;
 use crate::end::{FileEnd, Sink, Source};
 use crate::existing::Next;
 use crate::hash::FileHash;
+use crate::held::{Held, Original};
 use crate::how::{Facts, How, decide};
 use crate::neighbours::SingleFile;
 use crate::net::far::FarFile;
@@ -22,8 +23,8 @@ use crate::report::Waits;
 use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
 use crate::target::{Item, Target};
-use crate::task::{Against, Finish, Held, Leaf, Original, Parts, Task};
-use crate::{confidential, finish, other_names, resumed, sizes, tree};
+use crate::task::{Against, Finish, Leaf, Parts, Task};
+use crate::{confidential, finish, other_names, resumed, tree};
 use datapump_files::commit::Staged;
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
@@ -257,7 +258,9 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     }
     let magic = handle.room().magic;
     let made_up = kind::is_made_up(magic);
-    let goes_on = made_up || meta.size_bytes == 0 || sizes::goes_on(&handle, &meta, magic).map_err(system)?;
+    let goes_on = made_up
+        || meta.size_bytes == 0
+        || datapump_files::sizes::goes_on(&handle, &meta, magic).map_err(system)?;
     let (ranges, is_file) = match meta.kind {
         FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
         FileKind::Regular if goes_on => (None, true),

@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
+use crate::held::{Held, Original};
 use crate::how::How;
 use crate::options::Sync;
 use crate::problem::shown_path;
 use crate::run::Shared;
-use crate::task::{Held, Original};
 use crate::tree;
 use datapump_files::commit::Staged;
 use datapump_files::resume::{self, Syncing, Wish};

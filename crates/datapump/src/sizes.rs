@@ -1,40 +1,17 @@
-//! Files that hold more than the size that they tell, as some file systems in user space have: 0, or what they knew
-//! last. They are read until they end, never cut at that size without a word.
+//! Which ranges of a file of a tree are copied; of one that holds more than the size that it tells, all until its end.
 //!
 //! Must not know: where the copy goes.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use datapump_engine::{Errno, Handle};
-
+use crate::held::Held;
 use crate::problem::Problem;
 use crate::run::Shared;
-use crate::task::Held;
 use crate::tree::branch::Traits;
-use datapump_files::disk::{FileCalls, FileKind, Meta, kind};
+use datapump_files::disk::Meta;
 use datapump_files::holes;
 use datapump_files::holes::Ranges;
-
-/// Whether a file of a file system of this type goes on behind the size that it tells. One read where sizes may lie.
-pub(crate) fn goes_on(handle: &Handle, meta: &Meta, magic: u64) -> Result<bool, Errno> {
-    if meta.kind != FileKind::Regular || !kind::sizes_may_lie(magic) {
-        return Ok(false);
-    }
-    handle.peek(meta.size_bytes, &mut [0]).map(|bytes| bytes > 0)
-}
-
-/// `statfs(2)` types by device, each asked for once.
-#[derive(Debug, Default)]
-pub(crate) struct Magics(Mutex<HashMap<u64, u64>>);
-
-impl Magics {
-    pub(crate) fn of(&self, handle: &Handle, meta: &Meta) -> u64 {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(meta.device).or_insert_with(|| handle.room().magic)
-    }
-}
+use datapump_files::sizes::goes_on;
 
 /// The ranges of a file of a tree; `None` until its end. Another host tells of such files itself.
 pub(crate) fn ranges(

@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::tree::header::SourceRoot;
-use crate::tree::journal;
+use crate::tree::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 
 pub(crate) use items::items;
@@ -304,7 +304,7 @@ fn goes_on_in(
         _ => None,
     };
     let path = folder.map_or(Path::new(""), |folder| &folder.path);
-    match journal::was_made_for((open, path), root, options) {
+    match list_file::was_made_for((open, path), root, options) {
         Ok(goes_on) => (goes_on, None),
         Err(words) => (false, Some(words)),
     }

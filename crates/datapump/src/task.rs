@@ -13,12 +13,11 @@ use datapump_engine::Handle;
 use crate::change::Change;
 use crate::end::{Sink, Source};
 use crate::hash::FileHash;
-use crate::net::far::FarFile;
+use crate::held::Original;
 use crate::problem::Problem;
 use crate::target::Item;
 use crate::tree::links::{FileState, Spot};
 use datapump_files::commit::Staged;
-use datapump_files::disk::{Folder, Meta};
 use datapump_files::resume::Journal;
 
 /// What is done when the last block has landed.
@@ -53,35 +52,6 @@ pub(crate) struct Trial {
     pub(crate) written: Arc<Task>,
     /// How often it was repaired before.
     pub(crate) repairs: u32,
-}
-
-/// The source as it was when the copy began, to see later whether it changed.
-#[derive(Debug)]
-pub(crate) struct Original {
-    pub(crate) path: PathBuf,
-    pub(crate) held: Held,
-    pub(crate) meta: Meta,
-    /// The folder that it was opened in, where it was not opened by its path.
-    pub(crate) folder: Option<Folder>,
-    /// Files of the kernel (`/proc`, `/sys`) have no stable size and times.
-    pub(crate) watched: bool,
-}
-
-/// A source file that is open on this host, or to be had from another.
-#[derive(Clone, Debug)]
-pub(crate) enum Held {
-    Here(Arc<Handle>),
-    There(Arc<FarFile>),
-}
-
-impl Held {
-    /// The open file of this host.
-    pub(crate) fn here(&self) -> Option<&Arc<Handle>> {
-        match self {
-            Held::Here(handle) => Some(handle),
-            Held::There(_) => None,
-        }
-    }
 }
 
 /// A file's place in a tree.

@@ -19,7 +19,7 @@ pub use bearer::{Bearer, handed_down, xattr_names_at};
 pub use names::DirEntry;
 pub use os::{boot, file_system, is_locked, metadata_of_name, origin};
 pub use own::{is_closed, why_foreign, why_not_own};
-pub use path_at::PathAt;
+pub use path_at::{PathAt, folder_of};
 pub use umask::umask;
 pub use way::{Step, way};
 

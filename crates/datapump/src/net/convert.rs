@@ -4,13 +4,13 @@
 
 use std::ffi::CString;
 
-use datapump_core::wire::ask::Fault;
+use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_engine::{Errno, Handle};
 
+use super::fault::NetFault;
 use crate::problem::Class;
-use crate::sizes;
 use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
 use datapump_files::mapped;
 
@@ -104,7 +104,7 @@ pub(super) fn stored_to() -> Fault {
 
 /// What it holds behind its size would be cut.
 pub(super) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<(), Fault> {
-    if !sizes::goes_on(handle, meta, magic).map_err(|errno| fault("read", errno))? {
+    if !datapump_files::sizes::goes_on(handle, meta, magic).map_err(|errno| fault("read", errno))? {
         return Ok(());
     }
     let bytes = meta.size_bytes;
@@ -113,4 +113,12 @@ pub(super) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<()
     );
     let class = Some(Class::Io.name().into());
     Err(Fault { operation: "read".into(), errno: None, words: Some(words), class })
+}
+
+/// Takes one answer after the other; an error is one of the connection.
+pub(crate) type Tell<'tell> = &'tell mut dyn FnMut(Answer) -> Result<(), NetFault>;
+
+/// Which of the files that had its inode number it is: asked for only where names may be linked.
+pub(super) fn generation(meta: &Meta, ask: impl Fn() -> u32) -> u32 {
+    if meta.kind == FileKind::Regular && meta.links > 1 { ask() } else { 0 }
 }

@@ -15,9 +15,8 @@ use datapump_engine::Errno;
 
 use super::convert::{attributes_named, attributes_of, told};
 use super::fault::NetFault;
-use super::shelf::{Tell, generation};
 use crate::listed::Name;
-use crate::tree::left_out;
+use crate::net::convert::{Tell, generation};
 use datapump_files::disk::{Bearer, FileKind, Meta, names, xattr_names_at};
 use datapump_files::xattrs::may_be_files_own;
 
@@ -59,7 +58,7 @@ pub(super) fn tell_names(
 
 /// One name alone.
 pub(super) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
-    let is_partial = left_out::is_pumps_in(folder, &name.name);
+    let is_partial = datapump_files::partial::is_pumps_in(folder, &name.name);
     let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
     if with_attributes && let Err(errno) = add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX) {
         (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0)));

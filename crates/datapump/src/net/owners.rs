@@ -17,9 +17,8 @@ use datapump_core::wire::bounds::OwnerId;
 use datapump_engine::Errno;
 use datapump_engine::os::linux::{group_id, group_name, user_id, user_name};
 
-use super::convert::fault;
+use super::convert::{Tell, fault};
 use super::fault::NetFault;
-use super::shelf::Tell;
 use crate::budget::{Charge, Share};
 use datapump_files::acl;
 

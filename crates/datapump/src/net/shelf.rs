@@ -27,17 +27,17 @@ use super::owners::OwnNames;
 use crate::budget::{Charge, Share};
 use crate::how::{self, Facts};
 use crate::listed::{self, Name};
-use crate::neighbours::folder_of;
+use crate::net::convert::{Tell, generation};
 use crate::options::Options;
 use crate::place::Fill;
 use crate::problem::{Class, Problem};
-use crate::sizes::Magics;
 use crate::tree::side::{Keeper, Side};
-use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, names};
+use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, folder_of, names};
 use datapump_files::disk::{folder_is_made_up, is_made_up};
 use datapump_files::holes;
 use datapump_files::mapped;
 use datapump_files::reserved;
+use datapump_files::sizes::Magics;
 use datapump_files::temporary;
 
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
@@ -416,9 +416,6 @@ impl Flow {
     }
 }
 
-/// Takes one answer after the other; an error is one of the connection.
-pub(crate) type Tell<'tell> = &'tell mut dyn FnMut(Answer) -> Result<(), NetFault>;
-
 fn plain(name: &[u8]) -> Outcome<&OsStr> {
     match is_plain(name) {
         true => Ok(OsStr::from_bytes(name)),
@@ -463,9 +460,4 @@ fn attributes(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
         true => Err(fault("read the attributes of", E2BIG)),
         false => Ok(attributes),
     }
-}
-
-/// Which of the files that had its inode number it is: asked for only where names may be linked.
-pub(super) fn generation(meta: &Meta, ask: impl Fn() -> u32) -> u32 {
-    if meta.kind == FileKind::Regular && meta.links > 1 { ask() } else { 0 }
 }

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datapump_engine::{Errno, Handle};
 
 use crate::change;
+use crate::held::Held;
 use crate::listed::{self, Name};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::task::Held;
 use crate::tree::branch::Branch;
 use crate::tree::compare_attributes;
 use crate::tree::entry::Hand;

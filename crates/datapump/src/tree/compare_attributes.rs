@@ -7,12 +7,12 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::held::Held;
 use crate::listed::{Attributes, Name};
 use crate::net::far::FarFolder;
 use crate::open::Opened;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
-use crate::task::Held;
 use crate::tree::compare::{differs, mode_and_time};
 use crate::tree::entry::Hand;
 use crate::tree::origin::Origin;

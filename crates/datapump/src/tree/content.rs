@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
+use crate::held::{Held, Original};
 use crate::how::{self, Facts};
 use crate::listed::Name;
 use crate::open::{self, Landing};
@@ -16,7 +17,7 @@ use crate::problem::Problem;
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::sizes;
-use crate::task::{Against, Finish, Held, Leaf, Original};
+use crate::task::{Against, Finish, Leaf};
 use crate::tree::branch::Looked;
 use crate::tree::compare::{self, Compared};
 use crate::tree::entry::{Hand, Ready};

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use datapump_core::{Extent, Length, Way};
 
 use crate::change::ChangeKind;
+use crate::held::{Held, Original};
 use crate::how::{self, Facts, How};
 use crate::listed::Name;
 use crate::open::{self, Landing};
@@ -22,14 +23,15 @@ use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::resumed;
 use crate::run::{Shared, Work};
-use crate::task::{Against, Held, Leaf, Original, Task};
+use crate::task::{Against, Leaf, Task};
 use crate::tree::branch::{Batch, Beside, Branch, Looked};
 use crate::tree::decide::{Action, adjusted};
+use crate::tree::doubts;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileState, Spot};
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
-use crate::tree::{doubt, left_out, make_way, right, special, walk};
+use crate::tree::{left_out, make_way, right, special, walk};
 use crate::{finish, sizes};
 use datapump_files::commit::{Before, Staged, taken};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, names};
@@ -294,7 +296,7 @@ impl Hand {
             return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
-            action if doubt::doubts(shared, (&self.branch, &name.name), (action, &meta, there)) => {
+            action if doubts::doubts(shared, (&self.branch, &name.name), (action, &meta, there)) => {
                 Action::Replace
             }
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),

@@ -3,14 +3,10 @@
 //!
 //! Must not know: patterns, how files are copied.
 
-use std::ffi::OsStr;
-use std::fs::File;
-
 use crate::listed::Name;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::entry::Hand;
-use crate::tree::journal;
 use datapump_files::disk::{FileKind, Folder};
 use datapump_files::reserved::{LIST_NAME, is_temporary, may_be_temporary};
 use datapump_files::temporary::{self};
@@ -48,14 +44,6 @@ fn has_no_room(hand: &Hand, name: &Name) -> Problem {
     let words = "has the name of the list that stands in the target's root while it is copied, and is none; rename \
                  it, or copy it by itself";
     Problem::new(Class::Io, "copy", &hand.source_path(&name.name), words)
-}
-
-/// Whether a name is that of a file that a pump uses or can resume, or of the list of an unfinished copy.
-pub(crate) fn is_pumps_in(folder: &File, name: &OsStr) -> bool {
-    match name == LIST_NAME {
-        true => journal::is_list_in(folder),
-        false => temporary::is_partial(folder, name),
-    }
 }
 
 /// A name of the source that is a temporary name: refused where it could be that of a file which is written.

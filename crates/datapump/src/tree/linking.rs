@@ -11,10 +11,10 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
+use crate::held::Held;
 use crate::listed::Name;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
-use crate::task::Held;
 use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;

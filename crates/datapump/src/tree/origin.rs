@@ -10,12 +10,11 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::held::Held;
 use crate::listed::{self, Attributes, Name, Told};
 use crate::net::far::{FarFile, FarFolder, SmallFile};
 use crate::options::Keep;
 use crate::problem::{Class, Problem};
-use crate::task::Held;
-use crate::tree::left_out;
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
 use datapump_files::keep::New;
@@ -86,7 +85,7 @@ impl Origin {
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.
     pub(crate) fn is_pumps(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
         match self {
-            Origin::Here(folder) => Ok(left_out::is_pumps_in(folder, name)),
+            Origin::Here(folder) => Ok(datapump_files::partial::is_pumps_in(folder, name)),
             Origin::There(folder) => Ok(folder.look_at(name, &path())?.is_partial),
         }
     }

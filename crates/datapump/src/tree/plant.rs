@@ -15,10 +15,12 @@ use crate::mirror;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Branch, Traits};
-use crate::tree::doubt::{self, Doubt};
+use crate::tree::doubt::Doubt;
+use crate::tree::doubts;
 use crate::tree::header::{SourceRoot, header};
-use crate::tree::journal::{self, Journal, Kept};
+use crate::tree::journal::{Journal, Kept};
 use crate::tree::list::List;
+use crate::tree::list_file;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
@@ -73,7 +75,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         handed_down: disk::handed_down(&target_folder),
         doubt: match fresh {
             true => Doubt::default(),
-            false => doubt::of_root(shared, list.journal(), &target_folder, to),
+            false => doubts::of_root(shared, list.journal(), &target_folder, to),
         },
         link_doubt,
     };
@@ -104,7 +106,7 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt
     }
     match here {
         Ok(folder) => {
-            let doubt = doubt::in_and_above(shared, &folder, &path.join(below));
+            let doubt = doubts::in_and_above(shared, &folder, &path.join(below));
             Ok((Some(Side::root(path, folder, &shared.trees.keeper)?), doubt))
         }
         Err(problem) if problem.class == Class::Missing => Ok(nothing),
@@ -137,7 +139,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     let source_magic = source.origin()?.magic();
     let (link_dest, link_doubt) = link_dest(shared, to)?;
     let doubt = match &target {
-        Some(target) => doubt::of_root(shared, journal.as_ref(), &target.file()?.0, to),
+        Some(target) => doubts::of_root(shared, journal.as_ref(), &target.file()?.0, to),
         None => Doubt::default(),
     };
     let traits = Traits { fresh: target.is_none(), source_magic, doubt, link_doubt, ..Traits::default() };
@@ -157,7 +159,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
 /// nothing: its list is begun with the first file.
 fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) -> Result<List, Problem> {
     let folder = target.file()?.0;
-    let stands = || journal::stands_in(&folder, &header(&folder, &source, shared.options, false));
+    let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.options, false));
     if shared.trees.rules.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
     }

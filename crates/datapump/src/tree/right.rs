@@ -7,10 +7,10 @@ use std::fs::File;
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
+use crate::held::{Held, Original};
 use crate::listed::{Name, Told};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
-use crate::task::{Held, Original};
 use crate::tree::decide::Action;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::Spot;

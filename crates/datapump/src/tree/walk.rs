@@ -20,10 +20,11 @@ use crate::problem::{Class, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::decide::Action;
+use crate::tree::doubts;
 use crate::tree::entry::Hand;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
-use crate::tree::{compare_attributes, doubt, finish, make_way, right};
+use crate::tree::{compare_attributes, finish, make_way, right};
 use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
 use datapump_files::identity;
 use datapump_files::made;
@@ -158,10 +159,10 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     tell_device(shared, above, target.as_deref())?;
     let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());
     if let Some(target) = target.as_deref().filter(|_| !fresh) {
-        traits.doubt = doubt::in_target(shared, traits.doubt, target);
+        traits.doubt = doubts::in_target(shared, traits.doubt, target);
     }
     if let Some(link_dest) = link_dest.as_deref() {
-        traits.link_doubt = doubt::below(shared, traits.link_doubt, link_dest);
+        traits.link_doubt = doubts::below(shared, traits.link_doubt, link_dest);
     }
     let below = Branch::new(Some(above), &above.root, (source, target), traits, link_dest);
     above.hold();

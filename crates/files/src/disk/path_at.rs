@@ -171,3 +171,8 @@ fn split(path: &Path) -> (&Path, Option<&OsStr>) {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     (parent.unwrap_or(Path::new(".")), path.file_name())
 }
+
+/// Where a path's name stands.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

@@ -1,0 +1,31 @@
+//! Files that hold more than the size that they tell, as some file systems in user space have: 0, or what they knew
+//! last. They are read until they end, never cut at that size without a word.
+//!
+//! Must not know: where the copy goes.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use datapump_engine::{Errno, Handle};
+
+use crate::disk::{FileCalls, FileKind, Meta, kind};
+
+/// Whether a file of a file system of this type goes on behind the size that it tells. One read where sizes may lie.
+pub fn goes_on(handle: &Handle, meta: &Meta, magic: u64) -> Result<bool, Errno> {
+    if meta.kind != FileKind::Regular || !kind::sizes_may_lie(magic) {
+        return Ok(false);
+    }
+    handle.peek(meta.size_bytes, &mut [0]).map(|bytes| bytes > 0)
+}
+
+/// `statfs(2)` types by device, each asked for once.
+#[derive(Debug, Default)]
+pub struct Magics(Mutex<HashMap<u64, u64>>);
+
+impl Magics {
+    /// That of an open file's device.
+    pub fn of(&self, handle: &Handle, meta: &Meta) -> u64 {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(meta.device).or_insert_with(|| handle.room().magic)
+    }
+}
