@@ -6,10 +6,11 @@ use datapump_core::Counts;
 
 use crate::bill::{Bill, BillHost, KernelThreads, Measured, Meters};
 use crate::lane::{LaneResult, latency};
+use crate::ledger::Tally;
 use crate::net::carried::Carried;
 use crate::problem::{Class, Problem};
 use crate::report::{Cpu, Network, Report, Waits};
-use crate::run::{Shared, Tally};
+use crate::run::Shared;
 use crate::verdict::{Evidence, verdict};
 
 /// A lane without bytes that was waited for in one part of so many had names or attributes to do.
@@ -93,7 +94,7 @@ impl Account<'_> {
                 _ => meters.kernel(),
             },
         };
-        self.shared.meters.map(of)
+        self.shared.settings.meters.map(of)
     }
 
     /// The report, all but the exit status.
@@ -102,7 +103,7 @@ impl Account<'_> {
         let measured = self.measured();
         let elapsed_ns = self.elapsed_ns();
         let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
-        let shape = self.shared.shape;
+        let shape = self.shared.settings.shape;
         let problems = &self.tally.problems;
         let report = Report {
             version: version(),

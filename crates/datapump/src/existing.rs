@@ -74,8 +74,8 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
 
 fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     match next(shared, item) {
-        Ok(Next::Copy(change)) if shared.options.dry_run => {
-            shared.tell(change);
+        Ok(Next::Copy(change)) if shared.settings.options.dry_run => {
+            shared.ledger.tell(change);
             other_names::link_others(shared, item, None);
         }
         Ok(Next::Compare(back)) => {
@@ -85,24 +85,29 @@ fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         Ok(Next::Stands(there)) => stays(shared, item, &there),
         Ok(next) => open::open_item(shared, waits, item, next),
         Err(problem) => {
-            shared.report(problem);
+            shared.ledger.report(problem);
             other_names::apart(shared, item);
         }
     }
 }
 
 fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
-    shared.tally().files_left += 1;
-    shared.watch.skipped(item.bytes().unwrap_or(0));
+    shared.ledger.tally().files_left += 1;
+    shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
     other_names::link_others(shared, item, Some(there));
 }
 
 fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
-    if item.number == 0 && shared.trees.select.is_list() && !shared.has_trees {
-        shared.note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
+    if item.number == 0 && shared.trees.select.is_list() && !shared.settings.has_trees {
+        shared
+            .ledger
+            .note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
     }
-    let decides = shared.trees.rules.leaves_some() || shared.options.link_dest.is_some();
-    let at = item.target.at().filter(|_| !shared.compares && (decides || shared.tells_changes()));
+    let decides = shared.trees.rules.leaves_some() || shared.settings.options.link_dest.is_some();
+    let at = item
+        .target
+        .at()
+        .filter(|_| !shared.settings.compares && (decides || shared.settings.tells_changes()));
     let Some(at) = at else { return Ok(Next::Copy(None)) };
     let there = match at.metadata() {
         Ok(there) => Some(there),
@@ -141,7 +146,7 @@ pub(crate) fn tells(
     kind: ChangeKind,
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
-    if shared.tells_changes() {
+    if shared.settings.tells_changes() {
         crate::target::change_of(item, kind, there, findings::of_new(shared))
     } else {
         None
@@ -149,7 +154,7 @@ pub(crate) fn tells(
 }
 
 fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
-    shared.note(|| format!("'{}': left as it is: {why}", shown_path(&at.path)));
+    shared.ledger.note(|| format!("'{}': left as it is: {why}", shown_path(&at.path)));
 }
 
 /// A source that is held for what it carries besides its bytes.
@@ -183,7 +188,8 @@ impl Carrier {
 /// Whether extended attributes or access control lists are not those of what stands there. What cannot be told is not
 /// taken for equal.
 fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
-    let (keep, Ok(Folder::Os(folder)), Some(name)) = (shared.options.keep, at.folder(), at.name()) else {
+    let (keep, Ok(Folder::Os(folder)), Some(name)) = (shared.settings.options.keep, at.folder(), at.name())
+    else {
         return false;
     };
     if !keep.acl && !keep.xattrs {
@@ -215,12 +221,13 @@ pub(crate) fn right_content(shared: &Shared<'_>, item: &Item) -> Result<(), Prob
 fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> {
     let system = |operation: &'static str| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
     let there = at.metadata().map_err(system("look at"))?;
-    if !shared.options.dry_run {
+    if !shared.settings.options.dry_run {
         set_attributes(shared, item, (at, &there))?;
     }
     // The names of one file have the same attributes: the run sets them once.
-    let is_first = there.links < 2 || !shared.options.dry_run || shared.trees.adjusted().insert(id(&there));
-    shared.tell(tells(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
+    let is_first =
+        there.links < 2 || !shared.settings.options.dry_run || shared.trees.adjusted().insert(id(&there));
+    shared.ledger.tell(tells(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
     tell_left(shared, at, "its attributes were set");
     Ok(())
 }
@@ -234,11 +241,12 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
         ENOENT | ESTALE => taken(&at.path),
         errno => Problem::system("open to set the attributes of", &at.path, errno.0),
     })?;
-    let syncs = shared.options.sync != Sync::None;
+    let syncs = shared.settings.options.sync != Sync::None;
     let opened = syncs.then(|| names::open_source(folder, name, true)).and_then(Result::ok);
-    let lost = attributes::copy(from, meta, Bearer::Held(&held), shared.options.keep, New::default());
+    let lost =
+        attributes::copy(from, meta, Bearer::Held(&held), shared.settings.options.keep, New::default());
     let lost = lost.map_err(|errno| Problem::system("set the attributes of", &at.path, errno.0))?;
-    shared.tell_lost(lost, || at.path.clone());
+    shared.ledger.tell_lost(lost, || at.path.clone());
     match syncs {
         true => {
             names::sync_of(opened, folder, name).map_err(|errno| Problem::system("sync", &at.path, errno.0))
@@ -249,16 +257,18 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
 
 /// Links a file that is unchanged in another folder (`--link-dest`), or would, and gives that.
 fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Option<Meta>, Problem> {
-    let (Some(folder), Some(meta)) = (&shared.options.link_dest, &item.meta) else { return Ok(None) };
+    let (Some(folder), Some(meta)) = (&shared.settings.options.link_dest, &item.meta) else {
+        return Ok(None);
+    };
     // Its content would have to be read first: the file is copied.
     if shared.trees.rules.reads_content() {
         return Ok(None);
     }
     let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(None) };
-    let below = shared.target.and_then(|target| at.path.strip_prefix(target).ok());
+    let below = shared.settings.target.and_then(|target| at.path.strip_prefix(target).ok());
     // What was named as the target itself is looked for under its own name.
     let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(Path::new(name));
-    let other = PathAt::find(&shared.world.disk, &folder.join(below));
+    let other = PathAt::find(&shared.settings.world.disk, &folder.join(below));
     let (Ok(Folder::Os(other_folder)), Some(other_name)) = (other.folder(), other.name()) else {
         return Ok(None);
     };
@@ -268,13 +278,13 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
     if !is_right || doubts::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
         return Ok(None);
     }
-    if !shared.options.dry_run && !linking::link_file(&held, (to, name), &at.path)? {
+    if !shared.settings.options.dry_run && !linking::link_file(&held, (to, name), &at.path)? {
         return Ok(None);
     }
-    if !shared.options.dry_run && shared.options.sync != Sync::None {
+    if !shared.settings.options.dry_run && shared.settings.options.sync != Sync::None {
         let synced = at.folder_to_sync().and_then(|folder| folder.sync());
         synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))?;
     }
-    shared.tell(tells(shared, item, ChangeKind::Link, None));
+    shared.ledger.tell(tells(shared, item, ChangeKind::Link, None));
     Ok(Some(there))
 }

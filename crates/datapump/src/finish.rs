@@ -60,9 +60,9 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(task, goes_on_later(shared, &problem));
         if problem.class == Class::NoSpace {
-            shared.full.add_bytes(task.length());
+            shared.ledger.full.add_bytes(task.length());
         }
-        shared.report(problem);
+        shared.ledger.report(problem);
         if let Finish::Verified(trial) | Finish::Repaired(trial) = &task.finish {
             shared.settle(&trial.written, false);
         }
@@ -91,7 +91,7 @@ pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
 pub(crate) fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match &task.original {
         Some(original) if original.watched => {
-            check_unchanged(&shared.world.disk, original, task.target_is_kept())
+            check_unchanged(&shared.settings.world.disk, original, task.target_is_kept())
         }
         _ => Ok(()),
     }
@@ -105,7 +105,7 @@ fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Pro
     if !original.watched {
         return Ok(());
     }
-    match find_change(&shared.world.disk, original)? {
+    match find_change(&shared.settings.world.disk, original)? {
         None => {}
         Some(Change::Grew(words)) => {
             let problem = cut_short(&original.path, &words, original.meta.size_bytes);
@@ -143,7 +143,7 @@ pub(crate) fn complete(
     task: &Arc<Task>,
     staged: &Staged,
 ) -> Result<(), Problem> {
-    let clock = &shared.world.clock;
+    let clock = &shared.settings.world.clock;
     let start_ns = clock.now_ns();
     // A sync that failed beside the copy counts as the last one does: what it was to keep may be lost.
     let synced_aside = staged.journal().map_or(Ok(()), Journal::close);
@@ -155,7 +155,7 @@ pub(crate) fn complete(
     waits.metadata += clock.now_ns() - start_ns;
     // Of what an earlier run wrote the system may have lost something since; the file's own sync is told of it, that of
     // the whole file system at a tree's end need not be.
-    let goes_on = staged.goes_on && shared.options.sync != Sync::None;
+    let goes_on = staged.goes_on && shared.settings.options.sync != Sync::None;
     // Reading back needs the sync too: what only the cache holds cannot come from the device.
     if shared.syncs_data(task, staged) || goes_on || task.verify {
         let _stage = within(Stage::Sync);
@@ -174,7 +174,7 @@ fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
 }
 
 fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
-    let keep = if task.original.is_some() { shared.options.keep } else { Keep::NOTHING };
+    let keep = if task.original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
     let new = new(task, staged, keep, replaced.as_ref());
     let kept = match &task.original {
@@ -182,7 +182,7 @@ fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<
         None => attributes_of_new(staged, new),
     };
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
-    shared.tell_lost(lost, || task.target_name.clone());
+    shared.ledger.tell_lost(lost, || task.target_name.clone());
     Ok(())
 }
 
@@ -233,21 +233,21 @@ pub(crate) fn publish(
     task: &Task,
     staged: &Staged,
 ) -> Result<(), Problem> {
-    if shared.options.rehearsal_bytes.is_some() {
-        shared.tally().rehearsed.push(Arc::clone(&staged.handle));
+    if shared.settings.options.rehearsal_bytes.is_some() {
+        shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
         return Ok(());
     }
-    let start_ns = shared.world.clock.now_ns();
+    let start_ns = shared.settings.world.clock.now_ns();
     if !closes_silently(task, staged) {
         close_first(task, &staged.handle)?;
     }
     staged.publish()?;
-    let named_ns = shared.world.clock.now_ns();
+    let named_ns = shared.settings.world.clock.now_ns();
     waits.metadata += named_ns - start_ns;
     if shared.syncs_names(task) {
         let _stage = within(Stage::Sync);
         staged.sync_name()?;
-        waits.sync += shared.world.clock.now_ns() - named_ns;
+        waits.sync += shared.settings.world.clock.now_ns() - named_ns;
     }
     Ok(())
 }
@@ -276,12 +276,12 @@ fn stream_took_all(task: &Task) -> Result<(), Problem> {
 
 fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Handle) -> Result<(), Problem> {
     source_stood_still(shared, task)?;
-    if shared.options.sync == Sync::None {
+    if shared.settings.options.sync == Sync::None {
         return Ok(());
     }
     let _stage = within(Stage::Sync);
-    let start_ns = shared.world.clock.now_ns();
+    let start_ns = shared.settings.world.clock.now_ns();
     let synced = handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0));
-    waits.sync += shared.world.clock.now_ns() - start_ns;
+    waits.sync += shared.settings.world.clock.now_ns() - start_ns;
     synced
 }

@@ -21,6 +21,8 @@ use crate::finish::abandon;
 use crate::full::Full;
 use crate::how::{Facts, decide};
 use crate::lane::{self, LaneResult};
+use crate::ledger::Ledger;
+use crate::ledger::Tally;
 use crate::mirror;
 use crate::neighbours;
 use crate::net::channel::Channel;
@@ -35,7 +37,8 @@ use crate::problem::{Class, Problem, Status};
 use crate::quota::Quota;
 use crate::rate::Rate;
 use crate::report::{Asked, Cpu, Report, Waits};
-use crate::run::{QueuedNulls, Shared, Tally, Work};
+use crate::run::{Shared, Work};
+use crate::settings::{QueuedNulls, Settings};
 use crate::shape;
 use crate::target::{self, Hosts, Item, Target};
 use crate::tree::{self, Trees};
@@ -173,9 +176,9 @@ impl Job {
         let shape = shape::giving(&self.options, shelf.has_streams());
         let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
         let mut shared = self.shared(Vec::new(), shape, trees, &|_| {});
-        shared.null_fill = shelf.null_fill();
+        shared.settings.null_fill = shelf.null_fill();
         let meters = self.meters();
-        shared.meters = meters.as_ref();
+        shared.settings.meters = meters.as_ref();
         let cpu = cpu_now();
         let given = giver::give(&shared, shelf, channels);
         let cpu = cpu_since(cpu);
@@ -314,16 +317,16 @@ impl Job {
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
         let mut shared = self.shared(items, shape, trees, events);
-        shared.meters = meters.as_ref();
-        problems.into_iter().for_each(|problem| shared.report(problem));
-        if self.options.delete && shared.has_trees && !shared.compares {
+        shared.settings.meters = meters.as_ref();
+        problems.into_iter().for_each(|problem| shared.ledger.report(problem));
+        if self.options.delete && shared.settings.has_trees && !shared.settings.compares {
             shared.plan.put_behind(Work::MakeWay);
         }
         let lanes = self.lanes(&shared);
         let results = lane::run_all(&shared, lanes);
-        shared.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
+        shared.ledger.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
         let mut last = Waits::default();
-        if shared.has_trees {
+        if shared.settings.has_trees {
             tree::finish::finish_trees(&shared, &mut last, shared.plan.is_exhausted());
         }
         shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
@@ -360,7 +363,8 @@ impl Job {
         let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();
         let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
-        Shared {
+        let writes = self.work == Kind::Copy && !self.options.dry_run;
+        let settings = Settings {
             world: &self.world,
             options: &self.options,
             target: match &self.target {
@@ -369,9 +373,6 @@ impl Job {
             },
             has_one_source: self.sources.len() == 1,
             files_wanted: names().filter(|item| !item.is_entry()).count(),
-            far: self.far.clone(),
-            stop: Arc::clone(&self.stop),
-            events,
             tells_files: self.tells_files,
             shape,
             compares: self.work == Kind::Compare,
@@ -384,20 +385,34 @@ impl Job {
             // Where nobody looks at them, slots are not filled.
             null_fill: null_fill(&items).filter(|&fill| !only_null || fill == Fill::Overwritten),
             nothing_overlaps: (only_null && !queued) || one_block,
-            rates: self.rates(),
-            watch: Arc::clone(&self.watch),
-            tally: std::sync::Mutex::new(self.tally()),
-            live: std::sync::Mutex::default(),
-            numbers: AtomicU32::new(0),
             lanes_for_pieces: if has_trees { self.lanes_for_pieces() } else { usize::MAX },
             has_trees,
-            writes: self.work == Kind::Copy && !self.options.dry_run,
+            writes,
             has_twins: self.work == Kind::Compare || self.options.checksum,
             meters: None,
-            failed_whole: AtomicBool::new(false),
-            full: Full::default(),
+        };
+        Shared {
+            settings,
+            ledger: self.ledger(events, has_trees && writes),
+            far: self.far.clone(),
+            stop: Arc::clone(&self.stop),
+            rates: self.rates(),
+            live: std::sync::Mutex::default(),
+            numbers: AtomicU32::new(0),
             trees,
             plan: Plan::new(items.into_iter().map(Box::new).map(Work::Item), shape.request_bytes),
+        }
+    }
+
+    fn ledger<'run>(&'run self, events: &'run (dyn Fn(Event) + Sync), is_full_told: bool) -> Ledger<'run> {
+        Ledger {
+            events,
+            notes: self.options.notes,
+            is_full_told,
+            watch: Arc::clone(&self.watch),
+            tally: std::sync::Mutex::new(self.tally()),
+            full: Full::default(),
+            failed_whole: AtomicBool::new(false),
         }
     }
 
@@ -419,14 +434,14 @@ impl Job {
     }
 
     fn lanes(&self, shared: &Shared<'_>) -> u32 {
-        let serial = shared.shape.source_serial || shared.shape.sink_serial;
-        let usual = if shared.has_trees { tree::usual_lanes() } else { 1 };
+        let serial = shared.settings.shape.source_serial || shared.settings.shape.sink_serial;
+        let usual = if shared.settings.has_trees { tree::usual_lanes() } else { 1 };
         let lanes = self.options.lanes.unwrap_or(usual);
         match () {
             () if serial => 1,
             // What would be done is told in an order that is the same each time.
             () if self.options.dry_run => 1,
-            () if shared.has_trees => lanes.min(tree::most_lanes()),
+            () if shared.settings.has_trees => lanes.min(tree::most_lanes()),
             () => lanes,
         }
     }
@@ -454,11 +469,11 @@ impl Job {
         }
         // What no lane can have (memory for slots) is told once.
         lost.dedup();
-        lost.into_iter().for_each(|problem| shared.report(problem));
+        lost.into_iter().for_each(|problem| shared.ledger.report(problem));
         if !self.is_told(shared) {
-            shared.report(unexplained());
+            shared.ledger.report(unexplained());
         }
-        let tally = std::mem::take(&mut *shared.tally());
+        let tally = std::mem::take(&mut *shared.ledger.tally());
         let status = self.status(&tally, shared);
         self.tell_uncompared(shared, status);
         let exit_status = status as i32;

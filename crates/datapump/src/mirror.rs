@@ -35,7 +35,7 @@ pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Opti
 
 /// Before anything is made or removed. Who says how many names may go means it.
 pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &Side, at: &PathAt) -> Result<(), Problem> {
-    let options = shared.options;
+    let options = shared.settings.options;
     if !options.mirror || options.max_delete.is_some() {
         return Ok(());
     }

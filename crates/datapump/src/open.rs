@@ -47,7 +47,7 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
         let words = "is made up by the kernel as it is read; of another host such files are not copied yet";
         return Err(Problem::new(Class::Io, "open", path, words));
     }
-    let here = || Ok(file.ranges(&meta, shared.options.ignore_holes));
+    let here = || Ok(file.ranges(&meta, shared.settings.options.ignore_holes));
     let ranges = ranges(shared, here, &meta, &item.target);
     let ranges = Some(ranges.map_err(|errno| Problem::system("read the map of", path, errno.0))?);
     let held = Held::There(Arc::clone(&file));
@@ -91,7 +91,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
         // What cannot be opened because the run is stopping is not the file's fault.
         Err(_) if shared.stop.load(Ordering::Relaxed) => {}
         Err(problem) => {
-            shared.report(problem);
+            shared.ledger.report(problem);
             other_names::apart(shared, item);
         }
     }
@@ -101,7 +101,7 @@ type Prepared = (Task, Option<Ranges>, bool);
 
 fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Problem> {
     let opened = open_source(shared, item)?;
-    let how = decide(&facts(shared, item, &opened), shared.options);
+    let how = decide(&facts(shared, item, &opened), shared.settings.options);
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
@@ -119,7 +119,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
         sink,
         original,
         hash: file_hash(shared).filter(|_| copies),
-        verify: shared.options.verify && copies,
+        verify: shared.settings.options.verify && copies,
         finish,
         ranges: ranges.clone(),
         leaf: None,
@@ -131,7 +131,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
 
 /// A hash to be taken of a file. What is verified tells where it is damaged.
 fn file_hash(shared: &Shared<'_>) -> Option<FileHash> {
-    let marked = shared.options.verify;
+    let marked = shared.settings.options.verify;
     shared.hashes_files().then(|| if marked { FileHash::marked() } else { FileHash::default() })
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn task(
         original,
         finish,
         hash: file_hash(shared).filter(|_| copies),
-        verify: shared.options.verify && copies,
+        verify: shared.settings.options.verify && copies,
         ranges,
         leaf: Some(leaf),
     })
@@ -168,13 +168,15 @@ pub(crate) fn ends(
     landing: &mut Landing,
 ) -> Result<Ends, Problem> {
     let closed = match landing {
-        Landing::Staged(staged) => confidential::close(staged, opened.original.as_ref(), shared.options.keep),
+        Landing::Staged(staged) => {
+            confidential::close(staged, opened.original.as_ref(), shared.settings.options.keep)
+        }
         _ => None,
     };
     if how.try_reflink && reflinked(shared, &opened, landing) {
         return Ok((Source::Null, Sink::Null, opened.original, Some(Vec::new())));
     }
-    shared.tally().in_kernel |= how.in_kernel;
+    shared.ledger.tally().in_kernel |= how.in_kernel;
     complete(shared, names, opened, how, landing).inspect_err(|_| {
         // Best effort on the way out: a copy that did not begin leaves the file as it was, or closed.
         let _ = closed.map(|closed| closed.undo());
@@ -249,7 +251,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
 
 fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
     let system = |errno: datapump_engine::Errno| Problem::system("open", path, errno.0);
-    let handle = Arc::new(shared.world.disk.open(path, Access::Read).map_err(system)?);
+    let handle = Arc::new(shared.settings.world.disk.open(path, Access::Read).map_err(system)?);
     let meta = handle.meta().map_err(system)?;
     let mut meta = mapped::believed(&handle, meta, &shared.stop).map_err(system)?;
     if meta.kind == FileKind::BlockDevice {
@@ -265,7 +267,7 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
         FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
         FileKind::Regular if goes_on => (None, true),
         FileKind::Regular => {
-            let here = || holes::ranges(&handle, &meta, shared.options.ignore_holes, &shared.stop);
+            let here = || holes::ranges(&handle, &meta, shared.settings.options.ignore_holes, &shared.stop);
             (Some(ranges(shared, here, &meta, target).map_err(system)?), true)
         }
         FileKind::CharDevice | FileKind::Fifo => (None, false),
@@ -289,7 +291,7 @@ fn ranges(
     target: &Target,
 ) -> Outcome<Ranges> {
     let there = match target {
-        Target::File(_) if !shared.options.inplace => return here(),
+        Target::File(_) if !shared.settings.options.inplace => return here(),
         Target::File(at) => ranges_there(shared, at, meta, false),
         Target::Compare(at) => ranges_there(shared, at, meta, true),
         Target::Special(_)
@@ -317,7 +319,7 @@ fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) 
     if !of_use {
         return None;
     }
-    holes::ranges(&other, &there, shared.options.ignore_holes, &shared.stop).ok()
+    holes::ranges(&other, &there, shared.settings.options.ignore_holes, &shared.stop).ok()
 }
 
 fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
@@ -337,7 +339,7 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         cached,
         source_is_file: opened.is_file,
         sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
-        bytes_are_looked_at: shared.hashes || compares || shared.far.is_some(),
+        bytes_are_looked_at: shared.settings.hashes || compares || shared.far.is_some(),
         same_file_system: same_file_system(item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
         synced_alone: true,
@@ -351,32 +353,34 @@ fn same_file_system(item: &Item, opened: &Opened) -> bool {
 
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<Landing, Problem> {
     let meta = opened.original.as_ref().map(|original| original.meta);
-    let siblings = SingleFile::new(&item.source, meta, shared.world.is_simulated());
+    let siblings = SingleFile::new(&item.source, meta, shared.settings.world.is_simulated());
     match &item.target {
         Target::Null => Ok(Landing::Null),
         Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
         // What a device or a pipe took stays there.
-        Target::Special(at) | Target::Device(at) if shared.options.rehearsal_bytes.is_some() => {
+        Target::Special(at) | Target::Device(at) if shared.settings.options.rehearsal_bytes.is_some() => {
             Err(Problem::new(Class::Usage, "rehearse", &at.path, "is no file"))
         }
         Target::Special(at) => {
             stream::open_special(at, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
         }
-        Target::File(at) if shared.options.rehearsal_bytes.is_some() => {
+        Target::File(at) if shared.settings.options.rehearsal_bytes.is_some() => {
             Staged::rehearsed(at).map(Landing::Staged)
         }
         Target::Tree(at) => {
             Err(Problem::new(Class::Changed, "open", &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
-        Target::File(at) if shared.options.inplace => Staged::in_place(at, &siblings).map(Landing::Staged),
+        Target::File(at) if shared.settings.options.inplace => {
+            Staged::in_place(at, &siblings).map(Landing::Staged)
+        }
         Target::File(at) => {
             let wish = resumed::wish(shared, opened.original.as_ref(), how);
             Staged::replacing(at, wish.as_ref(), &siblings).map(Landing::Staged)
         }
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
-            if shared.compares {
+            if shared.settings.compares {
                 tree::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
             }
             Ok(Landing::Compare(Arc::new(handle)))
@@ -399,11 +403,11 @@ fn reflinked(shared: &Shared<'_>, opened: &Opened, landing: &Landing) -> bool {
     let (Some(from), Landing::Staged(staged)) = (&opened.handle, landing) else { return false };
     match staged.handle.reflink_from(from) {
         Ok(()) => {
-            shared.note_reflink("always", "the file system shares blocks");
+            shared.ledger.note_reflink("always", "the file system shares blocks");
             true
         }
         Err(errno) => {
-            shared.note_reflink("never", &crate::problem::system_words(errno.0));
+            shared.ledger.note_reflink("never", &crate::problem::system_words(errno.0));
             false
         }
     }
@@ -420,7 +424,7 @@ fn complete(
     how: How,
     landing: &mut Landing,
 ) -> Result<Ends, Problem> {
-    if shared.options.reflink == Choice::Always {
+    if shared.settings.options.reflink == Choice::Always {
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
         return Err(Problem::new(Class::Io, "reflink", name, message));
     }
@@ -428,8 +432,8 @@ fn complete(
     let ends = opened.ranges.is_some();
     let source_direct = how.source_direct && ends && direct(shared, opened.handle.as_deref(), source_name)?;
     let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
-    shared.note_direct(source_direct, sink_direct, how.why);
-    shared.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
+    shared.ledger.note_direct(source_direct, sink_direct, how.why);
+    shared.ledger.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
     let held = opened.original.as_ref().map(|original| &original.held);
     let source = match (held, opened.handle, opened.is_file) {
         (Some(Held::There(file)), ..) => Source::Far(Arc::clone(file)),
@@ -469,17 +473,17 @@ fn device_end(at: &PathAt, handle: Arc<Handle>, direct: bool) -> Result<FileEnd,
 /// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
 pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
     let Some(handle) = handle else { return Ok(false) };
-    let demanded = shared.options.direct == Choice::Always;
+    let demanded = shared.settings.options.direct == Choice::Always;
     let align_bytes = handle.direct_alignment_bytes();
     // Whole pages: a buffered tail must share none with a direct request.
     let unit_bytes = align_bytes.max(PAGE_BYTES);
-    if !shared.shape.request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
+    if !shared.settings.shape.request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
         let words = format!("direct I/O needs requests that are multiples of {unit_bytes} bytes");
         return if demanded { Err(Problem::usage(words)) } else { Ok(false) };
     }
     match handle.set_direct() {
         Ok(()) => Ok(true),
-        Err(errno) if demanded && !shared.world.is_simulated() => {
+        Err(errno) if demanded && !shared.settings.world.is_simulated() => {
             Err(Problem::system("open directly", name, errno.0))
         }
         Err(_) => Ok(false),

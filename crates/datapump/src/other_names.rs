@@ -118,8 +118,8 @@ pub(crate) fn link_others(shared: &Shared<'_>, first: &Item, there: Option<&Meta
     for (index, other) in first.other_names.iter().enumerate() {
         match link(shared, (first, there), other) {
             Ok(true) => {
-                shared.tally().files_left += 1;
-                shared.watch.skipped(other.bytes().unwrap_or(0));
+                shared.ledger.tally().files_left += 1;
+                shared.ledger.watch.skipped(other.bytes().unwrap_or(0));
             }
             // The file system has no links, or the file as many names as it can: the next one is copied.
             Ok(false) => {
@@ -127,14 +127,15 @@ pub(crate) fn link_others(shared: &Shared<'_>, first: &Item, there: Option<&Meta
                 apart(shared, &Item { other_names: rest, ..first.clone() });
                 break;
             }
-            Err(problem) => shared.report(problem),
+            Err(problem) => shared.ledger.report(problem),
         }
     }
-    sync(shared, first).unwrap_or_else(|problem| shared.report(problem));
+    sync(shared, first).unwrap_or_else(|problem| shared.ledger.report(problem));
 }
 
 fn sync(shared: &Shared<'_>, first: &Item) -> Result<(), Problem> {
-    let writes = shared.writes && shared.options.sync != Sync::None && !first.other_names.is_empty();
+    let writes =
+        shared.settings.writes && shared.settings.options.sync != Sync::None && !first.other_names.is_empty();
     let Some(at) = first.target.at().filter(|_| writes) else { return Ok(()) };
     let synced = at.folder_to_sync().and_then(|folder| folder.sync());
     synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))
@@ -154,11 +155,11 @@ fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Ite
         return Ok(true);
     }
     let change = change(shared, (first, other), stands.as_ref());
-    let is_linked = match there.filter(|_| shared.writes) {
+    let is_linked = match there.filter(|_| shared.settings.writes) {
         Some(there) => linking::link_file(&held(from, there)?, ends(to)?, &to.path)?,
         None => true,
     };
-    shared.tell(change.filter(|_| is_linked));
+    shared.ledger.tell(change.filter(|_| is_linked));
     Ok(is_linked)
 }
 

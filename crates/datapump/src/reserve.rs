@@ -14,7 +14,7 @@ const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
 
 /// The ranges, of a rehearsal as far as so many bytes of them.
 pub(crate) fn rehearsed(shared: &Shared<'_>, ranges: Option<Ranges>) -> Option<Ranges> {
-    match shared.options.rehearsal_bytes {
+    match shared.settings.options.rehearsal_bytes {
         Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
         None => ranges,
     }
@@ -38,9 +38,9 @@ pub(crate) fn reserve(
     meta: Option<&Meta>,
 ) -> Result<(), Problem> {
     let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
-    let start_ns = shared.world.clock.now_ns();
+    let start_ns = shared.settings.world.clock.now_ns();
     let reserved = staged.reserve(ranges, length);
-    shared.tally().reserving_ns += shared.world.clock.now_ns() - start_ns;
+    shared.ledger.tally().reserving_ns += shared.settings.world.clock.now_ns() - start_ns;
     reserved.map(|_| ())
 }
 
@@ -54,18 +54,18 @@ fn wanted(
     let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
     let length = meta.map_or(total, |meta| meta.size_bytes);
     let sparse = total != length;
-    if shared.options.rehearsal_bytes.is_some() {
+    if shared.settings.options.rehearsal_bytes.is_some() {
         staged.has_room_to_rehearse(total)?;
         return Ok(Some(ranges.last().map_or(0, |range| range.1)));
     }
     // A file with holes gets its length this way.
-    if shared.options.no_reserve && !sparse {
+    if shared.settings.options.no_reserve && !sparse {
         return Ok(None);
     }
-    if total <= u64::from(shared.shape.request_bytes) && !sparse {
+    if total <= u64::from(shared.settings.shape.request_bytes) && !sparse {
         return Ok(None);
     }
-    if shared.options.sync == Sync::None && !sparse && total <= RESERVE_UNSYNCED_MIN_BYTES {
+    if shared.settings.options.sync == Sync::None && !sparse && total <= RESERVE_UNSYNCED_MIN_BYTES {
         return Ok(None);
     }
     Ok(Some(length))

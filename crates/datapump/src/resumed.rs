@@ -19,19 +19,20 @@ const MIN_BYTES: u64 = 64 << 20;
 
 /// Whether a file is large enough, and written in such a way, that a later run could go on with it.
 pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -> Option<Wish> {
-    let options = shared.options;
-    let (min_bytes, at_once) = if shared.world.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
+    let options = shared.settings.options;
+    let (min_bytes, at_once) =
+        if shared.settings.world.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
     let original = original.filter(|original| original.watched && original.meta.size_bytes >= min_bytes)?;
     // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
-    let is_wanted = shared.writes && !options.no_resume && !options.inplace && !options.verify;
+    let is_wanted = shared.settings.writes && !options.no_resume && !options.inplace && !options.verify;
     // A later run that hashes would take over what this one got without.
     let is_wanted = is_wanted && !options.unhashed;
     if !is_wanted || how.in_kernel {
         return None;
     }
-    let usual_lanes = if shared.has_trees { tree::usual_lanes() } else { 1 };
+    let usual_lanes = if shared.settings.has_trees { tree::usual_lanes() } else { 1 };
     let lanes = u64::from(options.lanes.unwrap_or(usual_lanes));
-    let depths = u64::from(shared.shape.source_depth + shared.shape.sink_depth);
+    let depths = u64::from(shared.settings.shape.source_depth + shared.settings.shape.sink_depth);
     let is_unsynced = options.sync == Sync::None;
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
     Some(Wish {
@@ -39,7 +40,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
         // Nobody knows how much comes while a sync is under way.
         under_way_bytes: match waits_for_sync {
             true => u64::MAX,
-            false => lanes * depths * u64::from(shared.shape.request_bytes),
+            false => lanes * depths * u64::from(shared.settings.shape.request_bytes),
         },
         syncing: match &original.held {
             _ if is_unsynced => Syncing::Never,
@@ -57,21 +58,22 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
 /// Leaves out the ranges that an earlier run wrote, and tells so.
 pub(crate) fn go_on(shared: &Shared<'_>, staged: &Staged, name: &Path, ranges: &mut Vec<(u64, u64)>) {
     if let Some(words) = &staged.starts_over {
-        shared.warn(format!("'{}': {words}; it starts over", shown_path(name)));
+        shared.ledger.warn(format!("'{}': {words}; it starts over", shown_path(name)));
     }
     let Some(earlier) = staged.earlier() else { return };
     let total = |ranges: &[(u64, u64)]| ranges.iter().map(|(start, end)| end - start).sum::<u64>();
     let all_bytes = total(ranges);
     *ranges = earlier.missing(ranges);
     let resumed_bytes = all_bytes - total(ranges);
-    let mut tally = shared.tally();
+    let mut tally = shared.ledger.tally();
     tally.resumed_bytes += resumed_bytes;
     tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
     drop(tally);
-    if !shared.has_trees {
+    if !shared.settings.has_trees {
         // What a tree has to move is added up as it is found, without this.
-        shared.watch.skipped(resumed_bytes);
+        shared.ledger.watch.skipped(resumed_bytes);
     }
     shared
+        .ledger
         .note(|| format!("'{}': goes on behind {resumed_bytes} bytes of an earlier copy", shown_path(name)));
 }

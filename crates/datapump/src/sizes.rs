@@ -22,13 +22,13 @@ pub(crate) fn ranges(
 ) -> Result<Option<Ranges>, Problem> {
     let handle = match held {
         _ if traits.made_up => return Ok(None),
-        Held::There(file) => return Ok(Some(file.ranges(meta, shared.options.ignore_holes))),
+        Held::There(file) => return Ok(Some(file.ranges(meta, shared.settings.options.ignore_holes))),
         Held::Here(handle) => handle,
     };
     if goes_on_in(held, meta, traits, path)? {
         return Ok(None);
     }
-    let ranges = holes::ranges(handle, meta, shared.options.ignore_holes, &shared.stop);
+    let ranges = holes::ranges(handle, meta, shared.settings.options.ignore_holes, &shared.stop);
     ranges.map(Some).map_err(|errno| Problem::system("read the map of", path, errno.0))
 }
 

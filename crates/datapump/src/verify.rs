@@ -38,7 +38,7 @@ pub(crate) fn read_back(
 ) -> Result<(), Problem> {
     let Finish::Commit(staged) = &written.finish else { unreachable!("only what is committed is read back") };
     let handle = Arc::new(staged.reopen_to_read()?);
-    let wanted = shared.options.direct != Choice::Never;
+    let wanted = shared.settings.options.direct != Choice::Never;
     let direct = wanted && open::direct(shared, Some(&handle), &written.target_name).unwrap_or(false);
     if !direct {
         // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.
@@ -100,10 +100,10 @@ fn repair(shared: &Shared<'_>, waits: &mut Waits, trial: &Trial, damaged: Ranges
         _ => damaged,
     };
     let bytes = ranges.iter().map(|(start, end)| end - start).sum();
-    shared.tally().doubt_bytes += bytes;
+    shared.ledger.tally().doubt_bytes += bytes;
     let (path, much) = (shown_path(&written.target_name), bytes_words(bytes));
     let at = ranges.first().map_or(0, |range| range.0);
-    shared.warn(format!(
+    shared.ledger.warn(format!(
         "'{path}': {much} from byte {at} on came back damaged from the device and are written again; check the \
          device and its cables (dmesg)"
     ));

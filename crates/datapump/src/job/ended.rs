@@ -7,22 +7,25 @@ use std::sync::atomic::Ordering;
 
 use super::{Job, Kind};
 use crate::event::Event;
+use crate::ledger::Tally;
 use crate::problem::{Class, Status};
-use crate::run::{Shared, Tally};
+use crate::run::Shared;
 
 impl Job {
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
     pub(super) fn is_told(&self, shared: &Shared<'_>) -> bool {
-        let asked = !shared.options.dry_run && !shared.is_stopping();
-        let tally = shared.tally();
+        let asked = !shared.settings.options.dry_run && !shared.is_stopping();
+        let tally = shared.ledger.tally();
         !asked || self.is_complete(&tally, shared) || !tally.problems.is_empty()
     }
 
     /// All that was asked for is done; of trees, all that could be.
     fn is_complete(&self, tally: &Tally, shared: &Shared<'_>) -> bool {
-        match shared.has_trees {
+        match shared.settings.has_trees {
             true => shared.plan.is_exhausted(),
-            false => (tally.files + tally.files_left + tally.skipped) as usize >= shared.files_wanted,
+            false => {
+                (tally.files + tally.files_left + tally.skipped) as usize >= shared.settings.files_wanted
+            }
         }
     }
 
@@ -34,7 +37,7 @@ impl Job {
     /// The exit status of the contract.
     pub(super) fn status(&self, tally: &Tally, shared: &Shared<'_>) -> Status {
         let is_complete = self.is_complete(tally, shared);
-        let failed_whole = shared.failed_whole.load(Ordering::Relaxed);
+        let failed_whole = shared.ledger.failed_whole.load(Ordering::Relaxed);
         let problems = &tally.problems;
         if self.stop.load(Ordering::Relaxed) && !is_complete {
             return Status::Interrupted;
@@ -59,7 +62,7 @@ impl Job {
             {
                 Status::Refused
             }
-            () if self.sources.len() > 1 || shared.has_trees => Status::Partial,
+            () if self.sources.len() > 1 || shared.settings.has_trees => Status::Partial,
             // Each file is there, and one or more could not keep all.
             () if !tally.has_lost_content() => Status::Partial,
             () if only(Class::Usage) => Status::Usage,
@@ -76,7 +79,7 @@ impl Job {
     pub(super) fn tell_uncompared(&self, shared: &Shared<'_>, status: Status) {
         let asked = self.options.content_only || self.options.compare_attributes;
         if self.work == Kind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {
-            (shared.events)(Event::Notice(UNCOMPARED.into()));
+            (shared.ledger.events)(Event::Notice(UNCOMPARED.into()));
         }
     }
 }

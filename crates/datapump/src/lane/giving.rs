@@ -138,7 +138,7 @@ impl Giving {
                 return None;
             }
         };
-        let most = shared.shape.request_bytes;
+        let most = shared.settings.shape.request_bytes;
         let state = match taken {
             Err(fault) => State::Ready(Box::new(Answer::Fault(fault))),
             Ok((Some(answer), Some((_, _, 0)) | None)) => State::Ready(Box::new(answer)),
@@ -177,7 +177,7 @@ impl Giving {
             self.flows.push(Flowing { file, task: flow_task(shared, flow), over: None });
         }
         let flowing = self.flows.iter().find(|flowing| flowing.file == file).expect("it was just made");
-        let len = len.min(shared.shape.request_bytes);
+        let len = len.min(shared.settings.shape.request_bytes);
         let over = match &flowing.over {
             None if !is_wanted(at, len, u64::MAX) => Some(unwanted()),
             over => over.clone(),

@@ -41,7 +41,7 @@ impl Lane<'_> {
 
     #[inline]
     pub(super) fn filled(&mut self, slot: u32, block: Block) {
-        if self.shared.null_fill == Some(Fill::Overwritten) {
+        if self.shared.settings.null_fill == Some(Fill::Overwritten) {
             self.overwrite(slot, block);
         }
         if self.hashed_for_link(slot, block) {
@@ -55,9 +55,9 @@ impl Lane<'_> {
         let task = self.tasks[slot as usize].as_ref();
         let Some(hash) = task.and_then(|task| task.hash.as_ref()) else { return };
         let _stage = within(Stage::Hash);
-        let start_ns = self.shared.world.clock.now_ns();
+        let start_ns = self.shared.settings.world.clock.now_ns();
         hash.add(block, self.engine.bytes(Slot(slot)));
-        self.waits.hashing += self.shared.world.clock.now_ns() - start_ns;
+        self.waits.hashing += self.shared.settings.world.clock.now_ns() - start_ns;
     }
 
     /// What a program that makes its data does to each block; only the lab asks for it.
@@ -102,7 +102,7 @@ impl Lane<'_> {
 
     /// A small file is closed as soon as it is done: a process may have few files open.
     pub(super) fn let_go(&mut self, slot: u32) {
-        if self.shared.has_trees && self.is_small(slot) {
+        if self.shared.settings.has_trees && self.is_small(slot) {
             let done = self.tasks[slot as usize].take();
             let is_done = |task: &Arc<Task>| done.as_ref().is_some_and(|done| done.number == task.number);
             self.current = self.current.take().filter(|current| !is_done(current));

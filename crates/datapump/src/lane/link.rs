@@ -108,7 +108,7 @@ impl Lane<'_> {
         // What is not a wait is work: bytes are opened and hashed.
         let opened_ns = asking.channel().opening_ns() - opened_ns;
         self.waits.hashing +=
-            (self.shared.world.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
+            (self.shared.settings.world.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
         self.charge(Side::Source, waited_ns);
         match came {
             Ok(Came::Again) => {}
@@ -134,7 +134,7 @@ impl Lane<'_> {
                 }
                 return false;
             }
-            Link::Giving(_) if self.shared.options.unhashed => return true,
+            Link::Giving(_) if self.shared.settings.options.unhashed => return true,
             Link::Giving(_) => {}
         }
         self.submit();
@@ -182,7 +182,7 @@ impl Lane<'_> {
     pub(super) fn lose<T>(&mut self, fault: &NetFault, answer: T) -> T {
         if let Some(far) = &self.shared.far {
             let problem = far.lost(fault);
-            self.shared.report(problem);
+            self.shared.ledger.report(problem);
         }
         let lost: Vec<Request> = match &mut self.link {
             Link::Asking(asking) => asking.forget().collect(),

@@ -29,7 +29,8 @@ use crate::net::shelf::Shelf;
 use crate::plan::{Asker, Claim};
 use crate::problem::{Class, Problem};
 use crate::report::{Asked, Waits};
-use crate::run::{QueuedNulls, Shared, Work};
+use crate::run::{Shared, Work};
+use crate::settings::QueuedNulls;
 use crate::task::Task;
 use crate::tree;
 use crate::tree::branch::{Batch, Branch};
@@ -115,9 +116,11 @@ impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
         let link = match &shared.far {
-            Some(far) => {
-                Link::Asking(Box::new(Asking::new(far.blocks()?, &far.place, !shared.options.unhashed)))
-            }
+            Some(far) => Link::Asking(Box::new(Asking::new(
+                far.blocks()?,
+                &far.place,
+                !shared.settings.options.unhashed,
+            ))),
             None => Link::None,
         };
         Lane::with(shared, index, link)
@@ -134,17 +137,17 @@ impl<'run> Lane<'run> {
     }
 
     fn with(shared: &'run Shared<'run>, index: usize, link: Link) -> Result<Lane<'run>, Problem> {
-        let pump = Pump::new(shared.shape);
+        let pump = Pump::new(shared.settings.shape);
         let slots = pump.slots();
-        let twins = if shared.has_twins { 2 } else { 1 };
+        let twins = if shared.settings.has_twins { 2 } else { 1 };
         let (mut engine, asked) = shared.engine(slots * twins, slots)?;
-        shared.fill_null_slots(&mut engine, slots, index);
+        shared.settings.fill_null_slots(&mut engine, slots, index);
         let block = Block { file: 0, at: 0, len: 0 };
         let empty = Request { transfer: Transfer::Read, slot: 0, done: 0, block };
         Ok(Lane {
             shared,
             blocking: matches!(engine.kind(), Kind::Inline | Kind::Sim),
-            queued: shared.queued_nulls,
+            queued: shared.settings.queued_nulls,
             pump,
             engine,
             asked,
@@ -153,23 +156,23 @@ impl<'run> Lane<'run> {
             flights: vec![empty; slots as usize],
             waits: Waits::default(),
             stopping: false,
-            keeps_journals: shared.writes && shared.target.is_some(),
+            keeps_journals: shared.settings.writes && shared.settings.target.is_some(),
             landed_bytes: 0,
             landed_of: None,
             landed_file: u32::MAX,
-            counter: shared.watch.counter(index),
+            counter: shared.ledger.watch.counter(index),
             posted: None,
-            is_metered: shared.meters.is_some(),
+            is_metered: shared.settings.meters.is_some(),
             limited: !shared.rates.is_empty(),
             draining: false,
             hand: None,
-            moves_pieces: index < shared.lanes_for_pieces,
+            moves_pieces: index < shared.settings.lanes_for_pieces,
             hashes: match link {
                 Link::None => Vec::new(),
                 _ => (0..slots).map(|_| None).collect(),
             },
             link,
-            latencies: shared.options.latencies.then(|| LaneLatencies::new(slots)),
+            latencies: shared.settings.options.latencies.then(|| LaneLatencies::new(slots)),
         })
     }
 
@@ -185,7 +188,7 @@ impl<'run> Lane<'run> {
                 Step::Done => break,
             }
         }
-        let done_ns = self.shared.world.clock.now_ns();
+        let done_ns = self.shared.settings.world.clock.now_ns();
         add_workers();
         Ok(LaneResult {
             carried: self.carried(),
@@ -285,7 +288,7 @@ impl<'run> Lane<'run> {
 
     fn put_down(&self, branch: &Arc<Branch>, walks: bool) {
         if walks {
-            self.shared.trees.walked(&self.shared.watch);
+            self.shared.trees.walked(&self.shared.ledger.watch);
         }
         tree::finish::release(self.shared, branch);
         self.shared.plan.settled();
@@ -357,7 +360,7 @@ impl<'run> Lane<'run> {
     }
 
     fn now_ns(&self) -> u64 {
-        self.shared.world.clock.now_ns()
+        self.shared.settings.world.clock.now_ns()
     }
 }
 
@@ -371,7 +374,7 @@ fn thread_cpu_ns() -> u64 {
 /// lanes, and the report counts them.
 pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
     let run = |index: u32| {
-        let _meter = shared.metered(Stage::Loop);
+        let _meter = shared.settings.metered(Stage::Loop);
         // The other lanes must not wait for what this one would have received.
         let _cuts = shared.far.as_ref().map(|far| CutOnPanic(far.line.clone()));
         let result = Lane::new(shared, index as usize).and_then(Lane::run);

@@ -28,10 +28,12 @@ impl Lane<'_> {
         let op = self.op(request);
         self.flights[slot as usize] = request;
         if let Some(latencies) = &mut self.latencies {
-            latencies.post(slot, self.shared.world.clock.now_ns());
+            latencies.post(slot, self.shared.settings.world.clock.now_ns());
         }
         let at_once = match () {
-            () if self.shared.has_trees && self.is_small(slot) => self.post_small(slot, op, transfer),
+            () if self.shared.settings.has_trees && self.is_small(slot) => {
+                self.post_small(slot, op, transfer)
+            }
             () if transfer == Transfer::Read && self.is_endless(slot) => self.post_small(slot, op, transfer),
             () if self.blocking || transfer == Transfer::Copy => self.post_timed(slot, op, transfer),
             () => self.post_queued(slot, op, transfer),
@@ -152,7 +154,7 @@ impl Lane<'_> {
             return self.complete(result, request);
         }
         if let Some(latencies) = &mut self.latencies {
-            latencies.complete(slot, transfer, self.shared.world.clock.now_ns());
+            latencies.complete(slot, transfer, self.shared.settings.world.clock.now_ns());
         }
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
         let settled = match transfer {

@@ -35,7 +35,7 @@ pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(
             let spawned = std::thread::Builder::new().spawn_scoped(scope, move || match purpose {
                 Purpose::Blocks => give_blocks(shared, index, channel, shelf, given),
                 Purpose::Control | Purpose::Names => {
-                    let _meter = shared.metered(Stage::Metadata);
+                    let _meter = shared.settings.metered(Stage::Metadata);
                     drop(answer_names(channel, &shelf));
                 }
             });
@@ -64,7 +64,7 @@ fn give_blocks(
     shelf: Arc<Shelf>,
     given: &Mutex<Vec<LaneResult>>,
 ) {
-    let _meter = shared.metered(Stage::Loop);
+    let _meter = shared.settings.metered(Stage::Loop);
     let lane = Lane::giving(shared, index, channel, shelf).and_then(Lane::run);
     if let Ok(result) = lane {
         given.lock().unwrap_or_else(PoisonError::into_inner).push(result);

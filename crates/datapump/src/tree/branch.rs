@@ -152,7 +152,7 @@ impl Branch {
         meta: &Meta,
         there: Option<&Meta>,
     ) -> Option<Box<Change>> {
-        shared.tells_changes().then(|| {
+        shared.settings.tells_changes().then(|| {
             let paths = [self.source.path(), self.target_path(), self.relative()].map(|path| path.join(name));
             let findings = findings::of_name(shared, self, name, (meta, there));
             Box::new(Change::new(kind, paths, meta, there, findings))

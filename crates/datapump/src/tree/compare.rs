@@ -61,11 +61,11 @@ pub(crate) fn compare(
         let (one, other) = (change::what(meta.kind), change::what(there.kind));
         return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
     }
-    if !shared.options.content_only {
+    if !shared.settings.options.content_only {
         mode_and_time(shared, (&path, &other_path), meta, &there);
         links(shared, &path, &other_path, meta, &there);
     }
-    if shared.options.compare_attributes {
+    if shared.settings.options.compare_attributes {
         compare_attributes::of_name(shared, hand, name, (meta, &there))?;
     }
     match meta.kind {
@@ -82,11 +82,13 @@ pub(crate) fn compare(
 pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
     let name = shown_path(other);
     if one.kind != FileKind::Symlink && one.mode != there.mode {
-        shared.report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
+        shared
+            .ledger
+            .report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
     }
     if one.mtime_ns != there.mtime_ns {
         let (time, other_time) = (time_words(one.mtime_ns), time_words(there.mtime_ns));
-        shared.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
+        shared.ledger.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
     }
 }
 
@@ -97,7 +99,9 @@ fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other:
     let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
     if several && !(twins.agree(id, other_id) && back.agree(other_id, id)) {
         let name = shown_path(other_path);
-        shared.report(differs(path, format!("shares its content with other names than '{name}' does")));
+        shared
+            .ledger
+            .report(differs(path, format!("shares its content with other names than '{name}' does")));
     }
 }
 
@@ -120,7 +124,7 @@ fn content(
             format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
         return Err(differs(&path, words));
     }
-    let small_bytes = shared.shape.request_bytes.into();
+    let small_bytes = shared.settings.shape.request_bytes.into();
     let (one, _) = hand.source().open_file(name, &path, small_bytes, &shared.stop)?;
     let other = names::open_source(hand.target()?, &name.name, true);
     let other = other.map_err(|errno| Problem::system("open", &other_path, errno.0))?;
@@ -149,11 +153,11 @@ pub(crate) fn ranges(
     other: &Handle,
 ) -> Result<Vec<(u64, u64)>, Errno> {
     let here = match one {
-        Held::Here(one) => holes::ranges(one, meta, shared.options.ignore_holes, &shared.stop)?,
-        Held::There(one) => one.ranges(meta, shared.options.ignore_holes),
+        Held::Here(one) => holes::ranges(one, meta, shared.settings.options.ignore_holes, &shared.stop)?,
+        Held::There(one) => one.ranges(meta, shared.settings.options.ignore_holes),
     };
     let other_meta = datapump_files::disk::FileCalls::meta(other)?;
-    let there = holes::ranges(other, &other_meta, shared.options.ignore_holes, &shared.stop)?;
+    let there = holes::ranges(other, &other_meta, shared.settings.options.ignore_holes, &shared.stop)?;
     Ok(holes::union(here, there, meta.size_bytes))
 }
 
@@ -190,8 +194,8 @@ fn tell_other(shared: &Shared<'_>, folder: &File, name: &Name, (path, other_path
     let asked = || names::metadata(folder, &name.name).ok().map(|meta| meta.kind);
     let other_path = shown_path(other_path);
     match name.kind.or_else(asked) {
-        Some(FileKind::Socket) => shared.leave_out(&format!("'{other_path}' {SOCKET}")),
-        _ => shared.report(differs(path, format!("is missing: there is only '{other_path}'"))),
+        Some(FileKind::Socket) => shared.ledger.leave_out(&format!("'{other_path}' {SOCKET}")),
+        _ => shared.ledger.report(differs(path, format!("is missing: there is only '{other_path}'"))),
     }
 }
 

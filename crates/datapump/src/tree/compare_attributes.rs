@@ -46,7 +46,7 @@ pub(crate) fn of_name(
         }
         Origin::There(folder) => {
             let Some(found) = told_attributes(folder, name, meta.kind, &path)? else {
-                shared.warn_once(UNTOLD.into());
+                shared.ledger.warn_once(UNTOLD.into());
                 return Ok(());
             };
             told = found;
@@ -65,12 +65,12 @@ pub(crate) fn of_files(
     other_path: &Path,
 ) -> Result<(), Problem> {
     let (Some(one), Ok(there)) = (&opened.original, other.meta()) else { return Ok(()) };
-    if shared.options.content_only || !opened.is_file || there.kind != FileKind::Regular {
+    if shared.settings.options.content_only || !opened.is_file || there.kind != FileKind::Regular {
         return Ok(());
     }
     let paths = (one.path.as_path(), other_path);
     mode_and_time(shared, paths, &one.meta, &there);
-    if !shared.options.compare_attributes {
+    if !shared.settings.options.compare_attributes {
         return Ok(());
     }
     owner(shared, paths, &one.meta, &there);
@@ -97,7 +97,7 @@ pub(crate) fn owner(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Me
     if (one.uid, one.gid) != (there.uid, there.gid) {
         let (name, Meta { uid, gid, .. }) = (shown_path(other), one);
         let words = format!("belongs to {uid}:{gid}, '{name}' to {}:{}", there.uid, there.gid);
-        shared.report(differs(path, words));
+        shared.ledger.report(differs(path, words));
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn hidden(
 ) -> Result<(), Problem> {
     let found = difference_words(one, there, &shown_path(other).to_string());
     let found = found.map_err(|errno| Problem::system("list the attributes of", path, errno.0))?;
-    found.into_iter().for_each(|words| shared.report(differs(path, words)));
+    found.into_iter().for_each(|words| shared.ledger.report(differs(path, words)));
     Ok(())
 }
 

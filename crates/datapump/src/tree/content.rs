@@ -90,7 +90,7 @@ impl Hand {
         };
         let ranges = ranges.map_err(|errno| Problem::system("read the map of", &path, errno.0))?;
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
-        let how = how::decide(&facts, shared.options);
+        let how = how::decide(&facts, shared.settings.options);
         let watched = !self.branch.traits.made_up;
         let handle = one.here().cloned();
         let original =

@@ -41,7 +41,7 @@ const ENOTEMPTY: Errno = Errno(39);
 /// Removes what is too much in these trees.
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), Problem> {
     for step in [Step::Check, Step::Count, Step::Remove] {
-        if step == Step::Count && shared.options.max_delete.is_none() {
+        if step == Step::Count && shared.settings.options.max_delete.is_none() {
             continue;
         }
         let mut pass = Pass { shared, step, found: 0, has_changed: false };
@@ -154,7 +154,7 @@ impl Place {
 
 impl Pass<'_> {
     fn removes(&self) -> bool {
-        self.step == Step::Remove && !self.shared.options.dry_run
+        self.step == Step::Remove && !self.shared.settings.options.dry_run
     }
 
     fn tree(&mut self, root: &Branch) -> Result<(), Problem> {
@@ -274,7 +274,7 @@ impl Pass<'_> {
     fn tell_partial(&self, path: &Path) {
         if self.step == Step::Remove {
             let path = shown_path(path);
-            self.shared.warn(format!(
+            self.shared.ledger.warn(format!(
                 "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"
             ));
         }
@@ -319,13 +319,13 @@ impl Pass<'_> {
             "is not what it was when it was copied (something in it, or a mount, came or went): {removed} (--delete); \
              run the same command again when the source is quiet"
         );
-        self.shared.report(Problem::new(Class::Changed, "delete", path, words));
+        self.shared.ledger.report(Problem::new(Class::Changed, "delete", path, words));
     }
 
     /// `--max-delete` is reached, and one more would go.
     fn too_many(&self) -> Problem {
         let most = self.found;
-        let copied = if self.shared.options.dry_run { "would be copied" } else { "was copied" };
+        let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
         let words = match self.step {
             Step::Check | Step::Count => {
                 format!(
@@ -346,12 +346,12 @@ impl Pass<'_> {
             here.source.as_deref().zip(source).is_some_and(|(above, below)| crosses(above, below));
         if is_mounted && source.is_none() {
             let path = shown_path(&target.path());
-            self.shared.warn(format!(
+            self.shared.ledger.warn(format!(
                 "'{path}' is not in the source, but another file system is mounted there: left alone"
             ));
         }
         match source {
-            Some(_) => self.shared.options.one_file_system && (is_mounted || source_crosses),
+            Some(_) => self.shared.settings.options.one_file_system && (is_mounted || source_crosses),
             None => is_mounted,
         }
     }
@@ -367,7 +367,8 @@ impl Pass<'_> {
             }
         };
         // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
-        let is_settled = self.shared.options.selection.is_empty() && !self.shared.options.one_file_system;
+        let is_settled = self.shared.settings.options.selection.is_empty()
+            && !self.shared.settings.options.one_file_system;
         let stays = here.target.is_root() || (here.source.is_some() && !is_settled);
         let ours = stays && name.name == LIST_NAME;
         let selected = self.shared.trees.select.includes(
@@ -384,7 +385,7 @@ impl Pass<'_> {
         name: &OsStr,
         kind: FileKind,
     ) -> Result<(), Problem> {
-        if self.shared.options.max_delete == Some(self.found) {
+        if self.shared.settings.options.max_delete == Some(self.found) {
             return Err(self.too_many());
         }
         self.found += 1;
@@ -401,8 +402,8 @@ impl Pass<'_> {
                 Err(errno) => return Err(Problem::system("remove", &above.path_of(name), errno.0)),
             }
         }
-        if self.step == Step::Remove && self.shared.tells_changes() {
-            self.shared.tell(Some(Box::new(deletion(
+        if self.step == Step::Remove && self.shared.settings.tells_changes() {
+            self.shared.ledger.tell(Some(Box::new(deletion(
                 &above.path_of(name),
                 above.relative().join(name),
                 kind,
@@ -426,7 +427,7 @@ impl Pass<'_> {
             }
             (Some(source), Some(_)) if changed && self.removes() => {
                 let (from, to) = (source.origin()?, done.target.file()?.0);
-                let keep = self.shared.options.keep;
+                let keep = self.shared.settings.options.keep;
                 let kept =
                     attributes::copy(from.bearer(), &source.meta, Bearer::Open(&to), keep, New::default());
                 kept.map_err(|errno| Problem::system("set the times of", &done.target.path(), errno.0))?;

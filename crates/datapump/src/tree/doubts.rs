@@ -34,7 +34,7 @@ pub(crate) fn doubts(
     };
     let is_of_copy = || branch.root.journal().is_some_and(|journal| journal.is_of_new_folder);
     // In a folder that was made for the copy all is of the copy.
-    let is_made = || (shared.options.ignore_existing && is_of_copy()) || is_leftover();
+    let is_made = || (shared.settings.options.ignore_existing && is_of_copy()) || is_leftover();
     is_undone(doubt, (action, source, there), is_made)
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &Side) -> Doubt {
 }
 
 fn leaves_some(shared: &Shared<'_>) -> bool {
-    shared.trees.rules.leaves_some() && !shared.compares
+    shared.trees.rules.leaves_some() && !shared.settings.compares
 }
 
 /// A copy of a folder above dealt with this one, too, and its list lies there.
@@ -128,7 +128,7 @@ fn id(folder: &File) -> Option<(u64, u64)> {
 fn told(shared: &Shared<'_>, doubt: Option<Doubt>, path: impl Fn() -> PathBuf) -> Option<Doubt> {
     doubt.inspect(|_| {
         let list = shown_path(&path()).to_string();
-        shared.warn(format!(
+        shared.ledger.warn(format!(
             "'{list}' was left by another copy that did not end well: what changed in its folder since that began \
              is copied again; to settle it run that copy to its end with all names, or, if it is given up, copy \
              all without --update and the like and remove this file"

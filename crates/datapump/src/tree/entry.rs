@@ -126,7 +126,7 @@ impl Hand {
                 Ok(None) => {}
                 Err(problem) => {
                     if problem.class == Class::NoSpace {
-                        shared.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
+                        shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
                     }
                     self.branch.root.report(shared, problem);
                 }
@@ -147,7 +147,7 @@ impl Hand {
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
         // A comparison writes nothing.
-        if may_be_temporary(&name.name) && !shared.compares && self.branch.put_off(name) {
+        if may_be_temporary(&name.name) && !shared.settings.compares && self.branch.put_off(name) {
             shared.plan.hold();
             return Ok(None);
         }
@@ -170,11 +170,11 @@ impl Hand {
         }
         left_out::refuse_clash(shared, self, name)?;
         match kind {
-            _ if shared.compares => self.compare(shared, waits, name),
+            _ if shared.settings.compares => self.compare(shared, waits, name),
             FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
             FileKind::Regular => self.file(shared, waits, name),
             FileKind::Socket => Ok(None),
-            _ if shared.full.is_full() && self.target.is_none() => {
+            _ if shared.ledger.full.is_full() && self.target.is_none() => {
                 self.leave_missing(shared, name).map(|()| None)
             }
             FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {
@@ -184,7 +184,7 @@ impl Hand {
     }
 
     fn leave_missing(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {
-        shared.leave_missing(self.meta(name)?.size_bytes);
+        shared.ledger.leave_missing(self.meta(name)?.size_bytes);
         self.branch.root.fail();
         Ok(())
     }
@@ -217,13 +217,13 @@ impl Hand {
                 Stays::No => {}
             }
         }
-        if shared.full.is_full() {
+        if shared.ledger.full.is_full() {
             return self.leave_missing(shared, name).map(|()| None);
         }
         if let Some(older) = self.older_to_read(shared, name)? {
             return self.check(shared, waits, name, (older, Against::Older));
         }
-        let (held, meta) = match shared.options.dry_run {
+        let (held, meta) = match shared.settings.options.dry_run {
             true => (None, self.meta(name)?),
             false => self.open_file(shared, name).map(|(held, meta)| (Some(held), meta))?,
         };
@@ -262,7 +262,7 @@ impl Hand {
         }
         let change = self.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there);
         let Some(held) = held else {
-            shared.tell(change);
+            shared.ledger.tell(change);
             return Ok(Begun::Stands(spot, None));
         };
         if links.is_none() && self.comes_later(shared, name, &meta) {
@@ -275,12 +275,12 @@ impl Hand {
 
     /// A large file waits while enough of them are open.
     fn comes_later(&self, shared: &Shared<'_>, name: &Name, meta: &Meta) -> bool {
-        let large = meta.size_bytes > shared.shape.request_bytes.into();
+        let large = meta.size_bytes > shared.settings.shape.request_bytes.into();
         if !large || !shared.plan.has_enough_open() {
             return false;
         }
         self.branch.hold();
-        shared.watch.found(meta.size_bytes);
+        shared.ledger.watch.found(meta.size_bytes);
         let (branch, names) = (Arc::clone(&self.branch), vec![name.clone()]);
         shared.plan.add_later(Work::Batch(Batch { branch, names, looked: self.looked, walks: false }));
         true
@@ -327,7 +327,7 @@ impl Hand {
 
     /// Opens a regular file and takes its attributes from what is open.
     pub(super) fn open_file(&self, shared: &Shared<'_>, name: &Name) -> Result<(Held, Meta), Problem> {
-        let small_bytes = shared.shape.request_bytes.into();
+        let small_bytes = shared.settings.shape.request_bytes.into();
         let path = self.source_path(&name.name);
         let opened = self.source.open_file(name, &path, small_bytes, &shared.stop);
         let (held, meta) = opened.map_err(Problem::vanished)?;
@@ -349,9 +349,9 @@ impl Hand {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
         let traits = self.branch.traits;
         let ranges = sizes::ranges(shared, (&held, &meta), traits, &source_path)?;
-        let small = meta.size_bytes <= u64::from(shared.shape.request_bytes);
+        let small = meta.size_bytes <= u64::from(shared.settings.shape.request_bytes);
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
-        let how = how::decide(&facts, shared.options);
+        let how = how::decide(&facts, shared.settings.options);
         let watched = !traits.made_up;
         let handle = held.here().cloned();
         let original =
@@ -380,10 +380,10 @@ impl Hand {
             },
             source_is_file: true,
             sink_is_file: true,
-            bytes_are_looked_at: shared.hashes || shared.compares || held.here().is_none(),
+            bytes_are_looked_at: shared.settings.hashes || shared.settings.compares || held.here().is_none(),
             same_file_system: self.branch.traits.same_file_system,
             whole_file: !self.branch.traits.made_up,
-            synced_alone: shared.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
+            synced_alone: shared.settings.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
         }
     }
 
@@ -433,15 +433,15 @@ impl Hand {
         if self.walks {
             let trips = if task.verify { 2 } else { 1 };
             let bytes = task.expected_bytes.load(Ordering::Relaxed);
-            shared.watch.found(if task.ranges().is_some() { bytes * trips } else { 0 });
+            shared.ledger.watch.found(if task.ranges().is_some() { bytes * trips } else { 0 });
         }
         shared.begin(&task);
         let bytes = task.expected_bytes.load(Ordering::Relaxed);
         let way = Way::of(how.in_kernel);
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),
-            Some(&[(at, end)]) if end - at <= shared.shape.request_bytes.into() => {
-                if task.may_bring_more() || shared.options.delete {
+            Some(&[(at, end)]) if end - at <= shared.settings.shape.request_bytes.into() => {
+                if task.may_bring_more() || shared.settings.options.delete {
                     task.count();
                     shared.plan.hold();
                 }

@@ -23,7 +23,9 @@ pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), 
     let name = Name::here(from.file_name().unwrap_or_default().to_owned(), None);
     match hand.meta(&name)?.kind {
         FileKind::Socket => {
-            shared.warn(format!("'{}' is a socket: it has no content and is left out", shown_path(from)));
+            shared
+                .ledger
+                .warn(format!("'{}' is a socket: it has no content and is left out", shown_path(from)));
             return Ok(());
         }
         FileKind::Regular | FileKind::Folder => {
@@ -33,7 +35,7 @@ pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), 
         FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {}
     }
     special::make(shared, &hand, &name)?;
-    if !shared.writes || shared.options.sync == Sync::None {
+    if !shared.settings.writes || shared.settings.options.sync == Sync::None {
         return Ok(());
     }
     let synced = hand.target()?.sync_all();

@@ -22,11 +22,11 @@ const XATTRS: Keep = Keep { xattrs: true, ..Keep::NOTHING };
 /// Of what is new.
 pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
     Findings {
-        keep: shared.options.keep,
+        keep: shared.settings.options.keep,
         sets_owners: shared.trees.rules.gives_away(),
         groups: shared.trees.rules.groups(),
-        by_content: shared.options.checksum,
-        window_ns: window_ns(shared.options),
+        by_content: shared.settings.options.checksum,
+        window_ns: window_ns(shared.settings.options),
         other_value: false,
         other_acl: false,
         other_xattrs: false,

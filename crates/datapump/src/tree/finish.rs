@@ -48,7 +48,7 @@ pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, leaf: &Leaf, complete:
     }
     if complete {
         list(shared, task, leaf);
-        shared.tell(leaf.change.clone());
+        shared.ledger.tell(leaf.change.clone());
     }
     match complete {
         true => linking::stands(shared, &leaf.spot, leaf.links, leaf.links.and_then(|_| file_of(task))),
@@ -158,7 +158,7 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
 
 /// Removes a folder that was made for what there was no room for.
 fn is_empty_for_lack_of_room(shared: &Shared<'_>, branch: &Branch) -> bool {
-    if !(shared.full.is_full() && branch.traits.fresh && branch.target.is_some()) {
+    if !(shared.ledger.full.is_full() && branch.traits.fresh && branch.target.is_some()) {
         return false;
     }
     let above = branch.parent.as_ref().and_then(|parent| parent.target.as_ref()?.file().ok());
@@ -183,14 +183,14 @@ fn deal_with_put_off(shared: &Shared<'_>, branch: Arc<Branch>, name: Name) {
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
+    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
     let (from, to) = (branch.source.origin()?, target.file()?.0);
     let was_right = is_right(shared, branch, (&from, &to));
     if !was_right {
         set_attributes(shared, branch, target, (&from, &to))?;
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
-    let synced = shared.syncs_alone(branch) || (shared.options.sync == Sync::Each && !was_right);
+    let synced = shared.syncs_alone(branch) || (shared.settings.options.sync == Sync::Each && !was_right);
     if synced && branch.parent.is_some() {
         let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {
@@ -202,7 +202,7 @@ fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 
 /// Removes what killed runs left in a folder that this run did not make.
 fn sweep_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
+    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
     let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
     // A file that was cut right now is gone on with.
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !branch.root.shares_target) {
@@ -217,13 +217,13 @@ fn set_attributes(
     target: &Side,
     (from, to): (&Origin, &File),
 ) -> Result<(), Problem> {
-    let keep = shared.options.keep;
+    let keep = shared.settings.options.keep;
     let made = branch.traits.fresh;
     let handed_down = branch.traits.handed_down;
     let new = New { made, bare: made && handed_down.is_none(), handed_down, replaced: None };
     let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
-    shared.tell_lost(lost, || target.path());
+    shared.ledger.tell_lost(lost, || target.path());
     if target.was_opened_up() && !keep.mode {
         let closed = Bearer::Open(to).set_mode(target.meta.mode);
         closed.map_err(|errno| Problem::system("set the mode of", &target.path(), errno.0))?;
@@ -241,7 +241,7 @@ fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) 
         && rules.time_is_right(meta, &there)
         && matches!(rules.kept(meta, &there), Action::Leave(_))
         && matches!(
-            attributes::hidden_differ(from.bearer(), Bearer::Open(to), shared.options.keep),
+            attributes::hidden_differ(from.bearer(), Bearer::Open(to), shared.settings.options.keep),
             Ok(false)
         )
 }
@@ -249,7 +249,7 @@ fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) 
 /// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
 /// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
-    let start_ns = shared.world.clock.now_ns();
+    let start_ns = shared.settings.world.clock.now_ns();
     let grown = std::mem::take(&mut *shared.trees.grown());
     if !is_complete {
         return;
@@ -258,24 +258,24 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     let lost = shared.trees.planted() - grown.len();
     if lost > 0 {
         let words = format!("{lost} of the trees could not be finished; copy again");
-        shared.report(Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) });
+        shared.ledger.report(Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) });
     }
     grown.iter().for_each(|branch| close_list(shared, branch));
-    if shared.options.delete && !shared.compares && !make_way::was_made(shared) {
+    if shared.settings.options.delete && !shared.settings.compares && !make_way::was_made(shared) {
         delete_rest(shared, &grown);
         if !shared.plan.is_exhausted() {
             return;
         }
     }
-    if shared.options.sync == Sync::End && shared.writes {
+    if shared.settings.options.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, &grown);
     }
     for branch in &grown {
         if let Err(problem) = finish_root(shared, branch) {
-            shared.report(problem);
+            shared.ledger.report(problem);
         }
     }
-    waits.sync += shared.world.clock.now_ns() - start_ns;
+    waits.sync += shared.settings.world.clock.now_ns() - start_ns;
 }
 
 /// What a sync beside the copy says, before anything is removed that the copy was to replace.
@@ -284,7 +284,7 @@ fn close_list(shared: &Shared<'_>, branch: &Branch) {
     failed.into_iter().for_each(|problem| branch.root.report(shared, problem));
     if let Some(errno) = branch.root.journal().and_then(Journal::lacks) {
         let (list, why) = (branch.target_path().join(LIST_NAME), system_words(errno.0));
-        shared.warn(format!(
+        shared.ledger.warn(format!(
             "'{}' could not be written: {why}; a copy that goes on does more again",
             shown_path(&list)
         ));
@@ -295,11 +295,11 @@ fn close_list(shared: &Shared<'_>, branch: &Branch) {
 pub(crate) fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) -> bool {
     // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
     // fails nothing is removed.
-    if shared.options.sync == Sync::End && shared.writes {
+    if shared.settings.options.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, grown);
     }
-    if shared.tally().has_lost_content() {
-        shared.warn_once("nothing was removed (--delete), because not everything was copied".into());
+    if shared.ledger.tally().has_lost_content() {
+        shared.ledger.warn_once("nothing was removed (--delete), because not everything was copied".into());
         return false;
     }
     let deleted = delete::delete(shared, grown);
@@ -307,8 +307,8 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) -> bool {
         shared.plan.cut();
     }
     if let Err(problem) = deleted {
-        shared.failed_whole.store(problem.class == Class::Refused, Ordering::Relaxed);
-        shared.report(problem);
+        shared.ledger.failed_whole.store(problem.class == Class::Refused, Ordering::Relaxed);
+        shared.ledger.report(problem);
         return false;
     }
     true
@@ -320,7 +320,7 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
         let _stage = within(Stage::Sync);
         if let Err(errno) = names::sync_all(folder) {
             grown.iter().for_each(|branch| branch.root.fail());
-            shared.report(Problem::system("sync the file system of", path, errno.0));
+            shared.ledger.report(Problem::system("sync the file system of", path, errno.0));
             said = Err((path.as_path(), errno));
         }
     }
@@ -331,7 +331,7 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
 /// given. The root's own attributes come right before: who may write to it could have made a list in it. Killed
 /// before the list goes the same command goes on, and nothing is left to do behind.
 fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    let Some(target) = branch.target.as_ref().filter(|_| shared.writes) else { return Ok(()) };
+    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system("finish", &target.path(), errno.0);
     let folder = target.file()?.0;
     sweep_folder(shared, branch)?;
@@ -342,7 +342,7 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let finished = finish_folder(shared, branch).inspect_err(|_| branch.root.fail());
     let listed = finish_list(shared, branch, &folder, why).map_err(wrong);
     let done = finished.and(listed);
-    if shared.options.sync == Sync::None {
+    if shared.settings.options.sync == Sync::None {
         return done;
     }
     let _stage = within(Stage::Sync);
@@ -373,7 +373,7 @@ fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>, why: Op
     }
     if let Some(why) = why {
         let list = shown_path(&branch.target_path().join(LIST_NAME)).to_string();
-        shared.warn(format!("'{list}' stays: it is of an earlier copy that did not end well, {why}"));
+        shared.ledger.warn(format!("'{list}' stays: it is of an earlier copy that did not end well, {why}"));
     }
     // A list that others could have written to would not be believed.
     if journal.is_believed && !is_closed(folder) { close_to_others(folder) } else { Ok(()) }
@@ -382,7 +382,7 @@ fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>, why: Op
 /// Why a list stays although all that this run dealt with is right.
 fn why_not_over(shared: &Shared<'_>, journal: &Journal, target: (&Arc<File>, &Path)) -> Option<String> {
     // What failed otherwise is told, and does not make more of it.
-    if !journal.stood() || !shared.writes {
+    if !journal.stood() || !shared.settings.writes {
         return None;
     }
     match unsettled::find(shared, journal, target) {
@@ -417,7 +417,7 @@ fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &Journal, folder: 
         }
         removed => removed?,
     }
-    match shared.options.keep.times {
+    match shared.settings.options.keep.times {
         true => attributes::copy_times(&branch.source.meta, folder),
         false => Ok(()),
     }

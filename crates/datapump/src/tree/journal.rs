@@ -275,11 +275,11 @@ impl Kept {
         match self {
             Kept::List(journal) => Some(journal),
             Kept::Doubtful(journal, words) => {
-                shared.warn(words);
+                shared.ledger.warn(words);
                 Some(journal)
             }
             Kept::Ignored(words) => {
-                shared.warn(words);
+                shared.ledger.warn(words);
                 None
             }
         }

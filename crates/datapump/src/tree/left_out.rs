@@ -23,7 +23,7 @@ pub(crate) fn is_left_out(
     let has_name_of_list = hand.branch.parent.is_none() && name.name == LIST_NAME;
     let words = match kind {
         FileKind::Socket => SOCKET,
-        _ if shared.compares => return Ok(false),
+        _ if shared.settings.compares => return Ok(false),
         FileKind::Regular if has_name_of_list && is_pumps(hand, name)? => {
             "is the list of a copy: the source is itself an unfinished copy; the list is left out"
         }
@@ -31,7 +31,7 @@ pub(crate) fn is_left_out(
         FileKind::Regular if is_temporary(&name.name) && is_pumps(hand, name)? => temporary::LEFT_OUT,
         _ => return Ok(false),
     };
-    shared.leave_out(&format!("'{}' {words}", shown_path(&hand.source_path(&name.name))));
+    shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&hand.source_path(&name.name))));
     Ok(true)
 }
 
@@ -48,7 +48,7 @@ fn has_no_room(hand: &Hand, name: &Name) -> Problem {
 
 /// A name of the source that is a temporary name: refused where it could be that of a file which is written.
 pub(crate) fn refuse_clash(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
-    if !may_be_temporary(&name.name) || shared.compares {
+    if !may_be_temporary(&name.name) || shared.settings.compares {
         return Ok(());
     }
     let path = hand.target_path(&name.name);

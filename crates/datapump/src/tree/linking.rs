@@ -46,7 +46,7 @@ pub(crate) fn meet(
     meta: &Meta,
     held: Option<&Held>,
 ) -> Result<Met, Problem> {
-    if meta.links < 2 || !shared.options.keep.links {
+    if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(Met::First(None));
     }
     let file = FileState::new(meta, generation(spot, meta, held)?);
@@ -67,7 +67,7 @@ pub(crate) fn meet(
 
 /// A name under which something newer than the source stands. The newest under all names of a file is that file.
 pub(crate) fn meet_newer(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
-    if meta.links < 2 || !shared.options.keep.links {
+    if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(());
     }
     let file = FileState::new(meta, generation(spot, meta, None)?);
@@ -79,7 +79,7 @@ pub(crate) fn meet_newer(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &
         Newer::Link(first) => link(shared, &first, spot, (file, meta)),
         Newer::Wins(names) => names.iter().try_for_each(|name| link_again(shared, &newest, name, meta)),
         Newer::Apart => {
-            shared.warn_once(
+            shared.ledger.warn_once(
                 "hard links: too many to make all of them names of what is newer at the target; copy again"
                     .into(),
             );
@@ -115,7 +115,7 @@ fn generation(spot: &Spot, meta: &Meta, held: Option<&Held>) -> Result<u32, Prob
 
 fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
     let path = spot.branch.source.path_of(&spot.name);
-    shared.warn(format!(
+    shared.ledger.warn(format!(
         "'{}': its inode was changed or used again while its other names were copied; it is no hard link in the copy",
         shown_path(&path)
     ));
@@ -165,7 +165,7 @@ fn link_change(
 
 /// What stands under a name, if it is told of.
 fn stands_at(shared: &Shared<'_>, spot: &Spot) -> Option<Meta> {
-    let target = spot.branch.target.as_ref().filter(|_| shared.tells_changes())?;
+    let target = spot.branch.target.as_ref().filter(|_| shared.settings.tells_changes())?;
     names::metadata(&target.file().ok()?.0, &spot.name).ok()
 }
 
@@ -184,7 +184,7 @@ fn link(
         Err(EMLINK) => copy_instead(shared, there, spot, file),
         Err(errno) if UNLINKABLE.contains(&errno) => {
             shared.trees.links.give_up();
-            shared.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
+            shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
             copy_instead(shared, there, spot, file);
         }
         Err(errno) => return Err(not_linked(spot, errno)),
@@ -200,10 +200,10 @@ fn linked(
     (meta, change): (&Meta, Option<Box<Change>>),
 ) -> Result<Outcome<()>, Problem> {
     let there = &copied.spot;
-    if shared.options.dry_run {
+    if shared.settings.options.dry_run {
         // What would be copied anew has no other name yet.
         if copied.copy.is_none() || copied.copy != id_at_target(spot)? {
-            shared.tell(change);
+            shared.ledger.tell(change);
         }
         return Ok(Ok(()));
     }
@@ -217,7 +217,7 @@ fn linked(
             if copied.mtime_ns == meta.mtime_ns {
                 list_again(shared, there, meta, &from);
             }
-            shared.tell(change);
+            shared.ledger.tell(change);
         }
         Err(errno) => return Ok(Err(errno)),
     }
@@ -335,7 +335,7 @@ pub(crate) fn link_unchanged(
     (name, meta): (&Name, &Meta),
 ) -> Result<Option<FileId>, Problem> {
     let Some((_, held, there)) = unchanged(shared, spot, (name, meta))? else { return Ok(None) };
-    if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.options.dry_run) {
+    if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
         match link_into(shared, spot, &held, &target.file()?.0) {
             Ok(_) => {}
             // Another file system, or too many names: it is copied.
@@ -344,7 +344,7 @@ pub(crate) fn link_unchanged(
         }
     }
     spot.branch.root.journal().inspect(|journal| journal.know(&there));
-    shared.tell(spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None));
+    shared.ledger.tell(spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None));
     Ok(Some(id(&there)))
 }
 

@@ -65,10 +65,10 @@ impl List {
     /// without, and syncs each file before it gets its name: the list of another copy goes with that.
     fn make(&self, shared: &Shared<'_>) -> Option<Journal> {
         let (folder, path, source) = self.late.as_ref()?;
-        match Journal::begin(folder, path, (source, shared.options), false) {
+        match Journal::begin(folder, path, (source, shared.settings.options), false) {
             Ok(kept) => kept.told(shared),
             Err(problem) => {
-                shared.warn(format!(
+                shared.ledger.warn(format!(
                     "'{}': no list is kept, and each file is synced alone: {}",
                     shown_path(path),
                     problem.message

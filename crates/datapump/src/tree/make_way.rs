@@ -35,15 +35,15 @@ pub(crate) struct Waiting {
 
 /// Whether nothing stands any more where a folder stood; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<bool, Problem> {
-    let is_free = match shared.options.dry_run {
+    let is_free = match shared.settings.options.dry_run {
         // What would be removed is still there.
         true => (hand.looked != Looked::NotYet && !is_in_the_way(hand, name)) || is_empty(hand, name)?,
         false => remove(hand, name, FileKind::Folder)?,
     };
-    if is_free || (shared.options.delete && wait(shared, hand, name)) {
+    if is_free || (shared.settings.options.delete && wait(shared, hand, name)) {
         return Ok(is_free);
     }
-    let words = match shared.options.delete {
+    let words = match shared.settings.options.delete {
         true => "is a folder from which not all could be removed, and the source is none",
         false => "is a folder that is not empty, and the source is none; --delete removes it",
     };

@@ -103,21 +103,24 @@ pub(crate) struct Trees {
 /// Opens what the user named: a file, or the root of a tree.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     if item.is_left_out {
-        return shared.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
+        return shared.ledger.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
     }
     if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
         let made = entry_argument::make(shared, from, to);
-        return made.unwrap_or_else(|problem| shared.report(problem));
+        return made.unwrap_or_else(|problem| shared.ledger.report(problem));
     }
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return existing::open_item(shared, waits, item);
     };
-    item.warning.iter().for_each(|words| shared.warn(words.clone()));
+    item.warning.iter().for_each(|words| shared.ledger.warn(words.clone()));
     if let Err(problem) = plant::plant(shared, (item.number, from), to) {
-        shared.failed_whole.fetch_or(shared.has_one_source && !shared.compares, Ordering::Relaxed);
-        shared.report(problem);
+        shared
+            .ledger
+            .failed_whole
+            .fetch_or(shared.settings.has_one_source && !shared.settings.compares, Ordering::Relaxed);
+        shared.ledger.report(problem);
     }
-    shared.trees.walked(&shared.watch);
+    shared.trees.walked(&shared.ledger.watch);
 }
 
 /// Lanes of a tree: more than CPUs, because small files wait for each other's metadata.

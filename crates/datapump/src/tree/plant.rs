@@ -40,10 +40,10 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         Some(far) => Side::far_root(from, far.root(number, from)?),
         None => Side::root(from, open(shared, from)?, &shared.trees.keeper)?,
     };
-    if !shared.compares {
+    if !shared.settings.compares {
         mirror::refuse_emptied(shared, &source, at)?;
     }
-    if !shared.writes {
+    if !shared.settings.writes {
         return look_at(shared, source, at);
     }
     let to = &*at.path;
@@ -57,7 +57,12 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     let target = Side::root_of(to, folder, &shared.trees.keeper)?;
     shared.trees.enter(&target.meta, to)?;
     if made.is_none() {
-        confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, shared.options.keep);
+        confidential::close_folder(
+            &target.file()?.0,
+            &target.meta,
+            &source.meta,
+            shared.settings.options.keep,
+        );
     }
     tell_devices(shared, &source, &target);
     tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
@@ -95,8 +100,9 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
 /// target, so that a source which goes below that is looked for below this, as with rsync.
 fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt), Problem> {
     let nothing = (None, Doubt::default());
-    let Some(path) = &shared.options.link_dest else { return Ok(nothing) };
-    let below = shared.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
+    let Some(path) = &shared.settings.options.link_dest else { return Ok(nothing) };
+    let below =
+        shared.settings.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
     let mut here = open(shared, path);
     for name in below {
         here = here.and_then(|folder| {
@@ -119,23 +125,31 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     let to = &*at.path;
     let target = match open_target(at) {
         Ok(folder) => Some(Side::root_of(to, folder, &shared.trees.keeper)?),
-        Err(problem) if problem.class == Class::Missing && !shared.compares => None,
+        Err(problem) if problem.class == Class::Missing && !shared.settings.compares => None,
         Err(problem) => return Err(problem),
     };
-    if !shared.compares {
+    if !shared.settings.compares {
         tell_root(shared, &source, to, target.as_deref());
     }
-    if let Some(target) = target.as_ref().filter(|_| shared.compares && !shared.options.content_only) {
+    if let Some(target) =
+        target.as_ref().filter(|_| shared.settings.compares && !shared.settings.options.content_only)
+    {
         compare::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
     }
-    if let Some(target) = target.as_ref().filter(|_| shared.compares && shared.options.compare_attributes) {
+    if let Some(target) =
+        target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
+    {
         compare_attributes::owner(shared, (&source.path(), to), &source.meta, &target.meta);
         compare_attributes::of_folders(shared, &source, target)?;
     }
-    let earlier =
-        target.as_ref().filter(|_| shared.options.dry_run).map(|target| target.file()).transpose()?;
+    let earlier = target
+        .as_ref()
+        .filter(|_| shared.settings.options.dry_run)
+        .map(|target| target.file())
+        .transpose()?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
-    let journal = earlier.and_then(|folder| Journal::look(&folder.0, to, (&source_root, shared.options)));
+    let journal =
+        earlier.and_then(|folder| Journal::look(&folder.0, to, (&source_root, shared.settings.options)));
     let source_magic = source.origin()?.magic();
     let (link_dest, link_doubt) = link_dest(shared, to)?;
     let doubt = match &target {
@@ -147,7 +161,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
         Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
     root.visited = visited(shared);
     root.shares_target = shared.trees.targets_overlap;
-    root.is_copied = !shared.compares;
+    root.is_copied = !shared.settings.compares;
     let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest);
     shared.trees.walk(1);
     shared.trees.plant();
@@ -159,11 +173,11 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
 /// nothing: its list is begun with the first file.
 fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) -> Result<List, Problem> {
     let folder = target.file()?.0;
-    let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.options, false));
+    let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
     if shared.trees.rules.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
     }
-    let begin = || Journal::begin(&folder, path, (&source, shared.options), false);
+    let begin = || Journal::begin(&folder, path, (&source, shared.settings.options), false);
     let kept = match begin() {
         Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
@@ -173,12 +187,16 @@ fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) 
 
 /// Folders are kept in mind only where that is needed to remove something.
 fn visited(shared: &Shared<'_>) -> Visited {
-    if shared.options.delete && !shared.compares { Visited::keeping() } else { Visited::default() }
+    if shared.settings.options.delete && !shared.settings.compares {
+        Visited::keeping()
+    } else {
+        Visited::default()
+    }
 }
 
 /// A root that is made, or gets other attributes, is a change like any other.
 fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, there: Option<&Side>) {
-    if !shared.tells_changes() {
+    if !shared.settings.tells_changes() {
         return;
     }
     let paths = [source.path(), to.to_path_buf(), PathBuf::new()];
@@ -189,11 +207,11 @@ fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, there: Option<&Side>
             Change::new(ChangeKind::Adjust, paths, &source.meta, Some(&there.meta), found)
         }
     };
-    shared.tell(Some(Box::new(change)).filter(|change| change.says_something()));
+    shared.ledger.tell(Some(Box::new(change)).filter(|change| change.says_something()));
 }
 
 fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
-    let mut tally = shared.tally();
+    let mut tally = shared.ledger.tally();
     tally.source_devices.insert(source.meta.device);
     tally.target_devices.insert(target.meta.device);
     drop(tally);
@@ -216,7 +234,8 @@ pub(crate) fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
 }
 
 fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
-    let opened = shared.world.disk.folder(path).map_err(|errno| Problem::system("open", path, errno.0))?;
+    let opened =
+        shared.settings.world.disk.folder(path).map_err(|errno| Problem::system("open", path, errno.0))?;
     match opened {
         Folder::Os(folder) => Ok(Arc::into_inner(folder).expect("opened one line above")),
         Folder::Sim(_) => Err(simulated(path)),
@@ -233,7 +252,7 @@ type Made = (Arc<File>, Arc<File>, Option<Journal>);
 /// A list that will not be believed leads nowhere: what `cp -r` would do the same command does, too.
 fn tell_nesting(shared: &Shared<'_>, path: &Path) {
     let path = shown_path(path);
-    shared.warn(format!(
+    shared.ledger.warn(format!(
         "'{path}' is made where it cannot be told later that it is of this copy: if that is cut, the same command \
          copies below it, as cp does; then name the source as SRC/. to go on in '{path}'"
     ));
@@ -286,7 +305,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     };
     let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
     made::check_root(&parent_folder, &folder, path)?;
-    let begun = Journal::begin(&folder, path, (source, shared.options), true).inspect_err(|_| {
+    let begun = Journal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {
         // Nothing is in it that anybody could miss.
         let _ = names::remove(&parent_folder, &temporary, true);
     });

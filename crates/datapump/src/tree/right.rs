@@ -28,7 +28,7 @@ const UNTOLD: &str = "attributes of files: extended attributes and access contro
 
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
-    shared.note(|| {
+    shared.ledger.note(|| {
         let path = spot.branch.target_path().join(&spot.name);
         format!("'{}': left as it is: {why}", shown_path(&path))
     });
@@ -71,7 +71,7 @@ pub(crate) fn committed(
 ) -> Result<(), Problem> {
     tell_kept(shared, spot, "an earlier run committed it");
     if let Met::First(links) = linking::meet(shared, spot, meta, None)? {
-        shared.committed_before(meta.size_bytes);
+        shared.ledger.committed_before(meta.size_bytes);
         linking::stands(shared, spot, links, Some(id(there)));
     }
     Ok(())
@@ -80,14 +80,14 @@ pub(crate) fn committed(
 /// Sets the attributes of a file whose content is right.
 pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
     let change = spot.branch.change(shared, ChangeKind::Adjust, &spot.name, meta, Some(there));
-    if shared.options.dry_run {
+    if shared.settings.options.dry_run {
         // The names of one file at the target have the same attributes: they are set once.
         let is_first = there.links < 2 || shared.trees.adjusted().insert(id(there));
-        shared.tell(change.filter(|_| is_first));
+        shared.ledger.tell(change.filter(|_| is_first));
         return left(shared, spot, (meta, there), "its attributes would be set");
     }
     set_attributes(shared, spot, meta, there)?;
-    shared.tell(change);
+    shared.ledger.tell(change);
     left(shared, spot, (meta, there), "its attributes were set")
 }
 
@@ -105,10 +105,10 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
     let opened = alone.then(|| names::open_source(&folder, &spot.name, true)).and_then(Result::ok);
     let to = Bearer::Held(&held);
     let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
-    let keep = shared.options.keep;
+    let keep = shared.settings.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system("set the attributes of", &path(), errno.0))?;
-    shared.tell_lost(lost, path);
+    shared.ledger.tell_lost(lost, path);
     spot.branch.root.journal().inspect(|journal| journal.know(there));
     match alone {
         true => names::sync_of(opened, &folder, &spot.name)
@@ -119,9 +119,9 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
 
 /// Whether a name's extended attributes or access control lists are not those at the target.
 pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, to: &File) -> bool {
-    let differ = source.hidden_of_name_differ(name, to, shared.options.keep);
+    let differ = source.hidden_of_name_differ(name, to, shared.settings.options.keep);
     if differ.is_none() {
-        shared.warn_once(UNTOLD.into());
+        shared.ledger.warn_once(UNTOLD.into());
     }
     differ.unwrap_or(false)
 }

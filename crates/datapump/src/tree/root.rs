@@ -77,7 +77,7 @@ impl Root {
     /// Something in the tree went wrong: it is told, and the tree is not whole.
     pub(crate) fn report(&self, shared: &Shared<'_>, problem: Problem) {
         self.fail();
-        shared.report(problem);
+        shared.ledger.report(problem);
     }
 
     pub(crate) fn fail(&self) {

@@ -45,14 +45,14 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
     let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
     // Before the old one is gone.
     let change = hand.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there.as_ref());
-    let made = match shared.options.dry_run {
+    let made = match shared.settings.options.dry_run {
         true => Ok(None),
         false => placed(shared, hand, name, &meta, there.is_some())
             .and_then(|copy| hand.branch.claim_made(&name.name).map(|()| copy)),
     };
     match &made {
         Ok(copy) => {
-            shared.tell(change);
+            shared.ledger.tell(change);
             linking::stands(shared, &spot, links, *copy);
         }
         Err(_) => linking::failed(shared, links),
@@ -100,14 +100,14 @@ fn replace(
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
     let (temporary, ()) = reserved::under_new_name(make).map_err(wrong)?;
     let held = made::hold(target, &temporary, meta, &path)?;
-    let (to, keep) = (Bearer::Held(&held), shared.options.keep);
+    let (to, keep) = (Bearer::Held(&held), shared.settings.options.keep);
     let handed_down = hand.branch.traits.handed_down;
     let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
     let stood = stood.as_ref().map(Bearer::Held);
     let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: stood };
     let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
-        shared.tell_lost(kept.map_err(wrong)?, || path.clone());
+        shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
         match stands {
             true => names::rename(target, &temporary, target, &name.name),
             false => names::rename_new(target, &temporary, &name.name),

@@ -41,7 +41,7 @@ const EACCES: Errno = Errno(13);
 pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
     match next_names(shared, branch) {
         Ok(names) if !names.is_empty() => return put_up(shared, branch, names),
-        Ok(_) if shared.compares => {
+        Ok(_) if shared.settings.compares => {
             shared.plan.add_first([Work::Others(Arc::clone(branch))].into_iter());
         }
         Ok(_) => finish::release(shared, branch),
@@ -50,7 +50,7 @@ pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
             finish::release(shared, branch);
         }
     }
-    shared.trees.walked(&shared.watch);
+    shared.trees.walked(&shared.ledger.watch);
 }
 
 /// The listing of a folder goes on at its first name, behind those of a list: no file system gives this place.
@@ -59,7 +59,7 @@ const BEHIND_THE_LIST: u64 = u64::MAX;
 fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
     let from = branch.cookie();
     match shared.trees.select.listing(|| branch.relative()) {
-        Listing::Folder if shared.tells_changes() => all_names_in_order(shared, branch),
+        Listing::Folder if shared.settings.tells_changes() => all_names_in_order(shared, branch),
         Listing::Folder => names_of_folder(shared, branch, from),
         Listing::Listed(names) => {
             let names: Vec<Name> = names.into_iter().skip(from as usize).take(LISTED_NAMES).collect();
@@ -114,9 +114,9 @@ fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<Ve
 /// Whether names of files are compared in what only their attributes tell, before they are opened.
 fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
     let updates = shared.trees.rules.leaves_unread() && branch.target.is_some() && !branch.traits.fresh;
-    let keep = shared.options.keep;
-    if shared.compares {
-        return shared.options.compare_attributes;
+    let keep = shared.settings.options.keep;
+    if shared.settings.compares {
+        return shared.settings.options.compare_attributes;
     }
     (updates || branch.link_dest.is_some()) && (keep.acl || keep.xattrs)
 }
@@ -124,7 +124,7 @@ fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
 fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
     let mut names = names.into_iter();
     // One by one the names of a folder come right behind it.
-    let batch_names = if shared.tells_changes() { 1 } else { BATCH_NAMES };
+    let batch_names = if shared.settings.tells_changes() { 1 } else { BATCH_NAMES };
     let batch = || {
         let names: Vec<Name> = names.by_ref().take(batch_names).collect();
         (!names.is_empty()).then(|| {
@@ -141,18 +141,21 @@ fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
 pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
     let above = &hand.branch;
     let source = above.source.child(&name.name).map_err(Problem::vanished)?;
-    let is_left_out = shared.options.one_file_system && source.meta.device != above.root.source_device;
+    let is_left_out =
+        shared.settings.options.one_file_system && source.meta.device != above.root.source_device;
     if is_left_out {
-        shared.note(|| format!("'{}': on another file system, left out", shown_path(&source.path())));
+        shared.ledger.note(|| format!("'{}': on another file system, left out", shown_path(&source.path())));
     }
-    if is_left_out && shared.compares {
+    if is_left_out && shared.settings.compares {
         return Ok(());
     }
     if !is_left_out {
         refuse_loops(above, &source)?;
     }
     let Some((target, fresh)) = target_of(shared, hand, name, &source.meta)? else { return Ok(()) };
-    if let Some(target) = target.as_ref().filter(|_| shared.compares && shared.options.compare_attributes) {
+    if let Some(target) =
+        target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
+    {
         compare_attributes::of_folders(shared, &source, target)?;
     }
     let mut traits = traits(above, &source, target.as_deref(), fresh);
@@ -199,7 +202,7 @@ type Entered = (Option<Arc<Side>>, bool);
 
 /// The target folder; nothing where something else stays.
 fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Result<Option<Entered>, Problem> {
-    if shared.compares {
+    if shared.settings.compares {
         let target = hand.branch.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
         return Ok(Some((target, false)));
     }
@@ -211,12 +214,13 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
         return Ok(None);
     }
     let fresh = action != Action::Enter;
-    if fresh && shared.full.is_full() {
+    if fresh && shared.ledger.full.is_full() {
         // What would lie in it is counted.
         return Ok(Some((None, true)));
     }
     tell_folder(shared, hand, name, meta, there.as_ref().filter(|_| !fresh));
-    let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.options.dry_run)) else {
+    let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
+    else {
         return Ok(Some((None, true)));
     };
     let start = SystemTime::now();
@@ -238,11 +242,11 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
         made::check_folder(hand.target()?, (&side.file()?.0, &side.meta), start, &path)?;
     }
     // Nobody else can give another name to what lies in a folder of this user.
-    if made::is_open_to_others(&target.meta) && !shared.options.dry_run {
+    if made::is_open_to_others(&target.meta) && !shared.settings.options.dry_run {
         shared.trees.enter(&side.meta, &path)?;
     }
-    if !fresh && !shared.options.dry_run {
-        confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.options.keep);
+    if !fresh && !shared.settings.options.dry_run {
+        confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.settings.options.keep);
     }
     if fresh && !hand.branch.claim(&side.meta, &name.name) {
         return Err(datapump_files::commit::taken(&path));
@@ -254,7 +258,7 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
 fn tell_folder(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: Option<&Meta>) {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
     let change = hand.branch.change(shared, kind, &name.name, meta, there);
-    shared.tell(change.filter(|change| change.says_something()));
+    shared.ledger.tell(change.filter(|change| change.says_something()));
 }
 
 /// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.
