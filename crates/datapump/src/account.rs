@@ -3,8 +3,9 @@
 //! Must not know: how a run is set up or driven.
 
 use datapump_core::Counts;
+use datapump_engine::meter::Meters;
 
-use crate::bill::{Bill, BillHost, KernelThreads, Measured, Meters};
+use crate::bill::{Bill, BillHost, KernelThreads, Measured};
 use crate::lane::{LaneResult, latency};
 use crate::ledger::Tally;
 use crate::net::carried::Carried;
@@ -91,7 +92,7 @@ impl Account<'_> {
             process_ns: self.cpu.user_ns + self.cpu.system_ns,
             kernel: match &self.shared.far {
                 Some(far) if far.is_here => KernelThreads::OfTheOtherSide,
-                _ => meters.kernel(),
+                _ => KernelThreads::seen(meters.kernel_ns()),
             },
         };
         self.shared.settings.meters.map(of)

@@ -1,110 +1,21 @@
 //! The bill: CPU time of a copy by stage and host, per GiB and per request.
 //!
-//! What threads of the copy spend is metered by their own clocks ([`meter`]). What is left of the process is its other
-//! threads'; the system's own threads, which write back and serve interrupts, are
-//! in no process, and are looked at before and after.
+//! What threads of the copy spend is metered by their own clocks ([`datapump_engine::meter`]). What is left of the
+//! process is its other threads'; the system's own threads, which write back and serve interrupts, are in no process,
+//! and are looked at before and after.
 //!
 //! Must not know: how blocks are moved, how a bill is printed.
 
 use std::fmt;
 
-use datapump_core::wire::session::STAGES_MAX;
+use datapump_engine::{METERED, Spent, Stage};
 use serde::{Deserialize, Serialize};
-
-mod kernel;
-mod meter;
-mod workers;
-
-pub(crate) use meter::{Here, Meters, Within, add_workers, within};
 
 /// The most words of another host that are kept: how it measured.
 const WORDS_MAX: usize = 200;
 
 /// Less than this is rounding: seconds.
 const UNTOLD_MIN_S: f64 = 1e-6;
-
-/// What CPU time is spent on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// Handing reads to the system, and what it does for them in that call.
-    Read,
-    /// The same of writes.
-    Write,
-    /// Copying inside the kernel.
-    Copy,
-    /// Hashing and comparing.
-    Hash,
-    /// Sealing what is sent.
-    Encrypt,
-    /// Opening what was received, and putting it where it belongs.
-    Decrypt,
-    /// Calls that send.
-    Send,
-    /// Calls that receive.
-    Receive,
-    /// Names, attributes, opening, closing.
-    Metadata,
-    /// Calls that put on stable storage.
-    Sync,
-    /// Calls that wait while nothing new is handed over: the completions of either end.
-    Waiting,
-    /// The rest of the copy loop, and setting it up.
-    Loop,
-    /// Threads with which io_uring serves requests that would have blocked, such as writes through the cache.
-    Workers,
-    /// Threads of the process that are no copy loops: control, progress, those of `--engine=threads`.
-    #[serde(rename = "other threads")]
-    OtherThreads,
-    /// The system's own threads, whatever else they did meanwhile.
-    #[serde(rename = "kernel threads")]
-    KernelThreads,
-    /// One that only a later version knows.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-/// Those that a thread's meter tells apart, in the order in which they are told to another host.
-const METERED: [Stage; 13] = [
-    Stage::Read,
-    Stage::Write,
-    Stage::Copy,
-    Stage::Hash,
-    Stage::Encrypt,
-    Stage::Decrypt,
-    Stage::Send,
-    Stage::Receive,
-    Stage::Metadata,
-    Stage::Sync,
-    Stage::Waiting,
-    Stage::Loop,
-    Stage::Workers,
-];
-
-impl Stage {
-    /// The name in `--json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Read => "read",
-            Stage::Write => "write",
-            Stage::Copy => "copy",
-            Stage::Hash => "hash",
-            Stage::Encrypt => "encrypt",
-            Stage::Decrypt => "decrypt",
-            Stage::Send => "send",
-            Stage::Receive => "receive",
-            Stage::Metadata => "metadata",
-            Stage::Sync => "sync",
-            Stage::Waiting => "waiting",
-            Stage::Loop => "loop",
-            Stage::Workers => "workers",
-            Stage::OtherThreads => "other threads",
-            Stage::KernelThreads => "kernel threads",
-            Stage::Unknown => "unknown",
-        }
-    }
-}
 
 /// Which host spent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -127,30 +38,6 @@ impl fmt::Display for BillHost {
             BillHost::Sender => "sender",
             BillHost::Receiver => "receiver",
         })
-    }
-}
-
-/// CPU time by stage, in nanoseconds, in the order of [`METERED`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spent(pub(crate) [u64; STAGES_MAX]);
-
-impl Spent {
-    fn add(&mut self, stage: Stage, ns: u64) {
-        self.0[stage as usize] += ns;
-    }
-
-    fn plus(&self, other: &Spent) -> Spent {
-        Spent(std::array::from_fn(|at| self.0[at].saturating_add(other.0[at])))
-    }
-
-    fn total_ns(&self) -> u64 {
-        self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
-    }
-
-    /// In the same proportions, so much in all; nothing if there are none.
-    fn scaled_to(&self, total_ns: u64) -> Spent {
-        let all_ns = u128::from(self.total_ns().max(1));
-        Spent(self.0.map(|ns| (u128::from(ns) * u128::from(total_ns) / all_ns) as u64))
     }
 }
 
@@ -207,6 +94,13 @@ pub(crate) enum KernelThreads {
     Unseen,
     /// Both sides of a session run on one host, and the other one counts them.
     OfTheOtherSide,
+}
+
+impl KernelThreads {
+    /// As a meter tells it.
+    pub(crate) fn seen(spent_ns: Option<u64>) -> KernelThreads {
+        spent_ns.map_or(KernelThreads::Unseen, KernelThreads::Ns)
+    }
 }
 
 impl Bill {
@@ -324,14 +218,6 @@ mod tests {
     fn told(bill: &Bill) -> Vec<(String, f64)> {
         let line = |it: &Billed| (format!("{} {}", it.host, it.stage.name()), (it.cpu_seconds * 1e3).round());
         bill.stages.iter().map(line).collect()
-    }
-
-    #[test]
-    fn a_stage_is_told_by_its_number() {
-        for (at, stage) in METERED.iter().enumerate() {
-            assert_eq!(*stage as usize, at, "{stage:?}");
-        }
-        assert!(METERED.len() <= STAGES_MAX);
     }
 
     #[test]

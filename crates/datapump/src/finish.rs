@@ -6,9 +6,8 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use datapump_engine::{Errno, Handle};
+use datapump_engine::{Errno, Handle, Stage, meter::within};
 
-use crate::bill::{Stage, within};
 use crate::changed::{check_unchanged, find_change};
 use crate::end::Sink;
 use crate::held::{Held, Original};

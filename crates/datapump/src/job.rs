@@ -12,9 +12,9 @@ use std::sync::mpsc::Receiver;
 use datapump_core::Shape;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
+use datapump_engine::{Stage, meter::Meters};
 
 use crate::account::{Account, cpu_now, cpu_since, sorted, unexplained, version};
-use crate::bill::{KernelThreads, Meters, Stage};
 use crate::comparison;
 use crate::event::Event;
 use crate::finish::abandon;
@@ -182,10 +182,7 @@ impl Job {
         let cpu = cpu_now();
         let given = giver::give(&shared, shelf, channels);
         let cpu = cpu_since(cpu);
-        let kernel_ns = meters.as_ref().and_then(|meters| match meters.kernel() {
-            KernelThreads::Ns(ns) => Some(ns),
-            KernelThreads::Unseen | KernelThreads::OfTheOtherSide => None,
-        });
+        let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
         let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
         Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), spent_ns, kernel_ns, ..given }
     }

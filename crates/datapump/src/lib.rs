@@ -84,10 +84,11 @@ pub mod host {
 }
 
 pub use datapump_core::units;
+pub use datapump_engine::Stage;
 
 pub(crate) use datapump_core::problem;
 
-pub use bill::{Bill, BillHost, Billed, Stage};
+pub use bill::{Bill, BillHost, Billed};
 pub use change::{Change, ChangeKind};
 pub use event::Event;
 pub use job::{Job, Planned};

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use datapump_core::Shape;
 use datapump_engine::sim::Random;
-use datapump_engine::{Engine, Slot};
+use datapump_engine::{
+    Engine, Slot, Stage,
+    meter::{Here, Meters},
+};
 
-use crate::bill::{Here, Meters, Stage};
 use crate::options::Options;
 use crate::place::Fill;
 use crate::world::World;

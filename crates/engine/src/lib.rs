@@ -18,9 +18,12 @@ mod arena;
 mod engine;
 mod handle;
 mod inline;
+#[cfg(target_os = "linux")]
+pub mod meter;
 mod op;
 pub mod os;
 pub mod sim;
+mod stage;
 mod threads;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -32,6 +35,7 @@ pub use handle::Handle;
 pub use inline::Inline;
 pub use op::{Completion, Errno, Op, Place, Span};
 pub use sim::Sim;
+pub use stage::{METERED, METERED_MAX, Spent, Stage};
 pub use threads::Threads;
 #[cfg(target_os = "linux")]
 pub use uring::Uring;

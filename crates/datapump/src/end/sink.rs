@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Settled};
-use datapump_engine::{Engine, Errno, Handle, Op, Place, Slot, Span};
+use datapump_engine::{Engine, Errno, Handle, Op, Place, Slot, Span, Stage, meter::within};
 
 use super::{FileEnd, rest, settled};
-use crate::bill::{Stage, within};
 
 /// A sink.
 #[derive(Clone, Debug)]

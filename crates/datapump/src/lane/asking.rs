@@ -12,9 +12,8 @@ use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{Head, Kind};
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
-use datapump_engine::{Engine, Slot};
+use datapump_engine::{Engine, Slot, Stage, meter::within};
 
-use crate::bill::{Stage, within};
 use crate::budget::OverBudget;
 use crate::end::Source;
 use crate::hash::BlockHash;

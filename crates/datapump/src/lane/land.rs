@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Event, Fault, FaultKind, Settled};
-use datapump_engine::{Errno, Slot};
+use datapump_engine::{Errno, Slot, Stage, meter::within};
 
 use super::Lane;
-use crate::bill::{Stage, within};
 use crate::end::Source;
 use crate::place::Fill;
 use crate::problem::Problem;

@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Request, Settled, Side, Transfer};
-use datapump_engine::Slot;
+use datapump_engine::{Slot, Stage, meter::within};
 
 use super::asking::Came;
 use super::{Lane, Link};
-use crate::bill::{Stage, within};
 use crate::end::{Sink, Source};
 use crate::net::carried::Carried;
 use crate::net::fault::NetFault;

@@ -17,11 +17,13 @@ use std::sync::atomic::AtomicU64;
 
 use asking::Asking;
 use datapump_core::{Block, Claimed, Counts, Extent, Pump, Request, Side, Step, Transfer};
-use datapump_engine::{Engine, Kind};
+use datapump_engine::{
+    Engine, Kind, Stage,
+    meter::{add_workers, within},
+};
 use giving::Giving;
 use latency::LaneLatencies;
 
-use crate::bill::{Stage, add_workers, within};
 use crate::hash::BlockHash;
 use crate::net::carried::Carried;
 use crate::net::channel::{Channel, CutOnPanic};

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Request, Settled, Side, Transfer};
-use datapump_engine::{Completion, Errno, Handle, Op, Slot};
+use datapump_engine::{
+    Completion, Errno, Handle, Op, Slot, Stage,
+    meter::{Within, within},
+};
 
 use super::Lane;
-use crate::bill::{Stage, Within, within};
 use crate::end::{EAGAIN, FileEnd, Sink, Source, settled};
 use crate::task::Task;
 

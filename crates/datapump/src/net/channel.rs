@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
 use datapump_core::wire::{ASK_BYTES_MAX, WireError};
+use datapump_engine::{Stage, meter::within};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::carried::{Carried, path};
@@ -22,7 +23,6 @@ use super::outgoing::Outgoing;
 use super::pipe::{Pipe, Timed};
 use super::seal::{Seal, Turn};
 use super::sockets::SocketOptions;
-use crate::bill::{Stage, within};
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 use datapump_core::wire::{decode, encode};
+use datapump_engine::Stage;
 
 use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::fault::NetFault;
 use super::owners::Telling;
 use super::shelf::Shelf;
 use crate::account::busy;
-use crate::bill::Stage;
 use crate::lane::{Lane, LaneResult};
 use crate::run::Shared;
 

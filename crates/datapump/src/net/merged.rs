@@ -7,8 +7,9 @@
 //! Must not know: how the two were told.
 
 use datapump_core::wire::session::{Given, Path};
+use datapump_engine::Spent;
 
-use crate::bill::{Bill, BillHost, KernelThreads, Measured, Spent};
+use crate::bill::{Bill, BillHost, KernelThreads, Measured};
 use crate::report::{LimitedBy, LimitedDetail, Network, Report};
 use crate::verdict::CPU_FRACTION;
 
@@ -40,7 +41,7 @@ pub(super) fn billed(report: &Report, given: &Given) -> Option<Bill> {
     let sender = given.spent_ns.map(|spent_ns| {
         let ns = |ns: Option<u64>| ns.unwrap_or(0);
         let process_ns = ns(given.user_ns).saturating_add(ns(given.system_ns));
-        let kernel = given.kernel_ns.map_or(KernelThreads::Unseen, KernelThreads::Ns);
+        let kernel = KernelThreads::seen(given.kernel_ns);
         Bill::of(BillHost::Sender, &Measured { spent: Spent(spent_ns), process_ns, kernel }, moved)
     });
     let receiver = report.bill.as_ref().map(|bill| bill.at(BillHost::Receiver, moved));

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES};
 use datapump_engine::os::linux::tcp_info;
+use datapump_engine::{Stage, meter::within};
 use rustix::net::sockopt;
 
 use super::sockets::Assembly;
-use crate::bill::{Stage, within};
 
 /// How long a wait goes on before it looks up: signals are answered within a second.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(100);

@@ -8,9 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_engine::Errno;
+use datapump_engine::{Errno, Stage, meter::within};
 
-use crate::bill::{Stage, within};
 use crate::end::Sink;
 use crate::existing;
 use crate::listed::Name;

@@ -6,9 +6,9 @@ use std::io::IoSlice;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::Head;
+use datapump_engine::{Stage, meter::within};
 
 use super::{Channel, Digest, closed, may_go_on};
-use crate::bill::{Stage, within};
 use crate::net::fault::NetFault;
 use crate::net::line::Line;
 use crate::net::outgoing::Outgoing;

@@ -14,11 +14,14 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
-use datapump_engine::os::linux::thread_ns;
+use crate::os::linux::thread_ns;
+use crate::stage::{METERED_MAX, Spent, Stage};
 
-use super::kernel::KernelTimes;
-use super::workers::workers_ns;
-use super::{KernelThreads, STAGES_MAX, Spent, Stage};
+mod kernel;
+mod workers;
+
+use kernel::KernelTimes;
+use workers::workers_ns;
 
 /// So many stays in a stage are measured: seldom ones, such as a sync, all.
 const MEASURED_FIRST: u32 = 256;
@@ -36,7 +39,7 @@ struct Meter {
     stage: Stage,
     /// When it was entered, if this stay is measured.
     since: Option<(Why, u64)>,
-    entered: [u32; STAGES_MAX],
+    entered: [u32; METERED_MAX],
     first: Spent,
     sample: Spent,
     workers_ns: u64,
@@ -59,7 +62,7 @@ impl Meter {
             begun_ns: now_ns,
             stage,
             since: Some((Why::First, now_ns)),
-            entered: [0; STAGES_MAX],
+            entered: [0; METERED_MAX],
             first: Spent::default(),
             sample: Spent::default(),
             workers_ns: 0,
@@ -118,7 +121,7 @@ impl Meter {
 
 /// This thread is in another stage until this is dropped.
 #[must_use = "the stage ends with this"]
-pub(crate) struct Within {
+pub struct Within {
     /// None: there is no meter, or it was that stage already.
     before: Option<Stage>,
     /// It stays in its thread.
@@ -127,7 +130,7 @@ pub(crate) struct Within {
 
 /// What this thread does now belongs to this stage, if it has a meter.
 #[inline]
-pub(crate) fn within(stage: Stage) -> Within {
+pub fn within(stage: Stage) -> Within {
     let before = METER.with_borrow_mut(|meter| match meter {
         Some(meter) if meter.stage != stage => Some(meter.enter(stage, thread_ns)),
         _ => None,
@@ -148,7 +151,7 @@ impl Drop for Within {
 }
 
 /// Adds what the system's workers of this thread's ring have run, if it has a meter. They end with the ring.
-pub(crate) fn add_workers() {
+pub fn add_workers() {
     METER.with_borrow_mut(|meter| {
         if let Some(meter) = meter {
             meter.workers_ns += workers_ns();
@@ -158,7 +161,7 @@ pub(crate) fn add_workers() {
 
 /// The meters of all threads of a copy on this host.
 #[derive(Debug)]
-pub(crate) struct Meters {
+pub struct Meters {
     spent: Mutex<Spent>,
     kernel: Option<KernelTimes>,
     reading_ns: u64,
@@ -166,12 +169,12 @@ pub(crate) struct Meters {
 
 impl Meters {
     /// Begins to measure.
-    pub(crate) fn begin() -> Meters {
+    pub fn begin() -> Meters {
         Meters { spent: Mutex::default(), kernel: KernelTimes::now(), reading_ns: reading_ns() }
     }
 
     /// This thread has a meter until this is dropped, and is in this stage.
-    pub(crate) fn here(&self, stage: Stage) -> Here<'_> {
+    pub fn here(&self, stage: Stage) -> Here<'_> {
         let is_first = METER.with_borrow(Option::is_none);
         if is_first {
             METER.set(Some(Meter::new(stage, thread_ns(), self.reading_ns)));
@@ -180,14 +183,13 @@ impl Meters {
     }
 
     /// What threads spent whose meters have ended.
-    pub(crate) fn spent(&self) -> Spent {
+    pub fn spent(&self) -> Spent {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the system's own threads spent until now.
-    pub(crate) fn kernel(&self) -> KernelThreads {
-        let spent_ns = self.kernel.as_ref().and_then(|before| Some(KernelTimes::now()?.since_ns(before)));
-        spent_ns.map_or(KernelThreads::Unseen, KernelThreads::Ns)
+    /// What the system's own threads spent until now; none where they cannot be seen, as in a container.
+    pub fn kernel_ns(&self) -> Option<u64> {
+        self.kernel.as_ref().and_then(|before| Some(KernelTimes::now()?.since_ns(before)))
     }
 }
 
@@ -202,7 +204,7 @@ fn reading_ns() -> u64 {
 
 /// A meter of this thread.
 #[must_use = "the meter ends with this"]
-pub(crate) struct Here<'meters> {
+pub struct Here<'meters> {
     meters: &'meters Meters,
     /// Another of the same thread has the meter otherwise.
     is_first: bool,

@@ -1,0 +1,132 @@
+//! What CPU time of a copy is spent on: a closed set, and sums by it.
+//!
+//! Must not know: how time is measured, what becomes of the sums.
+
+use serde::{Deserialize, Serialize};
+
+/// What CPU time is spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Handing reads to the system, and what it does for them in that call.
+    Read,
+    /// The same of writes.
+    Write,
+    /// Copying inside the kernel.
+    Copy,
+    /// Hashing and comparing.
+    Hash,
+    /// Sealing what is sent.
+    Encrypt,
+    /// Opening what was received, and putting it where it belongs.
+    Decrypt,
+    /// Calls that send.
+    Send,
+    /// Calls that receive.
+    Receive,
+    /// Names, attributes, opening, closing.
+    Metadata,
+    /// Calls that put on stable storage.
+    Sync,
+    /// Calls that wait while nothing new is handed over: the completions of either end.
+    Waiting,
+    /// The rest of the copy loop, and setting it up.
+    Loop,
+    /// Threads with which io_uring serves requests that would have blocked, such as writes through the cache.
+    Workers,
+    /// Threads of the process that are no copy loops: control, progress, those of `--engine=threads`.
+    #[serde(rename = "other threads")]
+    OtherThreads,
+    /// The system's own threads, whatever else they did meanwhile.
+    #[serde(rename = "kernel threads")]
+    KernelThreads,
+    /// One that only a later version knows.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+/// Those that a thread's meter tells apart, in the order of their numbers, in which another host is told of them.
+pub const METERED: [Stage; 13] = [
+    Stage::Read,
+    Stage::Write,
+    Stage::Copy,
+    Stage::Hash,
+    Stage::Encrypt,
+    Stage::Decrypt,
+    Stage::Send,
+    Stage::Receive,
+    Stage::Metadata,
+    Stage::Sync,
+    Stage::Waiting,
+    Stage::Loop,
+    Stage::Workers,
+];
+
+/// Room for those that are metered: what is told to another host has this length, and its last places are free.
+pub const METERED_MAX: usize = 16;
+
+impl Stage {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Read => "read",
+            Stage::Write => "write",
+            Stage::Copy => "copy",
+            Stage::Hash => "hash",
+            Stage::Encrypt => "encrypt",
+            Stage::Decrypt => "decrypt",
+            Stage::Send => "send",
+            Stage::Receive => "receive",
+            Stage::Metadata => "metadata",
+            Stage::Sync => "sync",
+            Stage::Waiting => "waiting",
+            Stage::Loop => "loop",
+            Stage::Workers => "workers",
+            Stage::OtherThreads => "other threads",
+            Stage::KernelThreads => "kernel threads",
+            Stage::Unknown => "unknown",
+        }
+    }
+}
+
+/// CPU time by stage, in nanoseconds, in the order of [`METERED`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent(pub [u64; METERED_MAX]);
+
+impl Spent {
+    /// Adds what a stage took, one of [`METERED`].
+    #[inline]
+    pub fn add(&mut self, stage: Stage, ns: u64) {
+        self.0[stage as usize] += ns;
+    }
+
+    /// Both together.
+    pub fn plus(&self, other: &Spent) -> Spent {
+        Spent(std::array::from_fn(|at| self.0[at].saturating_add(other.0[at])))
+    }
+
+    /// All of it.
+    pub fn total_ns(&self) -> u64 {
+        self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+
+    /// In the same proportions, so much in all; nothing if there are none.
+    pub fn scaled_to(&self, total_ns: u64) -> Spent {
+        let all_ns = u128::from(self.total_ns().max(1));
+        Spent(self.0.map(|ns| (u128::from(ns) * u128::from(total_ns) / all_ns) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_told_by_its_number() {
+        for (at, stage) in METERED.iter().enumerate() {
+            assert_eq!(*stage as usize, at, "{stage:?}");
+        }
+        assert!(METERED.len() <= METERED_MAX);
+    }
+}
