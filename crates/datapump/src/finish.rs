@@ -108,7 +108,7 @@ fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Pro
         None => {}
         Some(Change::Grew(words)) => {
             let problem = cut_short(&original.path, &words, original.meta.size_bytes);
-            leaf.spot.branch.root.report(shared, problem);
+            leaf.spot.branch.root.report(&shared.ledger, problem);
         }
         Some(Change::Other(words)) => return Err(changed(&original.path, &words, task.target_is_kept())),
     }

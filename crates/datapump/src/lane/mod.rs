@@ -251,7 +251,7 @@ impl<'run> Lane<'run> {
 
     fn work(&mut self, work: Work) -> Option<Claimed> {
         match work {
-            Work::Item(item) => tree::open_item(self.shared, &mut self.waits, &item),
+            Work::Item(item) => tree::items::open_item(self.shared, &mut self.waits, &item),
             Work::List(branch) => tree::walk::list(self.shared, &branch),
             Work::Others(branch) => tree::compare::others(self.shared, &branch),
             Work::MakeWay => tree::make_way::make_way(self.shared),
@@ -269,7 +269,7 @@ impl<'run> Lane<'run> {
                 self.next_name()
             }
             Err((branch, walks, problem)) => {
-                branch.root.report(self.shared, *problem);
+                branch.root.report(&self.shared.ledger, *problem);
                 self.put_down(&branch, walks);
                 None
             }

@@ -15,13 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_core::journal::PathSum;
 
-use crate::change::{Change, ChangeKind};
 use crate::listed::Name;
 use crate::problem::Problem;
-use crate::run::Shared;
 use crate::tree::claims::Claims;
 use crate::tree::doubt::Doubt;
-use crate::tree::findings;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::{self, FolderKey};
@@ -141,22 +138,6 @@ impl Branch {
         {
             claims.add(&entry, name);
         }
-    }
-
-    /// What is told of a name of this folder, if anybody wants to know.
-    pub(crate) fn change(
-        &self,
-        shared: &Shared<'_>,
-        kind: ChangeKind,
-        name: &OsStr,
-        meta: &Meta,
-        there: Option<&Meta>,
-    ) -> Option<Box<Change>> {
-        shared.settings.tells_changes().then(|| {
-            let paths = [self.source.path(), self.target_path(), self.relative()].map(|path| path.join(name));
-            let findings = findings::of_name(shared, self, name, (meta, there));
-            Box::new(Change::new(kind, paths, meta, there, findings))
-        })
     }
 
     /// A branch whose listing is still to be done.

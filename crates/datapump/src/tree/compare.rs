@@ -164,7 +164,7 @@ pub(crate) fn ranges(
 /// The names of a folder that only the other tree has.
 pub(crate) fn others(shared: &Shared<'_>, branch: &Arc<Branch>) {
     if let Err(problem) = tell_others(shared, branch) {
-        branch.root.report(shared, problem);
+        branch.root.report(&shared.ledger, problem);
     }
     finish::release(shared, branch);
 }

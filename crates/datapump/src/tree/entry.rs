@@ -27,6 +27,7 @@ use crate::task::{Against, Leaf, Task};
 use crate::tree::branch::{Batch, Beside, Branch, Looked};
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::doubts;
+use crate::tree::findings;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileState, Spot};
 use crate::tree::origin::Origin;
@@ -128,7 +129,7 @@ impl Hand {
                     if problem.class == Class::NoSpace {
                         shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
                     }
-                    self.branch.root.report(shared, problem);
+                    self.branch.root.report(&shared.ledger, problem);
                 }
             }
         }
@@ -260,7 +261,7 @@ impl Hand {
         {
             return Ok(Begun::Stands(spot, Some(file)));
         }
-        let change = self.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there);
+        let change = findings::change(shared, &self.branch, ChangeKind::Copy, &name.name, &meta, there);
         let Some(held) = held else {
             shared.ledger.tell(change);
             return Ok(Begun::Stands(spot, None));
@@ -322,7 +323,7 @@ impl Hand {
 
     fn was_committed(&self, name: &Name, source: &Meta, there: &Meta) -> bool {
         let journal = self.branch.root.journal();
-        journal.is_some_and(|journal| journal.has(&self.branch, &name.name, source, there))
+        journal.is_some_and(|journal| journal.has(&self.branch.path_sum, &name.name, source, there))
     }
 
     /// Opens a regular file and takes its attributes from what is open.
@@ -358,7 +359,7 @@ impl Hand {
             Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
-        self.branch.root.list.begin(shared);
+        self.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
         let mut landing = Landing::Staged(self.stage(&name.name, &target_path, &meta, way)?);
         let opened = open::Opened::file(handle, original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.

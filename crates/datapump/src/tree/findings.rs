@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::change::Findings;
+use crate::change::{Change, ChangeKind};
 use crate::listed::Name;
 use crate::options::Keep;
 use crate::run::Shared;
@@ -74,4 +75,21 @@ pub(super) fn of_folders(shared: &Shared<'_>, source: &Side, target: &Side) -> F
         other_xattrs: new.keep.xattrs && differ(XATTRS),
         ..new
     }
+}
+
+/// What is told of a name of this folder, if anybody wants to know.
+pub(crate) fn change(
+    shared: &Shared<'_>,
+    branch: &Branch,
+    kind: ChangeKind,
+    name: &OsStr,
+    meta: &Meta,
+    there: Option<&Meta>,
+) -> Option<Box<Change>> {
+    shared.settings.tells_changes().then(|| {
+        let paths =
+            [branch.source.path(), branch.target_path(), branch.relative()].map(|path| path.join(name));
+        let findings = of_name(shared, branch, name, (meta, there));
+        Box::new(Change::new(kind, paths, meta, there, findings))
+    })
 }

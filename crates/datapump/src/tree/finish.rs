@@ -110,7 +110,7 @@ fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
     let (branch, name) = (&leaf.spot.branch, &leaf.spot.name);
     let root = &branch.root;
     if !branch.claim(&target, name) {
-        return root.report(shared, taken(&branch.target_path().join(name)));
+        return root.report(&shared.ledger, taken(&branch.target_path().join(name)));
     }
     if let Some(journal) = root.journal() {
         let soon = original.meta.size_bytes >= LISTED_AT_ONCE_MIN_BYTES;
@@ -118,9 +118,9 @@ fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
         if soon {
             journal.know(&target);
         }
-        let mark = journal::mark(branch, name, &original.meta, &target);
+        let mark = journal::mark(&branch.path_sum, name, &original.meta, &target);
         let problem = journal.add(mark, &target, (written(shared, task, staged), soon));
-        problem.into_iter().for_each(|problem| root.report(shared, problem));
+        problem.into_iter().for_each(|problem| root.report(&shared.ledger, problem));
     }
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
             continue;
         }
         if let Err(problem) = sweep_folder(shared, &done).and_then(|()| finish_folder(shared, &done)) {
-            done.root.report(shared, problem);
+            done.root.report(&shared.ledger, problem);
         }
         done = parent;
     }
@@ -280,7 +280,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
 /// What a sync beside the copy says, before anything is removed that the copy was to replace.
 fn close_list(shared: &Shared<'_>, branch: &Branch) {
     let failed = branch.root.journal().and_then(Journal::close);
-    failed.into_iter().for_each(|problem| branch.root.report(shared, problem));
+    failed.into_iter().for_each(|problem| branch.root.report(&shared.ledger, problem));
     if let Some(errno) = branch.root.journal().and_then(Journal::lacks) {
         let (list, why) = (branch.target_path().join(LIST_NAME), system_words(errno.0));
         shared.ledger.warn(format!(

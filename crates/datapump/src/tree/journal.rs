@@ -17,18 +17,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use datapump_core::journal::{Entry, HEADER_BYTES, Header, is_list, is_torn, marks};
+use datapump_core::journal::{Entry, HEADER_BYTES, Header, PathSum, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
+use crate::ledger::Ledger;
 use crate::options::{Options, Sync};
 use crate::problem::{Class, Problem, shown_path};
-use crate::run::Shared;
-use crate::tree::branch::Branch;
 use crate::tree::checkpoint::{Checkpoint, Written};
 use crate::tree::doubt::Doubt;
 use crate::tree::header::{SourceRoot, header};
+use crate::tree::list_clock::since;
 use crate::tree::list_file::{header_in, open_own};
-use crate::tree::unsettled;
 use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, why_foreign, why_not_own};
 use datapump_files::identity::{FileId, id};
 use datapump_files::reserved::LIST_NAME;
@@ -98,7 +97,7 @@ impl Journal {
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
         let (device, sync) = (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.sync);
         let device = device.map_err(|errno| system("stat", errno))?;
-        let since_ns = if stood { unsettled::since(&standing.file) } else { 0 };
+        let since_ns = if stood { since(&standing.file) } else { 0 };
         let journal =
             Journal::go_on((open, standing.file), (stood, why.is_none()), (earlier, this), (device, sync));
         let journal = journal.map(|journal| Journal { since_ns, id: id(&meta), ..journal });
@@ -185,8 +184,8 @@ impl Journal {
     }
 
     /// Whether an earlier run committed this file and nothing changed since.
-    pub(crate) fn has(&self, branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> bool {
-        let has = || self.earlier.binary_search(&mark(branch, name, source, target)).is_ok();
+    pub(crate) fn has(&self, folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> bool {
+        let has = || self.earlier.binary_search(&mark(folder, name, source, target)).is_ok();
         let has = !self.earlier.is_empty() && has();
         if has {
             self.know(target);
@@ -271,15 +270,15 @@ pub(crate) enum Kept {
 
 impl Kept {
     /// The list, if there is one; what is to be known of it is told.
-    pub(crate) fn told(self, shared: &Shared<'_>) -> Option<Journal> {
+    pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<Journal> {
         match self {
             Kept::List(journal) => Some(journal),
             Kept::Doubtful(journal, words) => {
-                shared.ledger.warn(words);
+                ledger.warn(words);
                 Some(journal)
             }
             Kept::Ignored(words) => {
-                shared.ledger.warn(words);
+                ledger.warn(words);
                 None
             }
         }
@@ -397,9 +396,10 @@ fn write_header(file: &Handle, header: &Header, marks: usize) -> Result<(), Errn
     file.put(0, &header.encode())
 }
 
-pub(crate) fn mark(branch: &Branch, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
+/// The mark of a file that was committed; the sum is that of its folder's path.
+pub(crate) fn mark(folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
     Entry {
-        path: branch.path_sum.name(name.as_bytes()),
+        path: folder.name(name.as_bytes()),
         inode: target.inode,
         size_bytes: target.size_bytes,
         mtime_ns: target.mtime_ns,

@@ -18,6 +18,7 @@ use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
+use crate::tree::findings;
 use crate::tree::links::{self, Copied, FileState, Meeting, Newer, Spot, Waiting};
 use crate::tree::{finish, journal, right};
 use datapump_files::commit::taken;
@@ -132,7 +133,7 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>
             continue;
         }
         if let Err(problem) = link(shared, &copied, &spot, (file, &meta)) {
-            spot.branch.root.report(shared, problem);
+            spot.branch.root.report(&shared.ledger, problem);
         }
         finish::release(shared, &spot.branch);
     }
@@ -158,7 +159,7 @@ fn link_change(
     (meta, stands): (&Meta, Option<&Meta>),
     first: &Spot,
 ) -> Option<Box<Change>> {
-    let change = spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, stands);
+    let change = findings::change(shared, &spot.branch, ChangeKind::Link, &spot.name, meta, stands);
     let first = first.branch.relative().join(&first.name);
     change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
 }
@@ -255,9 +256,9 @@ fn list_again(shared: &Shared<'_>, there: &Spot, meta: &Meta, folder: &File) {
     {
         journal.know(&target);
         // Its content may still be in the cache alone.
-        let mark = journal::mark(&there.branch, &there.name, meta, &target);
+        let mark = journal::mark(&there.branch.path_sum, &there.name, meta, &target);
         let problem = journal.add(mark, &target, (Written::Cached, false));
-        problem.into_iter().for_each(|problem| there.branch.root.report(shared, problem));
+        problem.into_iter().for_each(|problem| there.branch.root.report(&shared.ledger, problem));
     }
 }
 
@@ -301,7 +302,7 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, spot: &Spot) -> Outcom
         return Ok(false);
     }
     // What a kill leaves under that name is swept by a run that finds a list.
-    branch.root.list.begin(shared);
+    branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
     replace(held, to, name).map(|()| true).inspect(|_| claimed())
 }
 
@@ -344,7 +345,7 @@ pub(crate) fn link_unchanged(
         }
     }
     spot.branch.root.journal().inspect(|journal| journal.know(&there));
-    shared.ledger.tell(spot.branch.change(shared, ChangeKind::Link, &spot.name, meta, None));
+    shared.ledger.tell(findings::change(shared, &spot.branch, ChangeKind::Link, &spot.name, meta, None));
     Ok(Some(id(&there)))
 }
 

@@ -6,15 +6,20 @@
 //!
 //! Must not know: what stands in a list (`journal`), how files are copied.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::ledger::Ledger;
+use crate::options::Options;
 use crate::problem::shown_path;
-use crate::run::Shared;
 use crate::tree::header::SourceRoot;
 use crate::tree::journal::Journal;
+
+/// A folder on each device that is written to, by device.
+pub(crate) type Devices = Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>;
 
 /// The list of a tree, or none.
 #[derive(Debug)]
@@ -49,13 +54,13 @@ impl List {
     }
 
     /// A file is about to be written: returns when the list stands and has its witnesses.
-    pub(crate) fn begin(&self, shared: &Shared<'_>) {
+    pub(crate) fn begin(&self, ledger: &Ledger<'_>, options: &Options, devices: &Devices) {
         if self.is_begun.load(Ordering::Acquire) {
             return;
         }
         let _one_at_a_time = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
-        let journal = self.journal.get_or_init(|| self.make(shared));
-        for (&device, (path, folder)) in &*shared.trees.devices() {
+        let journal = self.journal.get_or_init(|| self.make(ledger, options));
+        for (&device, (path, folder)) in &*devices.lock().unwrap_or_else(PoisonError::into_inner) {
             journal.as_ref().inspect(|journal| journal.witness(device, folder, path));
         }
         self.is_begun.store(true, Ordering::Release);
@@ -63,12 +68,12 @@ impl List {
 
     /// Where none can be kept (another copy has its list there, or the root takes no new names) the copy goes on
     /// without, and syncs each file before it gets its name: the list of another copy goes with that.
-    fn make(&self, shared: &Shared<'_>) -> Option<Journal> {
+    fn make(&self, ledger: &Ledger<'_>, options: &Options) -> Option<Journal> {
         let (folder, path, source) = self.late.as_ref()?;
-        match Journal::begin(folder, path, (source, shared.settings.options), false) {
-            Ok(kept) => kept.told(shared),
+        match Journal::begin(folder, path, (source, options), false) {
+            Ok(kept) => kept.told(ledger),
             Err(problem) => {
-                shared.ledger.warn(format!(
+                ledger.warn(format!(
                     "'{}': no list is kept, and each file is synced alone: {}",
                     shown_path(path),
                     problem.message

@@ -182,7 +182,7 @@ fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) 
         Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
     };
-    Ok(List::begun(kept?.told(shared)))
+    Ok(List::begun(kept?.told(&shared.ledger)))
 }
 
 /// Folders are kept in mind only where that is needed to remove something.
@@ -313,9 +313,9 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
         kept @ Kept::Doubtful(..) => {
             tell_nesting(shared, path);
-            kept.told(shared)
+            kept.told(&shared.ledger)
         }
-        kept @ Kept::List(_) => kept.told(shared),
+        kept @ Kept::List(_) => kept.told(&shared.ledger),
     };
     match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {
         Ok(()) => Ok(Some((parent_folder, folder, journal))),

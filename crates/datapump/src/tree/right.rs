@@ -12,6 +12,7 @@ use crate::listed::{Name, Told};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::decide::Action;
+use crate::tree::findings;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::Spot;
 use crate::tree::origin::Origin;
@@ -79,7 +80,7 @@ pub(crate) fn committed(
 
 /// Sets the attributes of a file whose content is right.
 pub(crate) fn adjust(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
-    let change = spot.branch.change(shared, ChangeKind::Adjust, &spot.name, meta, Some(there));
+    let change = findings::change(shared, &spot.branch, ChangeKind::Adjust, &spot.name, meta, Some(there));
     if shared.settings.options.dry_run {
         // The names of one file at the target have the same attributes: they are set once.
         let is_first = there.links < 2 || shared.trees.adjusted().insert(id(there));

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::ledger::Ledger;
 use crate::problem::Problem;
-use crate::run::Shared;
 use crate::tree::alive::Alive;
 use crate::tree::journal::Journal;
 use crate::tree::list::List;
@@ -75,9 +75,9 @@ impl Root {
     }
 
     /// Something in the tree went wrong: it is told, and the tree is not whole.
-    pub(crate) fn report(&self, shared: &Shared<'_>, problem: Problem) {
+    pub(crate) fn report(&self, ledger: &Ledger<'_>, problem: Problem) {
         self.fail();
-        shared.ledger.report(problem);
+        ledger.report(problem);
     }
 
     pub(crate) fn fail(&self) {

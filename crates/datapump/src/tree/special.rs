@@ -13,6 +13,7 @@ use crate::problem::{Class, Problem};
 use crate::run::Shared;
 use crate::tree::decide::Action;
 use crate::tree::entry::Hand;
+use crate::tree::findings;
 use crate::tree::linking::{self, Met};
 use crate::tree::make_way;
 use crate::tree::right;
@@ -44,7 +45,7 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
     }
     let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
     // Before the old one is gone.
-    let change = hand.branch.change(shared, ChangeKind::Copy, &name.name, &meta, there.as_ref());
+    let change = findings::change(shared, &hand.branch, ChangeKind::Copy, &name.name, &meta, there.as_ref());
     let made = match shared.settings.options.dry_run {
         true => Ok(None),
         false => placed(shared, hand, name, &meta, there.is_some())
@@ -92,7 +93,7 @@ fn replace(
         errno => Problem::system(verb(meta.kind), &path, errno.0),
     };
     // What a kill leaves under that name is swept by a run that finds a list.
-    hand.branch.root.list.begin(shared);
+    hand.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
     let points_to = match meta.kind {
         FileKind::Symlink => Some(hand.source().read_symlink(name, &source_path)?),
         _ => None,

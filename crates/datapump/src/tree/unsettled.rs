@@ -12,48 +12,25 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use datapump_engine::Handle;
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
 use crate::listed::{self, Name};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::journal::Journal;
 use crate::tree::side::Side;
-use datapump_files::disk::{Bearer, FileCalls, FileKind, names};
+use datapump_files::disk::{FileKind, names};
 use datapump_files::reserved::LIST_NAME;
 use datapump_files::temporary::is_partial;
 
 /// So many are named; more only counted.
 const NAMED_MAX: usize = 3;
 
-/// Each twice as long as the one before, from 1 ms: 4 s together.
-const TICK_WAITS: u32 = 12;
-const NOW: Timestamps = {
-    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    Timestamps { last_access: now, last_modification: now }
-};
-
 /// Files of earlier runs that this one knows nothing of.
 #[derive(Debug, Default)]
 pub(crate) struct Unsettled {
     count: u64,
     named: Vec<PathBuf>,
-}
-
-/// A time later than what stands there, by the file system's own clock, which goes by ticks (4 ms on ext4, 2 s on FAT).
-/// One that does not go leaves everything in doubt.
-pub(crate) fn since(list: &Handle) -> i128 {
-    let tick = || {
-        Bearer::Open(list.os()).set_times(&NOW).ok()?;
-        list.meta().ok().map(|meta| meta.ctime_ns)
-    };
-    let Some(before_ns) = tick() else { return i128::MAX };
-    let waits = (0..TICK_WAITS).map(|wait| Duration::from_millis(1 << wait));
-    let later = waits.map(std::thread::sleep).filter_map(|()| tick()).find(|&now_ns| now_ns > before_ns);
-    later.unwrap_or(i128::MAX)
 }
 
 /// Looks for them in a target whose list stood. A problem: a folder cannot be looked at, and anything may lie in it.

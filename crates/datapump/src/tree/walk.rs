@@ -22,6 +22,7 @@ use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::decide::Action;
 use crate::tree::doubts;
 use crate::tree::entry::Hand;
+use crate::tree::findings;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
 use crate::tree::{compare_attributes, finish, make_way, right};
@@ -46,7 +47,7 @@ pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
         }
         Ok(_) => finish::release(shared, branch),
         Err(problem) => {
-            branch.root.report(shared, problem);
+            branch.root.report(&shared.ledger, problem);
             finish::release(shared, branch);
         }
     }
@@ -257,7 +258,7 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
 /// A folder that is made, or gets other attributes. What is made in it changes its time: it is looked at before.
 fn tell_folder(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: Option<&Meta>) {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
-    let change = hand.branch.change(shared, kind, &name.name, meta, there);
+    let change = findings::change(shared, &hand.branch, kind, &name.name, meta, there);
     shared.ledger.tell(change.filter(|change| change.says_something()));
 }
 

@@ -1,0 +1,166 @@
+//! What the trees of a job share.
+//!
+//! Must not know: how a folder is walked, how files are copied.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::process::{getegid, getgroups};
+
+use crate::options::Options;
+use crate::problem::{Class, Problem};
+use crate::tree::branch::Branch;
+use crate::tree::compare::Twins;
+use crate::tree::decide::Rules;
+use crate::tree::doubt::Doubt;
+use crate::tree::links::Links;
+use crate::tree::make_way;
+use crate::tree::select::Select;
+use crate::tree::side::Keeper;
+use crate::watch::Watch;
+use datapump_files::disk::Meta;
+use datapump_files::identity::{FileId, id};
+
+/// What the trees of a job share.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    pub(crate) rules: Rules,
+    pub(crate) links: Links,
+    /// Files at the target of which a dry run told that their attributes would be set.
+    adjusted: Mutex<BTreeSet<FileId>>,
+    pub(crate) select: Select,
+    /// Files of one tree and the other that are compared, both ways.
+    pub(crate) twins: Twins,
+    pub(crate) twins_back: Twins,
+    pub(crate) keeper: Arc<Keeper>,
+    /// The target of one source lies in that of another.
+    pub(crate) targets_overlap: bool,
+    /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
+    walking: AtomicUsize,
+    planted: AtomicUsize,
+    /// Roots of which everything but the root itself is done.
+    pub(crate) grown: Mutex<Vec<Arc<Branch>>>,
+    /// A folder on each device that is written to, to sync it at the end.
+    pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
+    /// Names that wait for a folder in their place to go.
+    pub(crate) waiting: Mutex<make_way::Waiting>,
+    /// Of folders that hold files that the user named: what is in doubt in them.
+    doubts: Mutex<BTreeMap<FileId, Doubt>>,
+    /// Folders that are written to and that others may give another name.
+    entered: Mutex<HashSet<FileId>>,
+}
+
+/// Lanes of a tree: more than CPUs, because small files wait for each other's metadata.
+pub(crate) fn usual_lanes() -> u32 {
+    let cpus = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
+    (cpus * 2).clamp(2, 8)
+}
+
+/// The groups of this user. Asked once.
+fn own_groups() -> &'static [u32] {
+    static GROUPS: OnceLock<Vec<u32>> = OnceLock::new();
+    GROUPS.get_or_init(|| {
+        let others = getgroups().unwrap_or_default();
+        others.into_iter().chain([getegid()]).map(|group| group.as_raw()).collect()
+    })
+}
+
+/// Each lane has a ring and two files or folders open at each end; large files, roots and the program's own need more.
+pub(crate) fn most_lanes() -> u32 {
+    const OTHERS: u64 = 32;
+    const EACH: u64 = 8;
+    let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
+    (limit.saturating_sub(OTHERS) / EACH).clamp(1, u64::from(Options::LANES_MAX)) as u32
+}
+
+/// Open files that a run needs besides folders: lanes with their rings, large files, the program's own.
+const OTHER_FILES: u64 = 56;
+/// Folders kept open: more spare no call in usual trees.
+const FOLDERS_MAX: u64 = 256;
+const FOLDERS_MIN: u64 = 4;
+
+impl Trees {
+    /// Errors: patterns and lists of names that mean nothing.
+    pub(crate) fn new(options: &Options) -> Result<Trees, Problem> {
+        let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
+        let folders = limit.saturating_sub(OTHER_FILES).clamp(FOLDERS_MIN, FOLDERS_MAX);
+        let select = Select::new(&options.selection)?;
+        if options.delete && select.is_list() {
+            let words =
+                "--delete with a list of names would remove whatever is not on it; leave one of them out";
+            return Err(Problem::usage(words));
+        }
+        let user = rustix::process::geteuid();
+        let rules = Rules::new(options, user.is_root()).of_user(user.as_raw(), own_groups());
+        Ok(Trees {
+            select,
+            twins: Twins::default(),
+            twins_back: Twins::default(),
+            links: Links::new(rules.newer_by_ns()),
+            rules,
+            adjusted: Mutex::default(),
+            keeper: Keeper::new(folders as usize),
+            targets_overlap: false,
+            walking: AtomicUsize::new(0),
+            planted: AtomicUsize::new(0),
+            grown: Mutex::default(),
+            devices: Mutex::default(),
+            waiting: Mutex::default(),
+            doubts: Mutex::default(),
+            entered: Mutex::default(),
+        })
+    }
+
+    /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the
+    /// mode of another folder in the end.
+    pub(crate) fn enter(&self, folder: &Meta, path: &Path) -> Result<(), Problem> {
+        let is_first = self.entered.lock().unwrap_or_else(PoisonError::into_inner).insert(id(folder));
+        // Where the user named targets that lie in each other they share folders.
+        if is_first || self.targets_overlap {
+            return Ok(());
+        }
+        let words = "is a folder that this copy fills under another name; it was left as it is";
+        Err(Problem::new(Class::Refused, "enter", path, words))
+    }
+
+    /// A tree was begun.
+    pub(crate) fn plant(&self) {
+        self.planted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Trees that were begun.
+    pub(crate) fn planted(&self) -> usize {
+        self.planted.load(Ordering::Relaxed)
+    }
+
+    /// So much more is to be walked.
+    pub(crate) fn walk(&self, count: usize) {
+        self.walking.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// A piece of walking is done; the last makes the totals known.
+    pub(crate) fn walked(&self, watch: &Watch) {
+        if self.walking.fetch_sub(1, Ordering::AcqRel) == 1 {
+            watch.found_all();
+        }
+    }
+
+    pub(crate) fn adjusted(&self) -> MutexGuard<'_, BTreeSet<FileId>> {
+        self.adjusted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn doubts(&self) -> MutexGuard<'_, BTreeMap<FileId, Doubt>> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn grown(&self) -> MutexGuard<'_, Vec<Arc<Branch>>> {
+        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn devices(&self) -> MutexGuard<'_, BTreeMap<u64, (PathBuf, Arc<File>)>> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
