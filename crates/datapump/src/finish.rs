@@ -15,6 +15,7 @@ use crate::options::{Keep, Sync};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
+use crate::settled;
 use crate::task::{Finish, Task};
 use crate::{tree, verify};
 use datapump_files::attributes::{self, copy_of_handle};
@@ -48,7 +49,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
         Finish::Repaired(trial) => verify::repaired(shared, waits, &task, trial).map(|()| false),
     };
     match finished {
-        Ok(true) => shared.done(&task),
+        Ok(true) => settled::done(shared, &task),
         Ok(false) => {}
         Err(problem) => fail(shared, &task, problem),
     }
@@ -63,9 +64,9 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
         }
         shared.ledger.report(problem);
         if let Finish::Verified(trial) | Finish::Repaired(trial) = &task.finish {
-            shared.settle(&trial.written, false);
+            settled::settle(shared, &trial.written, false);
         }
-        shared.settle(task, false);
+        settled::settle(shared, task, false);
     }
 }
 

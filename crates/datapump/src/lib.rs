@@ -56,6 +56,7 @@ mod reserve;
 mod resumed;
 mod run;
 mod settings;
+mod settled;
 mod shape;
 mod sizes;
 mod target;

@@ -10,11 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use datapump_core::Way;
 use datapump_engine::Engine;
 
-use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::net::far::Far;
 use crate::options::{self};
-use crate::other_names;
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, class_of};
 use crate::rate::Rate;
@@ -22,8 +20,8 @@ use crate::report::Asked;
 use crate::settings::Settings;
 use crate::target::Item;
 use crate::task::{Finish, Task};
+use crate::tree::Trees;
 use crate::tree::branch::{Batch, Branch};
-use crate::tree::{self, Trees};
 use crate::world::EngineNeed;
 use datapump_files::commit::{Staged, room_words};
 use datapump_files::disk::FileCalls;
@@ -86,7 +84,7 @@ impl Shared<'_> {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn live(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Task>>> {
+    pub(crate) fn live(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Task>>> {
         self.live.lock().expect("no panic while the list of files is locked")
     }
 
@@ -104,44 +102,6 @@ impl Shared<'_> {
             && let Ok(meta) = staged.handle.meta()
         {
             tally.target_devices.insert(meta.device);
-        }
-    }
-
-    /// A file is complete and, where that was asked, committed.
-    pub(crate) fn done(&self, task: &Task) {
-        let bytes = task.length();
-        let is_told = self.settings.tells_files || task.leaf.is_none();
-        let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));
-        let blake3 = root.map(|root| root.to_hex().to_string());
-        let mut tally = self.ledger.tally();
-        tally.files += 1;
-        tally.bytes += bytes;
-        tally.blake3.clone_from(&blake3);
-        drop(tally);
-        self.ledger.watch.file_done();
-        if is_told {
-            let nowhere = task.target_name.as_path() == Path::new("null:");
-            let path = if nowhere { &task.source_name } else { &task.target_name };
-            (self.ledger.events)(Event::File { path: path.clone(), bytes, blake3 });
-        }
-        self.ledger.tell(task.change.clone());
-        self.settle(task, true);
-    }
-
-    /// A file needs no more attention: it is complete, or was given up.
-    pub(crate) fn settle(&self, task: &Task, complete: bool) {
-        self.live().remove(&task.number);
-        if let Some(leaf) = &task.leaf {
-            tree::finish::leaf_done(self, task, leaf, complete);
-        }
-        if let Some(item) = &task.first_name {
-            other_names::ended(self, task, item, complete);
-        }
-        if task.unshare() {
-            self.plan.settled();
-        }
-        if task.uncount() {
-            self.plan.settled();
         }
     }
 

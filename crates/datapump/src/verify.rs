@@ -19,6 +19,7 @@ use crate::options::Choice;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
+use crate::settled;
 use crate::task::{Finish, Parts, Task, Trial};
 use crate::units::bytes_words;
 use datapump_files::disk::FileCalls;
@@ -66,11 +67,11 @@ pub(crate) fn verified(
         if let Finish::Commit(staged) = &written.finish {
             publish(shared, waits, written, staged)?;
         }
-        shared.done(written);
+        settled::done(shared, written);
     } else {
         return Err(mismatch(written, "what the device gives back differs from what was written"));
     }
-    shared.settle(again, true);
+    settled::settle(shared, again, true);
     Ok(())
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn repaired(
         complete(shared, waits, written, staged)?;
     }
     read_back(shared, waits, written, again.ranges_to_read_back(), repairs + 1)?;
-    shared.settle(again, true);
+    settled::settle(shared, again, true);
     Ok(())
 }
 

@@ -36,7 +36,7 @@ use crate::settings::QueuedNulls;
 use crate::task::Task;
 use crate::tree;
 use crate::tree::branch::{Batch, Branch};
-use crate::tree::entry::Hand;
+use crate::tree::hand::Hand;
 use datapump_engine::WAIT_MAX;
 
 /// What a lane leaves behind.

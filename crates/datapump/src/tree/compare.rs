@@ -4,10 +4,9 @@
 //!
 //! Must not know: how folders are listed, how blocks are moved, how differences are printed.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
@@ -18,25 +17,12 @@ use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::compare_attributes;
-use crate::tree::entry::Hand;
 use crate::tree::finish;
+use crate::tree::hand::Hand;
 use crate::tree::left_out::SOCKET;
 use datapump_files::disk::{FileKind, Meta, names};
 use datapump_files::holes;
 use datapump_files::identity;
-use datapump_files::identity::FileId;
-
-/// Which file of the other tree has the names of which of this one.
-#[derive(Debug, Default)]
-pub(crate) struct Twins(Mutex<HashMap<FileId, FileId>>);
-
-impl Twins {
-    /// Whether the two files have met before only each other.
-    fn agree(&self, one: FileId, other: FileId) -> bool {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *table.entry(one).or_insert(other) == other
-    }
-}
 
 /// What was found about a name that stands in both trees.
 pub(crate) enum Compared {

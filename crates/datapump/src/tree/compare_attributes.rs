@@ -14,7 +14,7 @@ use crate::open::Opened;
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::compare::{differs, mode_and_time};
-use crate::tree::entry::Hand;
+use crate::tree::hand::Hand;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 use datapump_files::attributes::difference_words;

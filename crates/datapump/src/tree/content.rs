@@ -20,7 +20,8 @@ use crate::sizes;
 use crate::task::{Against, Finish, Leaf};
 use crate::tree::branch::Looked;
 use crate::tree::compare::{self, Compared};
-use crate::tree::entry::{Hand, Ready};
+use crate::tree::entry::Ready;
+use crate::tree::hand::Hand;
 use crate::tree::{linking, walk};
 use datapump_files::disk::{FileKind, Meta, names};
 

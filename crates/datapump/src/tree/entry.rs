@@ -6,8 +6,7 @@
 //! Must not know: how folders are listed and finished, how blocks are moved.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -24,100 +23,31 @@ use crate::report::Waits;
 use crate::resumed;
 use crate::run::{Shared, Work};
 use crate::task::{Against, Leaf, Task};
-use crate::tree::branch::{Batch, Beside, Branch, Looked};
+use crate::tree::branch::{Batch, Beside, Looked};
 use crate::tree::decide::{Action, adjusted};
 use crate::tree::doubts;
 use crate::tree::findings;
+use crate::tree::hand::Hand;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::{FileState, Spot};
-use crate::tree::origin::Origin;
-use crate::tree::paths::Paths;
 use crate::tree::{left_out, make_way, right, special, walk};
 use crate::{finish, sizes};
-use datapump_files::commit::{Before, Staged, taken};
-use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, names};
+use datapump_files::commit::{Before, Staged};
+use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
 use datapump_files::identity::FileId;
 use datapump_files::reserved::may_be_temporary;
 use datapump_files::resume::Wish;
 
-const ENOENT: i32 = 2;
 /// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.
 const SYNCED_MIN_BYTES: u64 = 4 << 20;
 
 /// A file must let its owner write to get extended attributes: xattr(7). Most modes do, and are right from the start.
 const WRITABLE: u32 = 0o600;
 
-/// A batch in a lane's hands, with its folders open.
-pub(crate) struct Hand {
-    pub(crate) branch: Arc<Branch>,
-    source: Origin,
-    target: Option<Arc<File>>,
-    names: std::vec::IntoIter<Name>,
-    paths: Paths,
-    pub(crate) looked: Looked,
-    /// It may bring files that nobody knows of yet.
-    pub(crate) walks: bool,
-}
-
 /// A small file that is ready to be moved by the lane that opened it.
 pub(crate) type Ready = (Arc<Task>, Extent);
 
 impl Hand {
-    /// Opens the folders of a batch.
-    pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Box<Problem>)> {
-        let Batch { branch, names, looked, walks } = batch;
-        let source = branch.source.origin();
-        let target = branch.target.as_ref().map(|target| target.file()).transpose();
-        match (source, target) {
-            (Ok(source), Ok(target)) => {
-                let (target, paths) = (target.map(|target| target.0), Paths::default());
-                Ok(Hand { branch, source, target, names: names.into_iter(), paths, looked, walks })
-            }
-            (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, Box::new(problem))),
-        }
-    }
-
-    /// The open folder of the target.
-    pub(crate) fn target(&self) -> Result<&File, Problem> {
-        let words = "nothing is made here";
-        let missing = || Problem::new(Class::Io, "open", &self.branch.source.path(), words);
-        self.target.as_deref().ok_or_else(missing)
-    }
-
-    /// The same, if there is one.
-    pub(crate) fn open_target(&self) -> Option<Arc<File>> {
-        self.target.clone()
-    }
-
-    pub(crate) fn source(&self) -> &Origin {
-        &self.source
-    }
-
-    /// What stands under a name at the target.
-    pub(crate) fn there(&self, name: &OsStr) -> Result<Option<Meta>, Problem> {
-        let Some(target) = self.target.as_ref().filter(|_| !self.branch.traits.fresh) else {
-            return Ok(None);
-        };
-        match names::metadata(target, name) {
-            Ok(meta) if !self.branch.claim(&meta, name) => Err(taken(&self.target_path(name))),
-            Ok(meta) => Ok(Some(meta)),
-            Err(errno) if errno.0 == ENOENT => Ok(None),
-            Err(errno) => Err(Problem::system("look at", &self.target_path(name), errno.0)),
-        }
-    }
-
-    pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
-        self.paths.source(&self.branch).join(name)
-    }
-
-    pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
-        self.paths.target(&self.branch).join(name)
-    }
-
-    pub(crate) fn spot(&self, name: &OsStr) -> Spot {
-        Spot { branch: Arc::clone(&self.branch), name: name.to_owned() }
-    }
-
     /// Deals with names until one is a small file to be moved, or none is left.
     pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
         while !shared.stop.load(Ordering::Relaxed) {
@@ -134,11 +64,6 @@ impl Hand {
             }
         }
         None
-    }
-
-    /// Names that are left.
-    pub(crate) fn left(&self) -> usize {
-        self.names.len()
     }
 
     fn deal_with(
@@ -188,21 +113,6 @@ impl Hand {
         shared.ledger.leave_missing(self.meta(name)?.size_bytes);
         self.branch.root.fail();
         Ok(())
-    }
-
-    /// What a name is; asked for where the listing does not tell.
-    fn kind(&self, name: &Name) -> Result<FileKind, Problem> {
-        match name.kind {
-            Some(kind) => Ok(kind),
-            None => self.meta(name).map(|meta| meta.kind),
-        }
-    }
-
-    /// What stands under a name of the source.
-    pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
-        let found = self.source.metadata(name, || self.source_path(&name.name));
-        // What a folder lists was there; what a list names may never have been.
-        found.map_err(|problem| if name.kind.is_some() { problem.vanished() } else { problem })
     }
 
     fn file(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {

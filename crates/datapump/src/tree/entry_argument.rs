@@ -10,7 +10,7 @@ use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::{Batch, Branch, Looked, Traits};
-use crate::tree::entry::Hand;
+use crate::tree::hand::Hand;
 use crate::tree::list::List;
 use crate::tree::root::Root;
 use crate::tree::side::Side;

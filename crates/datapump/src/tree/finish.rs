@@ -17,6 +17,7 @@ use crate::options::Sync;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
+use crate::settled;
 use crate::target::Item;
 use crate::task::{Against, Finish, Leaf, Task};
 use crate::tree::branch::{Batch, Branch, Looked};
@@ -71,7 +72,7 @@ pub(crate) fn checked(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
         (_, Some(leaf), Some(original)) => right::right_content(shared, &leaf.spot, original)?,
         _ => {}
     }
-    shared.settle(task, false);
+    settled::settle(shared, task, false);
     Ok(())
 }
 
@@ -99,7 +100,7 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
         (_, Some(leaf)) => come_back(shared, leaf, Looked::Replaces),
         _ => {}
     }
-    shared.settle(task, false);
+    settled::settle(shared, task, false);
 }
 
 /// Puts a committed file on the list of its tree.

@@ -6,7 +6,7 @@
 use crate::listed::Name;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::entry::Hand;
+use crate::tree::hand::Hand;
 use datapump_files::disk::{FileKind, Folder};
 use datapump_files::reserved::{LIST_NAME, is_temporary, may_be_temporary};
 use datapump_files::temporary::{self};

@@ -14,24 +14,14 @@ use crate::listed::Name;
 use crate::problem::{Class, Problem};
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Looked};
-use crate::tree::entry::Hand;
 use crate::tree::finish;
+use crate::tree::hand::Hand;
 use datapump_files::disk::{FileKind, names};
 
 const ENOENT: Errno = Errno(2);
 const EACCES: Errno = Errno(13);
 const EEXIST: Errno = Errno(17);
 const ENOTEMPTY: Errno = Errno(39);
-
-/// Names that wait for a folder in their place to go.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    names: Vec<(Arc<Branch>, Name)>,
-    /// They had their turn: nothing waits any more.
-    is_over: bool,
-    /// All that is too much was removed for them.
-    was_made: bool,
-}
 
 /// Whether nothing stands any more where a folder stood; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<bool, Problem> {

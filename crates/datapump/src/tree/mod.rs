@@ -24,6 +24,7 @@ mod filter;
 pub(crate) mod findings;
 pub(crate) mod finish;
 mod folded;
+pub(crate) mod hand;
 pub(crate) mod header;
 pub(crate) mod items;
 pub(crate) mod journal;
@@ -44,8 +45,10 @@ pub(crate) mod side;
 pub(crate) mod special;
 pub(crate) mod state;
 mod sweep;
+mod twins;
 mod unsettled;
 pub(crate) mod visited;
+mod waiting;
 pub(crate) mod walk;
 
 pub(crate) use state::{Trees, most_lanes, usual_lanes};

@@ -13,13 +13,13 @@ use rustix::process::{getegid, getgroups};
 use crate::options::Options;
 use crate::problem::{Class, Problem};
 use crate::tree::branch::Branch;
-use crate::tree::compare::Twins;
 use crate::tree::decide::Rules;
 use crate::tree::doubt::Doubt;
 use crate::tree::links::Links;
-use crate::tree::make_way;
 use crate::tree::select::Select;
 use crate::tree::side::Keeper;
+use crate::tree::twins::Twins;
+use crate::tree::waiting::Waiting;
 use crate::watch::Watch;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
@@ -46,7 +46,7 @@ pub(crate) struct Trees {
     /// A folder on each device that is written to, to sync it at the end.
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Names that wait for a folder in their place to go.
-    pub(crate) waiting: Mutex<make_way::Waiting>,
+    pub(crate) waiting: Mutex<Waiting>,
     /// Of folders that hold files that the user named: what is in doubt in them.
     doubts: Mutex<BTreeMap<FileId, Doubt>>,
     /// Folders that are written to and that others may give another name.

@@ -13,7 +13,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-
 use crate::listed::{self, Name};
 use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
