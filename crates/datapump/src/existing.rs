@@ -10,12 +10,10 @@ use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
 use crate::net::far::FarFile;
-use crate::open;
 use crate::options::{Options, Selection, Sync};
 use crate::other_names;
 use crate::place::Place;
 use crate::problem::{Problem, shown_path};
-use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::{Item, Target};
 use crate::tree::decide::{Action, adjusted};
@@ -64,40 +62,15 @@ pub(crate) enum Next {
     Stands(Meta),
 }
 
-/// Opens a file that the user named, under the first of its names, unless what stands at its target stays.
-pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
-    if item.other_names.is_empty() || item.differs {
-        return open_one(shared, waits, item);
-    }
-    other_names::parted(shared, item).iter().for_each(|item| open_one(shared, waits, item));
-}
-
-fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
-    match next(shared, item) {
-        Ok(Next::Copy(change)) if shared.settings.options.dry_run => {
-            shared.ledger.tell(change);
-            other_names::link_others(shared, item, None);
-        }
-        Ok(Next::Compare(back)) => {
-            let compared = item.target.at().cloned().map_or(Target::Null, Target::Compare);
-            open::open_item(shared, waits, &Item { target: compared, ..item.clone() }, Next::Compare(back));
-        }
-        Ok(Next::Stands(there)) => stays(shared, item, &there),
-        Ok(next) => open::open_item(shared, waits, item, next),
-        Err(problem) => {
-            shared.ledger.report(problem);
-            other_names::apart(shared, item);
-        }
-    }
-}
-
-fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
+/// It is counted, and its other names are linked to it.
+pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
     shared.ledger.tally().files_left += 1;
     shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
     other_names::link_others(shared, item, Some(there));
 }
 
-fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
+/// What is to be done about a file.
+pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
     if item.number == 0 && shared.trees.select.is_list() && !shared.settings.has_trees {
         shared
             .ledger
@@ -126,7 +99,7 @@ fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
     if let Some(older) = link_unchanged(shared, item, at)? {
         return Ok(Next::Stands(older));
     }
-    Ok(Next::Copy(tells(shared, item, ChangeKind::Copy, there.as_ref())))
+    Ok(Next::Copy(findings::change_of_item(shared, item, ChangeKind::Copy, there.as_ref())))
 }
 
 /// What becomes of it. A stream has neither size nor time: it is no file, as a pipe is none.
@@ -137,19 +110,6 @@ fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -
         action if doubts::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
         Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
         action => action,
-    }
-}
-
-pub(crate) fn tells(
-    shared: &Shared<'_>,
-    item: &Item,
-    kind: ChangeKind,
-    there: Option<&Meta>,
-) -> Option<Box<Change>> {
-    if shared.settings.tells_changes() {
-        crate::target::change_of(item, kind, there, findings::of_new(shared))
-    } else {
-        None
     }
 }
 
@@ -227,7 +187,9 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
     // The names of one file have the same attributes: the run sets them once.
     let is_first =
         there.links < 2 || !shared.settings.options.dry_run || shared.trees.adjusted().insert(id(&there));
-    shared.ledger.tell(tells(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
+    shared
+        .ledger
+        .tell(findings::change_of_item(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
     tell_left(shared, at, "its attributes were set");
     Ok(())
 }
@@ -285,6 +247,6 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
         let synced = at.folder_to_sync().and_then(|folder| folder.sync());
         synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))?;
     }
-    shared.ledger.tell(tells(shared, item, ChangeKind::Link, None));
+    shared.ledger.tell(findings::change_of_item(shared, item, ChangeKind::Link, None));
     Ok(Some(there))
 }

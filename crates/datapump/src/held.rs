@@ -9,6 +9,7 @@ use datapump_engine::Handle;
 
 use crate::net::far::FarFile;
 use datapump_files::disk::{Folder, Meta};
+use datapump_files::holes::Ranges;
 
 /// The source as it was when the copy began, to see later whether it changed.
 #[derive(Debug)]
@@ -36,5 +37,26 @@ impl Held {
             Held::Here(handle) => Some(handle),
             Held::There(_) => None,
         }
+    }
+}
+
+/// A source that was opened.
+#[derive(Default)]
+pub(crate) struct Opened {
+    pub(crate) handle: Option<Arc<Handle>>,
+    /// A pipe, or null, of another host.
+    pub(crate) flow: Option<Arc<FarFile>>,
+    pub(crate) original: Option<Original>,
+    /// Ranges to copy; `None` until the end of data.
+    pub(crate) ranges: Option<Ranges>,
+    pub(crate) is_file: bool,
+    /// A regular file of a real file system.
+    pub(crate) ordinary: bool,
+}
+
+impl Opened {
+    /// A file of a tree.
+    pub(crate) fn file(handle: Option<Arc<Handle>>, original: Original, ranges: Option<Ranges>) -> Opened {
+        Opened { handle, flow: None, original: Some(original), ranges, is_file: true, ordinary: true }
     }
 }

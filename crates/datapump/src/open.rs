@@ -9,9 +9,11 @@ use std::sync::atomic::Ordering;
 use datapump_core::Way;
 use datapump_engine::Handle;
 
+use crate::direct::direct;
 use crate::end::{FileEnd, Sink, Source};
 use crate::existing::Next;
 use crate::hash::FileHash;
+use crate::held::Opened;
 use crate::held::{Held, Original};
 use crate::how::{Facts, How, decide};
 use crate::neighbours::SingleFile;
@@ -54,27 +56,6 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
     let ordinary = meta.size_bytes > 0;
     Ok(Opened { handle: None, flow: None, original: Some(original), ranges, is_file: true, ordinary })
-}
-
-/// A source that was opened.
-#[derive(Default)]
-pub(crate) struct Opened {
-    pub(crate) handle: Option<Arc<Handle>>,
-    /// A pipe, or null, of another host.
-    pub(crate) flow: Option<Arc<FarFile>>,
-    pub(crate) original: Option<Original>,
-    /// Ranges to copy; `None` until the end of data.
-    pub(crate) ranges: Option<Ranges>,
-    pub(crate) is_file: bool,
-    /// A regular file of a real file system.
-    pub(crate) ordinary: bool,
-}
-
-impl Opened {
-    /// A file of a tree.
-    pub(crate) fn file(handle: Option<Arc<Handle>>, original: Original, ranges: Option<Ranges>) -> Opened {
-        Opened { handle, flow: None, original: Some(original), ranges, is_file: true, ordinary: true }
-    }
 }
 
 /// Opens an item and hands it to the plan, or reports why not.
@@ -469,25 +450,3 @@ fn device_end(at: &PathAt, handle: Arc<Handle>, direct: bool) -> Result<FileEnd,
     let buffered = Some(Arc::new(open_at(at, Access::Write)?));
     Ok(FileEnd { buffered, ..file_end(handle, direct) })
 }
-
-/// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
-pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
-    let Some(handle) = handle else { return Ok(false) };
-    let demanded = shared.settings.options.direct == Choice::Always;
-    let align_bytes = handle.direct_alignment_bytes();
-    // Whole pages: a buffered tail must share none with a direct request.
-    let unit_bytes = align_bytes.max(PAGE_BYTES);
-    if !shared.settings.shape.request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
-        let words = format!("direct I/O needs requests that are multiples of {unit_bytes} bytes");
-        return if demanded { Err(Problem::usage(words)) } else { Ok(false) };
-    }
-    match handle.set_direct() {
-        Ok(()) => Ok(true),
-        Err(errno) if demanded && !shared.settings.world.is_simulated() => {
-            Err(Problem::system("open directly", name, errno.0))
-        }
-        Err(_) => Ok(false),
-    }
-}
-
-const PAGE_BYTES: u32 = 4096;

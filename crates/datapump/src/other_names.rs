@@ -12,7 +12,6 @@ use std::fs::File;
 use datapump_engine::Errno;
 
 use crate::change::{Change, ChangeKind};
-use crate::existing;
 use crate::options::{Options, Sync};
 use crate::place::Place;
 use crate::problem::{Class, Problem};
@@ -20,6 +19,7 @@ use crate::run::{Shared, Work};
 use crate::target::{Item, Target};
 use crate::task::{Finish, Task};
 use crate::tree::decide::Action;
+use crate::tree::findings;
 use crate::tree::linking;
 use crate::tree::links::FileState;
 use datapump_files::commit::taken;
@@ -165,7 +165,7 @@ fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Ite
 
 fn change(shared: &Shared<'_>, (first, other): (&Item, &Item), stands: Option<&Meta>) -> Option<Box<Change>> {
     let name = first.source.path().and_then(|path| path.file_name())?;
-    let change = existing::tells(shared, other, ChangeKind::Link, stands)?;
+    let change = findings::change_of_item(shared, other, ChangeKind::Link, stands)?;
     Some(Box::new(Change { leads_to: Some(name.into()), ..*change }))
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn done(shared: &Shared<'_>, task: &Task) {
 pub(crate) fn settle(shared: &Shared<'_>, task: &Task, complete: bool) {
     shared.live().remove(&task.number);
     if let Some(leaf) = &task.leaf {
-        tree::finish::leaf_done(shared, task, leaf, complete);
+        tree::leaf::leaf_done(shared, task, leaf, complete);
     }
     if let Some(item) = &task.first_name {
         other_names::ended(shared, task, item, complete);

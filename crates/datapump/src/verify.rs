@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use datapump_core::Way;
 
+use crate::completing::{complete, publish};
+use crate::direct::direct;
 use crate::end::{FileEnd, Sink, Source};
-use crate::finish::{self, complete, publish};
 use crate::hash::FileHash;
 use crate::net::far::FarFile;
-use crate::open;
 use crate::options::Choice;
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
@@ -29,18 +29,18 @@ const REPAIRS_MAX: u32 = 3;
 
 type Ranges = Vec<(u64, u64)>;
 
-/// Reads back these ranges of a file that is complete but for its name.
+/// Reads back these ranges of a file that is complete but for its name. Gives the task that does it, if that has no
+/// blocks.
 pub(crate) fn read_back(
     shared: &Shared<'_>,
-    waits: &mut Waits,
     written: &Arc<Task>,
     ranges: Ranges,
     repairs: u32,
-) -> Result<(), Problem> {
+) -> Result<Option<Arc<Task>>, Problem> {
     let Finish::Commit(staged) = &written.finish else { unreachable!("only what is committed is read back") };
     let handle = Arc::new(staged.reopen_to_read()?);
     let wanted = shared.settings.options.direct != Choice::Never;
-    let direct = wanted && open::direct(shared, Some(&handle), &written.target_name).unwrap_or(false);
+    let direct = wanted && direct(shared, Some(&handle), &written.target_name).unwrap_or(false);
     if !direct {
         // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.
         let _ = handle.forget_cached();
@@ -48,8 +48,7 @@ pub(crate) fn read_back(
     let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
     let finish = Finish::Verified(Trial { written: Arc::clone(written), repairs });
-    put_up(shared, waits, (written, source, Sink::Null), finish, ranges);
-    Ok(())
+    Ok(put_up(shared, (written, source, Sink::Null), finish, ranges))
 }
 
 /// A file was read back: it is committed, or repaired.
@@ -58,11 +57,12 @@ pub(crate) fn verified(
     waits: &mut Waits,
     again: &Task,
     trial: &Trial,
-) -> Result<(), Problem> {
+) -> Result<Option<Arc<Task>>, Problem> {
     let written = &trial.written;
     let damaged = damaged(written, again);
+    let mut next = None;
     if !damaged.is_empty() && trial.repairs < REPAIRS_MAX && gives_again(&written.source) {
-        repair(shared, waits, trial, damaged);
+        next = repair(shared, trial, damaged);
     } else if damaged.is_empty() && (trial.repairs > 0 || hash(written).agrees_with(hash(again))) {
         if let Finish::Commit(staged) = &written.finish {
             publish(shared, waits, written, staged)?;
@@ -72,7 +72,7 @@ pub(crate) fn verified(
         return Err(mismatch(written, "what the device gives back differs from what was written"));
     }
     settled::settle(shared, again, true);
-    Ok(())
+    Ok(next)
 }
 
 /// What was damaged is written again: it is completed and read back once more.
@@ -81,19 +81,19 @@ pub(crate) fn repaired(
     waits: &mut Waits,
     again: &Task,
     Trial { written, repairs }: &Trial,
-) -> Result<(), Problem> {
+) -> Result<Option<Arc<Task>>, Problem> {
     if !damaged(written, again).is_empty() {
         return Err(mismatch(written, "it was damaged, and the source gives other bytes now than before"));
     }
     if let Finish::Commit(staged) = &written.finish {
         complete(shared, waits, written, staged)?;
     }
-    read_back(shared, waits, written, again.ranges_to_read_back(), repairs + 1)?;
+    let next = read_back(shared, written, again.ranges_to_read_back(), repairs + 1)?;
     settled::settle(shared, again, true);
-    Ok(())
+    Ok(next)
 }
 
-fn repair(shared: &Shared<'_>, waits: &mut Waits, trial: &Trial, damaged: Ranges) {
+fn repair(shared: &Shared<'_>, trial: &Trial, damaged: Ranges) -> Option<Arc<Task>> {
     let Trial { written, repairs } = trial;
     let ranges = match &written.source {
         // It is given whole or not at all.
@@ -109,17 +109,16 @@ fn repair(shared: &Shared<'_>, waits: &mut Waits, trial: &Trial, damaged: Ranges
          device and its cables (dmesg)"
     ));
     let finish = Finish::Repaired(Trial { written: Arc::clone(written), repairs: *repairs });
-    put_up(shared, waits, (written, written.source.clone(), written.sink.clone()), finish, ranges);
+    put_up(shared, (written, written.source.clone(), written.sink.clone()), finish, ranges)
 }
 
-/// A task for the plan: blocks of a file that was written.
+/// A task for the plan: blocks of a file that was written. Gives it back if it has none.
 fn put_up(
     shared: &Shared<'_>,
-    waits: &mut Waits,
     (written, source, sink): (&Task, Source, Sink),
     finish: Finish,
     ranges: Ranges,
-) {
+) -> Option<Arc<Task>> {
     let task = Arc::new(Task::new(Parts {
         number: shared.next_number(),
         names: (written.source_name.clone(), written.target_name.clone()),
@@ -133,11 +132,12 @@ fn put_up(
         leaf: None,
     }));
     shared.begin(&task);
-    match ranges.iter().any(|(start, end)| end > start) {
-        true => shared.put_up(task, Some(ranges), Way::Slots),
-        // Nothing was written, so nothing is there to be read.
-        false => finish::finish(shared, waits, task),
+    // Where nothing was written nothing is there to be read.
+    if !ranges.iter().any(|(start, end)| end > start) {
+        return Some(task);
     }
+    shared.put_up(task, Some(ranges), Way::Slots);
+    None
 }
 
 /// The parts of what was moved again in which other bytes came than the first time.

@@ -140,7 +140,7 @@ impl Lane<'_> {
             return;
         }
         if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked(_)) {
-            return tree::finish::copy_after_all(self.shared, &task);
+            return tree::checked::copy_after_all(self.shared, &task);
         }
         finish::fail(self.shared, &task, fault::problem_of(self.shared, &task, fault));
     }

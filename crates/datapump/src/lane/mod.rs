@@ -292,7 +292,7 @@ impl<'run> Lane<'run> {
         if walks {
             self.shared.trees.walked(&self.shared.ledger.watch);
         }
-        tree::finish::release(self.shared, branch);
+        tree::folder_done::release(self.shared, branch);
         self.shared.plan.settled();
     }
 

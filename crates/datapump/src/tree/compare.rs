@@ -13,11 +13,12 @@ use datapump_engine::{Errno, Handle};
 use crate::change;
 use crate::held::Held;
 use crate::listed::{self, Name};
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::branch::Branch;
 use crate::tree::compare_attributes;
-use crate::tree::finish;
+use crate::tree::compare_attributes::{differs, mode_and_time};
+use crate::tree::folder_done;
 use crate::tree::hand::Hand;
 use crate::tree::left_out::SOCKET;
 use datapump_files::disk::{FileKind, Meta, names};
@@ -64,20 +65,6 @@ pub(crate) fn compare(
     }
 }
 
-/// Mode and time; each difference is told for itself.
-pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
-    let name = shown_path(other);
-    if one.kind != FileKind::Symlink && one.mode != there.mode {
-        shared
-            .ledger
-            .report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
-    }
-    if one.mtime_ns != there.mtime_ns {
-        let (time, other_time) = (time_words(one.mtime_ns), time_words(there.mtime_ns));
-        shared.ledger.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
-    }
-}
-
 /// Which names are one file.
 fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other: &Meta) {
     let (id, other_id) = (identity::id(one), identity::id(other));
@@ -89,12 +76,6 @@ fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other:
             .ledger
             .report(differs(path, format!("shares its content with other names than '{name}' does")));
     }
-}
-
-/// Seconds since 1970 with nanoseconds: whoever compares them does not want them rounded.
-fn time_words(ns: i128) -> String {
-    const SECOND: i128 = 1_000_000_000;
-    format!("{}.{:09}", ns.div_euclid(SECOND), ns.rem_euclid(SECOND))
 }
 
 fn content(
@@ -152,7 +133,7 @@ pub(crate) fn others(shared: &Shared<'_>, branch: &Arc<Branch>) {
     if let Err(problem) = tell_others(shared, branch) {
         branch.root.report(&shared.ledger, problem);
     }
-    finish::release(shared, branch);
+    folder_done::release(shared, branch);
 }
 
 fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
@@ -183,8 +164,4 @@ fn tell_other(shared: &Shared<'_>, folder: &File, name: &Name, (path, other_path
         Some(FileKind::Socket) => shared.ledger.leave_out(&format!("'{other_path}' {SOCKET}")),
         _ => shared.ledger.report(differs(path, format!("is missing: there is only '{other_path}'"))),
     }
-}
-
-pub(crate) fn differs(path: &Path, words: impl Into<String>) -> Problem {
-    Problem::new(Class::Mismatch, "compare", path, words)
 }

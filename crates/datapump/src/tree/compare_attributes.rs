@@ -7,13 +7,11 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::held::Held;
+use crate::held::{Held, Opened};
 use crate::listed::{Attributes, Name};
 use crate::net::far::FarFolder;
-use crate::open::Opened;
-use crate::problem::{Problem, shown_path};
+use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::compare::{differs, mode_and_time};
 use crate::tree::hand::Hand;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
@@ -127,4 +125,28 @@ fn told_attributes(
         (None, FileKind::Regular) => folder.attributes_of(&name.name, path),
         (None, _) => folder.look_at(&name.name, path).map(|told| told.attributes),
     }
+}
+
+/// Mode and time; each difference is told for itself.
+pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
+    let name = shown_path(other);
+    if one.kind != FileKind::Symlink && one.mode != there.mode {
+        shared
+            .ledger
+            .report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
+    }
+    if one.mtime_ns != there.mtime_ns {
+        let (time, other_time) = (time_words(one.mtime_ns), time_words(there.mtime_ns));
+        shared.ledger.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
+    }
+}
+
+/// Seconds since 1970 with nanoseconds: whoever compares them does not want them rounded.
+fn time_words(ns: i128) -> String {
+    const SECOND: i128 = 1_000_000_000;
+    format!("{}.{:09}", ns.div_euclid(SECOND), ns.rem_euclid(SECOND))
+}
+
+pub(crate) fn differs(path: &Path, words: impl Into<String>) -> Problem {
+    Problem::new(Class::Mismatch, "compare", path, words)
 }

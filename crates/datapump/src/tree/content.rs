@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
-use crate::held::{Held, Original};
+use crate::held::{self, Held, Original};
 use crate::how::{self, Facts};
 use crate::listed::Name;
 use crate::open::{self, Landing};
@@ -96,7 +96,7 @@ impl Hand {
         let handle = one.here().cloned();
         let original =
             Original { path: path.clone(), held: one, meta, folder: self.source().folder(), watched };
-        let opened = open::Opened::file(handle, original, ranges);
+        let opened = held::Opened::file(handle, original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut Landing::Compare(other))?;
         let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
         let task = open::task(shared, (path, other_path), ends, finish, leaf);

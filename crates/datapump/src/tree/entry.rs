@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use datapump_core::{Extent, Length, Way};
 
 use crate::change::ChangeKind;
-use crate::held::{Held, Original};
+use crate::held::{self, Held, Original};
 use crate::how::{self, Facts, How};
 use crate::listed::Name;
 use crate::open::{self, Landing};
@@ -224,7 +224,7 @@ impl Hand {
 
     /// Whether a name's extended attributes or access control lists are not those at the target.
     pub(crate) fn hidden_differ(&self, shared: &Shared<'_>, name: &Name) -> bool {
-        self.target.as_deref().is_some_and(|to| right::hidden_differ(shared, &self.source, name, to))
+        self.target.as_deref().is_some_and(|to| findings::hidden_differ(shared, &self.source, name, to))
     }
 
     fn continues(&self) -> bool {
@@ -271,7 +271,7 @@ impl Hand {
         let way = (before, small, wish.as_ref());
         self.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
         let mut landing = Landing::Staged(self.stage(&name.name, &target_path, &meta, way)?);
-        let opened = open::Opened::file(handle, original, ranges);
+        let opened = held::Opened::file(handle, original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);

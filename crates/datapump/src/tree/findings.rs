@@ -10,15 +10,20 @@ use crate::change::{Change, ChangeKind};
 use crate::listed::Name;
 use crate::options::Keep;
 use crate::run::Shared;
+use crate::target::{Item, change_of};
 use crate::tree::branch::Branch;
 use crate::tree::decide::window_ns;
 use crate::tree::origin::Origin;
 use crate::tree::side::Side;
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, FileKind, Meta, names};
+use std::fs::File;
 
 const ACL: Keep = Keep { acl: true, ..Keep::NOTHING };
 const XATTRS: Keep = Keep { xattrs: true, ..Keep::NOTHING };
+
+const UNTOLD: &str = "attributes of files: extended attributes and access control lists were not compared, because the \
+                      other side is an older version; install the same version on both sides";
 
 /// Of what is new.
 pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
@@ -92,4 +97,23 @@ pub(crate) fn change(
         let findings = of_name(shared, branch, name, (meta, there));
         Box::new(Change::new(kind, paths, meta, there, findings))
     })
+}
+
+/// Whether a name's extended attributes or access control lists are not those at the target.
+pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, to: &File) -> bool {
+    let differ = source.hidden_of_name_differ(name, to, shared.settings.options.keep);
+    if differ.is_none() {
+        shared.ledger.warn_once(UNTOLD.into());
+    }
+    differ.unwrap_or(false)
+}
+
+/// What is told of a file that the user named, if anybody wants to know.
+pub(crate) fn change_of_item(
+    shared: &Shared<'_>,
+    item: &Item,
+    kind: ChangeKind,
+    there: Option<&Meta>,
+) -> Option<Box<Change>> {
+    if shared.settings.tells_changes() { change_of(item, kind, there, of_new(shared)) } else { None }
 }

@@ -19,8 +19,9 @@ use crate::tree::branch::{Batch, Looked};
 use crate::tree::checkpoint::Written;
 use crate::tree::decide::Action;
 use crate::tree::findings;
+use crate::tree::folder_done;
+use crate::tree::journal;
 use crate::tree::links::{self, Copied, FileState, Meeting, Newer, Spot, Waiting};
-use crate::tree::{finish, journal, right};
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
@@ -97,8 +98,8 @@ fn link_again(shared: &Shared<'_>, newest: &Copied, spot: &Spot, meta: &Meta) ->
         .map(|change| Box::new(Change { itemized: "hf.........".into(), ..*change }));
     let linked = linked(shared, newest, spot, (meta, change));
     match is_held {
-        true => finish::release(shared, &spot.branch),
-        false => finish::finish_again(shared, &spot.branch)?,
+        true => folder_done::release(shared, &spot.branch),
+        false => folder_done::finish_again(shared, &spot.branch)?,
     }
     linked?.map_err(|errno| not_linked(spot, errno))
 }
@@ -135,7 +136,7 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>
         if let Err(problem) = link(shared, &copied, &spot, (file, &meta)) {
             spot.branch.root.report(&shared.ledger, problem);
         }
-        finish::release(shared, &spot.branch);
+        folder_done::release(shared, &spot.branch);
     }
 }
 
@@ -373,6 +374,6 @@ fn unchanged(
     let same = !spot.branch.traits.link_doubt.reaches(&there)
         && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
     let from = spot.branch.source.origin()?;
-    let differs = !same || right::hidden_differ(shared, &from, name, &folder);
+    let differs = !same || findings::hidden_differ(shared, &from, name, &folder);
     Ok((!differs).then_some((folder, held, there)))
 }

@@ -97,11 +97,6 @@ pub(crate) fn make_way(shared: &Shared<'_>) {
     shared.plan.add_first(batches.into_iter());
 }
 
-/// Whether what is too much was removed, or refused, already.
-pub(crate) fn was_made(shared: &Shared<'_>) -> bool {
-    shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made
-}
-
 /// The roots of all trees: those that are done, and those that names wait in.
 fn roots(shared: &Shared<'_>, waiting: &[(Arc<Branch>, Name)]) -> Vec<Arc<Branch>> {
     let mut roots = shared.trees.grown().clone();

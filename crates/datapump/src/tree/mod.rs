@@ -9,6 +9,7 @@
 
 mod alive;
 pub(crate) mod branch;
+pub(crate) mod checked;
 pub(crate) mod checkpoint;
 mod claims;
 pub(crate) mod compare;
@@ -24,10 +25,12 @@ mod filter;
 pub(crate) mod findings;
 pub(crate) mod finish;
 mod folded;
+pub(crate) mod folder_done;
 pub(crate) mod hand;
 pub(crate) mod header;
 pub(crate) mod items;
 pub(crate) mod journal;
+pub(crate) mod leaf;
 pub(crate) mod left_out;
 pub(crate) mod linking;
 pub(crate) mod links;

@@ -24,7 +24,7 @@ use crate::tree::list_file;
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
-use crate::tree::{compare, compare_attributes, findings, walk};
+use crate::tree::{compare_attributes, findings, walk};
 use datapump_files::commit::taken;
 use datapump_files::disk::{self, Folder, PathAt, kind, names};
 use datapump_files::made;
@@ -134,7 +134,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
     if let Some(target) =
         target.as_ref().filter(|_| shared.settings.compares && !shared.settings.options.content_only)
     {
-        compare::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
+        compare_attributes::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
     }
     if let Some(target) =
         target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)

@@ -2,8 +2,6 @@
 //!
 //! Must not know: how it was found right, how files are copied.
 
-use std::fs::File;
-
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
@@ -13,9 +11,9 @@ use crate::problem::{Problem, shown_path};
 use crate::run::Shared;
 use crate::tree::decide::Action;
 use crate::tree::findings;
+use crate::tree::findings::hidden_differ;
 use crate::tree::linking::{self, Met};
 use crate::tree::links::Spot;
-use crate::tree::origin::Origin;
 use datapump_files::commit::taken;
 use datapump_files::disk::{Bearer, Meta, names};
 use datapump_files::identity::id;
@@ -23,9 +21,6 @@ use datapump_files::keep::New;
 
 const ENOENT: Errno = Errno(2);
 const ESTALE: Errno = Errno(116);
-
-const UNTOLD: &str = "attributes of files: extended attributes and access control lists were not compared, because the \
-                      other side is an older version; install the same version on both sides";
 
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
@@ -116,15 +111,6 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
             .map_err(|errno| Problem::system("sync", &path(), errno.0)),
         false => Ok(()),
     }
-}
-
-/// Whether a name's extended attributes or access control lists are not those at the target.
-pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, to: &File) -> bool {
-    let differ = source.hidden_of_name_differ(name, to, shared.settings.options.keep);
-    if differ.is_none() {
-        shared.ledger.warn_once(UNTOLD.into());
-    }
-    differ.unwrap_or(false)
 }
 
 /// The name of a file that was read, with the attributes that another host told of it.

@@ -163,4 +163,9 @@ impl Trees {
     pub(crate) fn devices(&self) -> MutexGuard<'_, BTreeMap<u64, (PathBuf, Arc<File>)>> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether what is too much was removed, or refused, already.
+    pub(crate) fn was_made_way(&self) -> bool {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made
+    }
 }

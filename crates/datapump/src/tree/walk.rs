@@ -22,10 +22,11 @@ use crate::tree::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::decide::Action;
 use crate::tree::doubts;
 use crate::tree::findings;
+use crate::tree::folder_done;
 use crate::tree::hand::Hand;
 use crate::tree::select::Listing;
 use crate::tree::side::Side;
-use crate::tree::{compare_attributes, finish, make_way, right};
+use crate::tree::{compare_attributes, make_way, right};
 use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
 use datapump_files::identity;
 use datapump_files::made;
@@ -45,10 +46,10 @@ pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
         Ok(_) if shared.settings.compares => {
             shared.plan.add_first([Work::Others(Arc::clone(branch))].into_iter());
         }
-        Ok(_) => finish::release(shared, branch),
+        Ok(_) => folder_done::release(shared, branch),
         Err(problem) => {
             branch.root.report(&shared.ledger, problem);
-            finish::release(shared, branch);
+            folder_done::release(shared, branch);
         }
     }
     shared.trees.walked(&shared.ledger.watch);
@@ -172,7 +173,7 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     above.hold();
     if is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
-        finish::release(shared, &below);
+        folder_done::release(shared, &below);
         return Ok(());
     }
     shared.trees.walk(1);
