@@ -25,9 +25,6 @@ use datapump_files::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, na
 use datapump_files::identity::id;
 use datapump_files::keep::New;
 
-const ENOENT: Errno = Errno(2);
-const ESTALE: Errno = Errno(116);
-
 impl Target {
     /// Where something is written that stands there or will, but for trees.
     pub(crate) fn at(&self) -> Option<&PathAt> {
@@ -84,7 +81,7 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
     let Some(at) = at else { return Ok(Next::Copy(None)) };
     let there = match at.metadata() {
         Ok(there) => Some(there),
-        Err(ENOENT) => None,
+        Err(Errno::ENOENT) => None,
         Err(errno) => return Err(Problem::system("look at", &at.path, errno.0)),
     };
     match (action(shared, item, at, there.as_ref()), there) {
@@ -200,7 +197,7 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
         return Ok(());
     };
     let held = names::hold_the(folder, name, there).map_err(|errno| match errno {
-        ENOENT | ESTALE => taken(&at.path),
+        Errno::ENOENT | Errno::ESTALE => taken(&at.path),
         errno => Problem::system("open to set the attributes of", &at.path, errno.0),
     })?;
     let syncs = shared.settings.options.sync != Sync::None;

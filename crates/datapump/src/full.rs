@@ -8,12 +8,11 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::problem::{Class, Problem, system_words};
 use crate::units::bytes_words;
+use datapump_engine::Errno;
 
 /// What needs room. An attribute that does not fit costs no more than itself.
 const OPERATIONS: [&str; 8] =
     ["write", "reserve", "create", "make", "link", "make the link", "make the pipe", "make the device"];
-/// EFBIG is of one file alone: a file system may have room for others.
-const EFBIG: i32 = 27;
 
 /// Whether room is left, and what was not copied since there is none.
 #[derive(Debug, Default)]
@@ -31,7 +30,8 @@ impl Full {
 
     /// Takes a problem that is one of room. The first is kept to be told.
     pub(crate) fn takes(&self, problem: &Problem) -> bool {
-        let is_large = problem.message.starts_with(&system_words(EFBIG));
+        // EFBIG is of one file alone: a file system may have room for others.
+        let is_large = problem.message.starts_with(&system_words(Errno::EFBIG.0));
         if problem.class != Class::NoSpace || is_large || !OPERATIONS.contains(&problem.operation) {
             return false;
         }

@@ -15,8 +15,6 @@ use datapump_files::disk::{self, Meta, PathAt, folder_of, names};
 use datapump_files::reserved;
 use datapump_files::temporary::{self, Siblings};
 
-const ENOENT: Errno = Errno(2);
-
 /// What lies beside a single file that is copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SingleFile<'item> {
@@ -52,7 +50,7 @@ impl Siblings for SingleFile<'_> {
                 // It is copied within one folder.
                 Ok(meta) if (meta.device, meta.inode) == (there.device, there.inode) => None,
                 // What cannot be looked at may be there.
-                found => Some(found != Err(ENOENT)),
+                found => Some(found != Err(Errno::ENOENT)),
             },
             SourceFolder::Unknown => None,
             SourceFolder::Nothing => Some(false),

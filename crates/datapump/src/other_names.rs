@@ -26,9 +26,6 @@ use datapump_files::commit::taken;
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
 use datapump_files::identity::id;
 
-const ENOENT: Errno = Errno(2);
-const ESTALE: Errno = Errno(116);
-
 /// The same items, in which a file that was named several times is one that has the others with it.
 pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
     let joins = options.keep.links && !options.inplace;
@@ -146,7 +143,7 @@ fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Ite
     let (Some(from), Some(to)) = (first.target.at(), other.target.at()) else { return Ok(true) };
     let stands = match to.metadata() {
         Ok(stands) => Some(stands),
-        Err(ENOENT) => None,
+        Err(Errno::ENOENT) => None,
         Err(errno) => return Err(Problem::system("look at", &to.path, errno.0)),
     };
     let is_it = stands.zip(there.copied()).is_some_and(|(stands, there)| id(&stands) == id(&there));
@@ -173,7 +170,7 @@ fn change(shared: &Shared<'_>, (first, other): (&Item, &Item), stands: Option<&M
 fn held(from: &PathAt, there: &Meta) -> Result<File, Problem> {
     let (folder, name) = ends(from)?;
     names::hold_the(folder, name, there).map_err(|errno| match errno {
-        ENOENT | ESTALE => taken(&from.path),
+        Errno::ENOENT | Errno::ESTALE => taken(&from.path),
         errno => Problem::system("open to link", &from.path, errno.0),
     })
 }

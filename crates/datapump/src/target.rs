@@ -26,8 +26,6 @@ use crate::tree::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 
 pub(crate) use items::items;
-
-const ENAMETOOLONG: Errno = Errno(36);
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
@@ -285,7 +283,7 @@ fn resolve(
         Ok(meta) => existing(hosts, at, &meta, options),
         Err(_) if at.is_symlink() => Err(usage(&at.path, LINK_TO_NOTHING)),
         // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
-        Err(errno) if errno == ENAMETOOLONG => Err(Problem::system("create", &at.path, errno.0)),
+        Err(errno) if errno == Errno::ENAMETOOLONG => Err(Problem::system("create", &at.path, errno.0)),
         Err(_) => Ok(Target::File(at)),
     }
 }
@@ -340,7 +338,7 @@ fn resolve_tree(
             return Err(usage(&at.path, words));
         }
         Ok(_) => {}
-        Err(errno) if errno == ENAMETOOLONG => return Err(Problem::system("make", &at.path, errno.0)),
+        Err(errno) if errno == Errno::ENAMETOOLONG => return Err(Problem::system("make", &at.path, errno.0)),
         Err(_) => {}
     }
     Ok(Target::Tree(at))

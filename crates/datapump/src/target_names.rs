@@ -18,8 +18,6 @@ use crate::target::Target;
 use datapump_files::disk::{self, Folder, PathAt, names};
 use datapump_files::reserved;
 
-const EEXIST: Errno = Errno(17);
-
 /// The targets that were given to sources.
 #[derive(Default)]
 pub(crate) struct TargetNames {
@@ -97,7 +95,7 @@ impl Trial<'_> {
     /// Whether a name is no other's. A folder is made of it: what was open when it goes, FUSE keeps for a moment under
     /// another name.
     fn takes(&self, name: &OsStr) -> bool {
-        names::make_folder(&self.open, name) != Err(EEXIST)
+        names::make_folder(&self.open, name) != Err(Errno::EEXIST)
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod arena;
 mod engine;
+mod errno;
 mod handle;
 mod inline;
 #[cfg(target_os = "linux")]

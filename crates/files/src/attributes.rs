@@ -17,10 +17,6 @@ use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::problem::system_words;
 use crate::xattrs::{self, is_files_own, is_kept};
 
-const EPERM: Errno = Errno(1);
-const EINVAL: Errno = Errno(22);
-const EOPNOTSUPP: Errno = Errno(95);
-
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
 pub fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: New<'_>) -> Outcome<Lost> {
     match (from, to) {
@@ -56,7 +52,7 @@ pub fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New<
         let words =
             "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner";
         let limit = if keep.owner { not_permitted() } else { Limit::User };
-        lost.push(Loss::new(limit, EPERM, words));
+        lost.push(Loss::new(limit, Errno::EPERM, words));
     }
     let stands = was(owners.unwrap_or(&before)) && !set.any && before.mode == mode;
     if meta.kind != FileKind::Symlink && !stands {
@@ -89,7 +85,7 @@ fn check_times(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<()> {
             let words = format!(
                 "time of {what}: this file system cannot keep {asked} s since 1970; it is {got} s now"
             );
-            lost.push(Loss::new(Limit::File, EINVAL, words));
+            lost.push(Loss::new(Limit::File, Errno::EINVAL, words));
         }
     }
     Ok(())
@@ -123,7 +119,7 @@ fn new_mode(kind: FileKind, before: &Meta, handed_down: Option<u32>) -> u32 {
 /// File systems without permissions of their own (FAT) refuse some; the copy is good without.
 fn set_mode(to: Bearer<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
     match to.set_mode(mode) {
-        Err(errno @ (EPERM | EOPNOTSUPP)) => {
+        Err(errno @ (Errno::EPERM | Errno::EOPNOTSUPP)) => {
             let words = "permissions: this file system does not keep them all";
             lost.push(Loss::new(Limit::FileSystem, errno, words));
             Ok(())
@@ -136,7 +132,7 @@ fn set_mode(to: Bearer<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
 fn set_owner(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
     match to.set_owner(Some(meta.uid), meta.gid) {
         Ok(()) => Ok(true),
-        Err(errno @ (EPERM | EINVAL | EOPNOTSUPP)) => {
+        Err(errno @ (Errno::EPERM | Errno::EINVAL | Errno::EOPNOTSUPP)) => {
             // The group alone may be permitted: its members may give files to it.
             let _ = to.set_owner(None, meta.gid);
             let words = "owner: not permitted; the copy belongs to this user";
@@ -196,7 +192,7 @@ pub fn difference_words(one: Bearer<'_>, other: Bearer<'_>, other_name: &str) ->
     names.sort();
     names.dedup();
     let value_of = |bearer: Bearer<'_>, name: &CStr| match bearer.xattr_value(name) {
-        Err(EOPNOTSUPP) => Ok(None),
+        Err(Errno::EOPNOTSUPP) => Ok(None),
         value => value,
     };
     let words = |name: &CString| {

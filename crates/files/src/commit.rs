@@ -24,13 +24,6 @@ use crate::reserved;
 use crate::resume::{self, Found, Journal, Opened, Wish};
 use crate::temporary::{self, Siblings, busy, same_file};
 use datapump_core::units::bytes_words;
-
-const EEXIST: Errno = Errno(17);
-const ENOENT: Errno = Errno(2);
-const EINVAL: Errno = Errno(22);
-const EOPNOTSUPP: Errno = Errno(95);
-const ENOSYS: Errno = Errno(38);
-const EISDIR: Errno = Errno(21);
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
 pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;
 /// A rehearsal takes one in so many of the bytes that are free: 5 %.
@@ -153,7 +146,7 @@ impl Staged {
                 Ok(Some(Staged::new(names, Stage::Unnamed, before, handle)))
             }
             // EISDIR: kernels before 3.11 took it for the folder (open(2)).
-            Err(EOPNOTSUPP | EINVAL | ENOSYS | EISDIR) => Ok(None),
+            Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS | Errno::EISDIR) => Ok(None),
             Err(errno) => Err(Problem::system("create", path, errno.0)),
         }
     }
@@ -174,7 +167,7 @@ impl Staged {
         // Links were followed before: one that stands there now was put there meanwhile.
         let made = match folder.open(&name, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
-            Err(ENOENT) => return Staged::replacing(target, None, siblings),
+            Err(Errno::ENOENT) => return Staged::replacing(target, None, siblings),
             existing => existing,
         };
         let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
@@ -198,7 +191,7 @@ impl Staged {
         let before = self.handle.meta().map_err(failed)?;
         let is_reserved = match self.reserve_ranges(ranges) {
             Ok(()) => true,
-            Err(EOPNOTSUPP | ENOSYS | EINVAL) => false,
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL) => false,
             Err(errno) => {
                 // What stood there is given back as it was.
                 let _ = self.handle.set_len(before.size_bytes);
@@ -293,7 +286,7 @@ impl Staged {
             }
         };
         match renamed {
-            Err(EEXIST) if self.before == Before::Nothing => return Err(taken(&self.path)),
+            Err(Errno::EEXIST) if self.before == Before::Nothing => return Err(taken(&self.path)),
             renamed => renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0))?,
         }
         // Killed before this, the journal is left; it belongs to a temporary file that is not there.

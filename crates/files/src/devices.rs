@@ -10,13 +10,11 @@ use crate::commit::room_words;
 use crate::disk::{Access, PathAt};
 use crate::problem::{Class, Problem};
 
-const EBUSY: Errno = Errno(16);
-
 /// Opens a device that nothing else uses, and on which so many bytes have room.
 pub fn open_device(at: &PathAt, needed_bytes: u64) -> Result<Handle, Problem> {
     let handle = at.open(Access::WriteAlone).map_err(|errno| {
         let mut problem = Problem::system("open", &at.path, errno.0);
-        if errno == EBUSY {
+        if errno == Errno::EBUSY {
             problem.message += ": it is mounted, or used otherwise; unmount it first";
         }
         problem

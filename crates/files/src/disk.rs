@@ -32,9 +32,6 @@ use std::sync::Arc;
 use datapump_engine::sim::SimDisk;
 use datapump_engine::{Errno, Handle};
 
-const EINVAL: Errno = Errno(22);
-const EOPNOTSUPP: Errno = Errno(95);
-
 /// What an open file or a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
@@ -198,7 +195,7 @@ impl Folder {
     pub fn make_unnamed(&self, mode: u32) -> Outcome<Handle> {
         match self {
             Folder::Os(folder) => names::make_unnamed(folder, mode).map(Handle::Os),
-            Folder::Sim(_) => Err(EOPNOTSUPP),
+            Folder::Sim(_) => Err(Errno::EOPNOTSUPP),
         }
     }
 
@@ -206,7 +203,7 @@ impl Folder {
     pub fn link_in(&self, file: &Handle, name: &OsStr) -> Outcome<()> {
         match (self, file) {
             (Folder::Os(folder), Handle::Os(file)) => names::link_in(file, folder, name),
-            _ => Err(EOPNOTSUPP),
+            _ => Err(Errno::EOPNOTSUPP),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use datapump_engine::Handle;
+use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Disk, FileCalls, Folder, Meta};
 use crate::mapped;
@@ -50,14 +50,13 @@ pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>
     if folder.is_some() && !was_stored_to && now == (Meta { atime_ns: now.atime_ns, ..*before }) {
         return Ok(None);
     }
-    const ENOENT: i32 = 2;
     let found = match (folder, path.file_name()) {
         (Some(folder), Some(name)) => folder.metadata(name),
         _ => disk.metadata(path),
     };
     let named = match found {
         Ok(named) => Some(named),
-        Err(errno) if errno.0 == ENOENT => None,
+        Err(errno) if errno == Errno::ENOENT => None,
         // Not to be seen any more is not gone: the open file tells the rest.
         Err(_) => Some(now),
     };

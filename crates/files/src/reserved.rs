@@ -15,8 +15,6 @@ use crate::disk::Outcome;
 
 /// The list of what a copy has done, in its root.
 pub const LIST_NAME: &str = ".pump-job";
-
-const EEXIST: Errno = Errno(17);
 /// Two names that are made at once are the same once in 2^64.
 const ROUNDS_MAX: u32 = 16;
 /// Names are passed by only where a source has such names itself, or somebody put something there.
@@ -39,11 +37,11 @@ pub fn under_new_name<T>(make: impl Fn(&OsStr) -> Outcome<T>) -> Outcome<(OsStri
     for _ in 0..ROUNDS_MAX {
         let name = new_name();
         match make(&name) {
-            Err(EEXIST) => {}
+            Err(Errno::EEXIST) => {}
             made => return made.map(|made| (name, made)),
         }
     }
-    Err(EEXIST)
+    Err(Errno::EEXIST)
 }
 
 fn new_name() -> OsString {

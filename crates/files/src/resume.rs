@@ -27,10 +27,6 @@ use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, names, why
 use crate::reserved::journal_name;
 pub use sync::{EVERY, EVERY_BYTES, LAST_WAIT, SOON, Syncing};
 
-const ENOENT: Errno = Errno(2);
-const EACCES: Errno = Errno(13);
-const EEXIST: Errno = Errno(17);
-
 /// A file that is to be gone on with, now or by a later run.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
@@ -178,10 +174,10 @@ struct IsOther;
 /// Opens the temporary file. It may have its final mode already, which may let nobody write.
 fn open_written(folder: &Folder, temporary: &OsStr) -> Outcome<Handle> {
     if folder.metadata(temporary)?.kind != FileKind::Regular {
-        return Err(ENOENT);
+        return Err(Errno::ENOENT);
     }
     match folder.open(temporary, Access::ReadWrite) {
-        Err(EACCES) => {
+        Err(Errno::EACCES) => {
             folder.open(temporary, Access::Read)?.take_over()?;
             folder.open(temporary, Access::ReadWrite)
         }
@@ -348,7 +344,7 @@ impl Drop for Journal {
 /// Makes a journal in which nothing stands. What stood under its name was somebody's whose file is gone.
 fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &Wish) -> Outcome<Opened> {
     let file = match folder.create_new(name) {
-        Err(EEXIST) => folder.remove(name).and_then(|()| folder.create_new(name)),
+        Err(Errno::EEXIST) => folder.remove(name).and_then(|()| folder.create_new(name)),
         made => made,
     }?;
     let (meta, (_, mount)) = (data.meta()?, data.origin());

@@ -29,9 +29,8 @@ pub fn standard_output() -> Result<Handle, Problem> {
 }
 
 fn duplicate(number: u8, fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<Handle, Problem> {
-    const EBADF: i32 = 9;
     if datapump_engine::os::linux::was_closed(number) {
-        return Err(Problem::system("open", Path::new(name), EBADF));
+        return Err(Problem::system("open", Path::new(name), Errno::EBADF.0));
     }
     let owned = fd.try_clone_to_owned();
     let owned =
@@ -77,7 +76,7 @@ fn open_waiting(
                 ));
             }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(Problem::system("open", path, Errno(5).0)),
+            Err(RecvTimeoutError::Disconnected) => return Err(Problem::system("open", path, Errno::EIO.0)),
         }
     }
 }

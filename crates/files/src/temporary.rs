@@ -25,10 +25,6 @@ use crate::{made, resume};
 /// Why a file of a source is not copied.
 pub const LEFT_OUT: &str =
     "has the name of a temporary file of pump, and a pump uses it or can resume it: it is left out";
-
-const ENOENT: Errno = Errno(2);
-const EACCES: Errno = Errno(13);
-const EEXIST: Errno = Errno(17);
 /// A leftover is removed and the name taken again; two pumps that race for it need a few rounds at most.
 const ROUNDS_MAX: u32 = 16;
 
@@ -97,7 +93,7 @@ pub fn create(
 ) -> Result<Option<Handle>, Problem> {
     for _ in 0..ROUNDS_MAX {
         let handle = match folder.create_new(temporary) {
-            Err(EEXIST) => match clear(folder, temporary, path, siblings)? {
+            Err(Errno::EEXIST) => match clear(folder, temporary, path, siblings)? {
                 true => continue,
                 false => return Ok(None),
             },
@@ -138,7 +134,7 @@ fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, a
 /// Removes what stands under a temporary name; `false` if that is not pump's to remove.
 fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Siblings) -> Result<bool, Problem> {
     let meta = match folder.metadata(temporary) {
-        Err(ENOENT) => return Ok(true),
+        Err(Errno::ENOENT) => return Ok(true),
         meta => meta.map_err(|errno| Problem::system("look for leftovers of", path, errno.0))?,
     };
     let is_file = meta.kind == FileKind::Regular;
@@ -187,11 +183,11 @@ pub fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Resul
     let system = |operation, errno: Errno| Problem::system(operation, path, errno.0);
     let opened = match folder.open(temporary, Access::Write) {
         // It has its final mode already, which may let nobody write.
-        Err(EACCES) => folder.open(temporary, Access::Read),
+        Err(Errno::EACCES) => folder.open(temporary, Access::Read),
         opened => opened,
     };
     let leftover = match opened {
-        Err(ENOENT) => return Ok(()),
+        Err(Errno::ENOENT) => return Ok(()),
         opened => opened.map_err(|errno| system("open the leftover of", errno))?,
     };
     if !leftover.lock().map_err(|errno| system("lock", errno))? {
@@ -201,7 +197,7 @@ pub fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Resul
     if same_file(folder, temporary, &leftover) {
         resume::remove_journal(folder, temporary);
         match folder.remove(temporary) {
-            Ok(()) | Err(ENOENT) => {}
+            Ok(()) | Err(Errno::ENOENT) => {}
             Err(errno) => return Err(system("remove the leftover of", errno)),
         }
     }

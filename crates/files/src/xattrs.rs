@@ -13,11 +13,6 @@ use crate::disk::{Bearer, FileKind, Outcome};
 use crate::keep::{Keep, New};
 use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::skipped::is_skipped;
-
-const EPERM: Errno = Errno(1);
-const EACCES: Errno = Errno(13);
-const EINVAL: Errno = Errno(22);
-const EOPNOTSUPP: Errno = Errno(95);
 const OWNER_WRITES: u32 = 0o200;
 
 /// What was done.
@@ -61,11 +56,11 @@ pub fn copy(from: Bearer<'_>, to: Bearer<'_>, (keep, new): (Keep, New<'_>), lost
 /// Does it also to a file of this user that its mode closes to writing. Its mode is set behind this.
 fn when_writable(to: Bearer<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()> {
     match change() {
-        Err(EACCES) => {
+        Err(Errno::EACCES) => {
             let meta = to.meta()?;
             let is_closed = meta.mode & OWNER_WRITES == 0 && meta.kind != FileKind::Symlink;
             let opened = is_closed && to.set_mode(meta.mode | OWNER_WRITES).is_ok();
-            if opened { change() } else { Err(EACCES) }
+            if opened { change() } else { Err(Errno::EACCES) }
         }
         changed => changed,
     }
@@ -73,7 +68,7 @@ fn when_writable(to: Bearer<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()
 
 fn value_of(from: Bearer<'_>, name: &CStr, lost: &mut Lost) -> Outcome<Option<Vec<u8>>> {
     match from.xattr_value(name) {
-        Err(errno @ (EPERM | EACCES)) => {
+        Err(errno @ (Errno::EPERM | Errno::EACCES)) => {
             lost.push(Loss::system(Limit::File, errno, &format!("{}: could not be read", words_of(name))));
             Ok(None)
         }
@@ -85,9 +80,9 @@ fn not_set(name: &CStr, errno: Errno) -> Loss {
     let what = words_of(name);
     let limit = match errno {
         // A label is the business of the system that it is on.
-        EPERM | EACCES | EOPNOTSUPP if !is_files_own(name) => Limit::User,
-        EPERM | EACCES => not_permitted(),
-        EOPNOTSUPP | EINVAL => Limit::FileSystem,
+        Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP if !is_files_own(name) => Limit::User,
+        Errno::EPERM | Errno::EACCES => not_permitted(),
+        Errno::EOPNOTSUPP | Errno::EINVAL => Limit::FileSystem,
         _ => return Loss::system(Limit::File, errno, &what),
     };
     Loss::new(limit, errno, format!("{what}: not permitted here; there may be others"))

@@ -15,11 +15,6 @@ pub(crate) use source::Source;
 use datapump_core::{Block, Settled};
 use datapump_engine::Errno;
 
-/// The system tells that nothing happened and the call should be made again.
-const EINTR: Errno = Errno(4);
-pub(crate) const EAGAIN: Errno = Errno(11);
-const ECANCELED: Errno = Errno(125);
-
 /// The rest of a block behind `done` bytes: offset in the file and number of bytes.
 fn rest(block: Block, done: u32) -> (u64, u32) {
     (block.at + u64::from(done), block.len - done)
@@ -31,8 +26,8 @@ pub(crate) fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
         Ok(0) => Settled::EndOfData,
         // A padded direct request may move more than the block has left.
         Ok(bytes) => Settled::Moved(bytes.min(asked)),
-        Err(EINTR) => Settled::Retry,
-        Err(ECANCELED) => Settled::Cancelled,
+        Err(Errno::EINTR) => Settled::Retry,
+        Err(Errno::ECANCELED) => Settled::Cancelled,
         Err(errno) => Settled::Failed(errno.0),
     }
 }

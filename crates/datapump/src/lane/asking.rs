@@ -12,7 +12,7 @@ use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{Head, Kind};
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
-use datapump_engine::{Engine, Slot, Stage, meter::within};
+use datapump_engine::{Engine, Errno, Slot, Stage, meter::within};
 
 use crate::budget::OverBudget;
 use crate::end::Source;
@@ -29,7 +29,6 @@ use crate::task::Task;
 
 /// How often a block is asked for that comes damaged.
 const TRIES_MAX: u32 = 4;
-const EIO: i32 = 5;
 /// Attributes of a small file that its slot outweighs.
 const UNCHARGED_BYTES: usize = 4 << 10;
 
@@ -128,7 +127,7 @@ impl Asking {
         let Source::Far(file) = &task.source else { unreachable!("it was asked for at another host") };
         let failed = |problem: Problem| {
             let _ = task.trouble.set(problem);
-            Ok(Came::Ended(asked.request, Settled::Failed(EIO), None))
+            Ok(Came::Ended(asked.request, Settled::Failed(Errno::EIO.0), None))
         };
         let (mut head, mut over) = (self.answer(asked)?, None);
         if head.kind == Kind::Message {

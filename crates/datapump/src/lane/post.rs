@@ -11,7 +11,7 @@ use datapump_engine::{
 };
 
 use super::Lane;
-use crate::end::{EAGAIN, FileEnd, Sink, Source, settled};
+use crate::end::{FileEnd, Sink, Source, settled};
 use crate::task::Task;
 
 impl Lane<'_> {
@@ -151,7 +151,7 @@ impl Lane<'_> {
     #[inline]
     pub(super) fn complete(&mut self, result: Result<u32, Errno>, request: Request) {
         let Request { transfer, slot, block, done } = request;
-        if result == Err(EAGAIN) {
+        if result == Err(Errno::EAGAIN) {
             let result = self.wait_inline(request);
             return self.complete(result, request);
         }
@@ -175,7 +175,7 @@ impl Lane<'_> {
         let result = loop {
             let op = self.op(request);
             match self.engine.post_inline(request.slot, op).result {
-                Err(EAGAIN) => {}
+                Err(Errno::EAGAIN) => {}
                 result => break result,
             }
         };

@@ -34,10 +34,6 @@ use datapump_files::keep::New;
 use datapump_files::reserved::LIST_NAME;
 use datapump_files::temporary::is_partial;
 
-const ENOENT: Errno = Errno(2);
-const EACCES: Errno = Errno(13);
-const ENOTEMPTY: Errno = Errno(39);
-
 /// Removes what is too much in these trees.
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), Problem> {
     for step in [Step::Check, Step::Count, Step::Remove] {
@@ -392,13 +388,13 @@ impl Pass<'_> {
         if self.removes() {
             let remove = || names::remove(folder, name, kind == FileKind::Folder);
             let removed = match remove() {
-                Err(EACCES) if above.open_up() => remove(),
+                Err(Errno::EACCES) if above.open_up() => remove(),
                 removed => removed,
             };
             match removed {
-                Ok(()) | Err(ENOENT) => {}
+                Ok(()) | Err(Errno::ENOENT) => {}
                 // What is excluded lies in it.
-                Err(ENOTEMPTY) => return Ok(()),
+                Err(Errno::ENOTEMPTY) => return Ok(()),
                 Err(errno) => return Err(Problem::system("remove", &above.path_of(name), errno.0)),
             }
         }

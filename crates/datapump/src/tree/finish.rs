@@ -22,8 +22,6 @@ use crate::tree::{delete, unsettled};
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, Outcome, is_closed, names};
 use datapump_files::reserved::LIST_NAME;
-
-const EACCES: Errno = Errno(13);
 /// Why a list stays behind a run of fewer names.
 const OTHER_NAMES: &str =
     "of other names than these; what it left of those is put right by a copy without --exclude and the like";
@@ -191,7 +189,7 @@ fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &Journal, folder: 
     let folder = Bearer::Open(folder);
     match journal.remove() {
         // The root's mode lets nobody write.
-        Err(EACCES) => {
+        Err(Errno::EACCES) => {
             let mode = folder.meta()?.mode;
             folder.set_mode(mode | WRITABLE)?;
             let removed = journal.remove();

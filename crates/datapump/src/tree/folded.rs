@@ -21,7 +21,7 @@ use datapump_files::disk::names;
 use datapump_files::identity::{FileId, id};
 
 /// Nothing stands under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
-const CANNOT_STAND: [Errno; 4] = [Errno(2), Errno(22), Errno(36), Errno(84)];
+const CANNOT_STAND: [Errno; 4] = [Errno::ENOENT, Errno::EINVAL, Errno::ENAMETOOLONG, Errno::EILSEQ];
 
 /// The entries of the target, by what they are, under which names of the source stand that are not listed there, and
 /// those names. Memory: 8 bytes for each name of the one folder, while it is looked at.

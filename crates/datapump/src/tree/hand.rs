@@ -13,10 +13,9 @@ use crate::tree::branch::{Batch, Branch, Looked};
 use crate::tree::links::Spot;
 use crate::tree::origin::Origin;
 use crate::tree::paths::Paths;
+use datapump_engine::Errno;
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileKind, Meta, names};
-
-const ENOENT: i32 = 2;
 
 /// A batch in a lane's hands, with its folders open.
 pub(crate) struct Hand {
@@ -69,7 +68,7 @@ impl Hand {
         match names::metadata(target, name) {
             Ok(meta) if !self.branch.claim(&meta, name) => Err(taken(&self.target_path(name))),
             Ok(meta) => Ok(Some(meta)),
-            Err(errno) if errno.0 == ENOENT => Ok(None),
+            Err(errno) if errno == Errno::ENOENT => Ok(None),
             Err(errno) => Err(Problem::system("look at", &self.target_path(name), errno.0)),
         }
     }

@@ -32,9 +32,6 @@ use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, why_foreign,
 use datapump_files::identity::{FileId, id};
 use datapump_files::reserved::LIST_NAME;
 
-const EEXIST: Errno = Errno(17);
-const ENOENT: Errno = Errno(2);
-
 /// The list of one tree.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -252,7 +249,7 @@ impl Journal {
     pub(crate) fn remove(&self) -> Result<(), Errno> {
         self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.forget());
         match self.folder.remove(OsStr::new(LIST_NAME)) {
-            Err(ENOENT) => Ok(()),
+            Err(Errno::ENOENT) => Ok(()),
             removed => removed,
         }
     }
@@ -314,7 +311,7 @@ fn create_or_open(folder: &Folder, name: &Path) -> Result<Result<Standing, &'sta
     let made = folder.create_new(OsStr::new(LIST_NAME));
     let (file, is_new) = match made {
         Ok(file) => (file, true),
-        Err(EEXIST) => {
+        Err(Errno::EEXIST) => {
             // Asked before it is opened (a pipe would be waited for), and once more of what is open.
             let stands = folder.metadata(OsStr::new(LIST_NAME)).map_err(|errno| system("look at", errno))?;
             if let Some(why) = why_foreign(folder, &stands) {

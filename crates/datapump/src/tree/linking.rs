@@ -26,12 +26,8 @@ use datapump_files::commit::taken;
 use datapump_files::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
 use datapump_files::reserved;
-
-const EACCES: Errno = Errno(13);
-const EEXIST: Errno = Errno(17);
-const EMLINK: Errno = Errno(31);
 /// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
-const UNLINKABLE: [Errno; 3] = [Errno(1), Errno(18), Errno(95)];
+const UNLINKABLE: [Errno; 3] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP];
 
 /// How a name goes on.
 pub(crate) enum Met {
@@ -183,7 +179,7 @@ fn link(
     match linked(shared, copied, spot, (meta, change))? {
         Ok(()) => {}
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
-        Err(EMLINK) => copy_instead(shared, there, spot, file),
+        Err(Errno::EMLINK) => copy_instead(shared, there, spot, file),
         Err(errno) if UNLINKABLE.contains(&errno) => {
             shared.trees.links.give_up();
             shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
@@ -266,7 +262,7 @@ fn list_again(shared: &Shared<'_>, there: &Spot, meta: &Meta, folder: &File) {
 fn not_linked(spot: &Spot, errno: Errno) -> Problem {
     let path = spot.branch.target_path().join(&spot.name);
     match errno {
-        EEXIST => taken(&path),
+        Errno::EEXIST => taken(&path),
         errno => Problem::system("link", &path, errno.0),
     }
 }
@@ -281,7 +277,7 @@ fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, file: FileState)
 fn link_into(shared: &Shared<'_>, spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
     let link = || link_over(shared, held, to, spot);
     match link() {
-        Err(EACCES) if spot.branch.open_up() => link(),
+        Err(Errno::EACCES) if spot.branch.open_up() => link(),
         linked => linked,
     }
 }
@@ -291,13 +287,13 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, spot: &Spot) -> Outcom
     let Spot { branch, name } = spot;
     let claimed = || branch.claim_link(to, name);
     match names::link_in(held, to, name) {
-        Err(EEXIST) if !branch.traits.fresh => {}
+        Err(Errno::EEXIST) if !branch.traits.fresh => {}
         linked => return linked.map(|()| true).inspect(|_| claimed()),
     }
     let (old, new) = (file_meta(held)?, names::metadata(to, name)?);
     // What stands there may belong to another name of the source.
     if !branch.claim(&new, name) {
-        return Err(EEXIST);
+        return Err(Errno::EEXIST);
     }
     if (old.device, old.inode) == (new.device, new.inode) {
         return Ok(false);
@@ -319,12 +315,12 @@ fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
 /// Makes a name of no tree a link; false where that cannot be had and the file is copied.
 pub(crate) fn link_file(held: &File, (to, name): (&File, &OsStr), path: &Path) -> Result<bool, Problem> {
     let linked = match names::link_in(held, to, name) {
-        Err(EEXIST) => replace(held, to, name),
+        Err(Errno::EEXIST) => replace(held, to, name),
         linked => linked,
     };
     match linked {
         Ok(()) => Ok(true),
-        Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => Ok(false),
+        Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => Ok(false),
         Err(errno) => Err(Problem::system("link", path, errno.0)),
     }
 }
@@ -341,7 +337,7 @@ pub(crate) fn link_unchanged(
         match link_into(shared, spot, &held, &target.file()?.0) {
             Ok(_) => {}
             // Another file system, or too many names: it is copied.
-            Err(errno) if errno == EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),
+            Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),
             Err(errno) => return Err(not_linked(spot, errno)),
         }
     }

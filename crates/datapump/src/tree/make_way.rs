@@ -18,11 +18,6 @@ use crate::tree::finish;
 use crate::tree::hand::Hand;
 use datapump_files::disk::{FileKind, names};
 
-const ENOENT: Errno = Errno(2);
-const EACCES: Errno = Errno(13);
-const EEXIST: Errno = Errno(17);
-const ENOTEMPTY: Errno = Errno(39);
-
 /// Whether nothing stands any more where a folder stood; if not, the name waits.
 pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<bool, Problem> {
     let is_free = match shared.settings.options.dry_run {
@@ -45,12 +40,12 @@ pub(crate) fn remove(hand: &Hand, name: &Name, kind: FileKind) -> Result<bool, P
     let target = hand.target()?;
     let remove = || names::remove(target, &name.name, kind == FileKind::Folder);
     let removed = match remove() {
-        Err(EACCES) if hand.branch.open_up() => remove(),
+        Err(Errno::EACCES) if hand.branch.open_up() => remove(),
         removed => removed,
     };
     match removed {
-        Ok(()) | Err(ENOENT) => Ok(true),
-        Err(EEXIST | ENOTEMPTY) => Ok(false),
+        Ok(()) | Err(Errno::ENOENT) => Ok(true),
+        Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
         Err(errno) => Err(Problem::system("remove", &hand.target_path(&name.name), errno.0)),
     }
 }

@@ -35,9 +35,10 @@ fn system<T>(operation: &'static str, path: &Path, answer: Result<T, Errno>) -> 
 
 /// What stood under a name is not what stands there now.
 fn of_replaced(path: &Path, errno: Errno) -> Problem {
-    const ESTALE: Errno = Errno(116);
     match errno {
-        ESTALE => Problem::new(Class::Changed, "copy", path, "the source was replaced while it was copied"),
+        Errno::ESTALE => {
+            Problem::new(Class::Changed, "copy", path, "the source was replaced while it was copied")
+        }
         errno => Problem::system("open", path, errno.0).vanished(),
     }
 }
@@ -70,13 +71,12 @@ impl Origin {
 
     /// The same of a name that may not stand there: `None`.
     pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
-        const ENOENT: Errno = Errno(2);
         let found = match self {
             Origin::Here(folder) => names::metadata(folder, name),
             Origin::There(folder) => folder.look_at(name, &path())?.meta,
         };
         match found {
-            Err(ENOENT) => Ok(None),
+            Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(Problem::system("look at", &path(), errno.0)),
             Ok(meta) => Ok(Some(meta)),
         }

@@ -31,9 +31,6 @@ use datapump_files::made;
 use datapump_files::reserved;
 use datapump_files::temporary;
 
-const EEXIST: Errno = Errno(17);
-const EACCES: Errno = Errno(13);
-
 /// Begins a tree.
 pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &PathAt) -> Result<(), Problem> {
     let source = match &shared.far {
@@ -264,11 +261,11 @@ fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, 
     let system = |errno: Errno| Problem::system("make", path, errno.0);
     for temporary in reserved::names_of(name) {
         let is_new = match names::make_folder(above, &temporary) {
-            Err(EEXIST) => false,
+            Err(Errno::EEXIST) => false,
             made => made.map(|()| true).map_err(system)?,
         };
         let opened = match names::open_folder(above, &temporary) {
-            Err(EACCES) if is_new => {
+            Err(Errno::EACCES) if is_new => {
                 walk::own_alone(above, &temporary, path)?;
                 names::open_folder(above, &temporary)
             }
@@ -323,7 +320,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
             // FUSE keeps what is open under another name in the folder, which then does not go.
             let _ = journal.map(|journal| journal.remove());
             let _ = names::remove(&parent_folder, &temporary, true);
-            Err(if errno == EEXIST { taken(path) } else { system(errno) })
+            Err(if errno == Errno::EEXIST { taken(path) } else { system(errno) })
         }
     }
 }

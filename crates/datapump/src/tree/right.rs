@@ -19,9 +19,6 @@ use datapump_files::disk::{Bearer, Meta, names};
 use datapump_files::identity::id;
 use datapump_files::keep::New;
 
-const ENOENT: Errno = Errno(2);
-const ESTALE: Errno = Errno(116);
-
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {
     shared.ledger.note(|| {
@@ -93,7 +90,7 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
     let folder = target.file()?.0;
     let held = names::hold_the(&folder, &spot.name, there);
     let held = held.map_err(|errno| match errno {
-        ENOENT | ESTALE => taken(&path()),
+        Errno::ENOENT | Errno::ESTALE => taken(&path()),
         errno => Problem::system("open to set the attributes of", &path(), errno.0),
     })?;
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.

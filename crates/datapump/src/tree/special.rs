@@ -24,8 +24,6 @@ use datapump_files::keep::{Keep, New};
 use datapump_files::made;
 use datapump_files::reserved;
 
-const EEXIST: Errno = Errno(17);
-
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
 /// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.
 pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
@@ -89,7 +87,7 @@ fn replace(
     let (target, path) = (hand.target()?, hand.target_path(&name.name));
     let source_path = hand.source_path(&name.name);
     let wrong = |errno: Errno| match errno {
-        EEXIST => taken(&path),
+        Errno::EEXIST => taken(&path),
         errno => Problem::system(verb(meta.kind), &path, errno.0),
     };
     // What a kill leaves under that name is swept by a run that finds a list.

@@ -24,8 +24,6 @@ use datapump_files::reserved::{LIST_NAME, is_temporary, names_of};
 use datapump_files::temporary::{is_as_made, is_young, remove_leftover};
 use datapump_files::{made, resume};
 
-const ENOENT: Errno = Errno(2);
-
 /// A folder of the target, open.
 struct Swept<'run> {
     open: &'run Arc<File>,
@@ -98,7 +96,7 @@ impl<'run> Swept<'run> {
         }
         match reserved::temporary_of(name) {
             // A journal goes with its temporary file, or is left over alone.
-            Some(temporary) if folder.metadata(temporary) == Err(ENOENT) => {
+            Some(temporary) if folder.metadata(temporary) == Err(Errno::ENOENT) => {
                 if meta.size_bytes == 0 || resume::is_journal_at(folder, name) {
                     resume::remove_journal(folder, temporary);
                 }

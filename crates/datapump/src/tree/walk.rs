@@ -36,9 +36,6 @@ const BATCH_NAMES: usize = 64;
 /// Names of a list that are taken at a time.
 const LISTED_NAMES: usize = 1024;
 
-const EEXIST: Errno = Errno(17);
-const EACCES: Errno = Errno(13);
-
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
 pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
     match next_names(shared, branch) {
@@ -273,11 +270,11 @@ pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), 
 fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
     let target = hand.target()?;
     let made = match names::make_folder(target, &name.name) {
-        Err(EACCES) if hand.branch.open_up() => names::make_folder(target, &name.name),
+        Err(Errno::EACCES) if hand.branch.open_up() => names::make_folder(target, &name.name),
         made => made,
     };
     made.map_err(|errno| match errno {
-        EEXIST => datapump_files::commit::taken(path),
+        Errno::EEXIST => datapump_files::commit::taken(path),
         errno => Problem::system("make", path, errno.0),
     })
 }

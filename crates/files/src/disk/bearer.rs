@@ -33,9 +33,6 @@ pub enum Bearer<'open> {
     Told(&'open [(CString, Option<Vec<u8>>)]),
 }
 
-const EACCES: Errno = Errno(13);
-const EOPNOTSUPP: Errno = Errno(95);
-
 fn errno(error: System) -> Errno {
     Errno(error.raw_os_error())
 }
@@ -45,7 +42,7 @@ impl Bearer<'_> {
     pub fn meta(&self) -> Outcome<Meta> {
         match self {
             Bearer::Open(file) | Bearer::Held(file) => os::file_metadata(file),
-            Bearer::Told(_) => Err(EOPNOTSUPP),
+            Bearer::Told(_) => Err(Errno::EOPNOTSUPP),
         }
     }
 
@@ -108,7 +105,7 @@ impl Bearer<'_> {
     pub fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
         if let Bearer::Told(told) = self {
             let found = told.iter().find(|(known, _)| **known == *name);
-            return found.map(|(_, value)| value.clone().ok_or(EACCES)).transpose();
+            return found.map(|(_, value)| value.clone().ok_or(Errno::EACCES)).transpose();
         }
         let read = |value: &mut [u8]| match self {
             Bearer::Open(file) => fs::fgetxattr(file, name, value),
@@ -160,7 +157,7 @@ pub fn xattr_names_at(folder: &File, name: &OsStr) -> Outcome<Vec<CString>> {
     let listed = name.into_with_c_str(|name| Ok(list_xattrs_at(folder, name, &mut few))).map_err(errno)?;
     match listed {
         Some(Ok(len)) => Ok(split(&few[..len])),
-        Some(Err(EOPNOTSUPP)) => Ok(Vec::new()),
+        Some(Err(Errno::EOPNOTSUPP)) => Ok(Vec::new()),
         _ => Bearer::Held(&names::hold(folder, name)?).xattr_names(),
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Must not know: what the file is for.
 
-use datapump_engine::Handle;
+use datapump_engine::{Errno, Handle};
 
-use super::{EINVAL, Meta, Outcome, Room, os, sim};
+use super::{Meta, Outcome, Room, os, sim};
 
 /// What is done with an open file besides reading and writing.
 pub trait FileCalls {
@@ -68,7 +68,7 @@ impl FileCalls for Handle {
     fn set_direct(&self) -> Outcome<()> {
         match self {
             Handle::Os(file) => os::set_direct(file),
-            Handle::Sim(_) => Err(EINVAL),
+            Handle::Sim(_) => Err(Errno::EINVAL),
         }
     }
 
@@ -96,7 +96,7 @@ impl FileCalls for Handle {
     fn reflink_from(&self, from: &Handle) -> Outcome<()> {
         match (from, self) {
             (Handle::Os(from), Handle::Os(to)) => os::reflink(from, to),
-            _ => Err(EINVAL),
+            _ => Err(Errno::EINVAL),
         }
     }
 

@@ -13,10 +13,6 @@ use std::sync::Arc;
 use datapump_engine::{Errno, Handle};
 
 use super::{Access, Disk, FileKind, Folder, Meta, Outcome, names, os};
-
-const ENOENT: Errno = Errno(2);
-const ENOTDIR: Errno = Errno(20);
-const ELOOP: Errno = Errno(40);
 /// As many links as the kernel follows: path_resolution(7).
 const LINKS_MAX: u32 = 40;
 
@@ -51,7 +47,7 @@ impl PathAt {
     pub fn find_beneath(root: &File, path: &Path) -> Outcome<PathAt> {
         let (parent, name) = split(path);
         let (folder, name) = match (names::find_beneath(root, path), name) {
-            (Err(ENOENT | ENOTDIR), Some(name)) => {
+            (Err(Errno::ENOENT | Errno::ENOTDIR), Some(name)) => {
                 (names::find_beneath(root, parent)?, Some(name.to_owned()))
             }
             (found, _) => (found?, None),
@@ -106,7 +102,7 @@ impl PathAt {
     pub fn folder_device(&self) -> Outcome<u64> {
         match self.folder()? {
             Folder::Os(folder) => os::file_metadata(folder).map(|meta| meta.device),
-            Folder::Sim(_) => Err(ENOENT),
+            Folder::Sim(_) => Err(Errno::ENOENT),
         }
     }
 
@@ -148,12 +144,12 @@ impl PathAt {
             };
             here = here.led_by(Path::new(&content))?;
         }
-        Err(ELOOP)
+        Err(Errno::ELOOP)
     }
 
     fn led_by(&self, content: &Path) -> Outcome<PathAt> {
         let (Folder::Os(folder), (parent, Some(name))) = (self.folder()?, split(content)) else {
-            return Err(ELOOP);
+            return Err(Errno::ELOOP);
         };
         let folder = names::find_folder_from(folder, parent).map(of_file);
         // What is shown is never opened.

@@ -141,7 +141,6 @@ mod tests {
 
     #[test]
     fn a_sync_that_fails_leaves_no_journal() {
-        const EINVAL: Errno = Errno(22);
         let home = tempfile::tempdir().expect("room");
         let folder = Disk::Os.folder(home.path()).expect("it was made");
         // A device that cannot be synced: fsync(2).
@@ -163,10 +162,10 @@ mod tests {
         assert_eq!(journal.landed(Block { file: 0, at: 1024, len: AT_ONCE_BYTES as u32 }), Ok(()));
         let left = bytes();
         assert_eq!(Head::decode(&left), None);
-        assert_eq!(journal.landed(Block { file: 0, at: 1 << 19, len: 1024 }), Err(EINVAL));
+        assert_eq!(journal.landed(Block { file: 0, at: 1 << 19, len: 1024 }), Err(Errno::EINVAL));
         assert_eq!(bytes(), left, "no more is told");
         assert!(!journal.is_of_use());
-        assert_eq!(journal.close(), Err(EINVAL));
+        assert_eq!(journal.close(), Err(Errno::EINVAL));
     }
 
     #[test]

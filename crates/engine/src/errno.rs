@@ -1,0 +1,49 @@
+//! Error numbers by their names: errno(3).
+//!
+//! They differ between systems, and are written nowhere else. Must not know: what follows from an error.
+
+use crate::Errno;
+
+/// Defines each number: that of this system, or where it has none of these names the one that Windows' C runtime has.
+macro_rules! named {
+    ($($name:ident $other:literal $what:literal)*) => {
+        impl Errno {
+            $(
+                #[doc = $what]
+                #[cfg(unix)]
+                pub const $name: Errno = Errno(libc::$name);
+                #[doc = $what]
+                #[cfg(not(unix))]
+                pub const $name: Errno = Errno($other);
+            )*
+        }
+    };
+}
+
+named! {
+    EPERM 1 "Not permitted."
+    ENOENT 2 "It is not there."
+    EINTR 4 "Interrupted by a signal."
+    EIO 5 "Input or output failed."
+    E2BIG 7 "Too long a list."
+    EBADF 9 "No open file."
+    EAGAIN 11 "It would have to wait."
+    EACCES 13 "Its mode forbids it."
+    EBUSY 16 "In use."
+    EEXIST 17 "It is there already."
+    EXDEV 18 "On another file system."
+    ENOTDIR 20 "Not a directory."
+    EISDIR 21 "A directory."
+    EINVAL 22 "Not a valid argument."
+    EFBIG 27 "Too large a file."
+    ENOSPC 28 "No room is left."
+    EMLINK 31 "Too many names."
+    ENAMETOOLONG 38 "Too long a name."
+    ENOSYS 40 "The system has no such call."
+    ENOTEMPTY 41 "A directory that is not empty."
+    EILSEQ 42 "Bytes that are no characters here."
+    ECANCELED 105 "Cancelled."
+    ELOOP 114 "Too many symbolic links."
+    EOPNOTSUPP 130 "Not supported here."
+    ESTALE 70 "Another file by now."
+}
