@@ -4,11 +4,11 @@
 
 use datapump_core::Counts;
 use datapump_engine::meter::Meters;
+use datapump_transport::Carried;
 
 use crate::bill::{Bill, BillHost, KernelThreads, Measured};
 use crate::lane::{LaneResult, latency};
 use crate::ledger::Tally;
-use crate::net::carried::Carried;
 use crate::problem::{Class, Problem};
 use crate::report::{Cpu, Network, Report, Waits};
 use crate::run::Shared;

@@ -13,6 +13,7 @@ use datapump_core::Shape;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 use datapump_engine::{Stage, meter::Meters};
+use datapump_transport::Channel;
 
 use crate::account::{Account, cpu_now, cpu_since, sorted, unexplained, version};
 use crate::comparison;
@@ -25,7 +26,6 @@ use crate::ledger::Ledger;
 use crate::ledger::Tally;
 use crate::mirror;
 use crate::neighbours;
-use crate::net::channel::Channel;
 use crate::net::far::Far;
 use crate::net::giver;
 use crate::net::shelf::Shelf;

@@ -88,6 +88,7 @@ pub mod host {
 
 pub use datapump_core::units;
 pub use datapump_engine::Stage;
+pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn};
 
 pub(crate) use datapump_core::problem;
 
@@ -96,13 +97,9 @@ pub use change::{Change, ChangeKind};
 pub use event::Event;
 pub use job::{Job, Planned};
 pub use net::caller::RemoteCopy;
-pub use net::reach::WayIn;
 pub use net::server::{ServeOptions, Server};
-pub use net::sockets::{Assembly, SocketOptions};
-pub use net::ssh::Shell;
-pub use net::ticket::Ticket;
 pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
-pub use place::{Fill, Host, Place, PlaceError, Remote};
+pub use place::{Fill, Place, PlaceError, Remote};
 pub use problem::{Class, Problem, Status, shown};
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Network, Report, Waits};
 pub use watch::{Snapshot, Watch};

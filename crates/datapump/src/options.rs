@@ -5,9 +5,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
-
-use crate::net::sockets::SocketOptions;
 
 pub use datapump_files::keep::Keep;
 

@@ -7,6 +7,8 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use datapump_transport::Host;
+
 use crate::units::parse_bytes;
 
 /// What a null source delivers.
@@ -48,17 +50,6 @@ pub struct Remote {
     pub path: PathBuf,
 }
 
-/// How another host is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// `pump serve` at an address: `host:port`.
-    Served(String),
-    /// Over ssh, as `user@host`.
-    Ssh(String),
-    /// The host that called this one, in whose words the path is.
-    Caller,
-}
-
 /// Why a word does not name a place: a usage error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -81,16 +72,6 @@ impl Place {
 }
 
 const SCHEME: &[u8] = b"pump://";
-
-impl fmt::Display for Host {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Host::Served(address) => write!(out, "pump://{address}"),
-            Host::Ssh(host) => out.write_str(host),
-            Host::Caller => out.write_str("the caller"),
-        }
-    }
-}
 
 impl Place {
     /// Nowhere.

@@ -64,13 +64,20 @@ const CORE_MODULES: [&str; 7] = ["time", "fs", "net", "io", "process", "env", "o
 const CORE_VALUES: [(&str, &str); 3] = [("problem.rs", "io"), ("problem.rs", "os"), ("units.rs", "time")];
 
 /// Which of our crates, and which libraries that perform, a crate may not depend on.
-const ARROWS: [(&str, &[&str]); 6] = [
-    ("core", &["datapump", "datapump-engine", "datapump-files", "datapump-lab", "pump"]),
+const ARROWS: [(&str, &[&str]); 7] = [
+    (
+        "core",
+        &["datapump", "datapump-engine", "datapump-files", "datapump-lab", "datapump-transport", "pump"],
+    ),
     ("core", &["rustix", "libc", "io-uring", "crossbeam-channel", "rand", "getrandom"]),
-    ("engine", &["datapump", "datapump-core", "datapump-files", "datapump-lab", "pump"]),
-    ("files", &["datapump", "datapump-lab", "pump"]),
+    (
+        "engine",
+        &["datapump", "datapump-core", "datapump-files", "datapump-lab", "datapump-transport", "pump"],
+    ),
+    ("files", &["datapump", "datapump-lab", "datapump-transport", "pump"]),
+    ("transport", &["datapump", "datapump-files", "datapump-lab", "pump"]),
     ("datapump", &["datapump-lab", "pump"]),
-    ("lab", &["datapump-engine", "datapump-core", "datapump-files", "pump"]),
+    ("lab", &["datapump-engine", "datapump-core", "datapump-files", "datapump-transport", "pump"]),
 ];
 
 fn tell(found: &mut Vec<String>, file: &File, line: usize, what: impl std::fmt::Display) {

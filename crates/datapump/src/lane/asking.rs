@@ -13,15 +13,13 @@ use datapump_core::wire::frame::{Head, Kind};
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
 use datapump_engine::{Engine, Errno, Slot, Stage, meter::within};
+use datapump_transport::{Carried, Channel, Digest, NetFault};
 
 use crate::budget::OverBudget;
 use crate::end::Source;
 use crate::hash::BlockHash;
-use crate::net::carried::Carried;
-use crate::net::channel::{Channel, Digest};
 use crate::net::convert::heard;
 use crate::net::far::{FarFile, LONG_BYTES, named};
-use crate::net::fault::NetFault;
 use crate::net::refusal::{over_budget, problem_of};
 use crate::net::weight;
 use crate::problem::{Class, Problem};

@@ -14,10 +14,9 @@ use datapump_core::wire::ask::{Answer, Ask, Fault};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::{decode, encode};
 use datapump_core::{Extent, Length, Way};
+use datapump_transport::{Channel, Digest, NetFault};
 
 use crate::end::{FileEnd, Sink, Source};
-use crate::net::channel::{Channel, Digest};
-use crate::net::fault::NetFault;
 use crate::net::owners::Telling;
 use crate::net::shelf::{Flow, Given, Shelf, Taken};
 use crate::plan::Claim;

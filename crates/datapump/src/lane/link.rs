@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use datapump_core::{Block, Request, Settled, Side, Transfer};
 use datapump_engine::{Slot, Stage, meter::within};
+use datapump_transport::{Carried, NetFault};
 
 use super::asking::Came;
 use super::{Lane, Link};
 use crate::end::{Sink, Source};
-use crate::net::carried::Carried;
-use crate::net::fault::NetFault;
 
 /// ECONNRESET: what was asked for will not come.
 const LOST: i32 = 104;

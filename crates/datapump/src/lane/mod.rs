@@ -25,8 +25,6 @@ use giving::Giving;
 use latency::LaneLatencies;
 
 use crate::hash::BlockHash;
-use crate::net::carried::Carried;
-use crate::net::channel::{Channel, CutOnPanic};
 use crate::net::shelf::Shelf;
 use crate::plan::{Asker, Claim};
 use crate::problem::{Class, Problem};
@@ -38,6 +36,7 @@ use crate::tree;
 use crate::tree::branch::{Batch, Branch};
 use crate::tree::hand::Hand;
 use datapump_engine::WAIT_MAX;
+use datapump_transport::{Carried, Channel, CutOnPanic};
 
 /// What a lane leaves behind.
 #[derive(Debug)]

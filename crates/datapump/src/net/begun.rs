@@ -10,20 +10,16 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_transport::{
+    Channel, Dialer, FarEnd, Host, Line, NetFault, Pool, Reached, Reaching, Stopping, Welcome, reach,
+};
 
 use super::caller::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
-use super::channel::{Channel, Line};
 use super::control::{Control, Next, Outbox, boxes};
-use super::dial::{Dialer, Welcome};
-use super::fault::NetFault;
-use super::line::Stopping;
-use super::pool::Pool;
-use super::reach::{Reached, Reaching, reach};
-use super::ssh::FarEnd;
 use super::told;
 use crate::event::Event;
 use crate::options::Options;
-use crate::place::{Host, Place, Remote};
+use crate::place::{Place, Remote};
 use crate::problem::Problem;
 use datapump_files::disk::{Disk, FileKind, boot};
 
@@ -211,7 +207,7 @@ enum Answer {
 
 /// Between a half and all of a pause: callers that were sent away at once do not come back at once.
 fn jittered(pause: Duration) -> Duration {
-    let [byte] = super::keys::random::<1>();
+    let [byte] = datapump_transport::random::<1>();
     pause / 2 + pause * u32::from(byte) / 512
 }
 

@@ -19,26 +19,24 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_transport::{
+    Channel, CutOnPanic, HANDSHAKE_MAX, Host, Line, NetFault, Pool, SocketOptions, Stopping,
+};
 
-use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::control::{Control, Next, Outbox};
 use super::far::Far;
-use super::fault::NetFault;
 use super::giver::gave;
 use super::joins::NewSession;
 use super::limits::{Limits, bounded_by_server, left_out};
-use super::line::{CutOnPanic, Stopping};
 use super::owners::Mapping;
-use super::pool::Pool;
 use super::server::{Root, State};
 use super::shelf::{Flow, Origin, Shelf};
-use super::sockets::SocketOptions;
 use super::told::{self, progress};
 use crate::budget::Reserved;
 use crate::event::Event;
 use crate::job::Job;
 use crate::options::Options;
-use crate::place::{Fill, Host, Place, Remote};
+use crate::place::{Fill, Place, Remote};
 use crate::problem::{Class, Problem};
 use crate::shape::{ASKING_DEPTH, ASKING_DEPTH_TREES, DEPTH, REQUEST_BYTES};
 use crate::watch::Watch;

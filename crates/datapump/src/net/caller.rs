@@ -8,15 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Way};
+use datapump_transport::{NetFault, REACH, WayIn};
 
 use super::begun::is_name_of;
 use super::control::Next;
 use super::far::Far;
-use super::fault::{NetFault, REACH};
 use super::giver;
 use super::merged::{billed, merged, with_peer};
 use super::owners::Mapping;
-use super::reach::WayIn;
 use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
 use super::told;

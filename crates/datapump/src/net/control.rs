@@ -10,9 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Session};
-
-use super::channel::{Channel, Line};
-use super::fault::NetFault;
+use datapump_transport::{Channel, Line, NetFault};
 
 /// How often a side says that it lives when it has nothing else to say. Neither knows the other's patience: it is half
 /// of the least that may be asked for.

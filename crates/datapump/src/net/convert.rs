@@ -8,8 +8,8 @@ use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_engine::{Errno, Handle};
+use datapump_transport::NetFault;
 
-use super::fault::NetFault;
 use crate::problem::Class;
 use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
 use datapump_files::mapped;

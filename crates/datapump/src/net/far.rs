@@ -17,12 +17,10 @@ use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_engine::Errno;
+use datapump_transport::{Channel, Line, NetFault, Pool};
 
-use super::channel::{Channel, Line};
 use super::convert::heard;
-use super::fault::NetFault;
 use super::owners::Mapping;
-use super::pool::Pool;
 use super::refusal::{over_budget, problem_of};
 use super::weight;
 use crate::budget::{Charge, OverBudget, Share};

@@ -11,9 +11,8 @@ use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 use datapump_core::wire::{decode, encode};
 use datapump_engine::Stage;
+use datapump_transport::{Channel, HANDSHAKE_MAX, Line, NetFault};
 
-use super::channel::{Channel, HANDSHAKE_MAX, Line};
-use super::fault::NetFault;
 use super::owners::Telling;
 use super::shelf::Shelf;
 use crate::account::busy;

@@ -17,17 +17,11 @@ use datapump_core::wire::frame::Kind;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Message, Session, Way};
 use datapump_core::wire::{decode, encode};
+use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Pipe, Route, Seal, SocketOptions};
 
-use super::channel::{Channel, Line};
 use super::control::{Control, boxes};
 use super::convert::told;
-use super::dial::{Dialer, Route};
-use super::fault::NetFault;
-use super::outgoing::Outgoing;
-use super::pipe::Pipe;
-use super::seal::Seal;
 use super::server::{ServeOptions, Server};
-use super::sockets::SocketOptions;
 use crate::place::Place;
 use datapump_files::disk::Disk;
 

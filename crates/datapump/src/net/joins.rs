@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use datapump_core::wire::hello::Purpose;
+use datapump_transport::{Channel, Line};
 
-use super::channel::{Channel, Line};
 use super::control::{Inbox, Outbox};
 
 /// A session that is about to begin.

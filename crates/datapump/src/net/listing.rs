@@ -12,9 +12,9 @@ use datapump_core::wire::ask::Answer;
 use datapump_core::wire::attributes::{self as wire, Attribute, Entry};
 use datapump_core::wire::bounds::ErrorNumber;
 use datapump_engine::Errno;
+use datapump_transport::NetFault;
 
 use super::convert::{attributes_named, attributes_of, told};
-use super::fault::NetFault;
 use crate::listed::Name;
 use crate::net::convert::{Tell, generation};
 use datapump_files::disk::{Bearer, FileKind, Meta, names, xattr_names_at};

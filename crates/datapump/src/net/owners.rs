@@ -16,9 +16,9 @@ use datapump_core::wire::attributes::{Attribute, Meta, OwnerName, is_owner_name}
 use datapump_core::wire::bounds::OwnerId;
 use datapump_engine::Errno;
 use datapump_engine::os::linux::{group_id, group_name, user_id, user_name};
+use datapump_transport::NetFault;
 
 use super::convert::{Tell, fault};
-use super::fault::NetFault;
 use crate::budget::{Charge, Share};
 use datapump_files::acl;
 

@@ -1,7 +1,7 @@
 //! The side that is called: lets in who holds its ticket, and gives each session its connections.
 //!
-//! Until it has greeted a connection costs an open file and no thread, and not for long (`waiting`). Connections belong
-//! to a session by its number, which nobody can guess, and by the key of who began it.
+//! Until it has greeted a connection costs an open file and no thread, and not for long ([`Waiting`]). Connections
+//! belong to a session by its number, which nobody can guess, and by the key of who began it.
 //!
 //! Must not know: what sessions do (`called`), command lines.
 
@@ -20,22 +20,16 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::VERSION;
 use datapump_core::wire::encode;
 use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply, read_greeting};
+use datapump_transport::{
+    CalledConfig, Caller, Channel, HANDSHAKE_MAX, Handshake, Line, NetFault, Pipe, PublicKey, Seal, Seed,
+    SocketOptions, Ticket, Waiting, called_config, random,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustls::ServerConfig;
 
 use super::called;
-use super::channel::{Channel, HANDSHAKE_MAX, Line};
 use super::control::boxes;
-use super::fault::NetFault;
-use super::handshake::Handshake;
 use super::joins::{Joins, Left, NewSession};
-use super::keys::{PublicKey, Seed, random};
-use super::pipe::Pipe;
 pub(crate) use super::root::Root;
-use super::seal::{Seal, called_config};
-use super::sockets::SocketOptions;
-use super::ticket::Ticket;
-use super::waiting::{Caller, Waiting};
 use crate::account::version;
 use crate::budget::Budget;
 use crate::place::Place;
@@ -113,7 +107,7 @@ impl ServeOptions {
 pub struct Server {
     /// None where connections come another way.
     listener: Option<TcpListener>,
-    config: Arc<ServerConfig>,
+    config: CalledConfig,
     pub(crate) ticket: Ticket,
     pub(crate) state: Arc<State>,
     /// Connections that came another way.
@@ -189,7 +183,7 @@ impl Server {
         })?;
         let budget = Budget::new(options.memory_bytes);
         let (maker, holder) = (Seed::random(), Seed::random());
-        let ticket = Ticket { maker: maker.public(), holder: holder.clone() };
+        let ticket = Ticket::new(holder.clone(), maker.public());
         let state = State {
             options,
             root,
@@ -228,7 +222,7 @@ impl Server {
 
     /// Lets in who calls, until all is over.
     pub(crate) fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let mut waiting = Waiting::new();
+        let mut waiting = Waiting::default();
         while !self.is_over(&waiting) {
             let (has_called, ready) = self.wait(&waiting);
             for handshake in waiting.advance(&ready) {

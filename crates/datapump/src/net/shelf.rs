@@ -19,9 +19,9 @@ use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
 use datapump_core::wire::attributes::{Attribute, is_plain};
 use datapump_core::wire::bounds::FileSize;
 use datapump_engine::{Errno, Handle};
+use datapump_transport::NetFault;
 
 use super::convert::{attributes_of, fault, refuse_more, stored_to, told};
-use super::fault::NetFault;
 use super::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use super::owners::OwnNames;
 use crate::budget::{Charge, Share};

@@ -14,9 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datapump_core::wire::opening::Opening;
+use datapump_transport::{Carrier, Pipe};
 
-use super::carrier::Carrier;
-use super::pipe::Pipe;
 use super::server::{Root, ServeOptions, Server};
 use crate::account::version;
 use crate::place::Place;

@@ -3,17 +3,39 @@
 //!
 //! Must not know: what the session is for.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::channel::{Channel, Line};
-use super::dial::{Dialer, Route, Welcome};
-use super::fault::NetFault;
-use super::sockets::SocketOptions;
-use super::ssh::{FarEnd, Shell};
-use super::ticket::Ticket;
-use crate::place::Host;
+use crate::channel::Channel;
+use crate::dial::{Dialer, Route, Welcome};
+use crate::fault::NetFault;
+use crate::line::Line;
+use crate::sockets::SocketOptions;
+use crate::ssh::{FarEnd, Shell};
+use crate::tls::Ticket;
+
+/// How another host is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// `pump serve` at an address: `host:port`.
+    Served(String),
+    /// Over ssh, as `user@host`.
+    Ssh(String),
+    /// The host that called this one, in whose words the path is.
+    Caller,
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Host::Served(address) => write!(out, "pump://{address}"),
+            Host::Ssh(host) => out.write_str(host),
+            Host::Caller => out.write_str("the caller"),
+        }
+    }
+}
 
 /// What lets this side in.
 #[derive(Clone, Debug)]
@@ -27,25 +49,31 @@ pub enum WayIn {
 }
 
 /// What is needed to reach a host.
-pub(crate) struct Reaching<'copy> {
-    pub(crate) way_in: &'copy WayIn,
-    pub(crate) sockets: &'copy SocketOptions,
-    pub(crate) patience: Duration,
-    pub(crate) stop: &'copy Arc<AtomicBool>,
+pub struct Reaching<'copy> {
+    /// What lets this side in.
+    pub way_in: &'copy WayIn,
+    /// How sockets are set up.
+    pub sockets: &'copy SocketOptions,
+    /// Silence after which the host is taken for dead.
+    pub patience: Duration,
+    /// The user's stop: it ends all waits.
+    pub stop: &'copy Arc<AtomicBool>,
 }
 
 /// Another host that was reached.
-pub(crate) struct Reached {
+pub struct Reached {
     /// For further connections.
-    pub(crate) dialer: Dialer,
-    pub(crate) channel: Channel,
-    pub(crate) welcome: Welcome,
+    pub dialer: Dialer,
+    /// The control connection.
+    pub channel: Channel,
+    /// What it was told.
+    pub welcome: Welcome,
     /// What was started there for this session; ends when it is dropped.
-    pub(crate) far_end: Option<FarEnd>,
+    pub far_end: Option<FarEnd>,
 }
 
 /// Makes the control connection; a stop ends its waits. What the user should know besides is told to `notice`.
-pub(crate) fn reach(
+pub fn reach(
     host: &Host,
     with: &Reaching<'_>,
     line: &Line,

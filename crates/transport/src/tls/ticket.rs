@@ -20,6 +20,11 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// A new one: `holder` is let in by who has the private key of `maker`.
+    pub fn new(holder: Seed, maker: PublicKey) -> Ticket {
+        Ticket { holder, maker }
+    }
+
     /// Reads the word.
     ///
     /// Errors: what is no ticket; the word itself is not repeated.

@@ -10,11 +10,11 @@ use datapump_core::wire::frame::{HEAD_BYTES, Head, Kind};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::channel::{Channel, Line};
-use super::fault::NetFault;
-use super::outgoing::Outgoing;
-use super::pipe::Pipe;
-use super::seal::{Seal, Turn};
+use crate::channel::Channel;
+use crate::fault::NetFault;
+use crate::line::Line;
+use crate::pipe::Pipe;
+use crate::tls::{Outgoing, Seal, Turn};
 
 /// What is received at a time, so that one caller does not hold up the others.
 const PIECE_BYTES: usize = 16 << 10;
@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 16 << 10;
 const CAME_BYTES_MAX: usize = 64 << 10;
 
 /// A connection that has not greeted yet.
-pub(super) struct Handshake {
+pub struct Handshake {
     pipe: Pipe,
     seal: Seal,
     /// Came, and is not opened yet.
@@ -35,7 +35,8 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    pub(super) fn new(pipe: Pipe, seal: Seal) -> Handshake {
+    /// One that was just made.
+    pub fn new(pipe: Pipe, seal: Seal) -> Handshake {
         // An answer in several pieces would wait 40 ms each for the caller's delayed acknowledgement (Nagle, RFC 896).
         // What is wrong with the socket is told when it becomes a channel.
         let _ = pipe.prepare();
@@ -51,24 +52,24 @@ impl Handshake {
         }
     }
 
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.pipe.fd()
     }
 
     /// Whether anything came.
-    pub(super) fn has_spoken(&self) -> bool {
+    pub(crate) fn has_spoken(&self) -> bool {
         self.has_spoken
     }
 
     /// Whether what came was worth an answer: half of a handshake.
-    pub(super) fn was_answered(&self) -> bool {
+    pub(crate) fn was_answered(&self) -> bool {
         self.was_answered
     }
 
     /// Takes what is there. Whether the greeting is here.
     ///
     /// Errors: the caller has gone, or says what is no handshake and greeting.
-    pub(super) fn advance(&mut self) -> Result<bool, NetFault> {
+    pub(crate) fn advance(&mut self) -> Result<bool, NetFault> {
         let start = self.came.len();
         self.came.resize(start + PIECE_BYTES, 0);
         let received = recv(self.pipe.fd(), &mut self.came[start..], RecvFlags::DONTWAIT);
@@ -133,7 +134,7 @@ impl Handshake {
     }
 
     /// The connection, whose greeting is here.
-    pub(super) fn channel(self, line: Line) -> Result<Channel, NetFault> {
+    pub fn channel(self, line: Line) -> Result<Channel, NetFault> {
         Channel::greeted(self.pipe, self.seal, line, &self.came, self.plain)
     }
 }

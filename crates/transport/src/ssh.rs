@@ -6,6 +6,9 @@
 //!
 //! Must not know: what the session is for, frames.
 
+mod mux;
+mod said;
+
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -17,11 +20,14 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::VERSION;
 use datapump_core::wire::opening::{Found, Opening, Search};
 
-use super::carrier::{Carrier, wait_and_read};
-use super::fault::NetFault;
-use super::said::Said;
-use super::ticket::Ticket;
-use crate::account::version;
+use crate::RELEASE;
+use crate::fault::NetFault;
+use crate::tls::Ticket;
+
+pub use mux::Carrier;
+
+use mux::wait_and_read;
+use said::Said;
 
 /// How long ssh may take to end when the session is over.
 const END_MAX: Duration = Duration::from_secs(2);
@@ -56,7 +62,7 @@ impl Shell {
             return Err("no command to reach other hosts with: write for example --ssh 'ssh -p 2222'".into());
         }
         if remote_bin.is_empty() || remote_bin.starts_with('-') {
-            let shown = crate::shown(remote_bin.as_bytes());
+            let shown = datapump_core::problem::shown(remote_bin.as_bytes());
             return Err(format!(
                 "'{shown}' is no program of the far end: write for example --remote-bin bin/pump"
             ));
@@ -65,14 +71,14 @@ impl Shell {
     }
 
     fn name(&self) -> String {
-        crate::shown(self.command[0].as_bytes())
+        datapump_core::problem::shown(self.command[0].as_bytes())
     }
 }
 
 /// Words as a shell parts them (POSIX, Shell Command Language, 2.2), without expansions.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut letters) = (Vec::new(), None::<String>, line.chars());
-    let open = || format!("a quote is left open in '{}'", crate::shown(line.as_bytes()));
+    let open = || format!("a quote is left open in '{}'", datapump_core::problem::shown(line.as_bytes()));
     while let Some(letter) = letters.next() {
         match letter {
             ' ' | '\t' | '\n' => words.extend(word.take()),
@@ -96,7 +102,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 }
 
 /// A far end that was started, until dropped.
-pub(crate) struct FarEnd {
+pub struct FarEnd {
     child: Child,
     said: Said,
     carrier: Arc<Carrier>,
@@ -220,7 +226,7 @@ fn read(opening: Opening) -> Result<(Ticket, Option<std::net::SocketAddr>), NetF
 }
 
 fn other_version(protocol: &str, program: &str) -> NetFault {
-    let (first, second, here) = (VERSION.0, VERSION.1, version());
+    let (first, second, here) = (VERSION.0, VERSION.1, RELEASE);
     NetFault::Refused(format!(
         "the far end is pump {program}, which speaks version {protocol} of the protocol; this is pump {here}, which \
          speaks version {first}.{second}: install the same version on both, or name another with --remote-bin"
@@ -234,8 +240,11 @@ fn ended(
     status: Option<ExitStatus>,
     (search, said): (&Search, &Said),
 ) -> NetFault {
-    let (name, far, host) =
-        (shell.name(), crate::shown(shell.remote_bin.as_bytes()), crate::shown(host.as_bytes()));
+    let (name, far, host) = (
+        shell.name(),
+        datapump_core::problem::shown(shell.remote_bin.as_bytes()),
+        datapump_core::problem::shown(host.as_bytes()),
+    );
     if status.and_then(|status| status.code()) == Some(255) && said.is_unreached() {
         return NetFault::Unreached(format!(
             "{name} found no such host, or nobody answers there; what it said stands above"
@@ -255,7 +264,7 @@ fn ended(
         (Some(2), _) => format!(
             "'{far} serve --stdio' ended with status 2 at the far end: it is of another version than this pump {}, or \
              has a terminal instead of pipes; install the same version on both",
-            version()
+            RELEASE
         ),
         (Some(status), _) => {
             format!("{name} or '{far}' at the far end ended with status {status} before it answered")
@@ -274,7 +283,7 @@ fn printed(search: &Search) -> String {
         (true, _) => String::new(),
         (false, more) => {
             let dots = if more { " …" } else { "" };
-            format!("; the far end printed: {}{dots}", crate::shown(start))
+            format!("; the far end printed: {}{dots}", datapump_core::problem::shown(start))
         }
     }
 }
@@ -326,7 +335,7 @@ mod tests {
             ("echo hello; exit 3", &["status 3", "printed: hello"]),
             ("kill -9 $$", &["signal 9"]),
             ("printf 'a\\033[2J'", &["status 0", "printed: a\\u{1b}[2J"]),
-            ("echo pump-far-end: 2.1 9.8.7", &["pump 9.8.7", "version 2.1", &version(), "version 1.0"]),
+            ("echo pump-far-end: 2.1 9.8.7", &["pump 9.8.7", "version 2.1", RELEASE, "version 1.0"]),
             ("echo pump-far-end: 1.0 1.0 pump1-zz -", &["ticket"]),
             ("yes aggressively", &["must be silent", "aggressively\\n", " …"]),
         ] {

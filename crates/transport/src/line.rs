@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use super::fault::NetFault;
+use crate::fault::NetFault;
 
 /// What all connections of a session share, and the deadline of one of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
+pub struct Line {
     bits: Arc<AtomicU8>,
     deadline: Option<Instant>,
     /// The user's stop, where nothing is under way that it would spoil.
@@ -19,14 +19,14 @@ pub(crate) struct Line {
 
 /// A stop that was asked for, and since when it is heeded.
 #[derive(Debug, Default)]
-pub(super) struct Stopping(Option<Instant>);
+pub struct Stopping(Option<Instant>);
 
 /// How long blocks are waited for that were asked for before a stop: signals are answered within a second.
 const STOP_MAX: Duration = Duration::from_millis(500);
 
 impl Stopping {
     /// Whether a stop is asked for. Blocks may come late or, of a pipe, never: after a while the line is stopped, too.
-    pub(super) fn heeds(&mut self, stop: &AtomicBool, line: &Line) -> bool {
+    pub fn heeds(&mut self, stop: &AtomicBool, line: &Line) -> bool {
         let is_asked = stop.load(Ordering::Relaxed);
         if is_asked && self.0.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
             line.stop();
@@ -40,37 +40,37 @@ const STOPPED: u8 = 2;
 
 impl Line {
     /// The same line for who waits until a session has begun: a stop ends that at once.
-    pub(super) fn heeding(&self, stop: &Arc<AtomicBool>) -> Line {
+    pub fn heeding(&self, stop: &Arc<AtomicBool>) -> Line {
         Line { stop: Some(Arc::clone(stop)), ..self.clone() }
     }
 
     /// The same line for who waits while it goes on.
-    pub(super) fn begun(&self) -> Line {
+    pub(crate) fn begun(&self) -> Line {
         Line { stop: None, ..self.clone() }
     }
 
     /// The same line, with so much time for what its owner does next.
-    pub(super) fn within(&self, patience: Duration) -> Line {
+    pub(crate) fn within(&self, patience: Duration) -> Line {
         Line { deadline: Some(Instant::now() + patience), ..self.clone() }
     }
 
     /// The session is lost: nobody need wait for it.
-    pub(crate) fn cut(&self) {
+    pub fn cut(&self) {
         self.bits.fetch_or(CUT, Ordering::Relaxed);
     }
 
     /// This run ends.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.bits.fetch_or(STOPPED, Ordering::Relaxed);
     }
 
     /// Lost, or stopped.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.bits.load(Ordering::Relaxed) != 0
     }
 
     /// Until when the owner of this one waits.
-    pub(super) fn set_deadline(&mut self, deadline: Option<Instant>) {
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
@@ -91,7 +91,7 @@ impl Line {
 
 /// Cuts a line when its thread panics: what others wait for is never going to come.
 #[derive(Debug)]
-pub(crate) struct CutOnPanic(pub(crate) Line);
+pub struct CutOnPanic(pub Line);
 
 impl Drop for CutOnPanic {
     fn drop(&mut self) {

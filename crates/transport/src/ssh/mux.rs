@@ -21,13 +21,13 @@ use datapump_core::wire::WireError;
 use datapump_core::wire::streams::{DATA_BYTES_MAX, Flow, HEAD_BYTES, Head, Kind, STREAMS_MAX};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::fault::NetFault;
+use crate::fault::NetFault;
 
 /// A wait looks up as often.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// One end of the pipe, with its streams.
-pub(crate) struct Carrier {
+pub struct Carrier {
     /// Nothing more goes out once it is taken away.
     output: Mutex<Option<File>>,
     /// Who opens a stream tells of it before the next is opened.
@@ -71,7 +71,7 @@ fn io(operation: &str) -> impl Fn(std::io::Error) -> NetFault {
 
 impl Carrier {
     /// Sends into this pipe.
-    pub(crate) fn new(output: File) -> Arc<Carrier> {
+    pub fn new(output: File) -> Arc<Carrier> {
         Arc::new(Carrier {
             output: Mutex::new(Some(output)),
             opening: Mutex::default(),
@@ -165,7 +165,7 @@ impl Carrier {
 
     /// Reads the pipe until it ends, or this end does; `accept` gets the streams that the other side opens, unless only
     /// this side opens any.
-    pub(crate) fn receive(
+    pub fn receive(
         self: &Arc<Carrier>,
         early: &[u8],
         input: File,
@@ -212,7 +212,7 @@ impl Carrier {
     }
 
     /// Waits until everything was sent that users of streams have said, and they have closed them; then ends the pipe.
-    pub(crate) fn finish(&self, patience: Duration) {
+    pub fn finish(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
         let mut streams = locked(&self.streams);
         while !streams.open.is_empty() && Instant::now() < deadline {

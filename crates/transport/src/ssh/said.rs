@@ -17,14 +17,14 @@ const REST_MAX: Duration = Duration::from_millis(300);
 const UNREACHED: [&str; 2] = ["Could not resolve hostname", "ssh: connect to host "];
 
 /// What was said so far.
-pub(super) struct Said {
+pub(crate) struct Said {
     end: Arc<Mutex<Vec<u8>>>,
     is_over: Receiver<()>,
 }
 
 impl Said {
     /// Passes on all that comes from now on.
-    pub(super) fn relay(mut from: ChildStderr) -> Said {
+    pub(crate) fn relay(mut from: ChildStderr) -> Said {
         let (end, (over, is_over)) = (Arc::new(Mutex::new(Vec::new())), channel());
         let kept = Arc::clone(&end);
         std::thread::spawn(move || {
@@ -42,12 +42,12 @@ impl Said {
     }
 
     /// Waits for what is on its way.
-    pub(super) fn await_rest(&self) {
+    pub(crate) fn await_rest(&self) {
         let _ = self.is_over.recv_timeout(REST_MAX);
     }
 
     /// Whether the host was never there.
-    pub(super) fn is_unreached(&self) -> bool {
+    pub(crate) fn is_unreached(&self) -> bool {
         self.await_rest();
         let said = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&said);

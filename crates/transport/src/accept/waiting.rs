@@ -13,9 +13,9 @@ use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use super::channel::HANDSHAKE_MAX;
-use super::fault::NetFault;
 use super::handshake::Handshake;
+use crate::channel::HANDSHAKE_MAX;
+use crate::fault::NetFault;
 
 /// Connections that have not greeted yet: half of them those that were answered. Where a process may have few files
 /// open they are a quarter of those: sessions need the others.
@@ -25,12 +25,14 @@ const FILES_PARTS: u64 = 4;
 
 /// Who calls: an address, of IPv6 the network that a host has for itself; none for who is at home here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Caller(Option<IpAddr>);
+pub struct Caller(Option<IpAddr>);
 
 impl Caller {
-    pub(super) const OWN: Caller = Caller(None);
+    /// Who is at home here.
+    pub const OWN: Caller = Caller(None);
 
-    pub(super) fn of(address: IpAddr) -> Caller {
+    /// Who calls from an address.
+    pub fn of(address: IpAddr) -> Caller {
         const HOST_BITS: u32 = 64;
         Caller(Some(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> HOST_BITS << HOST_BITS).into()),
@@ -46,30 +48,33 @@ struct Entry {
 }
 
 /// Those that wait, the oldest first.
-pub(super) struct Waiting {
+pub struct Waiting {
     entries: VecDeque<Entry>,
     /// Places of those that were answered, and as many of those that were not.
     places: usize,
 }
 
-impl Waiting {
-    pub(super) fn new() -> Waiting {
+impl Default for Waiting {
+    /// None yet, with the places that this process has files for.
+    fn default() -> Waiting {
         let files = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
         Waiting::with_places((files / FILES_PARTS).clamp(WAITING_MIN, WAITING_MAX) as usize / 2)
     }
+}
 
+impl Waiting {
     fn with_places(places: usize) -> Waiting {
         Waiting { entries: VecDeque::new(), places }
     }
 
     /// One more; where it is one too many another one goes.
-    pub(super) fn add(&mut self, caller: Caller, handshake: Handshake) {
+    pub fn add(&mut self, caller: Caller, handshake: Handshake) {
         self.entries.push_back(Entry { caller, handshake, deadline: Instant::now() + HANDSHAKE_MAX });
         self.make_room(false);
     }
 
     /// One of the greater half gives up its place. False if there is none.
-    pub(super) fn give_way(&mut self) -> bool {
+    pub fn give_way(&mut self) -> bool {
         let answered = self.count(true);
         self.gives_way(answered > self.entries.len() - answered)
     }
@@ -96,13 +101,13 @@ impl Waiting {
     }
 
     /// What is to be looked at for something to read.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.entries.iter().map(|entry| entry.handshake.fd())
     }
 
     /// Takes what came, of those that are `ready` in the order of `fds`. Gives those that have greeted; who took too
     /// long, or is no caller of ours, is gone.
-    pub(super) fn advance(&mut self, ready: &[bool]) -> Vec<Handshake> {
+    pub fn advance(&mut self, ready: &[bool]) -> Vec<Handshake> {
         let (mut greeted, now) = (Vec::new(), Instant::now());
         for (index, mut entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
             let is_ready = ready.get(index).copied().unwrap_or(false);
@@ -117,7 +122,7 @@ impl Waiting {
     }
 
     /// Whether somebody is about to greet.
-    pub(super) fn has_speakers(&self) -> bool {
+    pub fn has_speakers(&self) -> bool {
         self.entries.iter().any(|entry| entry.handshake.has_spoken() || entry.caller == Caller::OWN)
     }
 }
@@ -134,11 +139,8 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
-    use crate::net::keys::Seed;
-    use crate::net::outgoing::Outgoing;
-    use crate::net::pipe::Pipe;
-    use crate::net::seal::{Seal, called_config};
-    use crate::net::ticket::Ticket;
+    use crate::pipe::Pipe;
+    use crate::tls::{Outgoing, Seal, Seed, Ticket, called_config};
 
     fn add(waiting: &mut Waiting, caller: Caller) -> UnixStream {
         add_sealed(waiting, caller, Seal::Open)
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_no_greeting_is_gone_and_half_of_one_waits() {
-        let mut waiting = Waiting::new();
+        let mut waiting = Waiting::default();
         let mut callers: Vec<UnixStream> = (0..3).map(|_| add(&mut waiting, Caller::OWN)).collect();
         callers[0].write_all(&[0xff; 100]).expect("room");
         callers[1].write_all(&[1]).expect("room");

@@ -12,12 +12,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 
-use super::fault::NetFault;
-use super::line::Line;
-use super::pipe::LOOK_UP;
+use crate::fault::NetFault;
+use crate::line::Line;
+use crate::pipe::LOOK_UP;
 
 /// Calls `host:port`, each of its addresses for as long as `patience`.
-pub(super) fn call(host: &str, line: &Line, patience: Duration) -> Result<TcpStream, NetFault> {
+pub(crate) fn call(host: &str, line: &Line, patience: Duration) -> Result<TcpStream, NetFault> {
     let mut failed = NetFault::Lost("the host has no address".into());
     for address in look_up(host, &line.within(patience))? {
         match connect(&address, &line.within(patience)) {
@@ -49,7 +49,7 @@ fn look_up(host: &str, line: &Line) -> Result<Vec<SocketAddr>, NetFault> {
 }
 
 /// Calls an address until the line's deadline.
-pub(super) fn connect(address: &SocketAddr, line: &Line) -> Result<TcpStream, NetFault> {
+pub(crate) fn connect(address: &SocketAddr, line: &Line) -> Result<TcpStream, NetFault> {
     let fault = |errno: Errno| NetFault::of_io("call", &errno.into());
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

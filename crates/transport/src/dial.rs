@@ -2,28 +2,31 @@
 //!
 //! Must not know: sessions, what a connection is used for.
 
+mod connect;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
 
-use super::carrier::Carrier;
-use super::channel::{Channel, HANDSHAKE_MAX, Line};
-use super::connect::{call, connect};
-use super::fault::NetFault;
-use super::pipe::Pipe;
-use super::seal::Seal;
-use super::sockets::SocketOptions;
-use super::ticket::Ticket;
-use crate::account::version;
+use crate::RELEASE;
+use crate::channel::{Channel, HANDSHAKE_MAX};
+use crate::fault::NetFault;
+use crate::line::Line;
+use crate::pipe::Pipe;
+use crate::sockets::SocketOptions;
+use crate::ssh::Carrier;
+use crate::tls::{Seal, Ticket};
+
+use connect::{call, connect};
 
 /// How long a host may take to answer a call where another way is known.
 const TRY_MAX: Duration = Duration::from_secs(1);
 
 /// How connections get to the other side.
 #[derive(Clone)]
-pub(crate) enum Route {
+pub enum Route {
     /// `host:port`.
     Called(String),
     /// An address of a far end that was started over ssh.
@@ -34,27 +37,33 @@ pub(crate) enum Route {
 
 /// What a call needs.
 #[derive(Clone)]
-pub(crate) struct Dialer {
-    pub(crate) route: Route,
-    pub(crate) ticket: Option<Ticket>,
-    pub(crate) line: Line,
-    pub(crate) sockets: SocketOptions,
+pub struct Dialer {
+    /// How they get there.
+    pub route: Route,
+    /// What lets them in; without one nothing is sealed.
+    pub ticket: Option<Ticket>,
+    /// Ends its waits.
+    pub line: Line,
+    /// How its sockets are set up.
+    pub sockets: SocketOptions,
     /// Silence after which the host is taken for dead.
-    pub(crate) patience: Duration,
+    pub patience: Duration,
 }
 
 /// What a control connection was told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Welcome {
-    pub(crate) session: [u8; 16],
-    pub(crate) connections_max: u32,
+pub struct Welcome {
+    /// The session that was made.
+    pub session: [u8; 16],
+    /// So many more it may have.
+    pub connections_max: u32,
     /// Which start of which system the other side runs on.
-    pub(crate) boot: Option<[u8; 16]>,
+    pub boot: Option<[u8; 16]>,
 }
 
 impl Dialer {
     /// A control connection and the session that was made for it.
-    pub(crate) fn control(&self) -> Result<(Channel, Welcome), NetFault> {
+    pub fn control(&self) -> Result<(Channel, Welcome), NetFault> {
         let (channel, reply) = self.greeted(Purpose::Control, None)?;
         let Reply::Welcome { session: Some(session), connections_max, boot, .. } = reply else {
             return Err(NetFault::Protocol("the other side made no session".into()));
@@ -63,7 +72,7 @@ impl Dialer {
     }
 
     /// Another connection of a session.
-    pub(crate) fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
+    pub fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
         let (mut channel, _) = self.greeted(purpose, Some(session))?;
         channel.join(self.line.begun());
         Ok(channel)
@@ -74,18 +83,20 @@ impl Dialer {
         let mut channel = Channel::new(self.call()?, seal, self.line.clone(), self.patience())?;
         channel.tune(&self.sockets)?;
         channel.watch(self.patience)?;
-        let program = format!("pump {}", version());
+        let program = format!("pump {RELEASE}");
         channel.send_message(&greet(purpose, session, &program), 0)?;
         let (reply, _) = channel.message_within(self.patience())?;
         match read_reply(&reply)? {
             Reply::Refused { reason: Reason::Busy, words } => {
-                Err(NetFault::Busy(crate::shown(words.as_bytes())))
+                Err(NetFault::Busy(datapump_core::problem::shown(words.as_bytes())))
             }
             // It took this side for dead meanwhile, or was stopped: a new session may be had.
             Reply::Refused { reason: Reason::Session, words } => {
-                Err(NetFault::Lost(crate::shown(words.as_bytes())))
+                Err(NetFault::Lost(datapump_core::problem::shown(words.as_bytes())))
             }
-            Reply::Refused { words, .. } => Err(NetFault::Refused(crate::shown(words.as_bytes()))),
+            Reply::Refused { words, .. } => {
+                Err(NetFault::Refused(datapump_core::problem::shown(words.as_bytes())))
+            }
             welcome => Ok((channel, welcome)),
         }
     }

@@ -9,11 +9,10 @@ use datapump_core::wire::frame::Head;
 use datapump_engine::{Stage, meter::within};
 
 use super::{Channel, Digest, closed, may_go_on};
-use crate::net::fault::NetFault;
-use crate::net::line::Line;
-use crate::net::outgoing::Outgoing;
-use crate::net::pipe::Timed;
-use crate::net::seal::Seal;
+use crate::fault::NetFault;
+use crate::line::Line;
+use crate::pipe::Timed;
+use crate::tls::{Outgoing, Seal};
 
 /// So much is gathered before it is sent: fewer calls, and fewer times that the other side is woken.
 const GATHERED_BYTES: usize = 64 << 10;
@@ -26,13 +25,13 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 impl Channel {
     /// Sends a message.
-    pub(crate) fn send_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
+    pub fn send_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
         self.put_message(body, number)?;
         self.flush()
     }
 
     /// The same, not sent before the next `flush`, unless it becomes very much.
-    pub(crate) fn put_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
+    pub fn put_message(&mut self, body: &[u8], number: u64) -> Result<(), NetFault> {
         let head = Head::message(body, number)?;
         self.put(&head.encode())?;
         self.put(body)?;
@@ -40,7 +39,7 @@ impl Channel {
     }
 
     /// Sends a block behind its digest. A small one stays until there are more, or the next `flush`.
-    pub(crate) fn put_block(&mut self, bytes: &[u8], digest: &Digest, number: u64) -> Result<(), NetFault> {
+    pub fn put_block(&mut self, bytes: &[u8], digest: &Digest, number: u64) -> Result<(), NetFault> {
         let head = Head::block(bytes.len() as u32, number);
         self.put(&head.encode())?;
         self.put(digest)?;
@@ -87,13 +86,13 @@ impl Channel {
     }
 
     /// Sends what was put.
-    pub(crate) fn flush(&mut self) -> Result<(), NetFault> {
+    pub fn flush(&mut self) -> Result<(), NetFault> {
         self.seal_gathered()?;
         send_all(&mut self.pipe, &self.line, &mut self.outgoing)
     }
 
     /// Says that nothing more will come. Best effort.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         if !self.is_closed {
             self.is_closed = true;
             self.line.set_deadline(Some(Instant::now() + FAREWELL_MAX));

@@ -6,14 +6,14 @@ use std::io;
 
 use datapump_core::wire::WireError;
 
-use crate::problem::{Class, Problem};
+use datapump_core::problem::{Class, Problem};
 
 /// The operation of a problem with a host that nobody answers at.
-pub(super) const REACH: &str = "reach";
+pub const REACH: &str = "reach";
 
 /// Why a connection is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NetFault {
+pub enum NetFault {
     /// Nobody answered at all: there is no such host, or nothing listens there.
     Unreached(String),
     /// The connection was cut, or the peer is silent: the session may be resumed.
@@ -30,7 +30,7 @@ pub(crate) enum NetFault {
 
 impl NetFault {
     /// What the system said of a connection.
-    pub(crate) fn of_io(operation: &str, error: &io::Error) -> NetFault {
+    pub fn of_io(operation: &str, error: &io::Error) -> NetFault {
         NetFault::Lost(format!("{operation}: {error}"))
     }
 
@@ -55,7 +55,7 @@ impl NetFault {
     }
 
     /// The problem for people. `place` is the other side as the user named it.
-    pub(crate) fn problem(&self, place: &str) -> Problem {
+    pub fn problem(&self, place: &str) -> Problem {
         let class = match self {
             NetFault::Refused(_) | NetFault::Busy(_) => Class::Refused,
             _ => Class::Lost,

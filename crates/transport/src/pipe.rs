@@ -13,36 +13,37 @@ use datapump_engine::os::linux::tcp_info;
 use datapump_engine::{Stage, meter::within};
 use rustix::net::sockopt;
 
-use super::sockets::Assembly;
+use crate::sockets::Assembly;
 
 /// How long a wait goes on before it looks up: signals are answered within a second.
-pub(super) const LOOK_UP: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// The bytes below.
 #[derive(Debug)]
-pub(crate) enum Pipe {
+pub enum Pipe {
+    /// The system carries them.
     Tcp(TcpStream),
-    /// Another program carries them (`carrier`), or a test.
+    /// Another program carries them (`Carrier`), or a test.
     Unix(UnixStream),
 }
 
 /// A pipe, and how long its calls took.
 #[derive(Debug)]
-pub(super) struct Timed {
-    pub(super) pipe: Pipe,
-    pub(super) sending_ns: u64,
-    pub(super) receiving_ns: u64,
+pub(crate) struct Timed {
+    pub(crate) pipe: Pipe,
+    pub(crate) sending_ns: u64,
+    pub(crate) receiving_ns: u64,
     /// Returns of receives for more than a head or a hash, and their bytes: the network gives what is there.
-    pub(super) received_parts: u64,
-    pub(super) received_bytes: u64,
-    pub(super) assembly: Assembly,
+    pub(crate) received_parts: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) assembly: Assembly,
     /// How long the other host may leave unacknowledged what it was sent; none: for ever.
     patience: Option<Duration>,
     unanswered: Option<Instant>,
 }
 
 impl Timed {
-    pub(super) fn new(pipe: Pipe) -> Timed {
+    pub(crate) fn new(pipe: Pipe) -> Timed {
         let (patience, unanswered) = (None, None);
         let (sending_ns, receiving_ns, received_parts, received_bytes) = (0, 0, 0, 0);
         let assembly = Assembly::default();
@@ -60,7 +61,7 @@ impl Timed {
 
     /// Notices from now on that the other host is gone for this connection alone, as where the path forgets it. One
     /// whose program is slow has a kernel that answers.
-    pub(super) fn watch(&mut self, patience: Duration) -> std::io::Result<()> {
+    pub(crate) fn watch(&mut self, patience: Duration) -> std::io::Result<()> {
         self.patience = Some(patience);
         match &self.pipe {
             Pipe::Tcp(socket) => keep_alive(socket.as_fd(), patience),
@@ -89,7 +90,7 @@ impl Timed {
         since.elapsed() >= patience && self.unanswered.is_some()
     }
 
-    pub(super) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+    pub(crate) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = self.pipe.read(bytes);
         let result = self.looked_up(result);
@@ -97,7 +98,7 @@ impl Timed {
     }
 
     /// Reads for a block that has its own place.
-    pub(super) fn read_block(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+    pub(crate) fn read_block(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         match self.assembly {
             Assembly::Kernel => self.read_whole(bytes),
             Assembly::Pump => self.read(bytes),
@@ -112,7 +113,7 @@ impl Timed {
     }
 
     /// What is there, without waiting.
-    pub(super) fn read_now(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+    pub(crate) fn read_now(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
         let result = rustix::net::recv(self.fd(), &mut *bytes, rustix::net::RecvFlags::DONTWAIT);
         self.received(start, bytes.len(), result.map(|(_, len)| len).map_err(Into::into))
@@ -133,14 +134,14 @@ impl Timed {
         Ok(len)
     }
 
-    pub(super) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
+    pub(crate) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Send));
         let result = self.pipe.write(parts);
         self.sending_ns += start.elapsed().as_nanos() as u64;
         self.looked_up(result)
     }
 
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.pipe.fd()
     }
 }
@@ -160,7 +161,7 @@ fn keep_alive(socket: BorrowedFd<'_>, patience: Duration) -> std::io::Result<()>
 }
 
 impl Pipe {
-    pub(super) fn prepare(&self) -> std::io::Result<()> {
+    pub(crate) fn prepare(&self) -> std::io::Result<()> {
         match self {
             Pipe::Tcp(socket) => {
                 socket.set_nodelay(true)?;
@@ -194,7 +195,7 @@ impl Pipe {
         received.map(|(_, len)| len).map_err(Into::into)
     }
 
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Pipe::Tcp(socket) => socket.as_fd(),
             Pipe::Unix(socket) => socket.as_fd(),

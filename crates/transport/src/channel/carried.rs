@@ -9,24 +9,27 @@ use datapump_engine::os::linux::tcp_info;
 
 /// What a connection for blocks did, or several together.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Carried {
-    pub(crate) connections: u32,
-    pub(crate) sealing_ns: u64,
-    pub(crate) opening_ns: u64,
+pub struct Carried {
+    /// How many they are.
+    pub connections: u32,
+    /// Time in which bytes were sealed.
+    pub sealing_ns: u64,
+    /// Time in which bytes were opened.
+    pub opening_ns: u64,
     /// Time inside calls that receive.
-    pub(crate) receiving_ns: u64,
+    pub receiving_ns: u64,
     /// Returns of those for more than a head or a hash, and their bytes.
-    pub(crate) received: (u64, u64),
+    pub received: (u64, u64),
     /// Blocks that came damaged and were asked for again.
-    pub(crate) again_bytes: u64,
+    pub again_bytes: u64,
     /// What the kernel tells of it.
-    pub(crate) path: Option<Path>,
+    pub path: Option<Path>,
 }
 
 impl Carried {
     /// Both together.
     #[must_use]
-    pub(crate) fn plus(&self, other: &Carried) -> Carried {
+    pub fn plus(&self, other: &Carried) -> Carried {
         let path = match (self.path, other.path) {
             (Some(one), Some(other)) => Some(one.plus(&other)),
             (one, other) => one.or(other),
@@ -44,7 +47,7 @@ impl Carried {
 }
 
 /// What the kernel tells of a connection, if it is one of TCP.
-pub(super) fn path(socket: BorrowedFd<'_>) -> Option<Path> {
+pub(crate) fn path(socket: BorrowedFd<'_>) -> Option<Path> {
     let info = tcp_info(socket).ok()?;
     Some(Path {
         rtt_us: info.rtt_us.into(),

@@ -5,6 +5,7 @@
 //!
 //! Must not know: what frames mean, who may connect.
 
+mod carried;
 mod sending;
 
 use std::io::ErrorKind;
@@ -16,24 +17,26 @@ use datapump_core::wire::{ASK_BYTES_MAX, WireError};
 use datapump_engine::{Stage, meter::within};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::carried::{Carried, path};
-use super::fault::NetFault;
-pub(crate) use super::line::{CutOnPanic, Line};
-use super::outgoing::Outgoing;
-use super::pipe::{Pipe, Timed};
-use super::seal::{Seal, Turn};
-use super::sockets::SocketOptions;
+use crate::fault::NetFault;
+use crate::line::Line;
+use crate::pipe::{Pipe, Timed};
+use crate::sockets::SocketOptions;
+use crate::tls::{Outgoing, PublicKey, Seal, Turn};
+
+pub use carried::Carried;
+
+use carried::path;
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;
 /// A handshake that takes longer is given up: who says nothing must not keep a place.
-pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
 /// A digest of a block.
-pub(crate) type Digest = [u8; DIGEST_BYTES as usize];
+pub type Digest = [u8; DIGEST_BYTES as usize];
 
 /// One connection.
-pub(crate) struct Channel {
+pub struct Channel {
     pipe: Timed,
     seal: Seal,
     line: Line,
@@ -65,14 +68,14 @@ impl Channel {
     /// A connection, after its handshake.
     ///
     /// Errors: the handshake failed, or took too long.
-    pub(crate) fn new(pipe: Pipe, seal: Seal, line: Line, patience: Duration) -> Result<Channel, NetFault> {
+    pub fn new(pipe: Pipe, seal: Seal, line: Line, patience: Duration) -> Result<Channel, NetFault> {
         let mut channel = Channel::prepared(pipe, seal, line)?;
         channel.within(patience, Channel::shake_hands)?;
         Ok(channel)
     }
 
     /// A connection after a handshake that was made elsewhere, with what came behind it: `came` is not opened yet.
-    pub(super) fn greeted(
+    pub(crate) fn greeted(
         pipe: Pipe,
         seal: Seal,
         line: Line,
@@ -122,7 +125,7 @@ impl Channel {
     }
 
     /// The other side's key.
-    pub(crate) fn peer(&self) -> Option<super::keys::PublicKey> {
+    pub fn peer(&self) -> Option<PublicKey> {
         self.seal.peer()
     }
 
@@ -132,7 +135,7 @@ impl Channel {
     }
 
     /// Sets what is wished of the socket below, if it is one of TCP.
-    pub(crate) fn tune(&mut self, sockets: &SocketOptions) -> Result<(), NetFault> {
+    pub fn tune(&mut self, sockets: &SocketOptions) -> Result<(), NetFault> {
         self.pipe.assembly = sockets.assembly.unwrap_or_default();
         match self.pipe.pipe {
             Pipe::Tcp(_) => sockets.apply(self.pipe.fd()).map_err(NetFault::Lost),
@@ -141,12 +144,12 @@ impl Channel {
     }
 
     /// Notices from now on that the other host is gone for this connection alone.
-    pub(super) fn watch(&mut self, patience: Duration) -> Result<(), NetFault> {
+    pub fn watch(&mut self, patience: Duration) -> Result<(), NetFault> {
         self.pipe.watch(patience).map_err(|error| NetFault::of_io("prepare the connection", &error))
     }
 
     /// Time inside calls that send and receive.
-    pub(crate) fn waited_ns(&self) -> u64 {
+    pub fn waited_ns(&self) -> u64 {
         self.pipe.sending_ns + self.pipe.receiving_ns
     }
 
@@ -154,12 +157,13 @@ impl Channel {
         !matches!(self.seal, Seal::Open)
     }
 
-    pub(crate) fn opening_ns(&self) -> u64 {
+    /// Time in which bytes were opened.
+    pub fn opening_ns(&self) -> u64 {
         self.opening_ns
     }
 
     /// What it did until now.
-    pub(crate) fn carried(&self) -> Carried {
+    pub fn carried(&self) -> Carried {
         Carried {
             connections: 1,
             sealing_ns: self.sealing_ns,
@@ -172,24 +176,24 @@ impl Channel {
     }
 
     /// Belongs to a session from now on.
-    pub(crate) fn join(&mut self, line: Line) {
+    pub fn join(&mut self, line: Line) {
         self.line = line;
     }
 
     /// Whether the session goes on.
-    pub(crate) fn line_check(&self) -> Result<(), NetFault> {
+    pub fn line_check(&self) -> Result<(), NetFault> {
         self.line.check()
     }
 
     /// The next head.
-    pub(crate) fn receive_head(&mut self) -> Result<Head, NetFault> {
+    pub fn receive_head(&mut self) -> Result<Head, NetFault> {
         let mut head = [0; HEAD_BYTES];
         self.receive(&mut head)?;
         Ok(Head::decode(&head)?)
     }
 
     /// A request of the other side: no honest one is long.
-    pub(crate) fn receive_request(&mut self) -> Result<(Vec<u8>, u64), NetFault> {
+    pub fn receive_request(&mut self) -> Result<(Vec<u8>, u64), NetFault> {
         let head = self.receive_head()?;
         if head.len > ASK_BYTES_MAX {
             return Err(WireError::TooLong("a request", head.len.into(), ASK_BYTES_MAX.into()).into());
@@ -198,7 +202,7 @@ impl Channel {
     }
 
     /// The body of a message whose head was received.
-    pub(crate) fn receive_body(&mut self, head: Head) -> Result<Vec<u8>, NetFault> {
+    pub fn receive_body(&mut self, head: Head) -> Result<Vec<u8>, NetFault> {
         if head.kind != Kind::Message {
             return Err(WireError::Unexpected("a block").into());
         }
@@ -209,18 +213,18 @@ impl Channel {
     }
 
     /// The next message and its number.
-    pub(crate) fn receive_message(&mut self) -> Result<(Vec<u8>, u64), NetFault> {
+    pub fn receive_message(&mut self) -> Result<(Vec<u8>, u64), NetFault> {
         let head = self.receive_head()?;
         Ok((self.receive_body(head)?, head.number))
     }
 
     /// The next message and its number, whole within this time.
-    pub(crate) fn message_within(&mut self, patience: Duration) -> Result<(Vec<u8>, u64), NetFault> {
+    pub fn message_within(&mut self, patience: Duration) -> Result<(Vec<u8>, u64), NetFault> {
         self.within(patience, Channel::receive_message)
     }
 
     /// Does something that is lost if it takes longer than this: who sends a byte now and then must not keep a place.
-    pub(crate) fn within<T>(
+    pub fn within<T>(
         &mut self,
         patience: Duration,
         act: impl FnOnce(&mut Channel) -> Result<T, NetFault>,
@@ -232,12 +236,12 @@ impl Channel {
     }
 
     /// Whether something of what comes next is here, without a call.
-    pub(crate) fn has_buffered(&self) -> bool {
+    pub fn has_buffered(&self) -> bool {
         self.taken < self.plain.len() || self.opened < self.filled
     }
 
     /// Whether something came.
-    pub(crate) fn has_come(&mut self) -> Result<bool, NetFault> {
+    pub fn has_come(&mut self) -> Result<bool, NetFault> {
         if self.has_buffered() {
             return Ok(true);
         }
@@ -254,12 +258,12 @@ impl Channel {
     }
 
     /// Whether something came, within this time.
-    pub(crate) fn has_input(&mut self, patience: Duration) -> Result<bool, NetFault> {
+    pub fn has_input(&mut self, patience: Duration) -> Result<bool, NetFault> {
         self.has_input_or(self.pipe.fd(), patience)
     }
 
     /// The same, but the wait ends also when something else can be read.
-    pub(crate) fn has_input_or(&self, other: BorrowedFd<'_>, patience: Duration) -> Result<bool, NetFault> {
+    pub fn has_input_or(&self, other: BorrowedFd<'_>, patience: Duration) -> Result<bool, NetFault> {
         if self.has_buffered() {
             return Ok(true);
         }
@@ -276,7 +280,7 @@ impl Channel {
     }
 
     /// Fills `bytes`.
-    pub(crate) fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
+    pub fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
         // What is opened already takes less time than to look at a clock.
         let opens = self.is_sealed() && self.plain.len() - self.taken < bytes.len();
         let _stage = opens.then(|| within(Stage::Decrypt));
@@ -392,9 +396,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
-    use crate::net::keys::Seed;
-    use crate::net::seal::called_config;
-    use crate::net::ticket::Ticket;
+    use crate::tls::{Seed, Ticket, called_config};
 
     /// Two ends of a sealed connection.
     fn pair(ticket: &Ticket, maker: &Seed) -> (Result<Channel, NetFault>, Result<Channel, NetFault>) {

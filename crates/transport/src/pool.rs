@@ -10,15 +10,16 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use datapump_core::wire::hello::Purpose;
 
-use super::channel::{Channel, Line};
-use super::fault::NetFault;
+use crate::channel::Channel;
+use crate::fault::NetFault;
+use crate::line::Line;
 use datapump_engine::WAIT_MAX;
 
 /// Makes a connection.
-pub(crate) type Dial = Box<dyn Fn(Purpose) -> Result<Channel, NetFault> + Send + Sync>;
+pub type Dial = Box<dyn Fn(Purpose) -> Result<Channel, NetFault> + Send + Sync>;
 
 /// Connections of one kind.
-pub(crate) struct Pool {
+pub struct Pool {
     free: Mutex<VecDeque<Channel>>,
     came: Condvar,
     line: Line,
@@ -35,7 +36,7 @@ impl std::fmt::Debug for Pool {
 
 impl Pool {
     /// Of the side that calls.
-    pub(crate) fn dialled(line: Line, dial: Dial) -> Pool {
+    pub fn dialled(line: Line, dial: Dial) -> Pool {
         Pool {
             free: Mutex::default(),
             came: Condvar::new(),
@@ -46,7 +47,7 @@ impl Pool {
     }
 
     /// Of the side that is called.
-    pub(crate) fn joined(line: Line) -> Pool {
+    pub fn joined(line: Line) -> Pool {
         Pool {
             free: Mutex::default(),
             came: Condvar::new(),
@@ -57,7 +58,7 @@ impl Pool {
     }
 
     /// A connection: a free one, a new one, or the next that comes.
-    pub(crate) fn take(&self, purpose: Purpose) -> Result<Channel, NetFault> {
+    pub fn take(&self, purpose: Purpose) -> Result<Channel, NetFault> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(channel) = free.pop_front() {
@@ -74,13 +75,13 @@ impl Pool {
     }
 
     /// Nobody will need one any more: those that are free are closed, and those that come later.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// A connection came, or is free again.
-    pub(crate) fn give(&self, channel: Channel) {
+    pub fn give(&self, channel: Channel) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         // Looked at under the lock: what is put there before is cleared.
         if self.is_closed.load(Ordering::Relaxed) {

@@ -4,7 +4,7 @@
 
 /// Bytes that are to be sent.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing {
+pub struct Outgoing {
     /// Initialised, and not shortened: what is about to be sealed over need not be cleared.
     bytes: Vec<u8>,
     used: usize,
@@ -12,7 +12,7 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     /// What is to be sent.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
 

@@ -39,7 +39,7 @@ pub struct SocketOptions {
 
 impl SocketOptions {
     /// What a caller wishes, and where it wishes nothing, what this side would have.
-    pub(crate) fn or(&self, own: &SocketOptions) -> SocketOptions {
+    pub fn or(&self, own: &SocketOptions) -> SocketOptions {
         SocketOptions {
             congestion: self.congestion.clone().or_else(|| own.congestion.clone()),
             buffer_bytes: self.buffer_bytes.or(own.buffer_bytes),
@@ -49,7 +49,7 @@ impl SocketOptions {
     }
 
     /// Whether this host can give all that. In words for people, if not.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         if *self == SocketOptions::default() {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl SocketOptions {
     }
 
     /// Sets all that on a TCP socket.
-    pub(crate) fn apply(&self, socket: BorrowedFd<'_>) -> Result<(), String> {
+    pub fn apply(&self, socket: BorrowedFd<'_>) -> Result<(), String> {
         if let Some(name) = &self.congestion {
             sockopt::set_tcp_congestion(socket, name).map_err(|errno| unknown_congestion(name, errno))?;
         }
@@ -112,14 +112,14 @@ fn unknown_congestion(name: &str, errno: Errno) -> String {
     };
     format!(
         "--congestion {}: {}; available: {} ({advice})",
-        crate::shown(name.as_bytes()),
+        datapump_core::problem::shown(name.as_bytes()),
         words(errno),
-        crate::shown(names.trim().as_bytes())
+        datapump_core::problem::shown(names.trim().as_bytes())
     )
 }
 
 fn words(errno: Errno) -> String {
-    crate::problem::system_words(errno.raw_os_error())
+    datapump_core::problem::system_words(errno.raw_os_error())
 }
 
 #[cfg(test)]

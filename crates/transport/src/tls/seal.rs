@@ -20,10 +20,10 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::fault::NetFault;
 use super::keys::{PublicKey, Seed, public_of};
 use super::outgoing::Outgoing;
 use super::ticket::Ticket;
+use crate::fault::NetFault;
 
 /// Plain bytes that are sealed at a time: 16 records, which stay in the CPU's cache until they are sent.
 const SEALED_BYTES: usize = 256 << 10;
@@ -32,8 +32,10 @@ const RECORD_BYTES: usize = 16 << 10;
 const RECORD_OVERHEAD_BYTES: usize = 22;
 
 /// One side of a sealed connection.
-pub(crate) enum Seal {
+pub enum Seal {
+    /// The side that called.
     Caller(Box<UnbufferedClientConnection>),
+    /// The side that was called.
     Called(Box<UnbufferedServerConnection>),
     /// Nothing is sealed: tests, and the lab, which measures what sealing costs.
     Open,
@@ -43,7 +45,7 @@ pub(crate) enum Seal {
 
 /// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub enum Turn {
     /// More bytes of the other side are needed.
     Receive,
     /// What stands in `outgoing` is to be sent.
@@ -56,7 +58,7 @@ pub(crate) enum Turn {
 
 impl Seal {
     /// The side that holds a ticket.
-    pub(crate) fn caller(ticket: &Ticket) -> Result<Seal, NetFault> {
+    pub fn caller(ticket: &Ticket) -> Result<Seal, NetFault> {
         let verifier = Arc::new(Pinned { maker: ticket.maker, provider: provider() });
         let resolver = AlwaysResolvesClientRawPublicKeys::new(ticket.holder.certified());
         let config = ClientConfig::builder_with_provider(provider())
@@ -72,7 +74,7 @@ impl Seal {
     }
 
     /// The side that made tickets.
-    pub(crate) fn called(config: &Arc<ServerConfig>) -> Result<Seal, NetFault> {
+    pub fn called(config: &CalledConfig) -> Result<Seal, NetFault> {
         let connection = UnbufferedServerConnection::new(Arc::clone(config)).map_err(broken)?;
         Ok(Seal::Called(Box::new(connection)))
     }
@@ -100,7 +102,7 @@ impl Seal {
 
     /// Opens what came: takes bytes from the front of `incoming`, tells how many, and gives what they say to `take`.
     /// What the handshake has to say goes to `outgoing`.
-    pub(crate) fn open(
+    pub fn open(
         &mut self,
         incoming: &mut [u8],
         outgoing: &mut Outgoing,
@@ -283,9 +285,12 @@ fn has_aes() -> bool {
     return false;
 }
 
-/// What the called side shows, for all its connections. It takes any key that the caller proves to have: which keys
+/// What the called side shows, for all its connections.
+pub type CalledConfig = Arc<ServerConfig>;
+
+/// What the holder of this key shows where it is called. It takes any key that the caller proves to have: which keys
 /// may what is asked when the handshake is done, so that a refusal can say why.
-pub(crate) fn called_config(maker: &Seed) -> Arc<ServerConfig> {
+pub fn called_config(maker: &Seed) -> CalledConfig {
     let resolver = AlwaysResolvesServerRawPublicKeys::new(maker.certified());
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])

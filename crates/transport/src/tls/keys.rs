@@ -16,11 +16,11 @@ const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4
 const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
 
 /// A public key.
-pub(crate) type PublicKey = [u8; KEY_BYTES];
+pub type PublicKey = [u8; KEY_BYTES];
 
 /// A private key, as the 32 random bytes that it is made from.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Seed(pub(crate) [u8; KEY_BYTES]);
+pub struct Seed(pub(crate) [u8; KEY_BYTES]);
 
 impl std::fmt::Debug for Seed {
     /// Secrets do not get into logs.
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Seed {
 
 impl Seed {
     /// A new one.
-    pub(crate) fn random() -> Seed {
+    pub fn random() -> Seed {
         Seed(random())
     }
 
@@ -40,7 +40,8 @@ impl Seed {
         sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(der)).expect("any 32 bytes are a key")
     }
 
-    pub(crate) fn public(&self) -> PublicKey {
+    /// The public key that belongs to it.
+    pub fn public(&self) -> PublicKey {
         let key = self.signing_key();
         let spki = key.public_key().expect("Ed25519 shows its public key");
         public_of(&spki).expect("a key of our own kind")
@@ -60,7 +61,7 @@ pub(crate) fn public_of(spki: &SubjectPublicKeyInfoDer<'_>) -> Option<PublicKey>
 }
 
 /// Random bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> [u8; N] {
+pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     default_provider().secure_random.fill(&mut bytes).expect("the system has random bytes");
     bytes

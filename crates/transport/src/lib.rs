@@ -1,0 +1,37 @@
+//! Connections below a session: who may have one, how it is made and accepted, and frames over it.
+//!
+//! A [`Ticket`] names the keys of both sides. [`reach()`] calls the other host, or starts one there over ssh, where
+//! [`Carrier`] puts several streams into one pipe; the side that is called lets a [`Handshake`] end among those that
+//! [wait](Waiting). What both then have is a [`Channel`]: frames over a socket, sealed by TLS 1.3. Its waits end when
+//! its [`Line`] is cut.
+//!
+//! Must not know: files, trees, jobs, what the frames of a session mean.
+
+#![forbid(unsafe_code)]
+
+mod accept;
+mod channel;
+mod dial;
+mod fault;
+mod line;
+mod pipe;
+mod pool;
+mod reach;
+mod sockets;
+mod ssh;
+mod tls;
+
+pub use accept::{Caller, Handshake, Waiting};
+pub use channel::{Carried, Channel, Digest, HANDSHAKE_MAX};
+pub use dial::{Dialer, Route, Welcome};
+pub use fault::{NetFault, REACH};
+pub use line::{CutOnPanic, Line, Stopping};
+pub use pipe::Pipe;
+pub use pool::{Dial, Pool};
+pub use reach::{Host, Reached, Reaching, WayIn, reach};
+pub use sockets::{Assembly, SocketOptions};
+pub use ssh::{Carrier, FarEnd, Shell};
+pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
+
+/// The version of Datapump that the other side is told.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,13 @@
+//! Who may have a connection, and what nobody else can read of it: keys, tickets, records of TLS 1.3.
+//!
+//! Must not know: sockets, frames, what is served.
+
+mod keys;
+mod outgoing;
+mod seal;
+mod ticket;
+
+pub use keys::{PublicKey, Seed, random};
+pub use outgoing::Outgoing;
+pub use seal::{CalledConfig, Seal, Turn, called_config};
+pub use ticket::Ticket;
