@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write, pipe};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -77,8 +77,36 @@ impl Steps {
             self.show(&String::from_utf8_lossy(&line?))?;
         }
         let status = child.wait()?;
+        self.close_step(step, status, begun.elapsed().as_secs_f64())
+    }
+
+    /// Runs steps at the same time, and shows what each printed when all have ended.
+    ///
+    /// Errors: as [`Steps::run`], of the first that failed.
+    pub fn run_together(&mut self, steps: &[Step]) -> Result<()> {
+        let begun = Instant::now();
+        let commands = steps.iter().map(|step| step.command(&self.root));
+        let outputs: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = commands.map(|mut command| scope.spawn(move || command.output())).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a command does not panic")).collect()
+        });
+        let seconds = begun.elapsed().as_secs_f64();
+        let ended = steps.iter().zip(outputs).map(|(step, output)| self.ended(step, output, seconds));
+        ended.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    fn ended(&mut self, step: &Step, output: std::io::Result<Output>, seconds: f64) -> Result<()> {
+        let output = output.with_context(|| format!("{} cannot be started", step.name))?;
+        self.say(&format!("== {}: {}", step.name, step.shown()))?;
+        for line in [&output.stdout[..], &output.stderr[..]].concat().split(|&byte| byte == b'\n') {
+            self.show(&String::from_utf8_lossy(line))?;
+        }
+        self.close_step(step, output.status, seconds)
+    }
+
+    fn close_step(&mut self, step: &Step, status: ExitStatus, seconds: f64) -> Result<()> {
         self.ran += 1;
-        self.say(&format!("== {}: {:.1} s, {status}", step.name, begun.elapsed().as_secs_f64()))?;
+        self.say(&format!("== {}: {seconds:.1} s, {status}", step.name))?;
         if !status.success() {
             bail!("{} failed ({status}): {}", step.name, step.shown());
         }

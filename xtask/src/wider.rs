@@ -34,6 +34,12 @@ const PACKAGES: &[&str] = &[
     "chromium",
 ];
 
+/// Tests of one program that run at once: some measure what the machine does.
+const THREADS: u32 = 2;
+
+/// Tests of the library that have a long form: cut connections, simulated copies.
+const OF_THE_LIBRARY: [&str; 2] = ["two_hosts_resume", "simulation"];
+
 /// Systems for which `core` and `engine` are checked, not run.
 const TARGETS: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
 
@@ -46,6 +52,8 @@ struct Extent {
     /// Of the truth tests, in each of which every part is throttled once.
     rounds: u32,
     fuzz_seconds: u32,
+    /// Only every second case of tests whose cases take many seconds each.
+    half: bool,
     /// Whole suites that are too long for every change.
     left_out: &'static [&'static str],
 }
@@ -57,10 +65,18 @@ const SHORT: Extent = Extent {
     trees: 50,
     rounds: 1,
     fuzz_seconds: 20,
+    half: true,
     left_out: &["wider_pid", "wider_soaker"],
 };
-const FULL: Extent =
-    Extent { seeds: 1_000_000, kills: 200, trees: 1000, rounds: 20, fuzz_seconds: 600, left_out: &[] };
+const FULL: Extent = Extent {
+    seeds: 1_000_000,
+    kills: 200,
+    trees: 1000,
+    rounds: 20,
+    fuzz_seconds: 600,
+    half: false,
+    left_out: &[],
+};
 
 /// Runs the suites; the first that fails ends the run.
 pub fn run(root: &Path, full: bool) -> Result<()> {
@@ -83,16 +99,24 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
             steps.run(&Step::new(&format!("check {target}"), &line))?;
         }
     }
-    let Extent { kills, trees, rounds, .. } = extent;
-    let wider = "cargo test --release --no-fail-fast -p pump --features wider";
-    let wider = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds} {wider}");
-    let tests = chosen(steps, root, extent.left_out)?;
-    steps.run(&Step::new("wider tests", &(wider + &tests)))?;
-    let cuts = format!("DATAPUMP_KILLS={kills} cargo test --release -p datapump --test two_hosts_resume");
-    steps.run(&Step::new("cuts", &cuts))?;
-    let seeds = format!("DATAPUMP_SEEDS={} cargo test --release -p datapump --test simulation", extent.seeds);
-    steps.run(&Step::new("simulation", &seeds))?;
+    wider(steps, root, extent)?;
     fuzz(steps, root, extent.fuzz_seconds)
+}
+
+/// One command, so that the library is built once: cargo gives it other features in another one.
+fn wider(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
+    let Extent { kills, trees, rounds, seeds, .. } = extent;
+    let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds} ");
+    line += &format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={THREADS} ");
+    if extent.half {
+        steps.say(
+            "== left to --full: every second case of wider_explain and of the cut cable in wider_network",
+        )?;
+        line += "DATAPUMP_HALF=1 ";
+    }
+    line += "cargo test --release --no-fail-fast -p pump -p datapump --features pump/wider";
+    line += &chosen(steps, root, extent.left_out)?;
+    steps.run(&Step::new("wider tests", &line))
 }
 
 /// What is run of the tests, as words behind the command: all, or only what `cargo test` does not run, less what is
@@ -106,6 +130,7 @@ fn chosen(steps: &mut Steps, root: &Path, left_out: &[&str]) -> Result<String> {
     let is_chosen = |name: &String| name.starts_with("wider_") && !left_out.contains(&name.as_str());
     let mut names: Vec<String> = stems.filter(is_chosen).filter(|name| name != "wider_parts").collect();
     names.sort();
+    names.extend(OF_THE_LIBRARY.map(String::from));
     let left = left_out.join(", ");
     steps.say(&format!("== left to --full: {left}; the ordinary tests once more, with optimisation"))?;
     Ok(names.iter().map(|name| format!(" --test {name}")).collect())
@@ -120,13 +145,14 @@ fn fuzz(steps: &mut Steps, root: &Path, seconds: u32) -> Result<()> {
     }
     let targets = install::fuzz_targets();
     anyhow::ensure!(!targets.is_empty(), "fuzz/ has no targets");
-    for target in targets {
-        // A thread that has done its work is not gone yet when its memory would be counted: that is no leak.
-        let limits = format!("-max_total_time={seconds} -detect_leaks=0");
-        let line = format!("cargo +nightly fuzz run {target} -- {limits}");
-        steps.run(&Step::new(&format!("fuzz {target}"), &line))?;
-    }
-    Ok(())
+    steps.run(&Step::new("build of the fuzz targets", "cargo +nightly fuzz build"))?;
+    // A thread that has done its work is not gone yet when its memory would be counted: that is no leak.
+    let limits = format!("-max_total_time={seconds} -detect_leaks=0");
+    let line = |target: &String| format!("cargo +nightly fuzz run {target} -- {limits}");
+    let all: Vec<Step> =
+        targets.iter().map(|target| Step::new(&format!("fuzz {target}"), &line(target))).collect();
+    // Each is one thread.
+    all.chunks(2).try_for_each(|two| steps.run_together(two))
 }
 
 /// The file that keeps the output of a full run.

@@ -24,6 +24,16 @@ pub fn is_meant(name: &str) -> bool {
     std::env::var("DATAPUMP_CASE").map_or(true, |part| name.contains(&part))
 }
 
+/// Whether a case is run: all, or with `DATAPUMP_HALF` every second one, which ones are always the same. What is left
+/// out is told.
+pub fn is_run(at: usize, name: &str) -> bool {
+    let is_run = number("DATAPUMP_HALF").is_none() || at.is_multiple_of(2);
+    if !is_run {
+        eprintln!("left to the full run: {name}");
+    }
+    is_run
+}
+
 /// Numbers of cases, each round in an order of its own. The seed is printed; `DATAPUMP_SEED` gives the same orders.
 pub fn order(cases: usize) -> Vec<usize> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
