@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
 
-use crate::RELEASE;
 use crate::channel::{Channel, HANDSHAKE_MAX};
 use crate::fault::NetFault;
 use crate::line::Line;
@@ -83,8 +82,8 @@ impl Dialer {
         let mut channel = Channel::new(self.call()?, seal, self.line.clone(), self.patience())?;
         channel.tune(&self.sockets)?;
         channel.watch(self.patience)?;
-        let program = format!("pump {RELEASE}");
-        channel.send_message(&greet(purpose, session, &program), 0)?;
+        let program = concat!("pump ", env!("CARGO_PKG_VERSION"));
+        channel.send_message(&greet(purpose, session, program), 0)?;
         let (reply, _) = channel.message_within(self.patience())?;
         match read_reply(&reply)? {
             Reply::Refused { reason: Reason::Busy, words } => {

@@ -32,6 +32,3 @@ pub use reach::{Host, Reached, Reaching, WayIn, reach};
 pub use sockets::{Assembly, SocketOptions};
 pub use ssh::{Carrier, FarEnd, Shell};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
-
-/// The version of Datapump that the other side is told.
-const RELEASE: &str = env!("CARGO_PKG_VERSION");

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::VERSION;
 use datapump_core::wire::opening::{Found, Opening, Search};
 
-use crate::RELEASE;
 use crate::fault::NetFault;
 use crate::tls::Ticket;
 
@@ -29,6 +28,8 @@ pub use mux::Carrier;
 use mux::wait_and_read;
 use said::Said;
 
+/// What this side is, beside a far end of another version.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
 /// How long ssh may take to end when the session is over.
 const END_MAX: Duration = Duration::from_secs(2);
 /// The same for who was told to stop: signals are answered within a second.
