@@ -17,6 +17,7 @@ use datapump::{
 use crate::args::DemoArguments;
 use crate::json;
 use crate::output::Output;
+use crate::path_words::path_words;
 use crate::progress::shown;
 use crate::run::Runner;
 
@@ -47,7 +48,7 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
             let sample = folder.path.join("sample");
             say(
                 output,
-                &format!("Making {} of noise in {}.", bytes_words(SAMPLE_BYTES), json::words(&folder.path)),
+                &format!("Making {} of noise in {}.", bytes_words(SAMPLE_BYTES), path_words(&folder.path)),
             );
             let report = runner.run_with(sample_job(&sample), &|event| match event {
                 datapump::Event::File { .. } => {}
@@ -64,8 +65,8 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
         output,
         &format!(
             "Sending {} over TLS on loopback to {}, and reading it back.",
-            json::words(&source),
-            json::words(&target)
+            path_words(&source),
+            path_words(&target)
         ),
     );
     let (source, target) = (Place::Path(source), Place::Path(target));

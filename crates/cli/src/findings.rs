@@ -5,7 +5,7 @@
 use datapump::units::bytes_words;
 
 use crate::inspection::{EngineState, FolderState, Inspection};
-use crate::json::words;
+use crate::path_words::path_words;
 
 /// Slots and rings of usual jobs fit in this.
 const LOCKED_MEMORY_MIN_BYTES: u64 = 8 << 20;
@@ -114,7 +114,7 @@ fn governor(governor: &str) -> Finding {
 }
 
 fn file_system(folder: &FolderState) -> Finding {
-    let value = format!("{} at {}", folder.file_system, words(&folder.mount_point));
+    let value = format!("{} at {}", folder.file_system, path_words(&folder.mount_point));
     match folder.file_system.as_str() {
         "tmpfs" | "ramfs" => Finding::change(
             "file system",
@@ -148,7 +148,7 @@ fn room(folder: &FolderState) -> Finding {
 }
 
 fn unwritable(folder: &FolderState, why: &str) -> Finding {
-    let command = format!("ls -ld '{}'; findmnt -T '{0}'", words(&folder.path));
+    let command = format!("ls -ld '{}'; findmnt -T '{0}'", path_words(&folder.path));
     Finding::change(
         "folder",
         format!("no file can be made here: {why}"),
@@ -182,7 +182,7 @@ fn discard(folder: &FolderState) -> Finding {
     if !folder.discards_online {
         return Finding::good("online discard", "off");
     }
-    let point = words(&folder.mount_point);
+    let point = path_words(&folder.mount_point);
     Finding::change(
         "online discard",
         "on (mount option discard)",

@@ -7,7 +7,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use datapump::{Change, Place, Planned, Problem, Report, shown};
+use datapump::{Change, Place, Planned, Problem, Report};
 use datapump_lab::explain::Explained;
 use datapump_lab::tune::Tuned;
 use serde_json::{Map, Value, json};
@@ -203,11 +203,6 @@ fn place(place: &Place) -> String {
         Place::Path(path) => path.to_string_lossy().into_owned(),
         Place::Remote(_) | Place::Stream | Place::Null { .. } => place.to_string(),
     }
-}
-
-/// A path for people, control characters escaped.
-pub fn words(path: &Path) -> String {
-    shown(path.as_os_str().as_bytes())
 }
 
 /// `name`, and `name_bytes` in base64 when the path is not UTF-8.

@@ -19,6 +19,7 @@ mod lab;
 mod meter;
 mod mover;
 mod output;
+mod path_words;
 mod progress;
 mod remote;
 mod run;

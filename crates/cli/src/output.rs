@@ -13,6 +13,7 @@ use indicatif::ProgressBar;
 use crate::args::OutputArguments;
 use crate::bill;
 use crate::json;
+use crate::path_words::path_words;
 use crate::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
@@ -93,7 +94,7 @@ impl Output {
                 if self.json {
                     self.result(&json::file(&path, bytes, blake3.as_deref()));
                 } else if self.verbose {
-                    self.line(&format!("{}: {bytes} bytes", json::words(&path)));
+                    self.line(&format!("{}: {bytes} bytes", path_words(&path)));
                 }
             }
             Event::Change(change) => self.change(&change),
@@ -120,8 +121,8 @@ impl Output {
             (true, _) if self.dry_run => self.result(&json::change(change)),
             (true, _) => {}
             (false, true) => {
-                let path = json::words(&change.itemized_path());
-                let arrow = change.arrow().map(|(arrow, path)| format!("{arrow}{}", json::words(path)));
+                let path = path_words(&change.itemized_path());
+                let arrow = change.arrow().map(|(arrow, path)| format!("{arrow}{}", path_words(path)));
                 self.result(&format!("{} {path}{}", change.itemized, arrow.unwrap_or_default()));
             }
             (false, false) => self.result(&change_words(change)),
@@ -211,7 +212,7 @@ impl Output {
 
 /// `'a/b' -> 'c/b' (123 bytes)`, `'a' -> 'c' (folder)`, `remove 'c/d'`: as cp -v has it.
 fn change_words(change: &Change) -> String {
-    let (source, target) = (json::words(&change.source), json::words(&change.target));
+    let (source, target) = (path_words(&change.source), path_words(&change.target));
     match (change.kind, change.bytes) {
         (ChangeKind::Delete, _) => format!("remove '{target}'"),
         (ChangeKind::Adjust, _) => format!("'{source}' -> '{target}' (attributes)"),

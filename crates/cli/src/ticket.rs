@@ -3,6 +3,7 @@
 //!
 //! Must not know: what a ticket is for.
 
+use crate::path_words::path_words;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -21,7 +22,7 @@ const FILE_BYTES_MAX: u64 = 4096;
 /// The ticket; an error says where it was looked for. Never says what was found.
 pub fn ticket(file: Option<&Path>) -> Result<Ticket, String> {
     let (word, place) = match (file, std::env::var("PUMP_TICKET")) {
-        (Some(path), _) => (read(path)?, format!("in '{}'", crate::json::words(path))),
+        (Some(path), _) => (read(path)?, format!("in '{}'", path_words(path))),
         (None, Ok(word)) if !word.is_empty() => (word, "in PUMP_TICKET".into()),
         (None, _) => (asked()?, "on the terminal".into()),
     };
@@ -33,7 +34,7 @@ const PIPE_WITHOUT_A_NAME: i64 = 0x5049_5045; // PIPEFS_MAGIC: magic.h
 const READ_BY_OTHERS: u32 = 0o044;
 
 fn read(path: &Path) -> Result<String, String> {
-    let shown = crate::json::words(path);
+    let shown = path_words(path);
     let told = |error: io::Error| format!("the ticket in '{shown}': {error}");
     // A pipe that somebody put there is not waited for.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

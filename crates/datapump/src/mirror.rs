@@ -11,8 +11,8 @@ use crate::place::Place;
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::Hosts;
+use crate::tree::open_root::open_target;
 use crate::tree::origin::Origin;
-use crate::tree::plant;
 use crate::tree::side::Side;
 use datapump_files::disk::{FileKind, PathAt};
 use datapump_files::reserved::LIST_NAME;
@@ -51,7 +51,7 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &Side, at: &PathAt) ->
 }
 
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
-    match plant::open_target(at) {
+    match open_target(at) {
         Ok(folder) => has_names(shared, &Origin::Here(folder), &at.path),
         Err(problem) if problem.class == Class::Missing => Ok(false),
         Err(problem) => Err(problem),

@@ -5,12 +5,8 @@
 //!
 //! Must not know: which request a slot serves, what is in it.
 
-use crate::Span;
 use crate::os::pages::Pages;
-
-/// The number of a slot in its arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Slot(pub u32);
+use crate::slot::{Slot, Span};
 
 /// Slots start at multiples of this, in bytes: the page size, which suffices for direct I/O on every device
 /// whose logical block is at most a page.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use crate::Uring;
-use crate::{Arena, Completion, Errno, Inline, Op, Sim, Slot, Threads, Wait};
+use crate::{Arena, Completion, Errno, Inline, Op, Refused, Sim, Slot, Threads, Wait};
 
 /// The kinds of engine that a user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,15 +37,6 @@ impl fmt::Display for Kind {
             Kind::Sim => "sim",
         })
     }
-}
-
-/// Why an engine cannot be had here: the call that failed and what the system said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The call, such as `io_uring_setup`.
-    pub call: &'static str,
-    /// What the system said.
-    pub errno: Errno,
 }
 
 /// The performing half of one engine; each completes what it was given exactly once.

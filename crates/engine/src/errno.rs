@@ -2,7 +2,16 @@
 //!
 //! They differ between systems, and are written nowhere else. Must not know: what follows from an error.
 
-use crate::Errno;
+/// An error number of the operating system (`errno`), as the system gave it; its text is made elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// The number in an I/O error of the standard library; `EIO` where it carries none.
+    pub fn of(error: &std::io::Error) -> Errno {
+        error.raw_os_error().map_or(Errno::EIO, Errno)
+    }
+}
 
 /// Defines each number: that of this system, or where it has none of these names the one that Windows' C runtime has.
 macro_rules! named {

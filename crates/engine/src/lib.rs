@@ -23,19 +23,24 @@ mod inline;
 pub mod meter;
 mod op;
 pub mod os;
+mod refused;
 pub mod sim;
+mod slot;
 mod stage;
 mod threads;
 #[cfg(target_os = "linux")]
 mod uring;
 mod wait;
 
-pub use arena::{ALIGNMENT_BYTES, Arena, Slot};
-pub use engine::{Engine, Kind, Refused};
+pub use arena::{ALIGNMENT_BYTES, Arena};
+pub use engine::{Engine, Kind};
+pub use errno::Errno;
 pub use handle::Handle;
 pub use inline::Inline;
-pub use op::{Completion, Errno, Op, Place, Span};
+pub use op::{Completion, Op, Place};
+pub use refused::Refused;
 pub use sim::Sim;
+pub use slot::{Slot, Span};
 pub use stage::{METERED, METERED_MAX, Spent, Stage};
 pub use threads::Threads;
 #[cfg(target_os = "linux")]

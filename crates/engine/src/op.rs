@@ -4,19 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::{Handle, Slot};
-
-/// An error number of the operating system (`errno`), as the system gave it; its text is made elsewhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Errno(pub i32);
-
-impl Errno {
-    /// The number in an I/O error of the standard library; `EIO` where it carries none.
-    pub fn of(error: &std::io::Error) -> Errno {
-        const EIO: i32 = 5; // POSIX errno.h; the same on Linux, macOS and in Windows' C runtime
-        Errno(error.raw_os_error().unwrap_or(EIO))
-    }
-}
+use crate::{Errno, Handle, Span};
 
 /// Where in the file a transfer starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,17 +13,6 @@ pub enum Place {
     At(u64),
     /// Wherever the stream stands (`read`, `write`): pipes, terminals, character devices.
     Stream,
-}
-
-/// A piece of a slot, in bytes: what a transfer fills or drains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// The slot.
-    pub slot: Slot,
-    /// First byte within the slot.
-    pub start: u32,
-    /// Number of bytes, at least one.
-    pub len: u32,
 }
 
 /// One request. It is complete when its [`Completion`] has been taken, and not before: until then the slot

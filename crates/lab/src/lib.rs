@@ -30,6 +30,7 @@ pub mod explain;
 mod files;
 mod finished;
 mod moment;
+mod notice;
 mod other;
 mod perform;
 pub mod pid;

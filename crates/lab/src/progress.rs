@@ -3,9 +3,9 @@
 //! Must not know: how runs are performed.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
+use crate::notice::tell;
 use crate::row::Row;
 use crate::study::Run;
 use crate::words;
@@ -64,11 +64,6 @@ fn result(row: &Row) -> String {
     };
     let busy = if row.quiet == Some(false) { " (the disk did not come to rest before)" } else { "" };
     format!("{}: {result}{busy}", cell.join(" "))
-}
-
-/// A line on standard error. Nobody can be told if that is closed.
-pub fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "pump lab: {line}");
 }
 
 #[cfg(test)]

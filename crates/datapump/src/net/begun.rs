@@ -14,8 +14,8 @@ use datapump_transport::{
     Channel, Dialer, FarEnd, Host, Line, NetFault, Pool, Reached, Reaching, Stopping, Welcome, reach,
 };
 
-use super::caller::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
 use super::control::{Control, Next, Outbox, boxes};
+use super::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
 use super::told;
 use crate::event::Event;
 use crate::options::Options;

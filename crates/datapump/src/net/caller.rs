@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Way};
-use datapump_transport::{NetFault, REACH, WayIn};
+use datapump_transport::{NetFault, REACH};
 
 use super::begun::is_name_of;
 use super::control::Next;
@@ -16,6 +16,7 @@ use super::far::Far;
 use super::giver;
 use super::merged::{billed, merged, with_peer};
 use super::owners::Mapping;
+use super::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
 use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
 use super::told;
@@ -28,46 +29,8 @@ use crate::place::{Place, Remote};
 use crate::problem::{Class, Problem, Status};
 use crate::report::{Cpu, Report};
 use crate::target::NULL_WANTS_SIZE;
-use crate::watch::Watch;
 use datapump_files::disk::{Disk, FileKind};
 use datapump_files::stream;
-
-/// How long a lost connection is tried again.
-pub(super) const RETRY_FOR: Duration = Duration::from_secs(60);
-/// Between two tries, at first and at most.
-pub(super) const PAUSE_MIN: Duration = Duration::from_millis(100);
-pub(super) const PAUSE_MAX: Duration = Duration::from_secs(5);
-
-/// A copy of which one side lies on another host.
-#[derive(Clone, Debug)]
-pub struct RemoteCopy {
-    /// Where from: all here, or all on one other host.
-    pub sources: Vec<Place>,
-    /// Where to.
-    pub target: Place,
-    /// Nothing is written: the two places are compared.
-    pub compares: bool,
-    /// What is asked besides.
-    pub options: Options,
-    /// What lets this side in.
-    pub way_in: WayIn,
-    /// Connections for blocks; by default as measured.
-    pub connections: Option<u32>,
-    /// Silence after which the other side is taken for dead; 30 s by default.
-    pub peer_timeout: Option<Duration>,
-    /// How long a connection that is lost is tried again; 60 s by default.
-    pub retry_for: Option<Duration>,
-    /// Tell of each file that is complete; otherwise of problems and changes alone.
-    pub tells_files: bool,
-    /// Ends the copy soon, once true.
-    pub stop: Arc<AtomicBool>,
-    /// Live counters.
-    pub watch: Arc<Watch>,
-}
-
-pub(super) type Events<'events> = &'events (dyn Fn(Event) + Sync);
-/// The session before, if there was one: its number, and whether it found a folder that receives the sources.
-pub(super) type LastSession = Mutex<Option<([u8; 16], Option<bool>)>>;
 
 impl RemoteCopy {
     /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes

@@ -21,7 +21,8 @@ use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Pipe, Route,
 
 use super::control::{Control, boxes};
 use super::convert::told;
-use super::server::{ServeOptions, Server};
+use super::serve_options::ServeOptions;
+use super::server::Server;
 use crate::place::Place;
 use datapump_files::disk::Disk;
 

@@ -2,7 +2,9 @@
 //!
 //! Must not know: places, what is copied.
 
-use super::server::{Root, ServeOptions, State};
+use super::root::Root;
+use super::serve_options::ServeOptions;
+use super::server_state::State;
 use crate::options::{EngineChoice, Options, WaitChoice};
 
 /// Requests in flight at an end: as many as LIMITS §1 found of any use, several times over. Each may be a thread.

@@ -5,103 +5,41 @@
 //!
 //! Must not know: what sessions do (`called`), command lines.
 
-use std::collections::HashMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::VERSION;
 use datapump_core::wire::encode;
-use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply, read_greeting};
+use datapump_core::wire::hello::read_greeting;
 use datapump_transport::{
-    CalledConfig, Caller, Channel, HANDSHAKE_MAX, Handshake, Line, NetFault, Pipe, PublicKey, Seal, Seed,
-    SocketOptions, Ticket, Waiting, called_config, random,
+    CalledConfig, Caller, Channel, HANDSHAKE_MAX, Handshake, Line, NetFault, Pipe, Seal, Seed, Ticket,
+    Waiting, called_config,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::called;
-use super::control::boxes;
-use super::joins::{Joins, Left, NewSession};
+use super::joins::NewSession;
 pub(crate) use super::root::Root;
-use crate::account::version;
+use super::serve_options::ServeOptions;
+use super::server_state::{Admitted, LOOK_AGAIN_AFTER, State};
 use crate::budget::Budget;
-use crate::place::Place;
 use crate::problem::{Class, Problem};
 use crate::rate::Rate;
 use crate::world::World;
-use datapump_files::disk::boot;
 
 /// Greetings that are answered at a time: each is a thread, for as long as that takes.
 const GREETING_MAX: u32 = 64;
 /// Callers that are taken at a time, and those that the system keeps meanwhile.
 const CALLERS_MAX: usize = 64;
 const BACKLOG: i32 = 1024;
-/// Between two looks whether a session has ended.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// How long the accepting looks away.
 const LOOK_UP: Duration = Duration::from_millis(100);
-
-/// What a server offers.
-#[derive(Clone, Debug)]
-pub struct ServeOptions {
-    /// Where it listens; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// What it serves: a folder, or null.
-    pub place: Place,
-    /// Clients may read.
-    pub reads: bool,
-    /// Clients may write.
-    pub writes: bool,
-    /// It ends after one session.
-    pub once: bool,
-    /// How long the ticket is good.
-    pub expires: Option<Duration>,
-    /// Sessions at a time.
-    pub sessions_max: u32,
-    /// Connections for blocks of a session.
-    pub connections_max: u32,
-    /// Bytes of memory that all sessions hold together: in slots, and for what their clients have opened.
-    pub memory_bytes: u64,
-    /// Silence after which a client is taken for dead.
-    pub peer_timeout: Duration,
-    /// Nothing is encrypted, and nobody has to prove anything. For the lab.
-    pub insecure: bool,
-    /// Clients may ask that blocks are not hashed. For the lab.
-    pub unhashed: bool,
-    /// Most bytes per second that all sessions move together, in both directions.
-    pub bytes_per_second: Option<u64>,
-    /// Sockets below its connections, where a client wishes nothing else.
-    pub sockets: SocketOptions,
-}
-
-impl ServeOptions {
-    /// Serves a place on this host only, for reading and writing.
-    pub fn of(place: Place) -> ServeOptions {
-        ServeOptions {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            place,
-            reads: true,
-            writes: true,
-            once: false,
-            expires: None,
-            sessions_max: 64,
-            connections_max: 16,
-            memory_bytes: 256 << 20,
-            peer_timeout: Duration::from_secs(30),
-            insecure: false,
-            unhashed: false,
-            bytes_per_second: None,
-            sockets: SocketOptions::default(),
-        }
-    }
-}
 
 /// A server that listens.
 pub struct Server {
@@ -114,36 +52,6 @@ pub struct Server {
     carried: Mutex<Vec<Pipe>>,
     /// Wakes the accepting when there is an end to it, or when one was carried.
     woken: UnixStream,
-}
-
-/// What the threads of a server share.
-pub(crate) struct State {
-    pub(crate) options: ServeOptions,
-    pub(crate) root: Root,
-    holder: PublicKey,
-    begun: Instant,
-    /// A ticket for one session was used.
-    used: AtomicBool,
-    /// The session that a ticket was for is over.
-    over: AtomicBool,
-    /// Nobody is going to begin a session any more.
-    pub(crate) is_closing: AtomicBool,
-    waker: UnixStream,
-    pub(crate) stop: Arc<AtomicBool>,
-    sessions: Mutex<HashMap<[u8; 16], Entry>>,
-    /// Of connections that belong to no session yet.
-    greeting_line: Line,
-    greeting: AtomicU32,
-    /// What all sessions may hold together.
-    pub(crate) budget: Arc<Budget>,
-    /// The limit that all sessions share.
-    pub(crate) rate: Option<Arc<Rate>>,
-}
-
-struct Entry {
-    holder: Option<PublicKey>,
-    line: Line,
-    joins: Joins,
 }
 
 impl Server {
@@ -362,121 +270,4 @@ fn pair() -> std::io::Result<(UnixStream, UnixStream)> {
     waker.set_nonblocking(true)?;
     woken.set_nonblocking(true)?;
     Ok((waker, woken))
-}
-
-enum Admitted {
-    Begins(NewSession),
-    Joins(Purpose, Line, Joins),
-}
-
-fn refused(reason: Reason, words: &str) -> Reply {
-    Reply::Refused { reason, words: words.into() }
-}
-
-impl State {
-    /// Whether nothing is left to be done; `is_awaited` says whether somebody is about to greet.
-    fn is_over(&self, is_awaited: bool) -> bool {
-        // In this order: a greeting becomes a session.
-        let is_idle = || self.greeting.load(Ordering::SeqCst) == 0 && self.sessions().is_empty();
-        let is_closed = self.is_closing.load(Ordering::SeqCst) && !is_awaited && is_idle();
-        self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed) || is_closed
-    }
-
-    /// Looks again whether all is over.
-    pub(crate) fn wake(&self) {
-        // A full pipe wakes just as well.
-        let _ = (&self.waker).write(&[0]);
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<[u8; 16], Entry>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a caller may have what it greets for.
-    fn admit(&self, greeting: &Greeting, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
-        let is_expired = self.options.expires.is_some_and(|expires| self.begun.elapsed() > expires);
-        match (holder, greeting.session) {
-            (Some(holder), _) if holder != self.holder => {
-                Err(refused(Reason::Ticket, "this server did not make this ticket"))
-            }
-            (None, _) if !self.options.insecure => Err(refused(Reason::Ticket, "no ticket was shown")),
-            (holder, Some(session)) => self.join(greeting.purpose, session, holder),
-            (_, None) if is_expired => Err(refused(Reason::Ticket, "the ticket has expired")),
-            (holder, None) => self.begin(holder),
-        }
-    }
-
-    fn join(
-        &self,
-        purpose: Purpose,
-        session: [u8; 16],
-        holder: Option<PublicKey>,
-    ) -> Result<Admitted, Reply> {
-        match self.sessions().get(&session) {
-            Some(entry) if entry.holder == holder && !entry.joins.admits(purpose) => {
-                Err(refused(Reason::Session, "this session has all the connections that were agreed"))
-            }
-            Some(entry) if entry.holder == holder => {
-                Ok(Admitted::Joins(purpose, entry.line.clone(), entry.joins.clone()))
-            }
-            _ => Err(refused(Reason::Session, "there is no such session (any more)")),
-        }
-    }
-
-    fn begin(&self, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
-        let mut sessions = self.sessions();
-        if self.options.once && self.used.load(Ordering::Relaxed) {
-            return Err(refused(Reason::Ticket, "the ticket was for one session, and was used"));
-        }
-        if sessions.len() as u32 >= self.options.sessions_max {
-            return Err(refused(
-                Reason::Busy,
-                "this server has as many sessions as it may have (--max-sessions)",
-            ));
-        }
-        let (outbox, inbox) = boxes()
-            .map_err(|_| refused(Reason::Busy, "this server has too many files open; try again later"))?;
-        self.used.store(true, Ordering::Relaxed);
-        let (channels, receiver) = channel();
-        let left = Arc::new(Left::default());
-        let joins = Joins { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
-        let (number, line) = (random(), Line::default());
-        sessions.insert(number, Entry { holder, line: line.clone(), joins });
-        Ok(Admitted::Begins(NewSession { number, line, joins: receiver, boxes: (outbox, inbox), left }))
-    }
-
-    fn welcome(&self, admitted: &Admitted) -> Reply {
-        let session = match admitted {
-            Admitted::Begins(session) => Some(session.number),
-            Admitted::Joins(..) => None,
-        };
-        let program = Some(format!("pump {}", version()));
-        Reply::Welcome {
-            version: VERSION,
-            session,
-            connections_max: Some(self.options.connections_max),
-            program,
-            boot: Some(boot()),
-        }
-    }
-
-    /// Ends a session for another one of the same holder, and waits until it has.
-    pub(crate) fn end(&self, session: &[u8; 16], of: &[u8; 16]) {
-        let holder = |number: &[u8; 16]| self.sessions().get(number).map(|entry| entry.holder);
-        let is_same = || holder(session).is_some_and(|one| holder(of) == Some(one));
-        let start = Instant::now();
-        while is_same() && start.elapsed() < self.options.peer_timeout && !self.is_over(false) {
-            self.sessions().get(session).inspect(|entry| entry.line.cut());
-            std::thread::sleep(LOOK_AGAIN_AFTER);
-        }
-    }
-
-    /// The session is over.
-    pub(crate) fn close(&self, session: &[u8; 16]) {
-        self.sessions().remove(session);
-        if self.options.once {
-            self.over.store(true, Ordering::Relaxed);
-        }
-        self.wake();
-    }
 }

@@ -16,7 +16,9 @@ use std::time::Duration;
 use datapump_core::wire::opening::Opening;
 use datapump_transport::{Carrier, Pipe};
 
-use super::server::{Root, ServeOptions, Server};
+use super::root::Root;
+use super::serve_options::ServeOptions;
+use super::server::Server;
 use crate::account::version;
 use crate::place::Place;
 use crate::problem::{Class, Problem};

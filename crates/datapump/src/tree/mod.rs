@@ -38,6 +38,7 @@ pub(crate) mod list;
 mod list_clock;
 pub(crate) mod list_file;
 pub(crate) mod make_way;
+pub(crate) mod open_root;
 pub(crate) mod origin;
 mod paths;
 pub(crate) mod plant;

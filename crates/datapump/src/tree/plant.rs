@@ -21,6 +21,7 @@ use crate::tree::header::{SourceRoot, header};
 use crate::tree::journal::{Journal, Kept};
 use crate::tree::list::List;
 use crate::tree::list_file;
+use crate::tree::open_root::{open_target, simulated};
 use crate::tree::root::Root;
 use crate::tree::side::Side;
 use crate::tree::visited::Visited;
@@ -219,17 +220,6 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
     }
 }
 
-/// Opens a target that stands there. A link that stands, or is put, in its place leads nobody anywhere.
-pub(crate) fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
-    let name = at.name().unwrap_or(OsStr::new("."));
-    let opened = match at.folder() {
-        Ok(Folder::Os(folder)) => names::open_folder(folder, name),
-        Ok(Folder::Sim(_)) => return Err(simulated(&at.path)),
-        Err(errno) => Err(errno),
-    };
-    opened.map(Arc::new).map_err(|errno| Problem::system("open", &at.path, errno.0))
-}
-
 fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
     let opened =
         shared.settings.world.disk.folder(path).map_err(|errno| Problem::system("open", path, errno.0))?;
@@ -237,10 +227,6 @@ fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
         Folder::Os(folder) => Ok(Arc::into_inner(folder).expect("opened one line above")),
         Folder::Sim(_) => Err(simulated(path)),
     }
-}
-
-fn simulated(path: &Path) -> Problem {
-    Problem::new(Class::Usage, "open", path, "the simulation has no trees")
 }
 
 /// The folder that it was made in, the root itself, and its list.

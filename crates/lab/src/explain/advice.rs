@@ -6,6 +6,7 @@ use datapump::units::rate_words;
 use datapump::{Choice, LimitedBy, LimitedDetail, Options, Report, Sync};
 use serde::Serialize;
 
+pub use super::cause::Cause;
 use super::law::Prediction;
 use super::trial::Gain;
 
@@ -13,52 +14,6 @@ use super::trial::Gain;
 const GAIN_MIN: f64 = 1.10;
 /// Files that are smaller in the mean cost names, not copies of bytes.
 const SMALL_BYTES: u64 = 256 << 10;
-
-/// Why a copy is as slow as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// `--bwlimit`.
-    RateLimit,
-    /// One device serves both ends.
-    SharedDevice,
-    /// The source's device.
-    SourceDevice,
-    /// The sink's device.
-    SinkDevice,
-    /// The target was read back.
-    ReadBack,
-    /// The receiver's window, though its disk keeps up.
-    ReceiveWindow,
-    /// The sender's buffer.
-    SendBuffer,
-    /// The path takes no more.
-    Path,
-    /// Segments are lost.
-    Loss,
-    /// Too little is under way for this round trip.
-    RoundTrips,
-    /// One of the hosts stands still.
-    Peer,
-    /// Encrypting.
-    Encryption,
-    /// Hashing.
-    Hashing,
-    /// The kernel copies bytes.
-    Copying,
-    /// A quota of CPU time.
-    CpuQuota,
-    /// Requests themselves.
-    PostingRequests,
-    /// Names and attributes.
-    Metadata,
-    /// Stable storage.
-    Sync,
-    /// No part is slower than the others.
-    Balanced,
-    /// It cannot be told.
-    Unknown,
-}
 
 /// The one thing to try.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -14,6 +14,8 @@ use datapump::{LimitedBy, LimitedDetail, Options, Place, Report, Status, Watch};
 use serde::Serialize;
 
 pub mod advice;
+mod case;
+mod cause;
 mod ends;
 mod isolate;
 pub mod law;
@@ -24,25 +26,13 @@ mod trial;
 mod words;
 
 pub use advice::Advice;
+pub use case::Case;
 use ends::Ends;
 pub use law::Prediction;
 pub use part::{Part, PartName};
 
 /// Nothing more is tried after this much time besides the copy: what was begun by then ends within half a minute.
 const ADDED_MAX: Duration = Duration::from_secs(20);
-
-/// What is to be copied and explained.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// Where from.
-    pub sources: Vec<Place>,
-    /// Where to.
-    pub target: Place,
-    /// What is asked besides.
-    pub options: Options,
-    /// Ends all of it soon, once true.
-    pub stop: Arc<AtomicBool>,
-}
 
 /// One move that somebody performs for the explanation.
 #[derive(Clone, Debug)]

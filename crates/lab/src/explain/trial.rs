@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use datapump::{Options, Report};
 
-use super::advice::Cause;
+use super::cause::Cause;
 use super::ends::Ends;
 use super::isolate::{Bench, tuning};
 use super::part::{Part, PartName};

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 
 use datapump::units::bytes_words;
 use datapump::{Options, Place, Report, Status, Update};
-use serde::Serialize;
 
 mod memory;
 mod point;
 mod search;
+mod tuned;
 
 pub use memory::state_folder;
 pub use point::{Bounds, Point};
 pub use search::Tried;
+pub use tuned::Tuned;
 
 use crate::explain::{Case, Move, Moved, Mover, moved_bytes_per_s};
 use crate::probe::host;
@@ -46,25 +47,6 @@ pub struct Wish {
     pub memory_bytes: Option<u64>,
     /// Search anew, whatever is remembered.
     pub again: bool,
-}
-
-/// What was found.
-#[derive(Clone, Debug, Serialize)]
-pub struct Tuned {
-    /// What is to be used.
-    pub chosen: Point,
-    /// Where the search began: what the program would choose.
-    pub start: Point,
-    /// What was compared, in order.
-    pub tried: Vec<Tried>,
-    /// How many times as fast as the start, by the steps that were taken.
-    pub gain: f64,
-    /// Time of the search.
-    pub spent_ns: u64,
-    /// Bytes that rehearsals wrote and removed again.
-    pub written_bytes: u64,
-    /// When it was found, if that was before.
-    pub remembered: Option<String>,
 }
 
 /// Finds what to use for a copy. `tell` gets a line for each thing that is known.

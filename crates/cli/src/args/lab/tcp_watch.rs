@@ -10,7 +10,7 @@ use clap::{ArgAction, Args};
 use datapump::units::parse_duration;
 use datapump_lab::tcp_trace::TcpTarget;
 
-use super::{HOW, OUTPUT, WHAT};
+use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Sample TCP connections of a process or port two hundred times a second
 ///

@@ -1,0 +1,51 @@
+//! Why a copy is as slow as it is: a closed list.
+//!
+//! Must not know: how it is found, what helps.
+
+use serde::Serialize;
+
+/// Why a copy is as slow as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// `--bwlimit`.
+    RateLimit,
+    /// One device serves both ends.
+    SharedDevice,
+    /// The source's device.
+    SourceDevice,
+    /// The sink's device.
+    SinkDevice,
+    /// The target was read back.
+    ReadBack,
+    /// The receiver's window, though its disk keeps up.
+    ReceiveWindow,
+    /// The sender's buffer.
+    SendBuffer,
+    /// The path takes no more.
+    Path,
+    /// Segments are lost.
+    Loss,
+    /// Too little is under way for this round trip.
+    RoundTrips,
+    /// One of the hosts stands still.
+    Peer,
+    /// Encrypting.
+    Encryption,
+    /// Hashing.
+    Hashing,
+    /// The kernel copies bytes.
+    Copying,
+    /// A quota of CPU time.
+    CpuQuota,
+    /// Requests themselves.
+    PostingRequests,
+    /// Names and attributes.
+    Metadata,
+    /// Stable storage.
+    Sync,
+    /// No part is slower than the others.
+    Balanced,
+    /// It cannot be told.
+    Unknown,
+}
