@@ -9,6 +9,7 @@ use std::path::Path;
 
 mod tidy_parts;
 
+use tidy_parts::circles::no_circles;
 use tidy_parts::rules::{self, FILE_RULES};
 use tidy_parts::text::File;
 
@@ -41,6 +42,7 @@ fn violations(files: &[File]) -> Vec<String> {
     }
     rules::every_module_is_declared(files, &mut found);
     rules::dependencies_point_one_way(files, &mut found);
+    no_circles(files, &mut found);
     found.sort();
     found
 }

@@ -1,4 +1,5 @@
 //! The parts of the tidy test: reading a file into code and comments, and the rules.
 
+pub mod circles;
 pub mod rules;
 pub mod text;
