@@ -4,7 +4,6 @@
 //! system. Must not know: where problems are printed.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -228,7 +227,7 @@ pub fn shown(name: &[u8]) -> String {
 
 /// The same of a path.
 pub fn shown_path(path: &Path) -> String {
-    shown(path.as_os_str().as_bytes())
+    shown(path.as_os_str().as_encoded_bytes())
 }
 
 /// Letters that reorder or hide text: bidirectional controls and line separators (Unicode Standard Annex 9).

@@ -60,8 +60,8 @@ const CORE_WORDS: [(&str, &str); 9] = [
 const CORE_MODULES: [&str; 7] = ["time", "fs", "net", "io", "process", "env", "os"];
 
 /// Files of core that use values of such a module, and call nothing that performs: the class and the words of an error
-/// number, the bytes of a path, a duration.
-const CORE_VALUES: [(&str, &str); 3] = [("problem.rs", "io"), ("problem.rs", "os"), ("units.rs", "time")];
+/// number, a duration.
+const CORE_VALUES: [(&str, &str); 2] = [("problem.rs", "io"), ("units.rs", "time")];
 
 /// Which of our crates, and which libraries that perform, a crate may not depend on.
 const ARROWS: [(&str, &[&str]); 7] = [
