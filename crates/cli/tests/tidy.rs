@@ -259,6 +259,17 @@ fn a_path_below_an_open_file_and_a_second_name_for_one_are_found() {
 }
 
 #[test]
+fn a_module_in_the_other_style_is_found() {
+    check(&[
+        ("crates/lab/src/report/mod.rs", "", "`crates/lab/src/report.rs` beside it"),
+        ("xtask/src/mutants/mod.rs", "", "`xtask/src/mutants.rs` beside it"),
+        ("crates/lab/src/report.rs", "", ""),
+        ("crates/lab/src/report/chart.rs", "", ""),
+        ("crates/cli/tests/support/mod.rs", "", ""),
+    ]);
+}
+
+#[test]
 fn undeclared_modules_are_found() {
     let tree = |rows: &[(&str, &str)]| {
         let files: Vec<_> = rows.iter().map(|(path, text)| File::new(path, text)).collect();

@@ -13,6 +13,7 @@ pub const FILE_RULES: &[Rule] = &[
     short_functions,
     short_lines,
     headers,
+    one_module_style,
     unsafe_is_forbidden_by_name,
     whole_words,
     nothing_unfinished,
@@ -333,6 +334,22 @@ fn open_files_are_named_in_one_place(file: &File, found: &mut Vec<String>) {
     for start in places.skip(allowed) {
         let what = "an open file is named in `disk/proc.rs` alone: take its `path_of_open_file`, or a handle";
         tell(found, file, file.line_of(start), what);
+    }
+}
+
+/// A module's text is `x.rs`, and what is inside of it lies in `x/`.
+///
+/// `crates/datapump` still has the other style: its files are being moved, and follow then. Below `tests/`, cargo takes
+/// each `x.rs` for a test of its own, so that a module with a folder has to be `x/mod.rs` there.
+fn one_module_style(file: &File, found: &mut Vec<String>) {
+    let is_meant = file.path.contains("/src/") && !file.path.starts_with("crates/datapump/");
+    if let Some(folder) = file.path.strip_suffix("/mod.rs").filter(|_| is_meant) {
+        tell(
+            found,
+            file,
+            1,
+            format_args!("a module with a folder is `{folder}.rs` beside it, not `mod.rs` in it"),
+        );
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cost::{CsvTable, InputError};
 
 /// The cases of the reference: equal and unequal ends, small and large pools, four rules.
-const REFERENCE: &str = include_str!("../../golden/ref_dynamic_depth.csv");
+const REFERENCE: &str = include_str!("../golden/ref_dynamic_depth.csv");
 
 /// As many depths of a trace are kept.
 pub const TRACE_DEPTHS: usize = 12;
