@@ -339,7 +339,7 @@ fn open_files_are_named_in_one_place(file: &File, found: &mut Vec<String>) {
 
 /// A module's text is `x.rs`, and what is inside of it lies in `x/`.
 ///
-/// Below `tests/`, cargo takes each `x.rs` for a test of its own, so that a module with a folder has to be `x/mod.rs` there.
+/// Below `tests/`, cargo takes each `x.rs` for a test of its own: a module with a folder has to be `x/mod.rs` there.
 fn one_module_style(file: &File, found: &mut Vec<String>) {
     let is_meant = file.path.contains("/src/");
     if let Some(folder) = file.path.strip_suffix("/mod.rs").filter(|_| is_meant) {
