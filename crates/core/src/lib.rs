@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod file_life;
 mod hash_tree;
 pub mod journal;
 pub mod model;
@@ -24,6 +25,7 @@ pub mod wildcard;
 pub mod wire;
 
 pub use block::{Block, Extent, Length, Way};
+pub use file_life::{Compared, Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, REPAIRS_MAX};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use pump::Pump;
 pub use talk::{Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer};
