@@ -40,6 +40,17 @@ pub struct FileGoal {
     pub syncs_folder: bool,
 }
 
+impl FileGoal {
+    /// A stream or a null end: nothing is left behind.
+    pub const NOTHING: FileGoal = FileGoal {
+        ending: Ending::Nothing,
+        syncs_data: false,
+        reads_back: false,
+        is_repairable: false,
+        syncs_folder: false,
+    };
+}
+
 /// Which of a file's blocks are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
@@ -129,15 +140,16 @@ impl Default for FileLife {
 impl FileLife {
     /// A file that is to be opened.
     pub fn new() -> FileLife {
-        let goal = FileGoal {
-            ending: Ending::Nothing,
-            syncs_data: false,
-            reads_back: false,
-            is_repairable: false,
-            syncs_folder: false,
-        };
         let (expected_bytes, landed_bytes, repairs, has_failed) = (u64::MAX, 0, 0, false);
+        let goal = FileGoal::NOTHING;
         FileLife { step: FileStep::Open, goal, expected_bytes, landed_bytes, repairs, has_failed }
+    }
+
+    /// One whose ends are open.
+    pub fn opened() -> FileLife {
+        let mut life = FileLife::new();
+        life.handle_done(FileStep::Open);
+        life
     }
 
     /// What to do now.

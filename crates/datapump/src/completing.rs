@@ -1,6 +1,6 @@
-//! The last steps of a file whose blocks have all landed: the source stood still, attributes, sync, name.
+//! The steps of a file whose blocks have all landed: length, source, attributes, sync, name.
 //!
-//! Must not know: how blocks are moved, what follows when a step fails.
+//! Must not know: how blocks are moved, which step comes next, what follows when one fails.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -10,23 +10,21 @@ use datapump_engine::{Errno, Handle};
 use crate::changed::{check_unchanged, find_change};
 use crate::end::Sink;
 use crate::held::{Held, Original};
-use crate::options::{Keep, Sync};
-use crate::problem::Problem;
-use crate::report::Waits;
+use crate::options::Keep;
+use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::task::Task;
-use datapump_engine::{Stage, meter::within};
+use crate::task::{Finish, Task};
 use datapump_files::attributes::{self, copy_of_handle};
 use datapump_files::commit::Staged;
 use datapump_files::disk::{
-    Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, kind, names,
+    Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
 };
 use datapump_files::identity::{Change, changed, cut_short};
 use datapump_files::keep::New;
 use datapump_files::loss::Lost;
 use datapump_files::resume::Journal;
 
-pub(crate) fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match &task.original {
         Some(original) if original.watched => {
             check_unchanged(&shared.settings.world.disk, original, task.target_is_kept())
@@ -54,34 +52,91 @@ fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Pro
     Ok(())
 }
 
-/// The file is as it is to be, and synced where that is asked for; it lacks its name.
-pub(crate) fn complete(
-    shared: &Shared<'_>,
-    waits: &mut Waits,
-    task: &Arc<Task>,
-    staged: &Staged,
-) -> Result<(), Problem> {
-    let clock = &shared.settings.world.clock;
-    let start_ns = clock.now_ns();
+/// The target of a task that gets a name.
+fn staged(task: &Task) -> &Staged {
+    let Finish::Commit(staged) = &task.finish else { unreachable!("only a file gets a name") };
+    staged
+}
+
+/// Looks whether the source is what it was, and, of a comparison, whether the other file ends where it does.
+pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    match &task.finish {
+        Finish::Commit(_) => source_is_whole_or_longer(shared, task),
+        _ => source_stood_still(shared, task).and_then(|()| nothing_is_behind(task)),
+    }
+}
+
+/// Closes the journal and gives the file its length.
+pub(crate) fn set_length(task: &Task) -> Result<(), Problem> {
+    let staged = staged(task);
     // A sync that failed beside the copy counts as the last one does: what it was to keep may be lost.
     let synced_aside = staged.journal().map_or(Ok(()), Journal::close);
     synced_aside.map_err(|errno| Problem::system("sync", &task.target_name, errno.0))?;
     let cut_off = cut_to_length(task, staged);
-    cut_off.map_err(|errno| Problem::system("set the length of", &task.target_name, errno.0))?;
-    source_is_whole_or_longer(shared, task)?;
-    keep_attributes(shared, task, staged)?;
-    waits.metadata += clock.now_ns() - start_ns;
-    // Of what an earlier run wrote the system may have lost something since; the file's own sync is told of it, that of
-    // the whole file system at a tree's end need not be.
-    let goes_on = staged.goes_on && shared.settings.options.sync != Sync::None;
-    // Reading back needs the sync too: what only the cache holds cannot come from the device.
-    if shared.syncs_data(task, staged) || goes_on || task.verify {
-        let _stage = within(Stage::Sync);
-        let start_ns = clock.now_ns();
-        staged.sync()?;
-        waits.sync += clock.now_ns() - start_ns;
+    cut_off.map_err(|errno| Problem::system("set the length of", &task.target_name, errno.0))
+}
+
+/// Puts what was written on stable storage.
+pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
+    match &task.finish {
+        Finish::Device(handle) => {
+            handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0))
+        }
+        _ => staged(task).sync(),
     }
-    Ok(())
+}
+
+/// Hears what a close tells before it gets its name, also with `--sync=none`: some file systems (FUSE, NFS, CIFS)
+/// keep what was written only then, or fail to. Standard output may be a file of such a file system.
+pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    let handle = match (&task.finish, &task.sink) {
+        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !closes_silently(task, staged) => {
+            &staged.handle
+        }
+        (Finish::Nothing, Sink::Stream(handle)) => handle,
+        _ => return Ok(()),
+    };
+    handle.flush().map_err(|errno| Problem::system("close", &task.target_name, errno.0))
+}
+
+/// Gives the file its name. One that is only measured never gets one.
+pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    let staged = staged(task);
+    if is_rehearsal(shared) {
+        shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
+        return Ok(());
+    }
+    staged.publish()
+}
+
+/// Makes the name durable.
+pub(crate) fn sync_folder(task: &Task) -> Result<(), Problem> {
+    staged(task).sync_name()
+}
+
+fn is_rehearsal(shared: &Shared<'_>) -> bool {
+    shared.settings.options.rehearsal_bytes.is_some()
+}
+
+/// A file that is compared with a source of unknown length may go on behind the source's end.
+fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
+    let Sink::Compare(file) = &task.sink else { return Ok(()) };
+    // The lengths of files of trees are compared first.
+    if task.leaf.is_some() || matches!(task.finish, Finish::Checked(_)) {
+        return Ok(());
+    }
+    let system = |errno: Errno| Problem::system("stat", &task.target_name, errno.0);
+    let length = task.length();
+    let goes_on = match is_made_up(&file.handle) {
+        true => file.handle.peek(length, &mut [0]).map_err(system)? > 0,
+        false => file.handle.meta().map_err(system)?.size_bytes > length,
+    };
+    if !goes_on {
+        return Ok(());
+    }
+    let source = shown_path(&task.source_name);
+    let words = format!("goes on where '{source}' ends");
+    Err(Problem::new(Class::Mismatch, "compare", &task.target_name, words).at(length))
 }
 
 /// Removes the padding of a direct write, and what an older file had behind the end.
@@ -91,7 +146,8 @@ fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
     if padded || staged.is_in_place() { staged.handle.set_len(task.length()) } else { Ok(()) }
 }
 
-fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
+/// Sets the attributes of what was written.
+pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
     let keep = if task.original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
     let new = new(task, staged, keep, replaced.as_ref());
@@ -145,41 +201,10 @@ fn replaced(staged: &Staged, keep: Keep) -> Option<File> {
     file_meta(&held).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(held)
 }
 
-pub(crate) fn publish(
-    shared: &Shared<'_>,
-    waits: &mut Waits,
-    task: &Task,
-    staged: &Staged,
-) -> Result<(), Problem> {
-    if shared.settings.options.rehearsal_bytes.is_some() {
-        shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
-        return Ok(());
-    }
-    let start_ns = shared.settings.world.clock.now_ns();
-    if !closes_silently(task, staged) {
-        close_first(task, &staged.handle)?;
-    }
-    staged.publish()?;
-    let named_ns = shared.settings.world.clock.now_ns();
-    waits.metadata += named_ns - start_ns;
-    if shared.syncs_names(task) {
-        let _stage = within(Stage::Sync);
-        staged.sync_name()?;
-        waits.sync += shared.settings.world.clock.now_ns() - named_ns;
-    }
-    Ok(())
-}
-
 /// Whether close(2) has nothing to tell there. Of a tree that is found out once.
 fn closes_silently(task: &Task, staged: &Staged) -> bool {
     match &task.leaf {
         Some(leaf) => leaf.spot.branch.traits.syncs_whole,
         None => kind::syncs_whole(staged.folder.room().magic),
     }
-}
-
-/// Hears what a close tells before it gets its name, also with `--sync=none`: some file systems (FUSE, NFS, CIFS)
-/// keep what was written only then, or fail to.
-pub(crate) fn close_first(task: &Task, handle: &Handle) -> Result<(), Problem> {
-    handle.flush().map_err(|errno| Problem::system("close", &task.target_name, errno.0))
 }

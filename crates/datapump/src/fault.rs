@@ -26,7 +26,7 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Prob
     if let Some(problem) = task.trouble.get() {
         return problem.clone();
     }
-    let (operation, name) = match (fault.side, task.reads_back, &task.sink) {
+    let (operation, name) = match (fault.side, task.reads_back(), &task.sink) {
         (Side::Source, true, _) => ("read back", &task.target_name),
         (Side::Source, false, _) => ("read", &task.source_name),
         (Side::Sink, _, Sink::Compare(_)) => ("read", &task.target_name),

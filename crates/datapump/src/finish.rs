@@ -1,64 +1,132 @@
-//! Finishes a file whose blocks have all landed: checks that the source stood still, sets attributes, syncs, reads
-//! back if asked, and commits. Or gives it up and removes what was written.
+//! Goes on with a file whose blocks have landed: performs the steps of its life one after the other, and charges the
+//! time of each. Or gives the file up and removes what was written.
 //!
-//! Must not know: how blocks are moved, which lane it runs in.
+//! Must not know: how blocks are moved, which lane it runs in, which step comes next (`core::file_life`).
 
 use std::sync::Arc;
 
-use datapump_engine::{Errno, Handle, Stage, meter::within};
+use datapump_core::{FileStep, Mismatch};
+use datapump_engine::{Stage, meter::within};
 
-use crate::completing::{close_first, complete, publish, source_stood_still};
-use crate::end::Sink;
-use crate::options::Sync;
-use crate::problem::{Class, Problem, shown_path};
+use crate::completing;
+use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::settled;
 use crate::task::{Finish, Task};
-use crate::{tree, verify};
-use datapump_files::disk::FileCalls;
+use crate::tree;
+use crate::verify;
 
-/// What became of a file.
-enum Ended {
+/// What came of a step.
+enum Outcome {
+    /// It was done, or the life of the file was told what came of it.
     Done,
-    /// It goes on: what is to be finished next, if there are no blocks to wait for.
-    GoesOn(Option<Arc<Task>>),
+    /// Blocks of another pass are on their way: whoever lands the last goes on.
+    OnItsWay,
+    /// Another pass has no blocks.
+    Pass(Arc<Task>),
 }
 
-/// Finishes a file; problems are reported, and what was not committed is removed.
-pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, task: Arc<Task>) {
-    let mut next = Some(task);
-    while let Some(task) = next.take().filter(|task| !task.has_failed()) {
-        let _stage = within(Stage::Metadata);
-        match ended(shared, waits, &task) {
-            Ok(Ended::Done) => settled::done(shared, &task),
-            Ok(Ended::GoesOn(follows)) => next = follows,
-            Err(problem) => fail(shared, &task, problem),
+/// Goes on with a file of which this pass moved the last block; problems are reported, and what was not committed is
+/// removed.
+pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
+    let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.written().unwrap_or(&pass)));
+    let mut since_ns = shared.settings.world.clock.now_ns();
+    loop {
+        let step = file.life().poll_step();
+        if step == FileStep::Over {
+            break;
         }
+        let outcome = perform(shared, &file, &pass, step);
+        let now_ns = shared.settings.world.clock.now_ns();
+        charge(waits, step, now_ns - since_ns);
+        since_ns = now_ns;
+        match outcome {
+            Ok(Outcome::Done) => {}
+            Ok(Outcome::OnItsWay) => break,
+            Ok(Outcome::Pass(next)) => {
+                close_pass(shared, &pass);
+                pass = next;
+            }
+            Err(problem) => return fail(shared, &pass, problem),
+        }
+    }
+    close_pass(shared, &pass);
+}
+
+/// A further pass needs no more attention.
+fn close_pass(shared: &Shared<'_>, pass: &Task) {
+    if pass.written().is_some() {
+        settled::settle(shared, pass, true);
     }
 }
 
-fn ended(shared: &Shared<'_>, waits: &mut Waits, task: &Arc<Task>) -> Result<Ended, Problem> {
-    match &task.finish {
-        Finish::Checked(_) => tree::checked::checked(shared, task).map(|()| Ended::GoesOn(None)),
-        Finish::Nothing => {
-            source_stood_still(shared, task)?;
-            nothing_is_behind(task)?;
-            stream_took_all(task).map(|()| Ended::Done)
+fn charge(waits: &mut Waits, step: FileStep, ns: u64) {
+    match step {
+        FileStep::Sync | FileStep::SyncFolder => waits.sync += ns,
+        _ => waits.metadata += ns,
+    }
+}
+
+fn perform(
+    shared: &Shared<'_>,
+    file: &Arc<Task>,
+    pass: &Arc<Task>,
+    step: FileStep,
+) -> Result<Outcome, Problem> {
+    let _stage = within(match step {
+        FileStep::Sync | FileStep::SyncFolder => Stage::Sync,
+        _ => Stage::Metadata,
+    });
+    match step {
+        FileStep::SetLength => completing::set_length(file)?,
+        FileStep::CheckSource => completing::check_source(shared, file)?,
+        FileStep::SetAttributes => set_attributes(shared, file)?,
+        FileStep::Sync => completing::sync(file)?,
+        FileStep::Close => completing::close(shared, file)?,
+        FileStep::Rename => completing::rename(shared, file)?,
+        FileStep::SyncFolder => completing::sync_folder(file)?,
+        FileStep::ReadBack => return verify::read_back(shared, file, pass).map(went_on),
+        FileStep::Repair => return Ok(went_on(verify::repair(shared, file, pass))),
+        FileStep::Compare(_) => {
+            let compared = verify::compare(file, pass);
+            file.life().handle_compared(compared);
+            return Ok(Outcome::Done);
         }
-        Finish::Commit(staged) => {
-            complete(shared, waits, task, staged)?;
-            match task.verify {
-                true => {
-                    let ranges = task.ranges_to_read_back();
-                    verify::read_back(shared, task, ranges, 0).map(Ended::GoesOn)
-                }
-                false => publish(shared, waits, task, staged).map(|()| Ended::Done),
-            }
+        FileStep::Refuse(Mismatch::Device) => {
+            return Err(verify::mismatch(file, "what the device gives back differs from what was written"));
         }
-        Finish::Device(handle) => sync_device(shared, waits, task, handle).map(|()| Ended::Done),
-        Finish::Verified(trial) => verify::verified(shared, waits, task, trial).map(Ended::GoesOn),
-        Finish::Repaired(trial) => verify::repaired(shared, waits, task, trial).map(Ended::GoesOn),
+        FileStep::Refuse(Mismatch::Source) => {
+            let words = "it was damaged, and the source gives other bytes now than before";
+            return Err(verify::mismatch(file, words));
+        }
+        FileStep::Enqueue => enqueue(shared, file),
+        FileStep::Open | FileStep::Reserve | FileStep::Move(_) | FileStep::Over => {
+            unreachable!("{step:?}: its blocks have landed")
+        }
+    }
+    file.life().handle_done(step);
+    Ok(Outcome::Done)
+}
+
+/// A pass that was put up and has no blocks is gone on with here.
+fn went_on(pass: Option<Arc<Task>>) -> Outcome {
+    pass.map_or(Outcome::OnItsWay, Outcome::Pass)
+}
+
+/// Sets the attributes of what was written, or of what stands and has the source's content.
+fn set_attributes(shared: &Shared<'_>, file: &Task) -> Result<(), Problem> {
+    match &file.finish {
+        Finish::Commit(staged) => completing::keep_attributes(shared, file, staged),
+        _ => tree::checked::is_equal(shared, file),
+    }
+}
+
+/// It is complete. What is equal was not copied, and is counted where it was found.
+fn enqueue(shared: &Shared<'_>, file: &Task) {
+    match &file.finish {
+        Finish::Checked(_) => settled::settle(shared, file, false),
+        _ => settled::done(shared, file),
     }
 }
 
@@ -70,8 +138,8 @@ pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
             shared.ledger.full.add_bytes(task.length());
         }
         shared.ledger.report(problem);
-        if let Finish::Verified(trial) | Finish::Repaired(trial) = &task.finish {
-            settled::settle(shared, &trial.written, false);
+        if let Some(written) = task.written() {
+            settled::settle(shared, written, false);
         }
         settled::settle(shared, task, false);
     }
@@ -90,47 +158,7 @@ pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
     match &task.finish {
         Finish::Commit(staged) if goes_on_later => staged.leave(),
         Finish::Commit(staged) => staged.discard(),
-        Finish::Verified(trial) | Finish::Repaired(trial) => abandon(&trial.written, goes_on_later),
+        Finish::ReadBack(written) | Finish::Repair(written) => abandon(written, goes_on_later),
         Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => {}
     }
-}
-
-/// A file that is compared with a source of unknown length may go on behind the source's end.
-fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
-    let Sink::Compare(file) = &task.sink else { return Ok(()) };
-    if task.leaf.is_some() {
-        return Ok(()); // the lengths of files of trees are compared first
-    }
-    let system = |errno: Errno| Problem::system("stat", &task.target_name, errno.0);
-    let length = task.length();
-    let goes_on = match datapump_files::disk::is_made_up(&file.handle) {
-        true => file.handle.peek(length, &mut [0]).map_err(system)? > 0,
-        false => file.handle.meta().map_err(system)?.size_bytes > length,
-    };
-    if !goes_on {
-        return Ok(());
-    }
-    let source = shown_path(&task.source_name);
-    let words = format!("goes on where '{source}' ends");
-    Err(Problem::new(Class::Mismatch, "compare", &task.target_name, words).at(length))
-}
-
-/// Standard output may be a file of such a file system.
-fn stream_took_all(task: &Task) -> Result<(), Problem> {
-    match &task.sink {
-        Sink::Stream(handle) => close_first(task, handle),
-        _ => Ok(()),
-    }
-}
-
-fn sync_device(shared: &Shared<'_>, waits: &mut Waits, task: &Task, handle: &Handle) -> Result<(), Problem> {
-    source_stood_still(shared, task)?;
-    if shared.settings.options.sync == Sync::None {
-        return Ok(());
-    }
-    let _stage = within(Stage::Sync);
-    let start_ns = shared.settings.world.clock.now_ns();
-    let synced = handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0));
-    waits.sync += shared.settings.world.clock.now_ns() - start_ns;
-    synced
 }

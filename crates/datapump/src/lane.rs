@@ -352,7 +352,7 @@ impl<'run> Lane<'run> {
     }
 
     fn charge(&mut self, side: Side, ns: u64) {
-        let reads_back = self.current.as_ref().is_some_and(|task| task.reads_back);
+        let reads_back = self.current.as_ref().is_some_and(|task| task.reads_back());
         match side {
             _ if reads_back => self.waits.verify += ns,
             Side::Source => self.waits.source += ns,

@@ -36,6 +36,7 @@ mod existing;
 mod fault;
 mod finish;
 mod full;
+mod goal;
 mod hash;
 mod held;
 mod how;

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use datapump_core::Way;
+use datapump_core::{FileLife, Way};
 use datapump_engine::Handle;
 
 use crate::direct::direct;
 use crate::end::{FileEnd, Sink, Source};
 use crate::existing::Next;
+use crate::goal::goal;
 use crate::hash::FileHash;
 use crate::held::Opened;
 use crate::held::{Held, Original};
@@ -64,7 +65,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
         Ok((task, ranges, in_kernel)) => {
             let task = Arc::new(task);
             shared.begin(&task);
-            match task.expected_bytes.load(Ordering::Relaxed) {
+            match task.expected_bytes() {
                 0 => finish::finish(shared, waits, task),
                 _ => shared.put_up(task, ranges, Way::of(in_kernel)),
             }
@@ -86,7 +87,8 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
-    let (source, sink, original, ranges) = ends.inspect_err(|problem| landing.give_up(problem))?;
+    let Ends { source, sink, original, ranges, life } =
+        ends.inspect_err(|problem| landing.give_up(problem))?;
     let (finish, change) = match next {
         Next::Copy(change) => (landing.into_finish(), change),
         Next::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
@@ -96,6 +98,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
     let mut task = Task::new(Parts {
         number: shared.next_number(),
         names,
+        goal: goal(shared, &finish, &source, None),
         source,
         sink,
         original,
@@ -104,6 +107,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
         finish,
         ranges: ranges.clone(),
         leaf: None,
+        life,
     });
     task.change = change;
     task.first_name = (copies && !item.other_names.is_empty()).then(|| Box::new(item.clone()));
@@ -124,11 +128,12 @@ pub(crate) fn task(
     finish: Finish,
     leaf: Leaf,
 ) -> Task {
-    let (source, sink, original, ranges) = ends;
+    let Ends { source, sink, original, ranges, life } = ends;
     let copies = !matches!(finish, Finish::Nothing | Finish::Checked(_));
     Task::new(Parts {
         number: shared.next_number(),
         names,
+        goal: goal(shared, &finish, &source, Some(&leaf)),
         source,
         sink,
         original,
@@ -137,6 +142,7 @@ pub(crate) fn task(
         verify: shared.settings.options.verify && copies,
         ranges,
         leaf: Some(leaf),
+        life,
     })
 }
 
@@ -155,7 +161,8 @@ pub(crate) fn ends(
         _ => None,
     };
     if how.try_reflink && reflinked(shared, &opened, landing) {
-        return Ok((Source::Null, Sink::Null, opened.original, Some(Vec::new())));
+        let (original, ranges, life) = (opened.original, Some(Vec::new()), FileLife::opened());
+        return Ok(Ends { source: Source::Null, sink: Sink::Null, original, ranges, life });
     }
     shared.ledger.tally().in_kernel |= how.in_kernel;
     complete(shared, names, opened, how, landing).inspect_err(|_| {
@@ -394,8 +401,16 @@ fn reflinked(shared: &Shared<'_>, opened: &Opened, landing: &Landing) -> bool {
     }
 }
 
-/// Source, sink, the source as it was, and the ranges to move.
-pub(crate) type Ends = (Source, Sink, Option<Original>, Option<Ranges>);
+/// The two ends of a file that is open and has its room.
+pub(crate) struct Ends {
+    source: Source,
+    sink: Sink,
+    /// The source as it was.
+    original: Option<Original>,
+    /// What is to be moved; `None` until the end of data.
+    ranges: Option<Ranges>,
+    life: FileLife,
+}
 
 /// Makes the two ends: direct or not, reserved.
 fn complete(
@@ -437,7 +452,7 @@ fn complete(
             staged.keep_journal(&wish);
         }
     }
-    Ok((source, sink, original, ranges))
+    Ok(Ends { source, sink, original, ranges, life: FileLife::opened() })
 }
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {

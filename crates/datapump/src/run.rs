@@ -12,7 +12,6 @@ use datapump_engine::Engine;
 
 use crate::ledger::Ledger;
 use crate::net::far::Far;
-use crate::options::{self};
 use crate::plan::Plan;
 use crate::problem::{Class, Problem, class_of};
 use crate::rate::Rate;
@@ -23,7 +22,7 @@ use crate::task::{Finish, Task};
 use crate::tree::Trees;
 use crate::tree::branch::{Batch, Branch};
 use crate::world::EngineNeed;
-use datapump_files::commit::{Staged, room_words};
+use datapump_files::commit::room_words;
 use datapump_files::disk::FileCalls;
 
 /// What a lane does between blocks.
@@ -109,31 +108,6 @@ impl Shared<'_> {
     pub(crate) fn put_up(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: Way) {
         task.share();
         self.plan.opened(task, ranges, way);
-    }
-
-    /// Whether the data of a file are synced before it gets its name. In trees that is done once for all at the end,
-    /// but what stood under a name before is not given up for what may be lost.
-    pub(crate) fn syncs_data(&self, task: &Task, staged: &Staged) -> bool {
-        match (self.settings.options.sync, &task.leaf) {
-            (options::Sync::None, _) => false,
-            (options::Sync::Each, _) | (options::Sync::End, None) => true,
-            (options::Sync::End, Some(leaf)) => staged.replaces() || self.syncs_alone(&leaf.spot.branch),
-        }
-    }
-
-    /// Whether each file and each folder is synced: no sync of the whole file system does for them, or no list would
-    /// tell that it failed.
-    pub(crate) fn syncs_alone(&self, branch: &Branch) -> bool {
-        self.settings.options.sync == options::Sync::End
-            && (!branch.traits.syncs_whole || branch.root.list.is_lacking())
-    }
-
-    /// Whether a new name is made durable at once.
-    pub(crate) fn syncs_names(&self, task: &Task) -> bool {
-        match (self.settings.options.sync, &task.leaf) {
-            (options::Sync::None, _) | (options::Sync::End, Some(_)) => false,
-            (options::Sync::Each, _) | (options::Sync::End, None) => true,
-        }
     }
 
     /// Files that were begun and are neither complete nor given up.

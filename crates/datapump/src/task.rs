@@ -1,13 +1,15 @@
-//! One file on its way: its two ends, what is left of it, what went wrong.
+//! One file on its way: its two ends, its life, what went wrong.
 //!
-//! Shared by the lanes that move its blocks; the lane that lands the last one finishes it.
+//! Shared by the lanes that move its blocks; the lane that lands the last one goes on with the steps of its life. A
+//! further pass over a file (to read it back, to repair it) is a task of its own, with the life of the file.
 //!
-//! Must not know: the plan it came from, how lanes work.
+//! Must not know: the plan it came from, how lanes work, how a step is performed.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use datapump_core::{FileGoal, FileLife};
 use datapump_engine::Handle;
 
 use crate::change::Change;
@@ -31,10 +33,10 @@ pub(crate) enum Finish {
     Device(Arc<Handle>),
     /// A file was compared with the source (`--checksum`).
     Checked(Against),
-    /// This task read a target back: its hash must agree with that of the task that wrote it, which is then committed.
-    Verified(Trial),
-    /// This task wrote again what came back damaged, which is then read back once more.
-    Repaired(Trial),
+    /// A pass over the target of this task: what comes back must be what was written.
+    ReadBack(Arc<Task>),
+    /// A pass over what came back damaged of this task's target: it is written again.
+    Repair(Arc<Task>),
 }
 
 /// What a source was compared with, and what becomes of that if it is equal.
@@ -44,14 +46,6 @@ pub(crate) enum Against {
     Target(Option<Box<Item>>),
     /// The file of the same name in `--link-dest`, which is linked.
     Older,
-}
-
-/// A written file that must be the same when it is read back.
-#[derive(Debug)]
-pub(crate) struct Trial {
-    pub(crate) written: Arc<Task>,
-    /// How often it was repaired before.
-    pub(crate) repairs: u32,
 }
 
 /// A file's place in a tree.
@@ -79,8 +73,6 @@ pub(crate) struct Task {
     pub(crate) hash: Option<FileHash>,
     /// Read back and compared before it is committed.
     pub(crate) verify: bool,
-    /// The task reads a target back: its waits are charged to `verify`.
-    pub(crate) reads_back: bool,
     /// Its place in a tree.
     pub(crate) leaf: Option<Leaf>,
     /// What is told when it is done, of a file that the user named.
@@ -90,10 +82,8 @@ pub(crate) struct Task {
     is_shared: AtomicBool,
     is_counted: AtomicBool,
     length_bytes: AtomicU64,
-    /// Bytes that must land before the file is complete; `u64::MAX` until known.
-    pub(crate) expected_bytes: AtomicU64,
-    landed_bytes: AtomicU64,
-    failed: AtomicBool,
+    /// A further pass has the life of its file.
+    life: Mutex<FileLife>,
     /// The ranges that are copied; holes lie between them. `None` until the end of data.
     ranges: Option<Vec<(u64, u64)>>,
     /// What another host said of it, where an error number says less.
@@ -115,15 +105,20 @@ pub(crate) struct Parts {
     /// The ranges to copy; `None` until the end of data.
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
     pub(crate) leaf: Option<Leaf>,
+    /// Open, with the room that it needs.
+    pub(crate) life: FileLife,
+    pub(crate) goal: FileGoal,
 }
 
 impl Task {
     /// A task with nothing landed.
     pub(crate) fn new(parts: Parts) -> Task {
-        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, leaf } = parts;
+        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, leaf, .. } = parts;
         let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
         let expected = ranges.as_ref().map_or(u64::MAX, total);
         let length = original.as_ref().map_or(expected, |original| original.meta.size_bytes);
+        let mut life = parts.life;
+        life.handle_begun(parts.goal, expected);
         Task {
             number,
             source_name: names.0,
@@ -132,7 +127,6 @@ impl Task {
             sink,
             length_bytes: AtomicU64::new(length),
             original,
-            reads_back: matches!(finish, Finish::Verified(_)),
             finish,
             hash,
             verify,
@@ -141,9 +135,7 @@ impl Task {
             first_name: None,
             is_shared: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
-            expected_bytes: AtomicU64::new(expected),
-            landed_bytes: AtomicU64::new(0),
-            failed: AtomicBool::new(false),
+            life: Mutex::new(life),
             ranges,
             trouble: OnceLock::new(),
         }
@@ -176,29 +168,52 @@ impl Task {
         self.is_counted.swap(false, Ordering::AcqRel)
     }
 
-    /// Counts bytes landed; true for the one call that makes the file complete.
+    /// The file that this task is a pass over, if it is a further one.
+    pub(crate) fn written(&self) -> Option<&Arc<Task>> {
+        match &self.finish {
+            Finish::ReadBack(written) | Finish::Repair(written) => Some(written),
+            Finish::Nothing | Finish::Commit(_) | Finish::Device(_) | Finish::Checked(_) => None,
+        }
+    }
+
+    /// The task reads a target back: its waits are charged to `verify`.
+    #[inline]
+    pub(crate) fn reads_back(&self) -> bool {
+        matches!(self.finish, Finish::ReadBack(_))
+    }
+
+    /// The life of the file.
+    pub(crate) fn life(&self) -> MutexGuard<'_, FileLife> {
+        let file = self.written().map_or(self, |written| written);
+        file.life.lock().expect("no panic while the life of a file is locked")
+    }
+
+    /// Bytes that must land before this pass is complete; `u64::MAX` until known.
+    pub(crate) fn expected_bytes(&self) -> u64 {
+        self.life().expected_bytes()
+    }
+
+    /// Counts bytes landed; true for the one call that makes the pass complete.
     pub(crate) fn landed(&self, bytes: u64) -> bool {
-        let landed = self.landed_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        bytes > 0 && landed == self.expected_bytes.load(Ordering::Acquire)
+        bytes > 0 && self.life().handle_landed(bytes)
     }
 
     /// The source ended here: the length is known now. True if all of it has landed already.
     pub(crate) fn ended(&self, at: u64) -> bool {
         self.length_bytes.store(at, Ordering::Release);
-        self.expected_bytes.store(at, Ordering::Release);
-        self.landed_bytes.load(Ordering::Acquire) == at
+        self.life().handle_ended(at)
     }
 
     /// Gives the file up; true for the first call.
     pub(crate) fn fail(&self) -> bool {
-        !self.failed.swap(true, Ordering::AcqRel)
+        self.life().handle_failed()
     }
 
     /// What stood under the target's name before stands there until this file is committed.
     pub(crate) fn target_is_kept(&self) -> bool {
         match &self.finish {
             Finish::Commit(staged) => !staged.is_in_place(),
-            Finish::Verified(trial) | Finish::Repaired(trial) => trial.written.target_is_kept(),
+            Finish::ReadBack(written) | Finish::Repair(written) => written.target_is_kept(),
             Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => false,
         }
     }
@@ -213,7 +228,7 @@ impl Task {
     }
 
     pub(crate) fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+        self.life().has_failed()
     }
 
     /// The ranges that are moved; `None` until the end of data.

@@ -8,34 +8,26 @@
 
 use std::sync::Arc;
 
-use datapump_core::Way;
+use datapump_core::{Compared, FileGoal, FileLife, Way};
 
-use crate::completing::{complete, publish};
 use crate::direct::direct;
 use crate::end::{FileEnd, Sink, Source};
 use crate::hash::FileHash;
 use crate::net::far::FarFile;
 use crate::options::Choice;
 use crate::problem::{Class, Problem, shown_path};
-use crate::report::Waits;
 use crate::run::Shared;
-use crate::settled;
-use crate::task::{Finish, Parts, Task, Trial};
+use crate::task::{Finish, Parts, Task};
 use crate::units::bytes_words;
 use datapump_files::disk::FileCalls;
 
-/// A device that damages the same part so often is not worth more trust.
-const REPAIRS_MAX: u32 = 3;
-
 type Ranges = Vec<(u64, u64)>;
 
-/// Reads back these ranges of a file that is complete but for its name. Gives the task that does it, if that has no
-/// blocks.
+/// Puts up what a pass has written, to be read back. Gives the pass that does it, if that has no blocks.
 pub(crate) fn read_back(
     shared: &Shared<'_>,
     written: &Arc<Task>,
-    ranges: Ranges,
-    repairs: u32,
+    pass: &Task,
 ) -> Result<Option<Arc<Task>>, Problem> {
     let Finish::Commit(staged) = &written.finish else { unreachable!("only what is committed is read back") };
     let handle = Arc::new(staged.reopen_to_read()?);
@@ -47,58 +39,27 @@ pub(crate) fn read_back(
     }
     let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
-    let finish = Finish::Verified(Trial { written: Arc::clone(written), repairs });
-    Ok(put_up(shared, (written, source, Sink::Null), finish, ranges))
+    let finish = Finish::ReadBack(Arc::clone(written));
+    Ok(put_up(shared, written, (source, Sink::Null), finish, pass.ranges_to_read_back()))
 }
 
-/// A file was read back: it is committed, or repaired.
-pub(crate) fn verified(
-    shared: &Shared<'_>,
-    waits: &mut Waits,
-    again: &Task,
-    trial: &Trial,
-) -> Result<Option<Arc<Task>>, Problem> {
-    let written = &trial.written;
-    let damaged = damaged(written, again);
-    let mut next = None;
-    if !damaged.is_empty() && trial.repairs < REPAIRS_MAX && gives_again(&written.source) {
-        next = repair(shared, trial, damaged);
-    } else if damaged.is_empty() && (trial.repairs > 0 || hash(written).agrees_with(hash(again))) {
-        if let Finish::Commit(staged) = &written.finish {
-            publish(shared, waits, written, staged)?;
-        }
-        settled::done(shared, written);
-    } else {
-        return Err(mismatch(written, "what the device gives back differs from what was written"));
+/// Compares what a further pass moved with what was written first.
+pub(crate) fn compare(written: &Task, pass: &Task) -> Compared {
+    let was_repaired = written.life().repairs() > 0;
+    match damaged(written, pass).is_empty() {
+        false => Compared::Damaged,
+        // Of a part that was written again alone there is no hash of the whole.
+        true if !pass.reads_back() || was_repaired || hash(written).agrees_with(hash(pass)) => Compared::Same,
+        true => Compared::Differs,
     }
-    settled::settle(shared, again, true);
-    Ok(next)
 }
 
-/// What was damaged is written again: it is completed and read back once more.
-pub(crate) fn repaired(
-    shared: &Shared<'_>,
-    waits: &mut Waits,
-    again: &Task,
-    Trial { written, repairs }: &Trial,
-) -> Result<Option<Arc<Task>>, Problem> {
-    if !damaged(written, again).is_empty() {
-        return Err(mismatch(written, "it was damaged, and the source gives other bytes now than before"));
-    }
-    if let Finish::Commit(staged) = &written.finish {
-        complete(shared, waits, written, staged)?;
-    }
-    let next = read_back(shared, written, again.ranges_to_read_back(), repairs + 1)?;
-    settled::settle(shared, again, true);
-    Ok(next)
-}
-
-fn repair(shared: &Shared<'_>, trial: &Trial, damaged: Ranges) -> Option<Arc<Task>> {
-    let Trial { written, repairs } = trial;
+/// Puts up what came back damaged, to be written again. Gives the pass that does it, if that has no blocks.
+pub(crate) fn repair(shared: &Shared<'_>, written: &Arc<Task>, pass: &Task) -> Option<Arc<Task>> {
     let ranges = match &written.source {
         // It is given whole or not at all.
         Source::Far(file) if matches!(**file, FarFile::Small(_)) => written.ranges_to_read_back(),
-        _ => damaged,
+        _ => damaged(written, pass),
     };
     let bytes = ranges.iter().map(|(start, end)| end - start).sum();
     shared.ledger.tally().doubt_bytes += bytes;
@@ -108,14 +69,15 @@ fn repair(shared: &Shared<'_>, trial: &Trial, damaged: Ranges) -> Option<Arc<Tas
         "'{path}': {much} from byte {at} on came back damaged from the device and are written again; check the \
          device and its cables (dmesg)"
     ));
-    let finish = Finish::Repaired(Trial { written: Arc::clone(written), repairs: *repairs });
-    put_up(shared, (written, written.source.clone(), written.sink.clone()), finish, ranges)
+    let finish = Finish::Repair(Arc::clone(written));
+    put_up(shared, written, (written.source.clone(), written.sink.clone()), finish, ranges)
 }
 
-/// A task for the plan: blocks of a file that was written. Gives it back if it has none.
+/// Another pass over a file that was written, for the plan. Gives it back if it has no blocks.
 fn put_up(
     shared: &Shared<'_>,
-    (written, source, sink): (&Task, Source, Sink),
+    written: &Task,
+    (source, sink): (Source, Sink),
     finish: Finish,
     ranges: Ranges,
 ) -> Option<Arc<Task>> {
@@ -130,10 +92,15 @@ fn put_up(
         verify: false,
         ranges: Some(ranges.clone()),
         leaf: None,
+        life: FileLife::opened(),
+        goal: FileGoal::NOTHING,
     }));
     shared.begin(&task);
+    let bytes = ranges.iter().map(|(start, end)| end - start).sum();
+    // Before a lane can land the first block.
+    written.life().handle_pass(bytes);
     // Where nothing was written nothing is there to be read.
-    if !ranges.iter().any(|(start, end)| end > start) {
+    if bytes == 0 {
         return Some(task);
     }
     shared.put_up(task, Some(ranges), Way::Slots);
@@ -150,7 +117,7 @@ fn hash(task: &Task) -> &FileHash {
 }
 
 /// Whether a source can be read a second time.
-fn gives_again(source: &Source) -> bool {
+pub(crate) fn gives_again(source: &Source) -> bool {
     match source {
         Source::File(_) => true,
         Source::Far(file) => !matches!(**file, FarFile::Stream(_)),
@@ -158,7 +125,8 @@ fn gives_again(source: &Source) -> bool {
     }
 }
 
-fn mismatch(written: &Task, words: &str) -> Problem {
+/// The problem of a copy that cannot be believed.
+pub(crate) fn mismatch(written: &Task, words: &str) -> Problem {
     let kept = if written.target_is_kept() { "the target was not changed" } else { "do not use the target" };
     let message = format!("{words}; {kept}; check the device and its cables (dmesg), then copy again");
     Problem::new(Class::Mismatch, "verify", &written.target_name, message)

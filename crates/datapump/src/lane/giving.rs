@@ -13,7 +13,7 @@ use std::time::Duration;
 use datapump_core::wire::ask::{Answer, Ask, Fault};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::{decode, encode};
-use datapump_core::{Extent, Length, Way};
+use datapump_core::{Extent, FileGoal, FileLife, Length, Way};
 use datapump_transport::{Channel, Digest, NetFault};
 
 use crate::end::{FileEnd, Sink, Source};
@@ -315,5 +315,7 @@ fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Rang
         verify: false,
         ranges,
         leaf: None,
+        life: FileLife::opened(),
+        goal: FileGoal::NOTHING,
     }
 }

@@ -16,15 +16,13 @@ use crate::tree::right;
 use datapump_files::disk::FileKind;
 
 /// A file was found equal in content to what stands at the target: only its attributes may be wrong.
-pub(crate) fn checked(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
-    crate::completing::source_stood_still(shared, task)?;
+pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match (&task.finish, &task.leaf, &task.original) {
         (Finish::Checked(Against::Target(Some(item))), ..) => existing::right_content(shared, item)?,
         (Finish::Checked(Against::Older), Some(leaf), _) => come_back(shared, leaf, Looked::EqualsOlder),
         (_, Some(leaf), Some(original)) => right::right_content(shared, &leaf.spot, original)?,
         _ => {}
     }
-    settled::settle(shared, task, false);
     Ok(())
 }
 

@@ -343,11 +343,11 @@ impl Hand {
         self.branch.hold();
         if self.walks {
             let trips = if task.verify { 2 } else { 1 };
-            let bytes = task.expected_bytes.load(Ordering::Relaxed);
+            let bytes = task.expected_bytes();
             shared.ledger.watch.found(if task.ranges().is_some() { bytes * trips } else { 0 });
         }
         shared.begin(&task);
-        let bytes = task.expected_bytes.load(Ordering::Relaxed);
+        let bytes = task.expected_bytes();
         let way = Way::of(how.in_kernel);
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),

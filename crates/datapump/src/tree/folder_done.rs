@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use crate::goal::syncs_alone;
 use crate::listed::Name;
 use crate::options::Sync;
 use crate::problem::Problem;
@@ -74,7 +75,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), 
         set_attributes(shared, branch, target, (&from, &to))?;
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
-    let synced = shared.syncs_alone(branch) || (shared.settings.options.sync == Sync::Each && !was_right);
+    let synced = syncs_alone(shared, branch) || (shared.settings.options.sync == Sync::Each && !was_right);
     if synced && branch.parent.is_some() {
         let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {

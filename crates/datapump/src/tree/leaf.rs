@@ -3,6 +3,7 @@
 //! Must not know: how it was moved.
 
 use crate::end::Sink;
+use crate::goal::syncs_data;
 use crate::run::Shared;
 use crate::task::{Finish, Leaf, Task};
 use crate::tree::checkpoint::Written;
@@ -63,7 +64,7 @@ fn list(shared: &Shared<'_>, task: &Task, leaf: &Leaf) {
 /// How a complete file came to the disk.
 fn written(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Written {
     match &task.sink {
-        _ if shared.syncs_data(task, staged) || task.verify => Written::Synced,
+        _ if syncs_data(shared, task.leaf.as_ref(), staged) || task.verify => Written::Synced,
         // In the kernel and by reflink nothing is written directly, whatever the file's ways are.
         Sink::File(file) if file.align_bytes > 1 => Written::Directly,
         _ => Written::Cached,

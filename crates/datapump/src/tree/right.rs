@@ -5,6 +5,7 @@
 use datapump_engine::Errno;
 
 use crate::change::ChangeKind;
+use crate::goal::syncs_alone;
 use crate::held::{Held, Original};
 use crate::listed::{Name, Told};
 use crate::problem::{Problem, shown_path};
@@ -94,7 +95,7 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
         errno => Problem::system("open to set the attributes of", &path(), errno.0),
     })?;
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.
-    let alone = shared.syncs_alone(&spot.branch);
+    let alone = syncs_alone(shared, &spot.branch);
     let opened = alone.then(|| names::open_source(&folder, &spot.name, true)).and_then(Result::ok);
     let to = Bearer::Held(&held);
     let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
