@@ -7,7 +7,8 @@ use datapump_engine::meter::Meters;
 use datapump_transport::Carried;
 
 use crate::bill::{Bill, BillHost, KernelThreads, Measured};
-use crate::lane::{LaneResult, latency};
+use crate::lane::LaneResult;
+use crate::latency;
 use crate::ledger::Tally;
 use crate::problem::{Class, Problem};
 use crate::report::{Cpu, Network, Report, Waits};

@@ -1,14 +1,25 @@
-//! The ends of the copy loop: how a block becomes a request of the engine, and how a completion is read.
+//! The ends of the copy loop. An end is whole: it makes requests of the blocks that the pump names, has them performed,
+//! and settles what comes back.
 //!
-//! A closed set: file, stream, null, and a sink that compares with another file instead of writing.
+//! Sources and sinks are closed sets: file, stream, null, another host, and a sink that compares with another file
+//! instead of writing. A new one is a file here, and a line in `source` or `sink`.
 //!
 //! Must not know: which block comes next, when a file is finished, which engine performs.
 
+mod copy;
 mod file;
+mod performer;
+mod receive_lane;
+mod send_lane;
 mod sink;
 mod source;
+mod stream;
 
+pub(crate) use copy::{copied, copy};
 pub(crate) use file::FileEnd;
+pub(crate) use performer::{Connection, Ended, Performer, Posted};
+pub(crate) use receive_lane::{ReceiveLane, TRIES_MAX, Trouble};
+pub(crate) use send_lane::{Reading, SendLane};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 
@@ -21,7 +32,7 @@ fn rest(block: Block, done: u32) -> (u64, u32) {
 }
 
 /// What a completion means where the kernel moves any number of bytes.
-pub(crate) fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
+fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
     match result {
         Ok(0) => Settled::EndOfData,
         // A padded direct request may move more than the block has left.

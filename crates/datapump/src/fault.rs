@@ -6,7 +6,8 @@ use datapump_core::wire::ask;
 use datapump_core::wire::bounds::ErrorNumber;
 use datapump_core::{Fault, FaultKind, Side};
 
-use crate::end::Sink;
+use crate::end::{Sink, TRIES_MAX, Trouble};
+use crate::net::refusal;
 use crate::problem::{Class, Problem};
 use crate::run::Shared;
 use crate::task::Task;
@@ -48,6 +49,24 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Prob
         FaultKind::Differs => {
             let other = crate::shown(std::os::unix::ffi::OsStrExt::as_bytes(task.source_name.as_os_str()));
             Problem::new(Class::Mismatch, "compare", name, format!("differs from '{other}'")).at(fault.at)
+        }
+    }
+}
+
+/// What another host said of a block that it could not give.
+pub(crate) fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> Problem {
+    let name = &task.source_name;
+    match trouble {
+        Trouble::Fault(fault) => {
+            let problem = refusal::problem_of(&fault, name).on(host);
+            if task.leaf.is_some() { problem.vanished() } else { problem }
+        }
+        Trouble::Over(refusal) => refusal::over_budget(refusal, name),
+        Trouble::Damaged => {
+            let words = format!(
+                "came damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"
+            );
+            Problem::new(Class::Mismatch, "receive", name, words).at(at)
         }
     }
 }

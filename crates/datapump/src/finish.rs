@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use datapump_core::{FileStep, Mismatch};
+use datapump_core::{Fault, FaultKind, FileStep, Mismatch};
 use datapump_engine::{Stage, meter::within};
 
 use crate::completing;
+use crate::fault;
 use crate::problem::{Class, Problem};
 use crate::report::Waits;
 use crate::run::Shared;
@@ -128,6 +129,14 @@ fn enqueue(shared: &Shared<'_>, file: &Task) {
         Finish::Checked(_) => settled::settle(shared, file, false),
         _ => settled::done(shared, file),
     }
+}
+
+/// A block of a file came to nothing: the file is given up, or, if it only was compared, copied after all.
+pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: Fault) {
+    if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked(_)) {
+        return tree::checked::copy_after_all(shared, task);
+    }
+    fail(shared, task, fault::problem_of(shared, task, fault));
 }
 
 /// Gives a file up: reports why and removes what was written of it. Requests in flight on it may go on to no effect.

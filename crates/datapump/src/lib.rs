@@ -42,6 +42,7 @@ mod held;
 mod how;
 mod job;
 mod lane;
+mod latency;
 mod ledger;
 mod listed;
 mod mirror;
@@ -69,6 +70,7 @@ mod tree;
 mod verdict;
 mod verify;
 mod watch;
+mod work;
 mod world;
 
 /// The parts of a simulated [`World`].

@@ -79,6 +79,7 @@ pub(crate) struct Task {
     pub(crate) change: Option<Box<Change>>,
     /// The same, if it has others.
     pub(crate) first_name: Option<Box<Item>>,
+    is_endless: bool,
     is_shared: AtomicBool,
     is_counted: AtomicBool,
     length_bytes: AtomicU64,
@@ -121,6 +122,7 @@ impl Task {
         life.handle_begun(parts.goal, expected);
         Task {
             number,
+            is_endless: ranges.is_none() && source.is_real_file(),
             source_name: names.0,
             target_name: names.1,
             source,
@@ -239,6 +241,12 @@ impl Task {
     /// One lane moves it: a small file of a tree.
     pub(crate) fn is_small(&self) -> bool {
         self.leaf.is_some() && !self.is_shared.load(Ordering::Relaxed)
+    }
+
+    /// Only its end tells the length, and only this thread may read it.
+    #[inline]
+    pub(crate) fn is_endless(&self) -> bool {
+        self.is_endless
     }
 
     /// What was written, to be read back.

@@ -52,6 +52,7 @@ named! {
     ENOTEMPTY 41 "A directory that is not empty."
     EILSEQ 42 "Bytes that are no characters here."
     ECANCELED 105 "Cancelled."
+    ECONNRESET 108 "The connection was lost."
     ELOOP 114 "Too many symbolic links."
     EOPNOTSUPP 130 "Not supported here."
     ESTALE 70 "Another file by now."

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Block, Settled};
-use datapump_engine::{Engine, Errno, Handle, Op, Place, Slot, Span, Stage, meter::within};
+use datapump_core::{Request, Settled};
+use datapump_engine::{Engine, Errno, Handle, Op, Slot, Stage, meter::within};
 
-use super::{FileEnd, rest, settled};
+use super::performer::{Performer, Posted};
+use super::{FileEnd, settled, stream};
 
 /// A sink.
 #[derive(Clone, Debug)]
@@ -22,43 +23,60 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// The request for a block. `twin` is the second slot of a sink that compares.
+    /// Posts the request for a block. Null sinks complete where they stand, unless the engine itself is studied.
     #[inline]
-    pub(crate) fn op(&self, slot: u32, twin: u32, block: Block, done: u32) -> Op {
+    pub(crate) fn post(&self, by: &mut Performer<'_>, request: Request, inline: bool) -> Posted {
         match self {
-            Sink::Null | Sink::Far => Op::Nop { len: block.len - done, write: true },
-            Sink::File(file) => file.write(slot, block, done),
-            Sink::Compare(file) => file.read(twin, block, done),
-            Sink::Stream(handle) => {
-                let span = Span { slot: Slot(slot), start: done, len: rest(block, done).1 };
-                Op::Write { file: Arc::clone(handle), place: Place::Stream, span }
+            Sink::Null if !by.queued.sink => Posted::Done(Settled::Moved(request.block.len - request.done)),
+            Sink::Far => by.send(request),
+            Sink::Null | Sink::File(_) | Sink::Stream(_) | Sink::Compare(_) => {
+                self.pad(by, request);
+                let op = self.op(by.twin(request.slot), request);
+                let performed = by.perform(request, op, inline);
+                performed.settled(|result| self.settle(by, request, result))
             }
         }
     }
 
-    /// Bytes of zeros that the block needs behind it in its slot.
+    /// Fills the slot with zeros behind the block, as far as a direct request needs them.
     #[inline]
-    pub(crate) fn padding(&self, block: Block) -> u32 {
-        match self {
-            Sink::File(file) => file.padding(block),
-            Sink::Stream(_) | Sink::Null | Sink::Far | Sink::Compare(_) => 0,
+    fn pad(&self, by: &mut Performer<'_>, Request { slot, block, .. }: Request) {
+        let Sink::File(file) = self else { return };
+        let padding = file.padding(block) as usize;
+        if padding > 0 {
+            let start = block.len as usize;
+            by.engine.bytes_mut(Slot(slot))[start..start + padding].fill(0);
         }
     }
 
+    /// The request. `twin` is the second slot of a sink that compares.
+    #[inline]
+    fn op(&self, twin: u32, request: Request) -> Op {
+        let Request { slot, block, done, .. } = request;
+        match self {
+            Sink::Null | Sink::Far => Op::Nop { len: block.len - done, write: true },
+            Sink::File(file) => file.write(slot, block, done),
+            Sink::Compare(file) => file.read(twin, block, done),
+            Sink::Stream(handle) => stream::write(handle, slot, block, done),
+        }
+    }
+
+    /// What a completion of the engine means for the block.
     #[inline]
     pub(crate) fn settle(
         &self,
-        engine: &Engine,
-        slots: (u32, u32),
-        block: Block,
-        done: u32,
+        by: &mut Performer<'_>,
+        request: Request,
         result: Result<u32, Errno>,
     ) -> Settled {
+        let twin = by.twin(request.slot);
+        let result = by.completed(request, result, || self.op(twin, request));
+        let Request { slot, block, done, .. } = request;
         match self {
             Sink::Null | Sink::Far | Sink::Stream(_) => settled(result, block.len - done),
             Sink::File(file) => file.settle(block, done, result),
             Sink::Compare(file) => match file.settle(block, done, result) {
-                Settled::Moved(bytes) => compared(engine, slots, done, bytes),
+                Settled::Moved(bytes) => compared(&by.engine, (slot, twin), done, bytes),
                 Settled::EndOfData => Settled::Differs(0),
                 settled => settled,
             },

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Block, Settled};
-use datapump_engine::{Errno, Handle, Op, Place, Slot, Span};
+use datapump_core::{Request, Settled};
+use datapump_engine::{Errno, Handle, Op};
 
-use super::{FileEnd, rest, settled};
+use super::performer::{Performer, Posted};
+use super::{FileEnd, settled, stream};
 use crate::net::far::FarFile;
 
 /// A source.
@@ -15,30 +16,58 @@ use crate::net::far::FarFile;
 pub(crate) enum Source {
     File(FileEnd),
     Stream(Arc<Handle>),
-    /// Asked for at another host, over the lane's own connection.
+    /// Requested of another host, over the lane's own connection.
     Far(Arc<FarFile>),
     /// Slots were filled when the lane began; requests do nothing.
     Null,
 }
 
 impl Source {
+    /// Posts the request for a block. Null sources complete where they stand, unless the engine itself is studied.
     #[inline]
-    pub(crate) fn op(&self, slot: u32, block: Block, done: u32) -> Op {
+    pub(crate) fn post(&self, by: &mut Performer<'_>, request: Request, inline: bool) -> Posted {
         match self {
-            Source::Null | Source::Far(_) => Op::Nop { len: block.len - done, write: false },
-            Source::File(file) => file.read(slot, block, done),
-            Source::Stream(handle) => {
-                let span = Span { slot: Slot(slot), start: done, len: rest(block, done).1 };
-                Op::Read { file: Arc::clone(handle), place: Place::Stream, span }
+            Source::Null if !by.queued.source => {
+                Posted::Done(Settled::Moved(request.block.len - request.done))
+            }
+            Source::Far(file) => by.request(request, file),
+            Source::Null | Source::File(_) | Source::Stream(_) => {
+                let performed = by.perform(request, self.op(request), inline);
+                performed.settled(|result| self.settle(by, request, result))
+            }
+        }
+    }
+
+    /// What a completion of the engine means for the block.
+    #[inline]
+    pub(crate) fn settle(
+        &self,
+        by: &mut Performer<'_>,
+        request: Request,
+        result: Result<u32, Errno>,
+    ) -> Settled {
+        let result = by.completed(request, result, || self.op(request));
+        match self {
+            Source::File(file) => file.settle(request.block, request.done, result),
+            Source::Null | Source::Stream(_) | Source::Far(_) => {
+                settled(result, request.block.len - request.done)
             }
         }
     }
 
     #[inline]
-    pub(crate) fn settle(&self, block: Block, done: u32, result: Result<u32, Errno>) -> Settled {
+    fn op(&self, request: Request) -> Op {
+        let Request { slot, block, done, .. } = request;
         match self {
-            Source::Null | Source::Stream(_) | Source::Far(_) => settled(result, block.len - done),
-            Source::File(file) => file.settle(block, done, result),
+            Source::File(file) => file.read(slot, block, done),
+            Source::Stream(handle) => stream::read(handle, slot, block, done),
+            Source::Null | Source::Far(_) => Op::Nop { len: block.len - done, write: false },
         }
+    }
+
+    /// A file of only its end tells the length must be read in the lane's thread: FUSE cuts what the queue reads, and
+    /// nothing else, at the size.
+    pub(crate) fn is_real_file(&self) -> bool {
+        matches!(self, Source::File(end) if matches!(*end.handle, Handle::Os(_)))
     }
 }

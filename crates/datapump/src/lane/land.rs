@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Block, Event, Fault, FaultKind, Settled};
+use datapump_core::{Block, Event, Fault, Settled};
 use datapump_engine::{Errno, Slot, Stage, meter::within};
 
 use super::Lane;
 use crate::end::Source;
 use crate::place::Fill;
 use crate::problem::Problem;
-use crate::task::{Finish, Task};
+use crate::task::Task;
 use crate::watch::Watch;
-use crate::{fault, finish, tree};
+use crate::{fault, finish};
 use datapump_files::resume::Journal;
 
 impl Lane<'_> {
@@ -26,7 +26,7 @@ impl Lane<'_> {
                 self.filled(slot, block);
                 // Another host that asks on is told when it does.
                 if let Some(at) = ended
-                    && !self.gives()
+                    && !self.performer.sends()
                 {
                     self.ended(slot, block.file, at);
                 }
@@ -50,13 +50,13 @@ impl Lane<'_> {
             return;
         }
         // The devices work on while this computes.
-        self.submit();
+        self.performer.submit();
         let task = self.tasks[slot as usize].as_ref();
         let Some(hash) = task.and_then(|task| task.hash.as_ref()) else { return };
         let _stage = within(Stage::Hash);
-        let start_ns = self.shared.settings.world.clock.now_ns();
-        hash.add(block, self.engine.bytes(Slot(slot)));
-        self.waits.hashing += self.shared.settings.world.clock.now_ns() - start_ns;
+        let start_ns = self.now_ns();
+        hash.add(block, self.performer.engine.bytes(Slot(slot)));
+        self.performer.waits.hashing += self.now_ns() - start_ns;
     }
 
     /// What a program that makes its data does to each block; only the lab asks for it.
@@ -66,7 +66,7 @@ impl Lane<'_> {
             matches!(self.tasks[slot as usize].as_ref().map(|task| &task.source), Some(Source::Null));
         if is_null {
             let value = (block.at >> 10) as u8;
-            self.engine.bytes_mut(Slot(slot))[..block.len as usize].fill(value);
+            self.performer.engine.bytes_mut(Slot(slot))[..block.len as usize].fill(value);
         }
     }
 
@@ -104,7 +104,8 @@ impl Lane<'_> {
         if self.shared.settings.has_trees && self.is_small(slot) {
             let done = self.tasks[slot as usize].take();
             let is_done = |task: &Arc<Task>| done.as_ref().is_some_and(|done| done.number == task.number);
-            self.current = self.current.take().filter(|current| !is_done(current));
+            let current = self.current.take().filter(|current| !is_done(current));
+            self.take_up(current);
             (self.landed_of, self.landed_file) = (None, u32::MAX);
         }
     }
@@ -131,7 +132,7 @@ impl Lane<'_> {
     }
 
     pub(super) fn finish(&mut self, task: Arc<Task>) {
-        finish::finish(self.shared, &mut self.waits, task);
+        finish::finish(self.shared, &mut self.performer.waits, task);
     }
 
     pub(super) fn failed(&mut self, slot: u32, fault: Fault) {
@@ -139,22 +140,19 @@ impl Lane<'_> {
         if self.refused_far(task.number, fault::told(fault)) {
             return;
         }
-        if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked(_)) {
-            return tree::checked::copy_after_all(self.shared, &task);
-        }
-        finish::fail(self.shared, &task, fault::problem_of(self.shared, &task, fault));
+        finish::faulted(self.shared, &task, fault);
     }
 
     /// Sleeps until the rate limits admit so many bytes.
     pub(super) fn obey_rate(&mut self, bytes: u64) {
-        self.submit();
+        self.performer.submit();
         let _stage = within(Stage::Waiting);
         let start_ns = self.now_ns();
         let shared = self.shared;
         // A session that is lost is not slept for.
-        let stopped = || shared.is_stopping() || self.link.is_cut();
+        let stopped = || shared.is_stopping() || self.performer.is_cut();
         shared.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
-        self.waits.rate_limit += self.now_ns() - start_ns;
+        self.performer.waits.rate_limit += self.now_ns() - start_ns;
     }
 }
 

@@ -64,7 +64,7 @@ fn give_blocks(
     given: &Mutex<Vec<LaneResult>>,
 ) {
     let _meter = shared.settings.metered(Stage::Loop);
-    let lane = Lane::giving(shared, index, channel, shelf).and_then(Lane::run);
+    let lane = Lane::sending(shared, index, channel, shelf).and_then(Lane::run);
     if let Ok(result) = lane {
         given.lock().unwrap_or_else(PoisonError::into_inner).push(result);
     }

@@ -25,16 +25,16 @@ pub(crate) struct LaneLatencies {
 
 impl LaneLatencies {
     /// For so many slots.
-    pub(super) fn new(slots: u32) -> LaneLatencies {
+    pub(crate) fn new(slots: u32) -> LaneLatencies {
         LaneLatencies { posted_ns: vec![0; slots as usize], source: empty(), sink: empty() }
     }
 
-    pub(super) fn post(&mut self, slot: u32, now_ns: u64) {
+    pub(crate) fn post(&mut self, slot: u32, now_ns: u64) {
         self.posted_ns[slot as usize] = now_ns;
     }
 
     /// A copy inside the kernel is the sink's, as its time is.
-    pub(super) fn complete(&mut self, slot: u32, transfer: Transfer, now_ns: u64) {
+    pub(crate) fn complete(&mut self, slot: u32, transfer: Transfer, now_ns: u64) {
         let side = if transfer == Transfer::Read { &mut self.source } else { &mut self.sink };
         side.saturating_record(now_ns.saturating_sub(self.posted_ns[slot as usize]));
     }

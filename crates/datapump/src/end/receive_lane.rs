@@ -1,7 +1,7 @@
-//! The lane of the side that writes: its blocks are asked for at another host and received into its slots.
+//! The connection over which a lane receives blocks: it requests them of another host, and receives them into slots.
 //!
 //! Requests are put on the connection as they are posted and answered in that order. A block is checked against the
-//! digest that was taken where it was read; a damaged one is asked for again, alone.
+//! digest that was taken where it was read; a damaged one is requested again, alone.
 //!
 //! Must not know: names, what becomes of a block that was received.
 
@@ -12,46 +12,41 @@ use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{Head, Kind};
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
-use datapump_engine::{Engine, Errno, Slot, Stage, meter::within};
+use datapump_engine::{Engine, Slot, Stage, meter::within};
 use datapump_transport::{Carried, Channel, Digest, NetFault};
 
 use crate::budget::OverBudget;
-use crate::end::Source;
 use crate::hash::BlockHash;
 use crate::net::convert::heard;
 use crate::net::far::{FarFile, LONG_BYTES, named};
-use crate::net::refusal::{over_budget, problem_of};
 use crate::net::weight;
-use crate::problem::{Class, Problem};
-use crate::task::Task;
 
-/// How often a block is asked for that comes damaged.
-const TRIES_MAX: u32 = 4;
+/// How often a block is requested that comes damaged.
+pub(crate) const TRIES_MAX: u32 = 4;
 /// Attributes of a small file that its slot outweighs.
 const UNCHARGED_BYTES: usize = 4 << 10;
 
-/// So many askings for small files are sent together while answers are here to work on: each time the other side is
+/// So many requests for small files are sent together while answers are here to work on: each time the other side is
 /// woken costs as much as a small file's block.
 const SENT_TOGETHER: u32 = 6;
 
-/// Blocks that were asked for.
-pub(super) struct Asking {
+/// The connection, and the blocks that were requested over it.
+pub(crate) struct ReceiveLane {
     channel: Channel,
-    /// Its name, as the user knows it.
-    host: String,
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
-    asked: VecDeque<Asked>,
+    requested: VecDeque<Requested>,
     number: u64,
-    /// Askings that were put and not sent; any that is not for a small file counts as many.
+    /// ReceiveLanes that were put and not sent; any that is not for a small file counts as many.
     unsent: u32,
-    /// Of blocks that had to be asked for again.
+    /// Of blocks that had to be requested again.
     again_bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Asked {
+#[derive(Clone, Debug)]
+struct Requested {
     request: Request,
+    file: Arc<FarFile>,
     number: u64,
     tries: u32,
 }
@@ -60,14 +55,26 @@ struct Asked {
 pub(super) enum Came {
     /// A request has ended.
     Ended(Request, Settled, Option<BlockHash>),
-    /// A block was damaged and is asked for again.
+    /// A block could not be had.
+    Failed(Request, Trouble),
+    /// A block was damaged and is requested again.
     Again,
 }
 
-impl Asking {
-    pub(super) fn new(channel: Channel, host: &str, is_hashed: bool) -> Asking {
-        let host = host.to_owned();
-        Asking { channel, host, is_hashed, asked: VecDeque::new(), number: 0, unsent: 0, again_bytes: 0 }
+/// Why a block could not be had.
+pub(crate) enum Trouble {
+    /// The other host says why.
+    Fault(Fault),
+    /// The attributes of its file are more than this side may hold.
+    Over(OverBudget),
+    /// It came damaged each time.
+    Damaged,
+}
+
+impl ReceiveLane {
+    pub(crate) fn new(channel: Channel, is_hashed: bool) -> ReceiveLane {
+        let requested = VecDeque::new();
+        ReceiveLane { channel, is_hashed, requested, number: 0, unsent: 0, again_bytes: 0 }
     }
 
     /// What its connection did.
@@ -82,7 +89,7 @@ impl Asking {
 
     /// Whether answers are still to come.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.asked.is_empty()
+        !self.requested.is_empty()
     }
 
     /// Whether something of the next answer is here.
@@ -91,7 +98,7 @@ impl Asking {
         self.send_together().is_err() || self.channel.has_come().unwrap_or(true)
     }
 
-    /// Sends what was put, or keeps it for a while if there is something to work on: what is here belongs to an asking
+    /// Sends what was put, or keeps it for a while if there is something to work on: what is here belongs to a request
     /// that was sent, so that nobody waits for what is kept.
     fn send_together(&mut self) -> Result<(), NetFault> {
         if self.unsent < SENT_TOGETHER && self.channel.has_buffered() {
@@ -101,70 +108,66 @@ impl Asking {
         self.channel.flush()
     }
 
-    /// Asks for a block, sooner or later.
-    pub(super) fn ask(&mut self, request: Request, file: &FarFile, tries: u32) -> Result<(), NetFault> {
+    /// Requests a block, sooner or later.
+    pub(super) fn request(
+        &mut self,
+        request: Request,
+        file: &Arc<FarFile>,
+        tries: u32,
+    ) -> Result<(), NetFault> {
         self.number += 1;
         let Request { block, done, .. } = request;
         let ask = file.asking(block.at + u64::from(done), block.len - done);
         self.channel.put_message(&encode(&ask), self.number)?;
-        self.unsent += if matches!(file, FarFile::Small(_)) { 1 } else { SENT_TOGETHER };
-        self.asked.push_back(Asked { request, number: self.number, tries });
+        self.unsent += if matches!(**file, FarFile::Small(_)) { 1 } else { SENT_TOGETHER };
+        let file = Arc::clone(file);
+        self.requested.push_back(Requested { request, file, number: self.number, tries });
         Ok(())
     }
 
     /// Waits for the next answer.
-    pub(super) fn receive(
-        &mut self,
-        engine: &mut Engine,
-        task: impl Fn(&Request) -> Arc<Task>,
-    ) -> Result<Came, NetFault> {
+    pub(super) fn receive(&mut self, engine: &mut Engine) -> Result<Came, NetFault> {
         self.send_together()?;
         // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
-        let asked = *self.asked.front().expect("something was asked for");
-        let task = task(&asked.request);
-        let Source::Far(file) = &task.source else { unreachable!("it was asked for at another host") };
-        let failed = |problem: Problem| {
-            let _ = task.trouble.set(problem);
-            Ok(Came::Ended(asked.request, Settled::Failed(Errno::EIO.0), None))
-        };
-        let (mut head, mut over) = (self.answer(asked)?, None);
+        let Requested { request, file, number, tries } =
+            self.requested.front().expect("something was requested").clone();
+        let (mut head, mut over) = (self.answer(number)?, None);
         if head.kind == Kind::Message {
             let body = self.channel.receive_body(head)?;
-            let answer = read(file, &body)?;
-            if answer == Answer::End && matches!(**file, FarFile::Stream(_)) {
-                self.asked.pop_front();
-                return Ok(Came::Ended(asked.request, Settled::EndOfData, None));
+            let answer = read(&file, &body)?;
+            if answer == Answer::End && matches!(*file, FarFile::Stream(_)) {
+                self.requested.pop_front();
+                return Ok(Came::Ended(request, Settled::EndOfData, None));
             }
-            match before_block(file, answer, asked.request.block.len)? {
+            match before_block(&file, answer, request.block.len)? {
                 Before::Nothing(fault) => {
-                    self.asked.pop_front();
-                    let problem = problem_of(&fault, &task.source_name).on(&self.host);
-                    return failed(if task.leaf.is_some() { problem.vanished() } else { problem });
+                    self.requested.pop_front();
+                    return Ok(Came::Failed(request, Trouble::Fault(fault)));
                 }
                 Before::Block => {}
-                Before::Over(refusal) => over = Some(over_budget(refusal, &task.source_name)),
+                Before::Over(refusal) => over = Some(refusal),
             }
-            head = self.answer(asked)?;
+            head = self.answer(number)?;
         }
-        let (hash, digest) = self.block(engine, head, &asked.request, file)?;
-        self.asked.pop_front();
-        if let Some(problem) = over {
-            return failed(problem);
+        let (hash, digest) = self.block(engine, head, &request, &file)?;
+        self.requested.pop_front();
+        if let Some(refusal) = over {
+            return Ok(Came::Failed(request, Trouble::Over(refusal)));
         }
         if hash.as_ref().is_none_or(|hash| hash.digest() == digest) {
-            return Ok(Came::Ended(asked.request, Settled::Moved(head.len), hash));
+            return Ok(Came::Ended(request, Settled::Moved(head.len), hash));
         }
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
-        match asked.tries < TRIES_MAX && !matches!(**file, FarFile::Stream(_)) {
-            true => self.ask(asked.request, file, asked.tries + 1).map(|()| Came::Again),
-            false => failed(damaged(&task, asked.request.block.at)),
+        match tries < TRIES_MAX && !matches!(*file, FarFile::Stream(_)) {
+            true => self.request(request, &file, tries + 1).map(|()| Came::Again),
+            false => Ok(Came::Failed(request, Trouble::Damaged)),
         }
     }
 
-    fn answer(&mut self, asked: Asked) -> Result<Head, NetFault> {
+    fn answer(&mut self, number: u64) -> Result<Head, NetFault> {
         let head = self.channel.receive_head()?;
-        match head.number == asked.number {
+        match head.number == number {
             true => Ok(head),
             false => Err(WireError::Unexpected("an answer that nobody asked for").into()),
         }
@@ -191,9 +194,9 @@ impl Asking {
         Ok((self.is_hashed.then(|| BlockHash::of(block, bytes)), digest))
     }
 
-    /// The connection is lost: what was asked for will not come.
+    /// The connection is lost: what was requested will not come.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = Request> + use<> {
-        std::mem::take(&mut self.asked).into_iter().map(|asked| asked.request)
+        std::mem::take(&mut self.requested).into_iter().map(|requested| requested.request)
     }
 }
 
@@ -235,11 +238,4 @@ fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<Before, NetF
         }
         _ => Err(WireError::Unexpected("another answer than was asked for").into()),
     }
-}
-
-fn damaged(task: &Task, at: u64) -> Problem {
-    let words = format!(
-        "came damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"
-    );
-    Problem::new(Class::Mismatch, "receive", &task.source_name, words).at(at)
 }

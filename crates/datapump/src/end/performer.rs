@@ -1,0 +1,360 @@
+//! What performs a lane's requests: an engine with slots for what the system does, a connection for what another host
+//! does. Charges the time of each to its end.
+//!
+//! Must not know: which block comes next, what a task is, what follows from a block.
+
+use datapump_core::{Request, Settled, Side, Transfer};
+use datapump_engine::{
+    Completion, Engine, Errno, Kind, Op, Slot, Stage, WAIT_MAX,
+    meter::{Within, within},
+};
+use datapump_transport::{Carried, NetFault};
+
+use super::receive_lane::{Came, ReceiveLane, Trouble};
+use super::send_lane::SendLane;
+use crate::hash::BlockHash;
+use crate::latency::LaneLatencies;
+use crate::net::far::FarFile;
+use crate::report::Waits;
+use crate::settings::QueuedNulls;
+use crate::world::Clock;
+use std::sync::Arc;
+
+/// What became of a request that was posted.
+pub(crate) enum Posted {
+    /// It is settled: nobody had to be asked.
+    Done(Settled),
+    /// It is settled: this thread performed it, which may have taken a while.
+    Performed(Settled),
+    /// It completes later: [`Performer::take`], [`Performer::wait`].
+    Later,
+    /// The connection to the other host is lost.
+    Lost(NetFault),
+}
+
+/// A request that ended.
+pub(crate) enum Ended {
+    /// The engine completed it; its end settles it.
+    Completed(Request, Result<u32, Errno>),
+    /// The other host answered it; with what it said of a block that it could not give.
+    Answered(Request, Settled, Option<Trouble>),
+}
+
+/// The connection of a lane to another host.
+pub(crate) enum Connection {
+    None,
+    /// Blocks come from there.
+    Receive(Box<ReceiveLane>),
+    /// Blocks go there.
+    Send(Box<SendLane>),
+}
+
+/// What performs a lane's requests.
+pub(crate) struct Performer<'run> {
+    pub(crate) engine: Engine,
+    pub(crate) connection: Connection,
+    pub(crate) waits: Waits,
+    /// Hashes of blocks that were read here and are sent, or came with them, by slot.
+    pub(crate) hashes: Vec<Option<BlockHash>>,
+    /// How long requests take, if that was asked for: without, no clock is read.
+    pub(crate) latencies: Option<LaneLatencies>,
+    /// The lane reads a target back: its waits are charged to that.
+    pub(crate) reads_back: bool,
+    /// Null ends that take the engine's queue.
+    pub(super) queued: QueuedNulls,
+    clock: &'run Clock,
+    flights: Vec<Option<Request>>,
+    /// Posting may block: the time inside is a wait.
+    blocking: bool,
+    /// With a bill: what the requests are that were posted and not handed to the system.
+    posted: Option<Stage>,
+    is_metered: bool,
+}
+
+impl<'run> Performer<'run> {
+    pub(crate) fn new(
+        engine: Engine,
+        slots: u32,
+        connection: Connection,
+        (clock, queued, is_metered): (&'run Clock, QueuedNulls, bool),
+    ) -> Performer<'run> {
+        let is_remote = !matches!(connection, Connection::None);
+        Performer {
+            blocking: matches!(engine.kind(), Kind::Inline | Kind::Sim),
+            engine,
+            hashes: if is_remote { (0..slots).map(|_| None).collect() } else { Vec::new() },
+            connection,
+            waits: Waits::default(),
+            latencies: None,
+            reads_back: false,
+            queued,
+            clock,
+            flights: vec![None; slots as usize],
+            posted: None,
+            is_metered,
+        }
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// The second slot of a sink that compares.
+    pub(super) fn twin(&self, slot: u32) -> u32 {
+        slot + self.flights.len() as u32
+    }
+
+    /// Performs a request in this thread if `inline`, else as the engine does.
+    #[inline]
+    pub(super) fn perform(&mut self, request: Request, op: Op, inline: bool) -> Performed {
+        let Request { transfer, slot, .. } = request;
+        if let Some(latencies) = &mut self.latencies {
+            latencies.post(slot, self.clock.now_ns());
+        }
+        if inline {
+            return Performed::Inline(self.perform_inline(slot, op, transfer));
+        }
+        self.flights[slot as usize] = Some(request);
+        let completion = match self.blocking || transfer == Transfer::Copy {
+            true => self.post_timed(slot, op, transfer),
+            false => self.post_queued(slot, op, transfer),
+        };
+        completion.map_or(Performed::Later, |completion| Performed::Timed(completion.result))
+    }
+
+    /// One request at a time costs less than a queue for small files (LIMITS §5).
+    fn perform_inline(&mut self, slot: u32, op: Op, transfer: Transfer) -> Result<u32, Errno> {
+        let _stage = within(stage_of(transfer));
+        let start_ns = self.now_ns();
+        let completion = self.engine.post_inline(slot, op);
+        self.charge(side_of(transfer), self.now_ns() - start_ns);
+        completion.result
+    }
+
+    /// It is handed to the system with others. A bill cannot tell apart what one call does for both ends, so that with
+    /// a bill each end's requests are handed over for themselves.
+    #[inline]
+    fn post_queued(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
+        if self.is_metered {
+            let stage = stage_of(transfer);
+            if self.posted.is_some_and(|posted| posted != stage) {
+                self.submit();
+            }
+            self.posted = Some(stage);
+        }
+        self.engine.post(slot, op)
+    }
+
+    /// A request that may block: the time inside is charged to its end.
+    fn post_timed(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
+        let _stage = within(stage_of(transfer));
+        let start_ns = self.now_ns();
+        let completion = self.engine.post(slot, op);
+        self.charge(side_of(transfer), self.now_ns() - start_ns);
+        completion
+    }
+
+    /// What a completion says. A stream that somebody opened with O_NONBLOCK has nothing now: it is waited for here
+    /// instead of asked in a loop.
+    #[inline]
+    pub(super) fn completed(
+        &mut self,
+        request: Request,
+        result: Result<u32, Errno>,
+        op: impl Fn() -> Op,
+    ) -> Result<u32, Errno> {
+        let result = if result == Err(Errno::EAGAIN) { self.wait_inline(request, op) } else { result };
+        if let Some(latencies) = &mut self.latencies {
+            latencies.complete(request.slot, request.transfer, self.clock.now_ns());
+        }
+        result
+    }
+
+    #[cold]
+    fn wait_inline(&mut self, request: Request, op: impl Fn() -> Op) -> Result<u32, Errno> {
+        loop {
+            match self.perform_inline(request.slot, op(), request.transfer) {
+                Err(Errno::EAGAIN) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Hands posted requests to the system: before this thread does something else for a while.
+    pub(crate) fn submit(&mut self) {
+        let _stage = self.posted.take().map(within);
+        // What is wrong with the engine is told by its next wait.
+        let _ = self.engine.submit();
+    }
+
+    /// For a call that hands over what was posted, and waits.
+    fn handing_over(&mut self) -> Option<Within> {
+        self.is_metered.then(|| within(self.posted.take().unwrap_or(Stage::Waiting)))
+    }
+
+    /// A request that has ended, without waiting. What is read from the cache is there as soon as it is handed over;
+    /// before a wait for the device what was put on the connection is sent.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Result<Option<Ended>, NetFault> {
+        if let Some(ended) = self.take_completion() {
+            return Ok(Some(ended));
+        }
+        if !self.sends() {
+            return Ok(None);
+        }
+        self.submit();
+        match (self.take_completion(), &mut self.connection) {
+            (None, Connection::Send(lane)) => lane.flush().map(|()| None),
+            (ended, _) => Ok(ended),
+        }
+    }
+
+    #[inline]
+    fn take_completion(&mut self) -> Option<Ended> {
+        let completion = self.engine.take()?;
+        let request = self.flights[completion.token as usize].expect("it was posted");
+        Some(Ended::Completed(request, completion.result))
+    }
+
+    /// Whether the next block is to be received now. While full blocks wait for the sink the thread takes what has
+    /// come already, as opening and hashing it is work; but it waits for the sink, not for more to come.
+    pub(crate) fn may_receive(&mut self, side: Side) -> bool {
+        match &mut self.connection {
+            Connection::Receive(lane) => lane.is_waiting() && (side == Side::Source || lane.has_come()),
+            Connection::None | Connection::Send(_) => false,
+        }
+    }
+
+    /// Waits for the next block, while the sink's device works on. The time is the source's, which is the network and
+    /// what lies behind it. `None` when a damaged block was requested again.
+    pub(crate) fn receive(&mut self) -> Result<Option<Ended>, NetFault> {
+        self.submit();
+        let start_ns = self.now_ns();
+        let Connection::Receive(lane) = &mut self.connection else { unreachable!("something was requested") };
+        let (before_ns, opened_ns) = (lane.channel().waited_ns(), lane.channel().opening_ns());
+        let came = lane.receive(&mut self.engine);
+        let waited_ns = lane.channel().waited_ns() - before_ns;
+        // What is not a wait is work: bytes are opened and hashed.
+        let opened_ns = lane.channel().opening_ns() - opened_ns;
+        self.waits.hashing += (self.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
+        self.charge(Side::Source, waited_ns);
+        Ok(match came? {
+            Came::Again => None,
+            Came::Failed(request, trouble) => {
+                Some(Ended::Answered(request, Settled::Failed(Errno::EIO.0), Some(trouble)))
+            }
+            Came::Ended(request, settled, hash) => {
+                if let Some(hash) = hash {
+                    self.hashes[request.slot as usize] = Some(hash);
+                }
+                Some(Ended::Answered(request, settled, None))
+            }
+        })
+    }
+
+    /// Waits for a completion of the engine.
+    pub(crate) fn wait(&mut self, side: Side) -> Result<(), Errno> {
+        let start_ns = self.now_ns();
+        let stage = self.handing_over();
+        let waited = self.engine.wait(WAIT_MAX);
+        drop(stage);
+        self.charge(side, self.now_ns() - start_ns);
+        waited
+    }
+
+    pub(crate) fn charge(&mut self, side: Side, ns: u64) {
+        match side {
+            _ if self.reads_back => self.waits.verify += ns,
+            Side::Source => self.waits.source += ns,
+            Side::Sink => self.waits.sink += ns,
+        }
+    }
+
+    /// Requests a block of another host's file.
+    pub(super) fn request(&mut self, request: Request, file: &Arc<FarFile>) -> Posted {
+        let Connection::Receive(lane) = &mut self.connection else {
+            unreachable!("its source lies at another host")
+        };
+        lane.request(request, file, 1).map_or_else(Posted::Lost, |()| Posted::Later)
+    }
+
+    /// Sends a block that was read. The time inside calls that send is the network's.
+    pub(super) fn send(&mut self, Request { slot, block, .. }: Request) -> Posted {
+        let hash = self.hashes[slot as usize].take();
+        let digest = hash.map_or([0; 32], |hash| hash.digest());
+        let Connection::Send(lane) = &mut self.connection else {
+            unreachable!("its sink lies at another host")
+        };
+        let bytes = &self.engine.bytes(Slot(slot))[..block.len as usize];
+        let before_ns = lane.channel().waited_ns();
+        let sent = lane.send(block.file, bytes, &digest);
+        // The rest of the time is work: bytes are sealed.
+        let waited_ns = lane.channel().waited_ns() - before_ns;
+        self.charge(Side::Sink, waited_ns);
+        sent.map_or_else(Posted::Lost, |()| Posted::Done(Settled::Moved(block.len)))
+    }
+
+    /// Blocks go to another host.
+    pub(crate) fn sends(&self) -> bool {
+        matches!(self.connection, Connection::Send(_))
+    }
+
+    /// The other host waits no more for what this lane sends.
+    pub(crate) fn is_cut(&self) -> bool {
+        matches!(&self.connection, Connection::Send(lane) if lane.channel().line_check().is_err())
+    }
+
+    /// What its connection did.
+    pub(crate) fn carried(&self) -> Carried {
+        match &self.connection {
+            Connection::Receive(lane) => lane.carried(),
+            Connection::Send(lane) => lane.channel().carried(),
+            Connection::None => Carried::default(),
+        }
+    }
+
+    /// The connection is lost; the requests that were on it.
+    pub(crate) fn hang_up(&mut self) -> Vec<Request> {
+        match &mut self.connection {
+            Connection::Receive(lane) => lane.forget().collect(),
+            Connection::Send(lane) => {
+                lane.hang_up();
+                Vec::new()
+            }
+            Connection::None => Vec::new(),
+        }
+    }
+}
+
+/// How a request was performed.
+pub(super) enum Performed {
+    /// In this thread, as one that takes no time worth a look at whether to stop.
+    Inline(Result<u32, Errno>),
+    /// In this thread, for as long as it took.
+    Timed(Result<u32, Errno>),
+    Later,
+}
+
+impl Performed {
+    /// What the end makes of it.
+    #[inline]
+    pub(super) fn settled(self, settle: impl FnOnce(Result<u32, Errno>) -> Settled) -> Posted {
+        match self {
+            Performed::Inline(result) => Posted::Done(settle(result)),
+            Performed::Timed(result) => Posted::Performed(settle(result)),
+            Performed::Later => Posted::Later,
+        }
+    }
+}
+
+fn stage_of(transfer: Transfer) -> Stage {
+    match transfer {
+        Transfer::Read => Stage::Read,
+        Transfer::Write => Stage::Write,
+        Transfer::Copy => Stage::Copy,
+    }
+}
+
+fn side_of(transfer: Transfer) -> Side {
+    if transfer == Transfer::Read { Side::Source } else { Side::Sink }
+}

@@ -1,0 +1,191 @@
+//! The plan of a lane that sends: each request of another host becomes a task of one block.
+//!
+//! The loop reads the blocks with its depth, and they are sent in the order of the requests.
+//!
+//! Must not know: who requests them, why, how they are sent.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datapump_core::wire::ask::{Answer, Ask, Fault};
+use datapump_core::wire::bounds::{ErrorNumber, FileSize};
+use datapump_core::{Extent, FileGoal, FileLife, Length, Way};
+use datapump_transport::NetFault;
+
+use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
+use crate::net::shelf::{Flow, Given, Taken};
+use crate::plan::Claim;
+use crate::run::{Shared, Work};
+use crate::task::{Finish, Parts, Task};
+use datapump_files::holes::Ranges;
+
+const EINVAL: ErrorNumber = ErrorNumber(22);
+const EMFILE: ErrorNumber = ErrorNumber(24);
+/// Pipes, and null, that are read over one connection.
+const STREAMS_MAX: usize = 256;
+
+/// What another host reads over one connection.
+#[derive(Default)]
+pub(super) struct ReadServer {
+    streams: Vec<Stream>,
+}
+
+/// A pipe, or null, that is read on and on: one task.
+struct Stream {
+    /// What the other host calls it.
+    file: u64,
+    task: Arc<Task>,
+}
+
+/// A block to be read, or what is answered instead.
+type Found = Result<(Arc<Task>, Extent, Reading), Box<Answer>>;
+
+impl ReadServer {
+    /// What was requested next, if something was.
+    pub(super) fn claim(
+        &mut self,
+        shared: &Shared<'_>,
+        lane: &mut SendLane,
+    ) -> Result<Claim<Work>, NetFault> {
+        while let Some((ask, number)) = lane.next()? {
+            let found = match ask {
+                Ask::Read { file, at: FileSize(at), len } => self.read(shared, lane, file, (at, len)),
+                Ask::Fetch { above, name, len } => match lane.shelf().fetch(above, &name, len) {
+                    Ok((answer, Some(given))) if len > 0 => small_block(shared, Arc::new(given), answer, len),
+                    Ok((answer, _)) => Err(Box::new(answer)),
+                    Err(fault) => Err(Box::new(Answer::Fault(fault))),
+                },
+                ask => {
+                    lane.look_up(number, ask)?;
+                    continue;
+                }
+            };
+            match found {
+                Ok((task, extent, reading)) => {
+                    lane.read(number, reading);
+                    return Ok(Claim::Piece(task, extent));
+                }
+                Err(answer) => lane.reply(number, *answer)?,
+            }
+        }
+        Ok(if lane.is_over() { Claim::Never } else { Claim::NotYet })
+    }
+
+    /// A block of what the other host has open.
+    fn read(&mut self, shared: &Shared<'_>, lane: &mut SendLane, file: u64, (at, len): (u64, u32)) -> Found {
+        match lane.shelf().file(file) {
+            Ok(Taken::File(given)) => block(shared, &given, (at, len)),
+            Ok(Taken::Flow(flow)) => self.read_on(shared, lane, (file, &flow), (at, len)),
+            Err(fault) => Err(Box::new(Answer::Fault(fault))),
+        }
+    }
+
+    /// The next bytes of a pipe, or of null; what is over is answered at once.
+    fn read_on(
+        &mut self,
+        shared: &Shared<'_>,
+        lane: &mut SendLane,
+        (file, flow): (u64, &Flow),
+        (at, len): (u64, u32),
+    ) -> Found {
+        let task = self.stream(shared, lane, (file, flow))?;
+        let len = len.min(shared.settings.shape.request_bytes);
+        if let Some(ended) = lane.ended(task.number) {
+            return Err(Box::new(ended.clone()));
+        }
+        if !is_wanted(at, len, u64::MAX) {
+            return Err(unwanted());
+        }
+        let length = match flow {
+            Flow::Stream(_) => Length::UpTo(len.into()),
+            Flow::Null { .. } => Length::Bytes(len.into()),
+        };
+        let reading = Reading { task: task.number, len, head: None, small: None };
+        let extent = Extent { file: task.number, at, length, way: Way::Slots };
+        Ok((task, extent, reading))
+    }
+
+    /// The task that reads a stream; made with the first request of it.
+    fn stream(
+        &mut self,
+        shared: &Shared<'_>,
+        lane: &mut SendLane,
+        (file, flow): (u64, &Flow),
+    ) -> Result<Arc<Task>, Box<Answer>> {
+        if let Some(stream) = self.streams.iter().find(|stream| stream.file == file) {
+            return Ok(Arc::clone(&stream.task));
+        }
+        if self.streams.len() == STREAMS_MAX {
+            return Err(Box::new(Answer::Fault(Fault { errno: Some(EMFILE), ..unwanted_fault() })));
+        }
+        let task = stream_task(shared, flow);
+        lane.add_stream(task.number);
+        self.streams.push(Stream { file, task: Arc::clone(&task) });
+        Ok(task)
+    }
+}
+
+/// A block of a file.
+fn block(shared: &Shared<'_>, given: &Given, (at, len): (u64, u32)) -> Found {
+    if len > shared.settings.shape.request_bytes || !is_wanted(at, len, given.meta.size_bytes) {
+        return Err(unwanted());
+    }
+    let task = task(shared, given, at, len);
+    let reading = Reading { task: task.number, len, head: None, small: None };
+    let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: Way::Slots };
+    Ok((task, extent, reading))
+}
+
+/// A small file: its attributes, and the one block that it has.
+fn small_block(shared: &Shared<'_>, given: Arc<Given>, answer: Answer, len: u32) -> Found {
+    let (task, extent, reading) = block(shared, &given, (0, len))?;
+    Ok((task, extent, Reading { head: Some(Box::new(answer)), small: Some(given), ..reading }))
+}
+
+/// Whether an honest peer requests that: something that is there, and that begins where BLAKE3's chunks do.
+fn is_wanted(at: u64, len: u32, size_bytes: u64) -> bool {
+    let ends = at.checked_add(len.into());
+    len > 0 && at.is_multiple_of(1024) && ends.is_some_and(|end| end <= size_bytes)
+}
+
+fn unwanted() -> Box<Answer> {
+    Box::new(Answer::Fault(unwanted_fault()))
+}
+
+fn unwanted_fault() -> Fault {
+    Fault { operation: "read".into(), errno: Some(EINVAL), words: None, class: None }
+}
+
+/// A pipe, or null.
+fn stream_task(shared: &Shared<'_>, flow: &Flow) -> Arc<Task> {
+    let source = match flow {
+        Flow::Stream(handle) => Source::Stream(Arc::clone(handle)),
+        Flow::Null { .. } => Source::Null,
+    };
+    Arc::new(Task::new(parts(shared, "standard input".into(), source, None)))
+}
+
+/// One block of a file. It needs no name: what goes wrong with it is told to the other host, which knows its path.
+fn task(shared: &Shared<'_>, given: &Given, at: u64, len: u32) -> Arc<Task> {
+    let align_bytes = if at.is_multiple_of(given.align_bytes.into()) { given.align_bytes } else { 1 };
+    let handle = Arc::clone(if align_bytes > 1 { &given.handle } else { given.buffered() });
+    let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
+    Arc::new(Task::new(parts(shared, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))
+}
+
+fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Ranges>) -> Parts {
+    Parts {
+        number: shared.next_number(),
+        names: (name.clone(), name),
+        source,
+        sink: Sink::Far,
+        original: None,
+        finish: Finish::Nothing,
+        hash: None,
+        verify: false,
+        ranges,
+        leaf: None,
+        life: FileLife::opened(),
+        goal: FileGoal::NOTHING,
+    }
+}
