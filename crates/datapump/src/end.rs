@@ -17,7 +17,7 @@ mod stream;
 
 pub(crate) use copy::{copied, copy};
 pub(crate) use file::FileEnd;
-pub(crate) use performer::{Connection, Ended, Performer, Posted};
+pub(crate) use performer::{Answered, Completed, Connection, Performer, Posted};
 pub(crate) use receive_lane::{ReceiveLane, TRIES_MAX, Trouble};
 pub(crate) use send_lane::{Reading, SendLane};
 pub(crate) use sink::Sink;

@@ -3,7 +3,7 @@
 //!
 //! Must not know: which block comes next, what a task is, what follows from a block.
 
-use datapump_core::{Request, Settled, Side, Transfer};
+use datapump_core::{Block, Request, Settled, Side, Transfer};
 use datapump_engine::{
     Completion, Engine, Errno, Kind, Op, Slot, Stage, WAIT_MAX,
     meter::{Within, within},
@@ -26,19 +26,24 @@ pub(crate) enum Posted {
     Done(Settled),
     /// It is settled: this thread performed it, which may have taken a while.
     Performed(Settled),
-    /// It completes later: [`Performer::take`], [`Performer::wait`].
+    /// It completes later: [`Performer::take`], [`Performer::receive`].
     Later,
-    /// The connection to the other host is lost.
-    Lost(NetFault),
+    /// The connection to the other host is lost. (Boxed: every request of a null end returns one of these.)
+    Lost(Box<NetFault>),
 }
 
-/// A request that ended.
-pub(crate) enum Ended {
-    /// The engine completed it; its end settles it.
-    Completed(Request, Result<u32, Errno>),
-    /// The other host answered it; with what it said of a block that it could not give.
-    Answered(Request, Settled, Option<Trouble>),
+impl Posted {
+    #[cold]
+    fn lost(fault: NetFault) -> Posted {
+        Posted::Lost(Box::new(fault))
+    }
 }
+
+/// A request that the engine completed: its end settles it.
+pub(crate) type Completed = (Request, Result<u32, Errno>);
+
+/// A request that the other host answered; with what it said of a block that it could not give.
+pub(crate) type Answered = (Request, Settled, Option<Trouble>);
 
 /// The connection of a lane to another host.
 pub(crate) enum Connection {
@@ -63,7 +68,7 @@ pub(crate) struct Performer<'run> {
     /// Null ends that take the engine's queue.
     pub(super) queued: QueuedNulls,
     clock: &'run Clock,
-    flights: Vec<Option<Request>>,
+    flights: Vec<Request>,
     /// Posting may block: the time inside is a wait.
     blocking: bool,
     /// With a bill: what the requests are that were posted and not handed to the system.
@@ -79,6 +84,8 @@ impl<'run> Performer<'run> {
         (clock, queued, is_metered): (&'run Clock, QueuedNulls, bool),
     ) -> Performer<'run> {
         let is_remote = !matches!(connection, Connection::None);
+        let block = Block { file: 0, at: 0, len: 0 };
+        let empty = Request { transfer: Transfer::Read, slot: 0, done: 0, block };
         Performer {
             blocking: matches!(engine.kind(), Kind::Inline | Kind::Sim),
             engine,
@@ -89,7 +96,7 @@ impl<'run> Performer<'run> {
             reads_back: false,
             queued,
             clock,
-            flights: vec![None; slots as usize],
+            flights: vec![empty; slots as usize],
             posted: None,
             is_metered,
         }
@@ -114,7 +121,7 @@ impl<'run> Performer<'run> {
         if inline {
             return Performed::Inline(self.perform_inline(slot, op, transfer));
         }
-        self.flights[slot as usize] = Some(request);
+        self.flights[slot as usize] = request;
         let completion = match self.blocking || transfer == Transfer::Copy {
             true => self.post_timed(slot, op, transfer),
             false => self.post_queued(slot, op, transfer),
@@ -192,28 +199,24 @@ impl<'run> Performer<'run> {
         self.is_metered.then(|| within(self.posted.take().unwrap_or(Stage::Waiting)))
     }
 
-    /// A request that has ended, without waiting. What is read from the cache is there as soon as it is handed over;
-    /// before a wait for the device what was put on the connection is sent.
+    /// A request that the engine has completed, without waiting.
     #[inline]
-    pub(crate) fn take(&mut self) -> Result<Option<Ended>, NetFault> {
-        if let Some(ended) = self.take_completion() {
-            return Ok(Some(ended));
-        }
+    pub(crate) fn take(&mut self) -> Option<Completed> {
+        let completion = self.engine.take()?;
+        Some((self.flights[completion.token as usize], completion.result))
+    }
+
+    /// Before a wait for the device: what is read from the cache is there as soon as it is handed over, and what was
+    /// put on the connection is sent.
+    pub(crate) fn take_or_flush(&mut self) -> Result<Option<Completed>, NetFault> {
         if !self.sends() {
             return Ok(None);
         }
         self.submit();
-        match (self.take_completion(), &mut self.connection) {
+        match (self.take(), &mut self.connection) {
             (None, Connection::Send(lane)) => lane.flush().map(|()| None),
-            (ended, _) => Ok(ended),
+            (completed, _) => Ok(completed),
         }
-    }
-
-    #[inline]
-    fn take_completion(&mut self) -> Option<Ended> {
-        let completion = self.engine.take()?;
-        let request = self.flights[completion.token as usize].expect("it was posted");
-        Some(Ended::Completed(request, completion.result))
     }
 
     /// Whether the next block is to be received now. While full blocks wait for the sink the thread takes what has
@@ -227,7 +230,7 @@ impl<'run> Performer<'run> {
 
     /// Waits for the next block, while the sink's device works on. The time is the source's, which is the network and
     /// what lies behind it. `None` when a damaged block was requested again.
-    pub(crate) fn receive(&mut self) -> Result<Option<Ended>, NetFault> {
+    pub(crate) fn receive(&mut self) -> Result<Option<Answered>, NetFault> {
         self.submit();
         let start_ns = self.now_ns();
         let Connection::Receive(lane) = &mut self.connection else { unreachable!("something was requested") };
@@ -240,14 +243,12 @@ impl<'run> Performer<'run> {
         self.charge(Side::Source, waited_ns);
         Ok(match came? {
             Came::Again => None,
-            Came::Failed(request, trouble) => {
-                Some(Ended::Answered(request, Settled::Failed(Errno::EIO.0), Some(trouble)))
-            }
+            Came::Failed(request, trouble) => Some((request, Settled::Failed(Errno::EIO.0), Some(trouble))),
             Came::Ended(request, settled, hash) => {
                 if let Some(hash) = hash {
                     self.hashes[request.slot as usize] = Some(hash);
                 }
-                Some(Ended::Answered(request, settled, None))
+                Some((request, settled, None))
             }
         })
     }
@@ -275,7 +276,7 @@ impl<'run> Performer<'run> {
         let Connection::Receive(lane) = &mut self.connection else {
             unreachable!("its source lies at another host")
         };
-        lane.request(request, file, 1).map_or_else(Posted::Lost, |()| Posted::Later)
+        lane.request(request, file, 1).map_or_else(Posted::lost, |()| Posted::Later)
     }
 
     /// Sends a block that was read. The time inside calls that send is the network's.
@@ -291,7 +292,7 @@ impl<'run> Performer<'run> {
         // The rest of the time is work: bytes are sealed.
         let waited_ns = lane.channel().waited_ns() - before_ns;
         self.charge(Side::Sink, waited_ns);
-        sent.map_or_else(Posted::Lost, |()| Posted::Done(Settled::Moved(block.len)))
+        sent.map_or_else(Posted::lost, |()| Posted::Done(Settled::Moved(block.len)))
     }
 
     /// Blocks go to another host.

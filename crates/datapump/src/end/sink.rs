@@ -24,15 +24,22 @@ pub(crate) enum Sink {
 
 impl Sink {
     /// Posts the request for a block. Null sinks complete where they stand, unless the engine itself is studied.
-    #[inline]
-    pub(crate) fn post(&self, by: &mut Performer<'_>, request: Request, inline: bool) -> Posted {
+    #[inline(always)]
+    pub(crate) fn post(
+        &self,
+        by: &mut Performer<'_>,
+        request: Request,
+        is_inline: impl FnOnce() -> bool,
+    ) -> Posted {
+        if matches!(self, Sink::Null) && !by.queued.sink {
+            return Posted::Done(Settled::Moved(request.block.len - request.done));
+        }
         match self {
-            Sink::Null if !by.queued.sink => Posted::Done(Settled::Moved(request.block.len - request.done)),
             Sink::Far => by.send(request),
             Sink::Null | Sink::File(_) | Sink::Stream(_) | Sink::Compare(_) => {
                 self.pad(by, request);
                 let op = self.op(by.twin(request.slot), request);
-                let performed = by.perform(request, op, inline);
+                let performed = by.perform(request, op, is_inline());
                 performed.settled(|result| self.settle(by, request, result))
             }
         }

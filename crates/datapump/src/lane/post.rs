@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use datapump_core::{Request, Settled, Side, Transfer};
 use datapump_engine::Errno;
+use datapump_transport::NetFault;
 
 use super::Lane;
-use crate::end::{self, Ended, Posted};
+use crate::end::{self, Answered, Completed, Posted};
 use crate::problem::{Class, Problem};
 use crate::task::Task;
 
@@ -23,12 +24,28 @@ impl Lane<'_> {
             self.own(slot, block.file);
         }
         let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-        let is_small = self.shared.settings.has_trees && task.is_small();
-        let posted = match transfer {
-            Transfer::Read => task.source.post(&mut self.performer, request, is_small || task.is_endless()),
-            Transfer::Write => task.sink.post(&mut self.performer, request, is_small),
-            Transfer::Copy => end::copy(&mut self.performer, (&task.source, &task.sink), request, is_small),
-        };
+        let has_trees = self.shared.settings.has_trees;
+        let is_small = || has_trees && task.is_small();
+        let performer = &mut self.performer;
+        match transfer {
+            Transfer::Read => {
+                let posted = task.source.post(performer, request, || is_small() || task.is_endless());
+                self.posted(slot, posted);
+            }
+            Transfer::Write => {
+                let posted = task.sink.post(performer, request, is_small);
+                self.posted(slot, posted);
+            }
+            Transfer::Copy => {
+                let posted = end::copy(performer, (&task.source, &task.sink), request, is_small());
+                self.posted(slot, posted);
+            }
+        }
+    }
+
+    /// In each arm for itself, so that what a null end answers leads straight to what follows from it.
+    #[inline(always)]
+    fn posted(&mut self, slot: u32, posted: Posted) {
         match posted {
             Posted::Done(settled) => self.settle(slot, settled),
             Posted::Later => {}
@@ -36,18 +53,25 @@ impl Lane<'_> {
                 self.check_cancel();
                 self.settle(slot, settled);
             }
-            Posted::Lost(fault) => {
-                self.lose(&fault, ());
-                self.settle(slot, LOST);
-            }
+            Posted::Lost(fault) => self.lost(slot, &fault),
         }
+    }
+
+    #[cold]
+    fn lost(&mut self, slot: u32, fault: &NetFault) {
+        self.lose(fault, ());
+        self.settle(slot, LOST);
     }
 
     /// Takes a request that has ended, or waits for one.
     pub(super) fn reap(&mut self, side: Side) -> Result<(), Problem> {
-        match self.performer.take() {
-            Ok(Some(ended)) => {
-                self.ended_request(ended);
+        if let Some(completed) = self.performer.take() {
+            self.completed(completed);
+            return Ok(());
+        }
+        match self.performer.take_or_flush() {
+            Ok(Some(completed)) => {
+                self.completed(completed);
                 return Ok(());
             }
             Ok(None) => {}
@@ -68,21 +92,20 @@ impl Lane<'_> {
 
     fn receive(&mut self) {
         match self.performer.receive() {
-            Ok(ended) => ended.into_iter().for_each(|ended| self.ended_request(ended)),
+            Ok(answered) => answered.into_iter().for_each(|answered| self.answered(answered)),
             Err(fault) => self.lose(&fault, ()),
         }
     }
 
+    fn answered(&mut self, (request, settled, trouble): Answered) {
+        trouble.into_iter().for_each(|trouble| self.trouble(request, trouble));
+        self.settle(request.slot, settled);
+    }
+
     #[inline]
-    fn ended_request(&mut self, ended: Ended) {
-        let (slot, settled) = match ended {
-            Ended::Completed(request, result) => (request.slot, self.settled(request, result)),
-            Ended::Answered(request, settled, trouble) => {
-                trouble.into_iter().for_each(|trouble| self.trouble(request, trouble));
-                (request.slot, settled)
-            }
-        };
-        self.settle(slot, settled);
+    fn completed(&mut self, (request, result): Completed) {
+        let settled = self.settled(request, result);
+        self.settle(request.slot, settled);
     }
 
     /// What a completion of the engine means for the block.
