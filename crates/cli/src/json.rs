@@ -72,7 +72,7 @@ pub fn progress(reading: &Reading) -> String {
         "rate_bytes_per_second": reading.rate_bytes_per_second,
         "time_left_low_s": reading.time_left_s.map(|(low, _)| low),
         "time_left_high_s": reading.time_left_s.map(|(_, high)| high),
-        "limited_by": "unknown",
+        "limited_by": reading.limited_by,
     });
     event("progress", &body.to_string())
 }

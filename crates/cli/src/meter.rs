@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use datapump::Snapshot;
+use datapump::{LimitedBy, Snapshot};
 
 /// Time between two samples of the rate: shorter ones show the device's own jitter.
 const SAMPLE_NS: u64 = 500_000_000;
@@ -36,6 +36,8 @@ pub struct Reading {
     pub rate_bytes_per_second: f64,
     /// Seconds left, the fewest and the most; `None` while unknown.
     pub time_left_s: Option<(f64, f64)>,
+    /// What bounds the move so far.
+    pub limited_by: LimitedBy,
 }
 
 /// Turns counters into readings.
@@ -64,6 +66,7 @@ impl Meter {
             time_left_s: snapshot
                 .bytes_total
                 .and_then(|total| self.time_left(total.saturating_sub(snapshot.bytes))),
+            limited_by: snapshot.limited_by,
         }
     }
 
@@ -116,7 +119,8 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn snapshot(bytes: u64, bytes_total: Option<u64>) -> Snapshot {
-        Snapshot { bytes, bytes_total, files: 0, bytes_found: 0, files_found: 0 }
+        let limited_by = LimitedBy::Unknown;
+        Snapshot { bytes, bytes_total, files: 0, bytes_found: 0, files_found: 0, limited_by }
     }
 
     #[test]

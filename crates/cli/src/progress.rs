@@ -163,6 +163,7 @@ mod tests {
             percent: Some(50.0),
             rate_bytes_per_second: 1.36e9,
             time_left_s: Some((11.6, 15.2)),
+            ..Reading::default()
         };
         assert_eq!(words(&reading), "50.0 %, 1.0 GiB, 1.36 GB/s, 12 s to 15 s left");
         let unknown = Reading { bytes_total: None, percent: None, time_left_s: None, ..reading };

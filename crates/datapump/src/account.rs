@@ -7,6 +7,7 @@ use datapump_engine::meter::Meters;
 use datapump_transport::Carried;
 
 use crate::bill::{Bill, BillHost, KernelThreads, Measured};
+use crate::charges::{ThreadTime, waits_alone};
 use crate::lane::LaneResult;
 use crate::latency;
 use crate::ledger::Tally;
@@ -18,10 +19,19 @@ use crate::verdict::{Evidence, verdict};
 /// A lane without bytes that was waited for in one part of so many had names or attributes to do.
 const BUSY_PART: u64 = 10;
 
+/// What was done before the lanes began and behind their end, while all of them would have waited for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Around {
+    pub(crate) waits: Waits,
+    /// Of the thread that did it.
+    pub(crate) time: ThreadTime,
+}
+
 /// What is left when the lanes have ended.
 pub(crate) struct Account<'run> {
     pub(crate) shared: &'run Shared<'run>,
     pub(crate) lanes: Vec<LaneResult>,
+    pub(crate) around: Around,
     pub(crate) tally: Tally,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
@@ -37,9 +47,28 @@ impl Account<'_> {
         self.end_ns - self.start_ns
     }
 
+    /// The waits of all lanes. With their CPU time they are lanes x elapsed.
     fn waits(&self) -> Waits {
-        let waits = self.lanes.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.waits));
-        with_reserving_at_the_sink(waits, self.tally.reserving_ns)
+        let each = (0..).zip(&self.lanes).map(|(index, lane)| self.waits_of(index, lane));
+        let waits = each.fold(Waits::default(), |sum, waits| sum.plus(&waits));
+        with_reserving(waits, self.tally.reserving_ns)
+    }
+
+    /// The waits of a lane from the begin of the job to its end. The first lane runs in the job's own thread.
+    fn waits_of(&self, index: usize, lane: &LaneResult) -> Waits {
+        let Around { waits: around, time } = self.around;
+        let there_ns = lane.time.elapsed_ns + time.elapsed_ns;
+        let idle_ns = self.elapsed_ns().saturating_sub(there_ns);
+        let waits = match index {
+            0 => waits_alone(lane.waits.plus(&around), lane.time.plus(time)),
+            _ => waits_alone(lane.waits, lane.time).plus(&around),
+        };
+        Waits { idle: waits.idle + idle_ns, ..waits }
+    }
+
+    /// CPU time of the lanes' threads.
+    fn lanes_cpu_ns(&self) -> u64 {
+        self.around.time.cpu_ns + self.lanes.iter().map(|lane| lane.time.cpu_ns).sum::<u64>()
     }
 
     fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
@@ -71,11 +100,14 @@ impl Account<'_> {
     fn evidence(&self) -> Evidence {
         let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
         let far = self.shared.far.as_ref();
+        let waits = self.waits();
         Evidence {
-            lanes_ns: self.elapsed_ns() * busy(&self.lanes).count() as u64,
-            waits: self.waits(),
+            // A lane without work is not counted: one file keeps one lane busy.
+            lanes_ns: (self.elapsed_ns() * self.lanes.len() as u64).saturating_sub(waits.idle),
+            waits,
             cpu: self.cpu,
-            lanes_cpu_ns: far.map(|_| self.lanes.iter().map(|lane| lane.cpu_ns).sum()),
+            is_alone: far.is_none(),
+            lanes_cpu_ns: self.lanes_cpu_ns(),
             held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
             sealing_ns: self.carried().opening_ns,
             shared_device: far.is_none_or(|far| far.is_here)
@@ -118,6 +150,7 @@ impl Account<'_> {
             files: self.tally.files,
             files_before: self.tally.files_before,
             skipped: self.tally.skipped,
+            deleted: self.tally.deleted,
             bytes_before: self.tally.bytes_before,
             problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
             elapsed_ns,
@@ -134,6 +167,7 @@ impl Account<'_> {
             limited_by,
             limited_detail,
             waits_ns: self.waits(),
+            lanes_cpu_ns: self.lanes_cpu_ns(),
             latency_ns: latency::merged(self.lanes.iter().filter_map(|lane| lane.latencies.as_ref())),
             cpu: self.cpu,
             cpu_far: None,
@@ -148,18 +182,18 @@ impl Account<'_> {
     }
 }
 
-/// Room that is reserved costs what the sink takes for it: on a tmpfs every page is taken from memory there, and a copy
-/// of one large file is not kept waiting by names.
-fn with_reserving_at_the_sink(waits: Waits, reserving_ns: u64) -> Waits {
-    let reserving_ns = reserving_ns.min(waits.metadata);
-    Waits { sink: waits.sink + reserving_ns, metadata: waits.metadata - reserving_ns, ..waits }
+/// Room is reserved between blocks, among names: on a tmpfs every page is taken from memory there, and a copy of one
+/// large file is not kept waiting by names.
+fn with_reserving(waits: Waits, reserving_ns: u64) -> Waits {
+    let reserving = reserving_ns.min(waits.metadata);
+    Waits { reserving, metadata: waits.metadata - reserving, ..waits }
 }
 
 /// Lanes that had something to do; all of them, if none had. One file keeps one lane busy: what the others do meanwhile
 /// is not the copy's time.
 pub(crate) fn busy(lanes: &[LaneResult]) -> impl Iterator<Item = &LaneResult> {
     let is_busy =
-        |lane: &LaneResult| lane.counts.bytes > 0 || lane.waits.total() * BUSY_PART >= lane.elapsed_ns;
+        |lane: &LaneResult| lane.counts.bytes > 0 || lane.waits.total() * BUSY_PART >= lane.time.elapsed_ns;
     let is_any = lanes.iter().any(is_busy);
     lanes.iter().filter(move |lane| !is_any || is_busy(lane))
 }
@@ -188,18 +222,6 @@ pub(crate) fn version() -> String {
     env!("CARGO_PKG_VERSION").to_string()
 }
 
-/// CPU time of the process until now.
-pub(crate) fn cpu_now() -> Cpu {
-    let (user_ns, system_ns) = datapump_engine::os::linux::process_cpu_ns();
-    Cpu { user_ns, system_ns }
-}
-
-/// CPU time since then.
-pub(crate) fn cpu_since(start: Cpu) -> Cpu {
-    let now = cpu_now();
-    Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,23 +232,18 @@ mod tests {
             waits,
             engine: Default::default(),
             done_ns: 0,
-            elapsed_ns: 3_000,
-            cpu_ns: 0,
+            time: ThreadTime { elapsed_ns: 3_000, ..ThreadTime::default() },
             carried: Carried::default(),
             latencies: None,
         }
     }
 
     #[test]
-    fn room_is_the_sinks() {
-        for (metadata, reserving_ns, sink) in [(900, 0, 5), (900, 850, 855), (0, 10, 5), (10, 11, 15)] {
+    fn room_is_no_matter_of_names() {
+        for (metadata, reserving_ns, reserving) in [(900, 0, 0), (900, 850, 850), (0, 10, 0), (10, 11, 10)] {
             let waits = Waits { metadata, sink: 5, sync: 7, ..Waits::default() };
-            let got = with_reserving_at_the_sink(waits, reserving_ns);
-            assert_eq!(
-                (got.sink, got.sync, got.total()),
-                (sink, 7, waits.total()),
-                "{metadata} {reserving_ns}"
-            );
+            let got = with_reserving(waits, reserving_ns);
+            assert_eq!((got.reserving, got.total()), (reserving, waits.total()), "{metadata} {reserving_ns}");
         }
     }
 

@@ -15,8 +15,10 @@ use datapump_core::wire::session::Given;
 use datapump_engine::{Stage, meter::Meters};
 use datapump_transport::Channel;
 
-use crate::account::{Account, cpu_now, cpu_since, sorted, unexplained, version};
+use crate::account::{Account, Around, sorted, unexplained, version};
+use crate::charges::ThreadTime;
 use crate::comparison;
+use crate::cpu::{cpu_now, cpu_since};
 use crate::event::Event;
 use crate::finish::abandon;
 use crate::full::Full;
@@ -91,7 +93,8 @@ pub struct Planned {
 
 /// What was counted when a run began.
 struct Began {
-    ns: u64,
+    /// Of the thread in which the job and its first lane run.
+    thread: ThreadTime,
     cpu: Cpu,
     quota: Quota,
 }
@@ -302,7 +305,7 @@ impl Job {
         let meters = self.meters();
         // In a simulated world no group holds anybody back, and nothing outside of it is read.
         let quota = if self.world.is_simulated() { Quota::default() } else { Quota::now() };
-        let began = Began { ns: self.world.clock.now_ns(), cpu: cpu_now(), quota };
+        let began = Began { thread: self.world.thread_time(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(Stage::Metadata));
         let ((items, problems), mut trees) =
             match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
@@ -320,15 +323,20 @@ impl Job {
             shared.plan.put_behind(Work::MakeWay);
         }
         let lanes = self.lanes(&shared);
+        let lanes_began = self.world.thread_time();
         let results = lane::run_all(&shared, lanes);
+        let lanes_ended = self.world.thread_time();
         shared.ledger.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
-        let mut last = Waits::default();
+        let mut waits = Waits::default();
         if shared.settings.has_trees {
-            tree::finish::finish_trees(&shared, &mut last, shared.plan.is_exhausted());
+            tree::finish::finish_trees(&shared, &mut waits, shared.plan.is_exhausted());
         }
         shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
         drop(here);
-        self.report(&shared, results, last, began)
+        let time = lanes_began.since(began.thread).plus(self.world.thread_time().since(lanes_ended));
+        // What nobody charged went to what was named, and to what is left of it.
+        waits.metadata += time.elapsed_ns.saturating_sub(waits.total());
+        self.report(&shared, results, Around { waits, time }, began)
     }
 
     fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
@@ -457,13 +465,10 @@ impl Job {
         &self,
         shared: &Shared<'_>,
         results: Vec<Result<LaneResult, Problem>>,
-        last: Waits,
+        around: Around,
         began: Began,
     ) -> Report {
-        let (mut lanes, mut lost) = sorted(results);
-        if let Some(lane) = lanes.first_mut() {
-            lane.waits = lane.waits.plus(&last);
-        }
+        let (lanes, mut lost) = sorted(results);
         // What no lane can have (memory for slots) is told once.
         lost.dedup();
         lost.into_iter().for_each(|problem| shared.ledger.report(problem));
@@ -476,8 +481,8 @@ impl Job {
         let exit_status = status as i32;
         let syncs = self.options.sync != crate::Sync::None && self.work == Kind::Copy;
         let (end_ns, held_ns) = (self.world.clock.now_ns(), began.quota.held_ns());
-        let (start_ns, cpu) = (began.ns, cpu_since(began.cpu));
-        let account = Account { shared, lanes, tally, start_ns, end_ns, cpu, held_ns, syncs };
+        let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
+        let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
         Report { exit_status, ..account.into_report() }
     }
 }

@@ -22,6 +22,7 @@ use datapump_engine::{
 use datapump_transport::{Carried, Channel, CutOnPanic};
 use read_server::ReadServer;
 
+use crate::charges::ThreadTime;
 use crate::end::{Connection, Performer, ReceiveLane, SendLane};
 use crate::latency::LaneLatencies;
 use crate::net::shelf::Shelf;
@@ -39,9 +40,8 @@ pub(crate) struct LaneResult {
     pub(crate) waits: Waits,
     pub(crate) engine: Asked,
     pub(crate) done_ns: u64,
-    /// How long it was there, and the CPU time of its thread meanwhile.
-    pub(crate) elapsed_ns: u64,
-    pub(crate) cpu_ns: u64,
+    /// What its thread did meanwhile.
+    pub(crate) time: ThreadTime,
     /// What its connection to another host did.
     pub(crate) carried: Carried,
     /// How long its requests took, if that was asked for.
@@ -58,6 +58,8 @@ pub(crate) struct Lane<'run> {
     tasks: Vec<Option<Arc<Task>>>,
     /// The task of the extent being cut.
     current: Option<Arc<Task>>,
+    /// Its number.
+    index: usize,
     /// What progress reads; this lane is the only writer.
     counter: &'run AtomicU64,
     /// There is a rate limit.
@@ -122,6 +124,7 @@ impl<'run> Lane<'run> {
             landed_bytes: 0,
             landed_of: None,
             landed_file: u32::MAX,
+            index,
             counter: shared.ledger.watch.counter(index),
             limited: !shared.rates.is_empty(),
             draining: false,
@@ -132,7 +135,7 @@ impl<'run> Lane<'run> {
 
     /// Moves blocks until the plan is done or the run is stopped.
     pub(crate) fn run(mut self) -> Result<LaneResult, Problem> {
-        let (start_ns, cpu_ns) = (self.now_ns(), thread_cpu_ns());
+        let start = self.shared.settings.world.thread_time();
         loop {
             match self.pump.poll() {
                 Step::Post(request) => self.post(request),
@@ -142,7 +145,7 @@ impl<'run> Lane<'run> {
                 Step::Done => break,
             }
         }
-        let done_ns = self.shared.settings.world.clock.now_ns();
+        let now = self.shared.settings.world.thread_time();
         add_workers();
         Ok(LaneResult {
             carried: self.performer.carried(),
@@ -150,14 +153,14 @@ impl<'run> Lane<'run> {
             counts: self.pump.counts(),
             waits: self.performer.waits,
             engine: self.asked,
-            done_ns,
-            elapsed_ns: done_ns - start_ns,
-            cpu_ns: thread_cpu_ns() - cpu_ns,
+            done_ns: now.elapsed_ns,
+            time: now.since(start),
         })
     }
 
     fn claim(&mut self) {
         self.check_cancel();
+        self.tell_charged();
         self.tell_landed();
         let claim = match &mut self.performer.connection {
             Connection::Send(lane) => {
@@ -183,6 +186,11 @@ impl<'run> Lane<'run> {
         }
     }
 
+    /// Progress says what bounds the copy so far.
+    fn tell_charged(&self) {
+        self.shared.ledger.watch.charge(self.index, self.performer.waits);
+    }
+
     fn begin(&mut self, (task, extent): Ready) -> Claimed {
         self.take_up(Some(task));
         Claimed::Extent(extent)
@@ -196,7 +204,7 @@ impl<'run> Lane<'run> {
         let ready = act(self);
         let now_ns = self.now_ns();
         let waits = &mut self.performer.waits;
-        let charged = waits.metadata + waits.sync - before.metadata - before.sync;
+        let charged = waits.total() - before.total();
         waits.metadata += (now_ns - start_ns).saturating_sub(charged);
         ready.map(|ready| self.begin(ready))
     }
@@ -204,11 +212,14 @@ impl<'run> Lane<'run> {
     /// Nothing is in flight here; another lane may open or finish something.
     fn starve(&mut self) {
         let stage = within(Stage::Waiting);
+        let start_ns = self.now_ns();
         match self.send_lane().map(|lane| lane.wait(WAIT_MAX)) {
             Some(waited) => waited.unwrap_or_else(|fault| self.lose(&fault, ())),
             None => self.shared.plan.wait(self.worker.asker()),
         }
         drop(stage);
+        self.performer.waits.idle += self.now_ns() - start_ns;
+        self.tell_charged();
         self.check_cancel();
         if !self.stopping {
             self.pump.handle_more();
@@ -232,12 +243,6 @@ impl<'run> Lane<'run> {
     }
 }
 
-/// CPU time of this thread, in user mode and in the kernel.
-fn thread_cpu_ns() -> u64 {
-    let (user_ns, system_ns) = datapump_engine::os::linux::thread_cpu_ns();
-    user_ns + system_ns
-}
-
 /// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
 /// lanes, and the report counts them.
 pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
@@ -249,6 +254,7 @@ pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult,
         // What it had claimed will never land: the others must not wait for it.
         result.inspect_err(|_| shared.plan.lose_lane())
     };
+    shared.ledger.watch.begin(lanes);
     std::thread::scope(|scope| {
         let spawn = |index| std::thread::Builder::new().spawn_scoped(scope, move || run(index)).ok();
         let others: Vec<_> = (1..lanes).map_while(spawn).collect();

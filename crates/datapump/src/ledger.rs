@@ -32,6 +32,8 @@ pub(crate) struct Tally {
     pub(crate) bytes_before: u64,
     /// Names that were left out for what they are.
     pub(crate) skipped: u64,
+    /// Names that were removed, because the source does not have them.
+    pub(crate) deleted: u64,
     pub(crate) direct: Asked,
     pub(crate) reflink: Asked,
     pub(crate) blake3: Option<String>,

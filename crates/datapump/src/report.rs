@@ -124,46 +124,81 @@ impl Network {
     }
 }
 
-/// Time in nanoseconds by stage, summed over lanes.
+/// Time in nanoseconds by stage, summed over lanes. All but `hashing` adds up to lanes x elapsed, with the CPU time of
+/// the lanes' threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Waits {
     /// Waiting for the source while the sink had nothing to do.
     pub source: u64,
-    /// Waiting for the sink, which held full blocks back or reserved room for them.
+    /// Waiting for the sink, which held full blocks back.
     pub sink: u64,
     /// Opening, naming, attributes.
     pub metadata: u64,
     /// Waiting for stable storage.
     pub sync: u64,
-    /// Hashing.
+    /// Hashing: computing, and part of the CPU time.
     pub hashing: u64,
     /// Held back by the rate limit.
     pub rate_limit: u64,
     /// Reading the target back.
     pub verify: u64,
+    /// Reserving room for what is to be written.
+    pub reserving: u64,
+    /// Removing what the source does not have.
+    pub deleting: u64,
+    /// Reading names of folders.
+    pub listing: u64,
+    /// The other host was out of reach.
+    pub outage: u64,
+    /// A lane had nothing to do.
+    pub idle: u64,
+    /// A lane could have run, and the system ran something else: run_delay of schedstat (proc(5)).
+    pub not_scheduled: u64,
 }
 
 impl Waits {
-    /// All stages together; hashing is computing, and not waited for.
+    /// All stages in which something was waited for: hashing is computing, an idle lane waits for nobody, and one that
+    /// is not scheduled waits for a CPU.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.source + self.sink + self.metadata + self.sync + self.rate_limit + self.verify
+        let Waits { source, sink, metadata, sync, rate_limit, verify, .. } = self;
+        let Waits { reserving, deleting, listing, outage, .. } = self;
+        source + sink + metadata + sync + rate_limit + verify + reserving + deleting + listing + outage
     }
 
     /// The sum, stage by stage.
     #[must_use]
     pub fn plus(&self, other: &Waits) -> Waits {
-        Waits {
-            source: self.source + other.source,
-            sink: self.sink + other.sink,
-            metadata: self.metadata + other.metadata,
-            sync: self.sync + other.sync,
-            hashing: self.hashing + other.hashing,
-            rate_limit: self.rate_limit + other.rate_limit,
-            verify: self.verify + other.verify,
-        }
+        let (mut sum, mut other) = (*self, *other);
+        sum.stages().into_iter().zip(other.stages()).for_each(|(sum, ns)| *sum += *ns);
+        sum
+    }
+
+    /// Each stage.
+    pub(crate) fn stages(&mut self) -> [&mut u64; STAGES] {
+        let Waits { source, sink, metadata, sync, hashing, rate_limit, verify, .. } = self;
+        let Waits { reserving, deleting, listing, outage, idle, not_scheduled, .. } = self;
+        [
+            source,
+            sink,
+            metadata,
+            sync,
+            hashing,
+            rate_limit,
+            verify,
+            reserving,
+            deleting,
+            listing,
+            outage,
+            idle,
+            not_scheduled,
+        ]
     }
 }
+
+/// Stages that time is charged to.
+pub(crate) const STAGES: usize = 13;
 
 impl Cpu {
     /// Of two sessions of one command.
@@ -185,6 +220,7 @@ impl LimitedDetail {
             (_, "send buffer") => "the send buffer was full for".into(),
             (_, "congestion window") => "the path took no more for".into(),
             (_, "loss") => "the path lost segments, and was waited for".into(),
+            (_, "outage") => "the other host was out of reach for".into(),
             (_, "round trips") => "too little was under way for this round trip, which was waited for".into(),
             ("read" | "write", "shared device") => {
                 format!("{whose}'s disk, which serves both ends, was waited for")
@@ -192,6 +228,8 @@ impl LimitedDetail {
             ("read" | "write", _) => format!("{whose}'s disk was waited for"),
             ("read back", _) => format!("{whose} read its disk back for"),
             ("metadata", _) => format!("{whose} dealt with names and attributes for"),
+            ("deleting", _) => format!("{whose} removed what the source does not have for"),
+            ("listing", _) => format!("{whose} read names of folders for"),
             ("sync", _) => format!("{whose} waited for stable storage for"),
             ("compute", why) => format!("{whose} computed ({why}) for"),
             _ => return None,
@@ -258,6 +296,8 @@ pub struct Report {
     pub bytes_before: u64,
     /// Names that were left out for what they are: sockets, and files in use by a running or cut pump.
     pub skipped: u64,
+    /// Names that were removed, because the source does not have them.
+    pub deleted: u64,
     /// Problems, counted by class.
     pub problems: BTreeMap<String, u64>,
     /// From start to end of the job, in nanoseconds.
@@ -290,8 +330,10 @@ pub struct Report {
     pub limited_by: LimitedBy,
     /// Where and why.
     pub limited_detail: LimitedDetail,
-    /// Waits by stage.
+    /// Waits by stage. With `lanes_cpu_ns` all but `hashing` adds up to `lanes` x `elapsed_ns`.
     pub waits_ns: Waits,
+    /// CPU time of the lanes' threads.
+    pub lanes_cpu_ns: u64,
     /// How long requests took, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Latencies>,
@@ -348,6 +390,8 @@ impl Report {
             requests: self.requests + before.requests,
             partial_returns: self.partial_returns + before.partial_returns,
             waits_ns: self.waits_ns.plus(&before.waits_ns),
+            lanes_cpu_ns: self.lanes_cpu_ns + before.lanes_cpu_ns,
+            deleted: self.deleted + before.deleted,
             cpu: self.cpu.plus(&before.cpu),
             cpu_far: far,
             ..self
@@ -398,6 +442,11 @@ impl Report {
             ("hashing", waits.hashing),
             ("held back by --bwlimit", waits.rate_limit),
             ("reading back", waits.verify),
+            ("reserving room", waits.reserving),
+            ("deleting", waits.deleting),
+            ("listing folders", waits.listing),
+            ("out of reach of the other host", waits.outage),
+            ("waiting for a CPU", waits.not_scheduled),
         ];
         let shown: Vec<String> = stages
             .iter()

@@ -2,14 +2,14 @@
 //!
 //! Must not know: how the numbers were taken.
 
-use crate::report::{Cpu, LimitedBy, LimitedDetail, Waits};
+use crate::report::{Cpu, LimitedBy, LimitedDetail, Report, Waits};
 
 /// A lead below this fraction of the time is no lead: both ends are about equally slow.
 const BALANCED_FRACTION: f64 = 0.10;
 /// Below this fraction of the time the largest stage explains too little.
 const EXPLAINS_FRACTION: f64 = 0.25;
-/// A process that computes for this fraction of the time is bound by the CPU, whoever it seems to wait for: the kernel
-/// copies bytes inside the calls that are charged to an end.
+/// A process that computes for this fraction of the time is bound by the CPU, whoever it seems to wait for: threads
+/// that perform requests for a lane compute while it waits for them.
 pub(crate) const CPU_FRACTION: f64 = 0.85;
 
 /// A quota that keeps the process from running for this part of the time is the cause, whoever it seems to wait for: it
@@ -19,13 +19,15 @@ const HELD_FRACTION: f64 = 0.5;
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
-    /// Time of all lanes together, in nanoseconds.
+    /// Time of all lanes together in which they were not idle, in nanoseconds.
     pub(crate) lanes_ns: u64,
     pub(crate) waits: Waits,
+    /// CPU time of the process.
     pub(crate) cpu: Cpu,
-    /// CPU time of the lanes' own threads, where another host is at their other end: the process may hold other
-    /// sessions.
-    pub(crate) lanes_cpu_ns: Option<u64>,
+    /// The process does nothing else: where another host is at the other end, it may hold other sessions.
+    pub(crate) is_alone: bool,
+    /// CPU time of the lanes' own threads.
+    pub(crate) lanes_cpu_ns: u64,
     /// The part of the time in which a quota of CPU time kept the process from running.
     pub(crate) held_fraction: f64,
     /// Time in which what came over a network was opened, or sealed what went.
@@ -40,13 +42,12 @@ pub(crate) struct Evidence {
 
 /// The cause, and where and why.
 pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
-    let Evidence { lanes_ns, waits, cpu, .. } = *evidence;
+    let Evidence { lanes_ns, waits, lanes_cpu_ns, .. } = *evidence;
     if lanes_ns == 0 || !evidence.did_something {
         return answer(LimitedBy::Unknown, "", "nothing was moved", 0, 0);
     }
     let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
-    let computing = lanes_ns.saturating_sub(waits.total()).min(evidence.lanes_cpu_ns.unwrap_or(u64::MAX));
-    let cpu_ns = evidence.lanes_cpu_ns.unwrap_or(cpu.user_ns + cpu.system_ns);
+    let cpu_ns = evidence.cpu_ns();
     if fraction(cpu_ns) >= CPU_FRACTION {
         return answer(LimitedBy::Cpu, "compute", cpu_reason(evidence), cpu_ns, lanes_ns);
     }
@@ -55,14 +56,17 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         return answer(LimitedBy::Cpu, "compute", "cpu quota", held_ns, lanes_ns);
     }
     let device = if evidence.shared_device { "shared device" } else { "device" };
+    let (names, names_stage, names_why) = names(&waits);
     let mut stages = [
         (waits.source, LimitedBy::Source, "read", device),
-        (waits.sink, LimitedBy::Sink, "write", device),
+        (waits.sink + waits.reserving, LimitedBy::Sink, "write", device),
         (waits.verify, LimitedBy::Sink, "read back", "device"),
-        (waits.metadata, LimitedBy::Metadata, "metadata", "names and attributes"),
+        (names, LimitedBy::Metadata, names_stage, names_why),
         (waits.sync, LimitedBy::Sync, "sync", "stable storage"),
         (waits.rate_limit, LimitedBy::Source, "read", "rate limit"),
-        (computing, LimitedBy::Cpu, "compute", cpu_reason(evidence)),
+        (waits.outage, LimitedBy::Network, "network", "outage"),
+        (waits.not_scheduled, LimitedBy::Cpu, "compute", "waiting for a cpu"),
+        (lanes_cpu_ns, LimitedBy::Cpu, "compute", cpu_reason(evidence)),
     ];
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.0));
     let [(first, limit, stage, why), (second, next, ..), ..] = stages;
@@ -77,18 +81,51 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     }
 }
 
+/// A report over two sessions, between which the other host was out of reach for so long: all lanes waited for it.
+pub(crate) fn with_outage(mut report: Report, outage_ns: u64) -> Report {
+    let lanes = u64::from(report.lanes.max(1));
+    report.waits_ns.outage += outage_ns * lanes;
+    let (waited_ns, of_ns) = (report.waits_ns.outage, report.elapsed_ns * lanes);
+    if waited_ns * 2 >= of_ns && waited_ns > 0 {
+        (report.limited_by, report.limited_detail) =
+            answer(LimitedBy::Network, "network", "outage", waited_ns, of_ns);
+    }
+    report
+}
+
+/// Time for names of all kinds, and what most of it was.
+fn names(waits: &Waits) -> (u64, &'static str, &'static str) {
+    let kinds = [
+        (waits.metadata, "metadata", "names and attributes"),
+        (waits.listing, "listing", "listing"),
+        (waits.deleting, "deleting", "deleting"),
+    ];
+    let [mut most, ..] = kinds;
+    kinds.into_iter().for_each(|kind| most = if kind.0 > most.0 { kind } else { most });
+    (waits.metadata + waits.listing + waits.deleting, most.1, most.2)
+}
+
+impl Evidence {
+    /// CPU time behind the copy: that of all threads, or of the lanes' alone.
+    fn cpu_ns(&self) -> u64 {
+        let process_ns = if self.is_alone { self.cpu.user_ns + self.cpu.system_ns } else { 0 };
+        process_ns.max(self.lanes_cpu_ns)
+    }
+}
+
 fn is_end(limit: LimitedBy) -> bool {
     matches!(limit, LimitedBy::Source | LimitedBy::Sink)
 }
 
 fn cpu_reason(evidence: &Evidence) -> &'static str {
-    let cpu_ns = evidence.lanes_cpu_ns.unwrap_or(evidence.cpu.user_ns + evidence.cpu.system_ns);
+    let cpu_ns = evidence.cpu_ns();
+    let is_kernels = evidence.cpu.system_ns > evidence.cpu.user_ns;
     let (hashing, sealing) = (evidence.waits.hashing, evidence.sealing_ns);
     let other = cpu_ns.saturating_sub(hashing + sealing);
     match () {
         () if hashing > other && hashing >= sealing => "hashing",
         () if sealing > other => "encryption",
-        () if evidence.in_kernel || evidence.cpu.system_ns > evidence.cpu.user_ns => "copying",
+        () if evidence.in_kernel || is_kernels => "copying",
         () => "posting requests",
     }
 }
@@ -112,81 +149,105 @@ mod tests {
         Waits { source, sink, ..Waits::default() }
     }
 
-    /// Between two hosts a lane may have nothing to do; and its process may compute for other sessions.
+    /// Of a thousand nanoseconds of lanes; what is not waited for is computed.
+    fn evidence(waits: Waits) -> Evidence {
+        let lanes_cpu_ns = 1000u64.saturating_sub(waits.total() + waits.not_scheduled);
+        Evidence {
+            lanes_ns: 1000,
+            waits,
+            cpu: Cpu { user_ns: lanes_cpu_ns, system_ns: 0 },
+            is_alone: true,
+            lanes_cpu_ns,
+            held_fraction: 0.0,
+            sealing_ns: 0,
+            shared_device: false,
+            in_kernel: false,
+            did_something: true,
+        }
+    }
+
+    fn check(evidence: &Evidence, limit: &str, stage: &str, why: &str) {
+        let (got, detail) = verdict(evidence);
+        let got = (got.name(), detail.stage.as_str(), detail.why.as_str());
+        assert_eq!(got, (limit, stage, why), "{evidence:?}");
+        assert!(detail.waited_ns <= detail.of_ns);
+    }
+
+    /// Between two hosts the process may compute for other sessions.
     #[test]
     fn a_lane_computes_for_as_long_as_its_thread_did() {
         let cpu = Cpu { user_ns: 5000, system_ns: 0 };
-        for (lanes_cpu_ns, sealing_ns, limit, why) in [
-            (50, 30, "balanced", "no stage stands out"),
-            (900, 500, "cpu", "encryption"),
-            (600, 100, "cpu", "posting requests"),
+        for (lanes_cpu_ns, sealing_ns, limit, stage, why) in [
+            (50, 30, "balanced", "", "no stage stands out"),
+            (900, 500, "cpu", "compute", "encryption"),
+            (600, 100, "cpu", "compute", "posting requests"),
         ] {
-            let evidence = Evidence {
-                lanes_ns: 1000,
-                waits: Waits { hashing: lanes_cpu_ns / 4, ..waits(100, 50) },
-                cpu,
-                lanes_cpu_ns: Some(lanes_cpu_ns),
-                held_fraction: 0.0,
-                sealing_ns,
-                shared_device: false,
-                in_kernel: false,
-                did_something: true,
-            };
-            let (got, detail) = verdict(&evidence);
-            assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{evidence:?}");
+            let waits = Waits { hashing: lanes_cpu_ns / 4, ..waits(100, 50) };
+            let evidence = Evidence { lanes_cpu_ns, sealing_ns, cpu, is_alone: false, ..evidence(waits) };
+            check(&evidence, limit, stage, why);
         }
     }
 
     /// Held back for 860 of 1000 ms wherever it stood, as under a quota of 5 % of a CPU.
     #[test]
     fn a_quota_comes_before_what_seems_to_be_waited_for() {
-        for (held_fraction, limit, why) in
-            [(0.86, "cpu", "cpu quota"), (1.7, "cpu", "cpu quota"), (0.2, "sync", "stable storage")]
-        {
-            let evidence = Evidence {
-                lanes_ns: 1000,
-                waits: Waits { sync: 600, ..waits(100, 100) },
-                cpu: Cpu { user_ns: 10, system_ns: 40 },
-                lanes_cpu_ns: None,
-                held_fraction,
-                sealing_ns: 0,
-                shared_device: false,
-                in_kernel: false,
-                did_something: true,
-            };
-            let (got, detail) = verdict(&evidence);
-            assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{held_fraction}");
-            assert!(detail.waited_ns <= detail.of_ns);
+        for (held_fraction, limit, stage, why) in [
+            (0.86, "cpu", "compute", "cpu quota"),
+            (1.7, "cpu", "compute", "cpu quota"),
+            (0.2, "sync", "sync", "stable storage"),
+        ] {
+            let waits = Waits { sync: 600, ..waits(100, 100) };
+            check(&Evidence { held_fraction, ..evidence(waits) }, limit, stage, why);
         }
+    }
+
+    /// Threads that perform requests for a lane compute while it waits for them.
+    #[test]
+    fn who_computes_all_the_time_is_bound_by_that_whoever_is_waited_for() {
+        let cpu = Cpu { user_ns: 100, system_ns: 800 };
+        let evidence = Evidence { cpu, ..evidence(waits(0, 900)) };
+        check(&evidence, "cpu", "compute", "copying");
+    }
+
+    /// Twelve seconds out of reach, and five at the rate limit behind them.
+    #[test]
+    fn an_outage_is_not_the_rate_limits() {
+        let waits_ns = Waits { rate_limit: 10, ..Waits::default() };
+        let limited_by = LimitedBy::Source;
+        let report = Report { lanes: 2, elapsed_ns: 17, waits_ns, limited_by, ..Report::default() };
+        let short = with_outage(report.clone(), 2);
+        assert_eq!((short.limited_by, short.waits_ns.outage), (LimitedBy::Source, 4));
+        let long = with_outage(report, 12);
+        assert_eq!((long.limited_by, long.limited_detail.why.as_str()), (LimitedBy::Network, "outage"));
+        assert_eq!((long.limited_detail.waited_ns, long.limited_detail.of_ns), (24, 34));
     }
 
     #[test]
     fn the_verdict_follows_the_waits() {
-        let cpu = |ns| Cpu { user_ns: ns, system_ns: 0 };
-        for (waits, cpu, shared_device, limit, why) in [
-            (waits(900, 50), cpu(50), false, "source", "device"),
-            (waits(50, 900), cpu(50), false, "sink", "device"),
-            (waits(480, 470), cpu(50), false, "balanced", "two stages take equal time"),
-            (waits(480, 470), cpu(50), true, "source", "shared device"),
-            (waits(0, 0), cpu(990), false, "cpu", "posting requests"),
-            (waits(0, 900), cpu(900), false, "cpu", "posting requests"),
-            (Waits { hashing: 800, ..waits(100, 0) }, cpu(900), false, "cpu", "hashing"),
-            (Waits { sync: 700, ..waits(100, 100) }, cpu(100), false, "sync", "stable storage"),
-            (Waits { rate_limit: 900, ..waits(10, 10) }, cpu(10), false, "source", "rate limit"),
+        let none = Waits::default();
+        for (waits, shared_device, limit, stage, why) in [
+            (waits(900, 50), false, "source", "read", "device"),
+            (waits(50, 900), false, "sink", "write", "device"),
+            (Waits { reserving: 500, ..waits(50, 400) }, false, "sink", "write", "device"),
+            (waits(480, 470), false, "balanced", "read", "two stages take equal time"),
+            (waits(480, 470), true, "source", "read", "shared device"),
+            (none, false, "cpu", "compute", "posting requests"),
+            (Waits { hashing: 800, ..waits(100, 0) }, false, "cpu", "compute", "hashing"),
+            (Waits { sync: 700, ..waits(100, 100) }, false, "sync", "sync", "stable storage"),
+            (Waits { rate_limit: 900, ..waits(10, 10) }, false, "source", "read", "rate limit"),
+            (Waits { outage: 700, rate_limit: 200, ..none }, false, "network", "network", "outage"),
+            (Waits { not_scheduled: 600, ..waits(200, 0) }, false, "cpu", "compute", "waiting for a cpu"),
+            (Waits { deleting: 600, sync: 200, ..none }, false, "metadata", "deleting", "deleting"),
+            (Waits { listing: 400, metadata: 300, ..none }, false, "metadata", "listing", "listing"),
+            (
+                Waits { metadata: 600, ..waits(100, 100) },
+                false,
+                "metadata",
+                "metadata",
+                "names and attributes",
+            ),
         ] {
-            let evidence = Evidence {
-                lanes_ns: 1000,
-                waits,
-                cpu,
-                lanes_cpu_ns: None,
-                held_fraction: 0.0,
-                sealing_ns: 0,
-                shared_device,
-                in_kernel: false,
-                did_something: true,
-            };
-            let (got, detail) = verdict(&evidence);
-            assert_eq!((got.name(), detail.why.as_str()), (limit, why), "{evidence:?}");
+            check(&Evidence { shared_device, ..evidence(waits) }, limit, stage, why);
         }
     }
 }

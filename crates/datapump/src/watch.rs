@@ -4,11 +4,16 @@
 //!
 //! Must not know: how progress is shown.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use datapump_core::wire::session::Progress;
 
+use crate::cpu::{cpu_now, cpu_since};
 use crate::options::Options;
+use crate::report::{Cpu, LimitedBy, STAGES, Waits};
+use crate::verdict::{Evidence, verdict};
 
 /// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
 #[derive(Debug)]
@@ -18,7 +23,23 @@ pub struct Watch {
     files: AtomicU64,
     found_bytes: AtomicU64,
     found_files: AtomicU64,
+    /// What the lanes charged until now.
+    charged: Box<[Charged]>,
+    began: Mutex<Option<Began>>,
 }
+
+/// When the lanes of this host began.
+#[derive(Clone, Copy, Debug)]
+struct Began {
+    at: Instant,
+    lanes: u32,
+    cpu: Cpu,
+}
+
+/// The charges of a lane, on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Charged([AtomicU64; STAGES]);
 
 /// One counter on a cache line of its own.
 #[derive(Debug, Default)]
@@ -38,6 +59,8 @@ pub struct Snapshot {
     pub bytes_found: u64,
     /// Files found to move so far, while a tree is walked; then all.
     pub files_found: u64,
+    /// What bounds the move so far, as far as the lanes of this host know.
+    pub limited_by: LimitedBy,
 }
 
 const UNKNOWN: u64 = u64::MAX;
@@ -45,8 +68,22 @@ const UNKNOWN: u64 = u64::MAX;
 impl Default for Watch {
     fn default() -> Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
+        let charged = (0..Options::LANES_MAX).map(|_| Charged::default()).collect();
         let [files, found_bytes, found_files] = [0; 3].map(AtomicU64::new);
-        Watch { lanes, total_bytes: AtomicU64::new(UNKNOWN), files, found_bytes, found_files }
+        let (total_bytes, began) = (AtomicU64::new(UNKNOWN), Mutex::default());
+        Watch { lanes, total_bytes, files, found_bytes, found_files, charged, began }
+    }
+}
+
+impl Charged {
+    fn store(&self, waits: &mut Waits) {
+        self.0.iter().zip(waits.stages()).for_each(|(kept, ns)| kept.store(*ns, Ordering::Relaxed));
+    }
+
+    fn load(&self) -> Waits {
+        let mut waits = Waits::default();
+        self.0.iter().zip(waits.stages()).for_each(|(kept, ns)| *ns = kept.load(Ordering::Relaxed));
+        waits
     }
 }
 
@@ -60,7 +97,45 @@ impl Watch {
             files: self.files.load(Ordering::Relaxed),
             bytes_found: self.found_bytes.load(Ordering::Relaxed),
             files_found: self.found_files.load(Ordering::Relaxed),
+            limited_by: self.limited_by(),
         }
+    }
+
+    /// Lanes begin on this host.
+    pub(crate) fn begin(&self, lanes: u32) {
+        self.charged.iter().for_each(|lane| lane.store(&mut Waits::default()));
+        let began = Began { at: Instant::now(), lanes, cpu: cpu_now() };
+        *self.began.lock().expect("no panic while it is set") = Some(began);
+    }
+
+    /// What a lane has charged until now.
+    pub(crate) fn charge(&self, lane: usize, mut waits: Waits) {
+        self.charged[lane].store(&mut waits);
+    }
+
+    fn limited_by(&self) -> LimitedBy {
+        let Some(began) = *self.began.lock().expect("no panic while it is set") else {
+            return LimitedBy::Unknown;
+        };
+        let waits = self.charged.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.load()));
+        let elapsed_ns = began.at.elapsed().as_nanos() as u64;
+        let lanes_ns = (elapsed_ns * u64::from(began.lanes)).saturating_sub(waits.idle);
+        let cpu = cpu_since(began.cpu);
+        // Calls compute, too; and a call that has not returned is charged to nobody yet.
+        let lanes_cpu_ns = lanes_ns.saturating_sub(waits.total()).min(cpu.user_ns + cpu.system_ns);
+        let evidence = Evidence {
+            lanes_ns,
+            waits,
+            cpu,
+            is_alone: false,
+            lanes_cpu_ns,
+            held_fraction: 0.0,
+            sealing_ns: 0,
+            shared_device: false,
+            in_kernel: false,
+            did_something: true,
+        };
+        verdict(&evidence).0
     }
 
     /// The counter of a lane.

@@ -35,9 +35,11 @@ impl Worker {
     pub(crate) fn perform(&mut self, shared: &Shared<'_>, waits: &mut Waits, work: Work) -> Option<Ready> {
         match work {
             Work::Item(item) => tree::items::open_item(shared, waits, &item),
-            Work::List(branch) => tree::walk::list(shared, &branch),
-            Work::Others(branch) => tree::compare::others(shared, &branch),
-            Work::MakeWay => tree::make_way::make_way(shared),
+            Work::List(branch) => charged(shared, &mut waits.listing, || tree::walk::list(shared, &branch)),
+            Work::Others(branch) => {
+                charged(shared, &mut waits.listing, || tree::compare::others(shared, &branch));
+            }
+            Work::MakeWay => tree::make_way::make_way(shared, waits),
             Work::Batch(batch) => return self.take_batch(shared, waits, batch),
         }
         shared.plan.settled();
@@ -70,6 +72,13 @@ impl Worker {
         }
         ready
     }
+}
+
+/// Charges the time of what it does to a stage.
+fn charged(shared: &Shared<'_>, stage: &mut u64, act: impl FnOnce()) {
+    let start_ns = shared.settings.world.clock.now_ns();
+    act();
+    *stage += shared.settings.world.clock.now_ns() - start_ns;
 }
 
 fn put_down(shared: &Shared<'_>, branch: &Arc<Branch>, walks: bool) {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use datapump_engine::os::linux::{thread_delayed_ns, thread_ns};
 use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
 use datapump_engine::{Arena, Engine, Kind, Refused, Sim, WAIT_MAX, Wait};
 
+use crate::charges::ThreadTime;
 use crate::options::{EngineChoice, WaitChoice};
 use crate::problem::{Class, Problem};
 use crate::report::Asked;
@@ -76,6 +78,15 @@ pub struct World {
 }
 
 impl World {
+    /// What the calling thread did until now. On a virtual clock nothing computes.
+    pub(crate) fn thread_time(&self) -> ThreadTime {
+        let elapsed_ns = self.clock.now_ns();
+        match self.is_simulated() {
+            true => ThreadTime { elapsed_ns, ..ThreadTime::default() },
+            false => ThreadTime { elapsed_ns, cpu_ns: thread_ns(), delayed_ns: thread_delayed_ns() },
+        }
+    }
+
     /// This host.
     pub fn real() -> World {
         World { disk: Disk::Os, clock: Clock::System(Instant::now()), simulation: None, seed: 1 }

@@ -160,14 +160,8 @@ fn check_bounds(case: &Case, report: &Report, peaks: &Peaks) {
     assert!(peaks.reads() <= case.options.source_depth.unwrap(), "{words}: {peaks:?}");
     assert!(peaks.writes() <= case.options.sink_depth.unwrap(), "{words}: {peaks:?}");
     let waits = report.waits_ns;
-    let waited = waits.source + waits.sink + waits.verify;
-    // Each wait is cut to whole nanoseconds.
-    let slack = 4 * (report.requests + report.partial_returns + 8);
-    assert!(
-        report.elapsed_ns.abs_diff(waited) <= slack,
-        "{words}: {} ns, waits {waits:?}",
-        report.elapsed_ns
-    );
+    let charged = waits.total() + waits.idle + waits.not_scheduled;
+    assert_eq!(report.elapsed_ns * u64::from(report.lanes), charged, "{words}: {waits:?}");
 }
 
 /// A process that dies leaves the old target or the whole new one; the same command then goes on.

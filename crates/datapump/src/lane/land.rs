@@ -153,6 +153,7 @@ impl Lane<'_> {
         let stopped = || shared.is_stopping() || self.performer.is_cut();
         shared.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
         self.performer.waits.rate_limit += self.now_ns() - start_ns;
+        self.tell_charged();
     }
 }
 

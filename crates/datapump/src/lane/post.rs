@@ -79,10 +79,12 @@ impl Lane<'_> {
         }
         if self.performer.may_receive(side) {
             self.receive();
+            self.tell_charged();
             self.check_cancel();
             return Ok(());
         }
         let waited = self.performer.wait(side);
+        self.tell_charged();
         self.check_cancel();
         waited.map_err(|errno| {
             let message = format!("the engine failed: {}", crate::problem::system_words(errno.0));

@@ -20,8 +20,8 @@ use super::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, R
 use super::sessions::Sessions;
 use super::shelf::{Flow, Origin, Shelf};
 use super::told;
-use crate::account::{cpu_now, cpu_since};
 use crate::budget::Budget;
+use crate::cpu::{cpu_now, cpu_since};
 use crate::event::Event;
 use crate::job::Job;
 use crate::options::Options;

@@ -87,8 +87,8 @@ fn add(given: &mut Given, lane: &LaneResult) {
         (&mut given.hashing_ns, waits.hashing),
         (&mut given.sealing_ns, carried.sealing_ns),
         (&mut given.rate_wait_ns, waits.rate_limit),
-        (&mut given.lanes_ns, lane.elapsed_ns),
-        (&mut given.lanes_cpu_ns, lane.cpu_ns),
+        (&mut given.lanes_ns, lane.time.elapsed_ns),
+        (&mut given.lanes_cpu_ns, lane.time.cpu_ns),
     ] {
         *sum.get_or_insert(0) += ns;
     }

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use datapump_core::wire::session::Way;
 
-use crate::account::{cpu_now, cpu_since};
 use crate::bill::BillHost;
+use crate::cpu::{cpu_now, cpu_since};
 use crate::report::{Cpu, Report};
+use crate::verdict::with_outage;
 
 /// The sessions until now.
 pub(super) struct Sessions {
@@ -16,6 +17,8 @@ pub(super) struct Sessions {
     start: Instant,
     cpu: Cpu,
     sum: Option<Report>,
+    /// When the last of them ended.
+    ended: Instant,
     /// One of them was begun: the calls before it did nothing.
     has_begun: bool,
     /// Files that each of them completed, and their bytes: one that two completed is there twice.
@@ -30,6 +33,7 @@ impl Sessions {
             start: Instant::now(),
             cpu: cpu_now(),
             sum: None,
+            ended: Instant::now(),
             has_begun: false,
             files: 0,
             bytes: 0,
@@ -41,8 +45,13 @@ impl Sessions {
         let own = (report.files, report.bytes);
         let sum = match self.sum.take() {
             None => report,
-            Some(before) => self.paid_for(self.both(report, before)),
+            Some(before) => {
+                let outage_ns = self.ended.elapsed().as_nanos() as u64;
+                let outage_ns = outage_ns.saturating_sub(report.elapsed_ns);
+                with_outage(self.paid_for(self.both(report, before)), outage_ns)
+            }
         };
+        self.ended = Instant::now();
         self.files += own.0;
         self.bytes += own.1;
         self.sum = Some(sum.clone());

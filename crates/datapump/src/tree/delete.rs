@@ -392,7 +392,8 @@ impl Pass<'_> {
                 removed => removed,
             };
             match removed {
-                Ok(()) | Err(Errno::ENOENT) => {}
+                Ok(()) => self.shared.ledger.tally().deleted += 1,
+                Err(Errno::ENOENT) => {}
                 // What is excluded lies in it.
                 Err(Errno::ENOTEMPTY) => return Ok(()),
                 Err(errno) => return Err(Problem::system("remove", &above.path_of(name), errno.0)),

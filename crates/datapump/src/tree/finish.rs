@@ -29,7 +29,6 @@ const OTHER_NAMES: &str =
 /// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
 /// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
-    let start_ns = shared.settings.world.clock.now_ns();
     let grown = std::mem::take(&mut *shared.trees.grown());
     if !is_complete {
         return;
@@ -42,11 +41,12 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     }
     grown.iter().for_each(|branch| close_list(shared, branch));
     if shared.settings.options.delete && !shared.settings.compares && !shared.trees.was_made_way() {
-        delete_rest(shared, &grown);
+        delete_rest(shared, waits, &grown);
         if !shared.plan.is_exhausted() {
             return;
         }
     }
+    let start_ns = shared.settings.world.clock.now_ns();
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
         sync_devices(shared, &grown);
     }
@@ -55,6 +55,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
             shared.ledger.report(problem);
         }
     }
+    // The roots' own attributes are few, and their folders are synced with them.
     waits.sync += shared.settings.world.clock.now_ns() - start_ns;
 }
 
@@ -72,7 +73,9 @@ fn close_list(shared: &Shared<'_>, branch: &Branch) {
 }
 
 /// Removes what is too much, if all was copied. False if nothing was to be removed.
-pub(crate) fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) -> bool {
+pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, grown: &[Arc<Branch>]) -> bool {
+    let clock = &shared.settings.world.clock;
+    let start_ns = clock.now_ns();
     // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
     // fails nothing is removed.
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
@@ -82,7 +85,10 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, grown: &[Arc<Branch>]) -> bool {
         shared.ledger.warn_once("nothing was removed (--delete), because not everything was copied".into());
         return false;
     }
+    let synced_ns = clock.now_ns();
+    waits.sync += synced_ns - start_ns;
     let deleted = delete::delete(shared, grown);
+    waits.deleting += clock.now_ns() - synced_ns;
     if shared.stop.load(Ordering::Relaxed) {
         shared.plan.cut();
     }

@@ -12,6 +12,7 @@ use datapump_engine::Errno;
 
 use crate::listed::Name;
 use crate::problem::{Class, Problem};
+use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::tree::branch::{Batch, Branch, Looked};
 use crate::tree::finish;
@@ -75,7 +76,7 @@ fn wait(shared: &Shared<'_>, hand: &Hand, name: &Name) -> bool {
 }
 
 /// All else is done: folders that are in the way go, with all that is too much, and then it is the turn of the names.
-pub(crate) fn make_way(shared: &Shared<'_>) {
+pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     let waiting = {
         let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.is_over = true;
@@ -84,7 +85,7 @@ pub(crate) fn make_way(shared: &Shared<'_>) {
     if waiting.is_empty() {
         return;
     }
-    let was_made = finish::delete_rest(shared, &roots(shared, &waiting));
+    let was_made = finish::delete_rest(shared, waits, &roots(shared, &waiting));
     shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
     let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
     let batch = |(branch, name)| Batch { branch, names: vec![name], looked, walks: true };

@@ -61,6 +61,13 @@ pub fn thread_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// How long the calling thread could have run while the system ran something else, in nanoseconds: the second number of
+/// `schedstat`, proc(5). 0 where the kernel keeps none.
+pub fn thread_delayed_ns() -> u64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or(0)
+}
+
 /// CPU time of all threads of this process, ended ones too, in nanoseconds, user and system: `RUSAGE_SELF`,
 /// getrusage(2).
 pub fn process_cpu_ns() -> (u64, u64) {
