@@ -175,10 +175,13 @@ impl Drop for Copy {
 
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
+    // Among sources `target` is a module.
+    let is_source = from.components().any(|part| part.as_os_str() == "src");
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (name, kind) = (entry.file_name(), entry.file_type()?);
-        if kind.is_dir() && [".git", "target", "dist"].iter().all(|skipped| name != *skipped) {
+        let is_skipped = [".git", "target", "dist"].iter().any(|skipped| name == *skipped);
+        if kind.is_dir() && (is_source || !is_skipped) {
             copy_tree(&entry.path(), &to.join(&name))?;
         } else if kind.is_file() {
             fs::copy(entry.path(), to.join(&name))?;

@@ -13,7 +13,7 @@ use tidy_parts::circles::no_circles;
 use tidy_parts::rules::{self, FILE_RULES};
 use tidy_parts::text::File;
 
-/// Folders whose files are not ours, or not sources.
+/// Folders whose files are not ours, or not sources; `target` only where no source lies.
 const SKIPPED: [&str; 6] = [".git", "target", "corpus", "artifacts", "coverage", "dist"];
 
 #[test]
@@ -57,7 +57,8 @@ fn collect(root: &Path, folder: &str, files: &mut Vec<File>) {
     names.sort_by(|one, other| one.0.cmp(&other.0));
     for (name, kind) in names {
         let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-        if kind.is_dir() && !SKIPPED.contains(&name.as_str()) {
+        let is_skipped = SKIPPED.contains(&name.as_str()) && !folder.contains("/src");
+        if kind.is_dir() && !is_skipped {
             collect(root, &path, files);
         } else if kind.is_file() && is_text(&name) {
             // A file that is not UTF-8 is data, whatever its name says.

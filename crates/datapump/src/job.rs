@@ -2,7 +2,15 @@
 //!
 //! Must not know: command lines, terminals, how a block is moved.
 
+pub(crate) mod budget;
+pub(crate) mod comparison;
 mod ended;
+pub(crate) mod mirror;
+pub(crate) mod neighbours;
+pub(crate) mod options;
+pub(crate) mod settings;
+pub(crate) mod shape;
+pub(crate) mod world;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,37 +23,33 @@ use datapump_core::wire::session::Given;
 use datapump_engine::{Stage, meter::Meters};
 use datapump_transport::Channel;
 
-use crate::account::{Account, Around, sorted, unexplained, version};
-use crate::charges::ThreadTime;
-use crate::comparison;
-use crate::cpu::{cpu_now, cpu_since};
-use crate::event::Event;
-use crate::finish::abandon;
-use crate::full::Full;
-use crate::how::{Facts, decide};
+use crate::file::finish::abandon;
+use crate::job::options::{Choice, EngineChoice, Options};
+use crate::job::settings::{QueuedNulls, Settings};
+use crate::job::world::World;
 use crate::lane::{self, LaneResult};
-use crate::ledger::Ledger;
-use crate::ledger::Tally;
-use crate::mirror;
-use crate::neighbours;
-use crate::net::far::Far;
-use crate::net::giver;
-use crate::net::shelf::Shelf;
-use crate::options::{Choice, EngineChoice, Options};
-use crate::other_names;
-use crate::place::{Fill, Place};
-use crate::plan::Plan;
+use crate::net::folder::far::Far;
+use crate::net::folder::shelf::Shelf;
+use crate::net::server::giver;
+use crate::open::how::{Facts, decide};
 use crate::problem::{Class, Problem, Status};
-use crate::quota::Quota;
-use crate::rate::Rate;
+use crate::report::account::{Account, Around, sorted, unexplained, version};
+use crate::report::charges::ThreadTime;
+use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::quota::Quota;
+use crate::report::watch::Watch;
 use crate::report::{Asked, Cpu, Report, Waits};
+use crate::run::event::Event;
+use crate::run::full::Full;
+use crate::run::ledger::Ledger;
+use crate::run::ledger::Tally;
+use crate::run::plan::Plan;
+use crate::run::rate::Rate;
 use crate::run::{Shared, Work};
-use crate::settings::{QueuedNulls, Settings};
-use crate::shape;
+use crate::target::other_names;
+use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use crate::tree::{self, Trees};
-use crate::watch::Watch;
-use crate::world::World;
 use datapump_files::disk::{FileKind, PathAt};
 
 /// What is to be done.

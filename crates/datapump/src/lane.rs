@@ -22,16 +22,16 @@ use datapump_engine::{
 use datapump_transport::{Carried, Channel, CutOnPanic};
 use read_server::ReadServer;
 
-use crate::charges::ThreadTime;
 use crate::end::{Connection, Performer, ReceiveLane, SendLane};
-use crate::latency::LaneLatencies;
-use crate::net::shelf::Shelf;
-use crate::plan::Claim;
+use crate::file::task::Task;
+use crate::net::folder::shelf::Shelf;
 use crate::problem::Problem;
+use crate::report::charges::ThreadTime;
+use crate::report::latency::LaneLatencies;
 use crate::report::{Asked, Waits};
 use crate::run::Shared;
-use crate::task::Task;
-use crate::work::{Ready, Worker};
+use crate::run::plan::Claim;
+use crate::run::work::{Ready, Worker};
 
 /// What a lane leaves behind.
 #[derive(Debug)]

@@ -21,63 +21,20 @@
 
 #![forbid(unsafe_code)]
 
-mod account;
-mod bill;
-mod budget;
-mod change;
-mod changed;
-mod charges;
-mod comparison;
-mod completing;
-mod confidential;
-mod cpu;
-mod direct;
 mod end;
-mod event;
-mod existing;
-mod fault;
-mod finish;
-mod full;
-mod goal;
-mod hash;
-mod held;
-mod how;
+mod file;
 mod job;
 mod lane;
-mod latency;
-mod ledger;
-mod listed;
-mod mirror;
-mod neighbours;
 mod net;
 mod open;
-mod options;
-mod other_names;
-mod place;
-mod plan;
-mod quota;
-mod rate;
 mod report;
-mod reserve;
-mod resumed;
 mod run;
-mod settings;
-mod settled;
-mod shape;
-mod sizes;
 mod target;
-mod target_names;
-mod task;
 mod tree;
-mod verdict;
-mod verify;
-mod watch;
-mod work;
-mod world;
 
 /// The parts of a simulated [`World`].
 pub mod simulation {
-    pub use crate::world::Simulation;
+    pub use crate::job::world::Simulation;
     pub use datapump_core::model;
     pub use datapump_engine::sim::{Device, Faults, Peaks, Random, SimClock, SimDisk};
     pub use datapump_engine::{Errno, os::linux::timer_slack};
@@ -97,16 +54,16 @@ pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn
 
 pub(crate) use datapump_core::problem;
 
-pub use bill::{Bill, BillHost, Billed};
-pub use change::{Change, ChangeKind};
-pub use event::Event;
+pub use job::options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
+pub use job::world::World;
 pub use job::{Job, Planned};
-pub use net::remote_copy::RemoteCopy;
-pub use net::serve_options::ServeOptions;
+pub use net::client::remote_copy::RemoteCopy;
 pub use net::server::Server;
-pub use options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
-pub use place::{Fill, Place, PlaceError, Remote};
+pub use net::server::serve_options::ServeOptions;
 pub use problem::{Class, Problem, Status, shown};
+pub use report::bill::{Bill, BillHost, Billed};
+pub use report::watch::{Snapshot, Watch};
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Network, Report, Waits};
-pub use watch::{Snapshot, Watch};
-pub use world::World;
+pub use run::event::Event;
+pub use target::change::{Change, ChangeKind};
+pub use target::place::{Fill, Place, PlaceError, Remote};

@@ -2,6 +2,15 @@
 //!
 //! Must not know: lanes, how blocks are moved, what happens when all have landed.
 
+pub(crate) mod confidential;
+pub(crate) mod direct;
+pub(crate) mod existing;
+pub(crate) mod held;
+pub(crate) mod how;
+pub(crate) mod reserve;
+pub(crate) mod resumed;
+pub(crate) mod sizes;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,25 +18,27 @@ use std::sync::atomic::Ordering;
 use datapump_core::{FileLife, Way};
 use datapump_engine::Handle;
 
-use crate::direct::direct;
 use crate::end::{FileEnd, Sink, Source};
-use crate::existing::Next;
-use crate::goal::goal;
-use crate::hash::FileHash;
-use crate::held::Opened;
-use crate::held::{Held, Original};
-use crate::how::{Facts, How, decide};
-use crate::neighbours::SingleFile;
-use crate::net::far::FarFile;
-use crate::options::Choice;
-use crate::place::Place;
+use crate::file::finish;
+use crate::file::goal::goal;
+use crate::file::hash::FileHash;
+use crate::file::task::{Against, Finish, Leaf, Parts, Task};
+use crate::job::neighbours::SingleFile;
+use crate::job::options::Choice;
+use crate::net::folder::far::FarFile;
+use crate::open::direct::direct;
+use crate::open::existing::Next;
+use crate::open::held::Opened;
+use crate::open::held::{Held, Original};
+use crate::open::how::{Facts, How, decide};
+use crate::open::reserve::{rehearsed, reserve};
 use crate::problem::{Class, Problem, shown_path};
 use crate::report::Waits;
-use crate::reserve::{rehearsed, reserve};
 use crate::run::Shared;
+use crate::target::other_names;
+use crate::target::place::Place;
 use crate::target::{Item, Target};
-use crate::task::{Against, Finish, Leaf, Parts, Task};
-use crate::{confidential, finish, other_names, resumed, tree};
+use crate::tree;
 use datapump_files::commit::Staged;
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
@@ -369,7 +380,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
             if shared.settings.compares {
-                tree::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
+                tree::rules::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
             }
             Ok(Landing::Compare(Arc::new(handle)))
         }

@@ -4,11 +4,20 @@
 //!
 //! Must not know: how it is printed.
 
+pub(crate) mod account;
+pub(crate) mod bill;
+pub(crate) mod charges;
+pub(crate) mod cpu;
+pub(crate) mod latency;
+pub(crate) mod quota;
+pub(crate) mod verdict;
+pub(crate) mod watch;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bill::{Bill, Moved};
+use crate::report::bill::{Bill, Moved};
 use crate::units::{bytes_words, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.

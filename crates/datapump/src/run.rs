@@ -2,6 +2,13 @@
 //!
 //! Must not know: how a lane works, what a command line is.
 
+pub(crate) mod event;
+pub(crate) mod full;
+pub(crate) mod ledger;
+pub(crate) mod plan;
+pub(crate) mod rate;
+pub(crate) mod work;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,18 +17,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use datapump_core::Way;
 use datapump_engine::Engine;
 
-use crate::ledger::Ledger;
-use crate::net::far::Far;
-use crate::plan::Plan;
+use crate::file::task::{Finish, Task};
+use crate::job::settings::Settings;
+use crate::job::world::EngineNeed;
+use crate::net::folder::far::Far;
 use crate::problem::{Class, Problem, class_of};
-use crate::rate::Rate;
 use crate::report::Asked;
-use crate::settings::Settings;
+use crate::run::ledger::Ledger;
+use crate::run::plan::Plan;
+use crate::run::rate::Rate;
 use crate::target::Item;
-use crate::task::{Finish, Task};
 use crate::tree::Trees;
-use crate::tree::branch::{Batch, Branch};
-use crate::world::EngineNeed;
+use crate::tree::folder::branch::{Batch, Branch};
 use datapump_files::commit::room_words;
 use datapump_files::disk::FileCalls;
 

@@ -6,8 +6,13 @@
 //! Must not know: how files are copied.
 
 mod argument;
+pub(crate) mod change;
 mod deleting;
 mod items;
+pub(crate) mod listed;
+pub(crate) mod other_names;
+pub(crate) mod place;
+pub(crate) mod target_names;
 mod within;
 
 use std::ffi::OsStr;
@@ -16,13 +21,13 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::change::{Change, ChangeKind, Findings};
-use crate::net::far::Far;
-use crate::options::Options;
-use crate::place::Place;
+use crate::job::options::Options;
+use crate::net::folder::far::Far;
 use crate::problem::{Class, Problem, shown_path};
-use crate::tree::header::SourceRoot;
-use crate::tree::list_file;
+use crate::target::change::{Change, ChangeKind, Findings};
+use crate::target::place::Place;
+use crate::tree::list::header::SourceRoot;
+use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
 
 pub(crate) use items::items;

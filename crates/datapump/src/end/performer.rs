@@ -12,12 +12,12 @@ use datapump_transport::{Carried, NetFault};
 
 use super::receive_lane::{Came, ReceiveLane, Trouble};
 use super::send_lane::SendLane;
-use crate::hash::BlockHash;
-use crate::latency::LaneLatencies;
-use crate::net::far::FarFile;
+use crate::file::hash::BlockHash;
+use crate::job::settings::QueuedNulls;
+use crate::job::world::Clock;
+use crate::net::folder::far::FarFile;
 use crate::report::Waits;
-use crate::settings::QueuedNulls;
-use crate::world::Clock;
+use crate::report::latency::LaneLatencies;
 use std::sync::Arc;
 
 /// What became of a request that was posted.

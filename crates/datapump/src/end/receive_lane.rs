@@ -15,11 +15,11 @@ use datapump_core::{Block, Request, Settled};
 use datapump_engine::{Engine, Slot, Stage, meter::within};
 use datapump_transport::{Carried, Channel, Digest, NetFault};
 
-use crate::budget::OverBudget;
-use crate::hash::BlockHash;
-use crate::net::convert::heard;
-use crate::net::far::{FarFile, LONG_BYTES, named};
-use crate::net::weight;
+use crate::file::hash::BlockHash;
+use crate::job::budget::OverBudget;
+use crate::net::folder::convert::heard;
+use crate::net::folder::far::{FarFile, LONG_BYTES, named};
+use crate::net::folder::weight;
 
 /// How often a block is requested that comes damaged.
 pub(crate) const TRIES_MAX: u32 = 4;

@@ -12,8 +12,8 @@ use datapump_core::wire::ask::{Answer, Ask, Fault};
 use datapump_core::wire::{decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
 
-use crate::net::owners::Telling;
-use crate::net::shelf::{Given, Shelf};
+use crate::net::folder::owners::Telling;
+use crate::net::folder::shelf::{Given, Shelf};
 
 /// Requests that are taken before the first of them is answered; honest ones are a quarter of it. The others stay in
 /// the connection.

@@ -9,7 +9,7 @@ use datapump_engine::{Errno, Handle, Op};
 
 use super::performer::{Performer, Posted};
 use super::{FileEnd, settled, stream};
-use crate::net::far::FarFile;
+use crate::net::folder::far::FarFile;
 
 /// A source.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::{Job, Kind};
-use crate::event::Event;
-use crate::ledger::Tally;
 use crate::problem::{Class, Status};
 use crate::run::Shared;
+use crate::run::event::Event;
+use crate::run::ledger::Tally;
 
 impl Job {
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.

@@ -9,11 +9,12 @@ use datapump_engine::{Errno, Slot, Stage, meter::within};
 
 use super::Lane;
 use crate::end::Source;
-use crate::place::Fill;
+use crate::file::fault;
+use crate::file::finish;
+use crate::file::task::Task;
 use crate::problem::Problem;
-use crate::task::Task;
-use crate::watch::Watch;
-use crate::{fault, finish};
+use crate::report::watch::Watch;
+use crate::target::place::Fill;
 use datapump_files::resume::Journal;
 
 impl Lane<'_> {

@@ -9,8 +9,8 @@ use datapump_transport::NetFault;
 
 use super::Lane;
 use crate::end::{Connection, SendLane, Trouble};
-use crate::fault;
-use crate::hash::BlockHash;
+use crate::file::fault;
+use crate::file::hash::BlockHash;
 
 impl Lane<'_> {
     /// The connection over which blocks are sent.

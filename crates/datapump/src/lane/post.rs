@@ -10,8 +10,8 @@ use datapump_transport::NetFault;
 
 use super::Lane;
 use crate::end::{self, Answered, Completed, Posted};
+use crate::file::task::Task;
 use crate::problem::{Class, Problem};
-use crate::task::Task;
 
 /// What was requested will not come.
 const LOST: Settled = Settled::Failed(Errno::ECONNRESET.0);

@@ -13,10 +13,10 @@ use datapump_core::{Extent, FileGoal, FileLife, Length, Way};
 use datapump_transport::NetFault;
 
 use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
-use crate::net::shelf::{Flow, Given, Taken};
-use crate::plan::Claim;
+use crate::file::task::{Finish, Parts, Task};
+use crate::net::folder::shelf::{Flow, Given, Taken};
+use crate::run::plan::Claim;
 use crate::run::{Shared, Work};
-use crate::task::{Finish, Parts, Task};
 use datapump_files::holes::Ranges;
 
 const EINVAL: ErrorNumber = ErrorNumber(22);

@@ -19,11 +19,11 @@ use datapump_core::wire::session::{Begin, Message, Session, Way};
 use datapump_core::wire::{decode, encode};
 use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Pipe, Route, Seal, SocketOptions};
 
-use super::control::{Control, boxes};
-use super::convert::told;
-use super::serve_options::ServeOptions;
-use super::server::Server;
-use crate::place::Place;
+use crate::net::folder::convert::told;
+use crate::net::server::Server;
+use crate::net::server::control::{Control, boxes};
+use crate::net::server::serve_options::ServeOptions;
+use crate::target::place::Place;
 use datapump_files::disk::Disk;
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -5,6 +5,14 @@
 //!
 //! Must not know: what sessions do (`called`), command lines.
 
+pub(crate) mod called;
+pub(crate) mod control;
+pub(crate) mod giver;
+pub(crate) mod joins;
+pub(crate) mod limits;
+pub(crate) mod serve_options;
+pub(crate) mod server_state;
+
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
@@ -23,15 +31,14 @@ use datapump_transport::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::called;
-use super::joins::NewSession;
-pub(crate) use super::root::Root;
-use super::serve_options::ServeOptions;
-use super::server_state::{Admitted, LOOK_AGAIN_AFTER, State};
-use crate::budget::Budget;
+use crate::job::budget::Budget;
+use crate::job::world::World;
+pub(crate) use crate::net::client::root::Root;
+use crate::net::server::joins::NewSession;
+use crate::net::server::serve_options::ServeOptions;
+use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, State};
 use crate::problem::{Class, Problem};
-use crate::rate::Rate;
-use crate::world::World;
+use crate::run::rate::Rate;
 
 /// Greetings that are answered at a time: each is a thread, for as long as that takes.
 const GREETING_MAX: u32 = 64;

@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use super::{Target, own_name, stands_for_content};
-use crate::options::Options;
-use crate::place::Place;
+use crate::job::options::Options;
 use crate::problem::{Class, Problem};
-use crate::tree::select::Select;
+use crate::target::place::Place;
+use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// Whether it is dealt with as in a tree: a name that a shell put among others must not be waited for, nor read

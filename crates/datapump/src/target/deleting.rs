@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use super::{Item, Target, usage};
-use crate::options::Options;
-use crate::place::Place;
+use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
-use crate::tree::select::Select;
+use crate::target::place::Place;
+use crate::tree::rules::select::Select;
 use datapump_files::disk::Disk;
 
 /// With `delete`, what is copied from must not lie in what is cleaned up, nor one target in another.

@@ -2,13 +2,13 @@
 //!
 //! Must not know: cp's rules for targets (`target`), how files are copied.
 
-use crate::existing;
-use crate::neighbours;
-use crate::options::Options;
-use crate::place::Place;
+use crate::job::neighbours;
+use crate::job::options::Options;
+use crate::open::existing;
 use crate::problem::{Class, Problem};
-use crate::target_names::TargetNames;
-use crate::tree::select::Select;
+use crate::target::place::Place;
+use crate::target::target_names::TargetNames;
+use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 use super::{

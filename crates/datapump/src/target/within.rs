@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use super::usage;
-use crate::options::Options;
+use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
-use crate::tree::select::{Listing, Select};
+use crate::tree::rules::select::{Listing, Select};
 use datapump_files::disk::{Disk, PathAt, Step, way};
 
 pub(super) fn refuse_into_itself(

@@ -18,15 +18,15 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Errno;
 
-use crate::change::deletion;
-use crate::listed::{self, Name};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
-use crate::tree::branch::Branch;
-use crate::tree::folded;
+use crate::target::change::deletion;
+use crate::target::listed::{self, Name};
+use crate::tree::folder::branch::Branch;
+use crate::tree::folder::side::Side;
+use crate::tree::folder::visited::{self, FolderKey};
+use crate::tree::names::folded;
 use crate::tree::root::Root;
-use crate::tree::side::Side;
-use crate::tree::visited::{self, FolderKey};
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, FileKind, names};
 use datapump_files::identity::{FileId, id};

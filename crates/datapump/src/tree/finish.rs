@@ -10,15 +10,16 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::{Errno, Stage, meter::within};
 
-use crate::options::Sync;
+use crate::job::options::Sync;
 use crate::problem::{Class, Problem, shown_path, system_words};
 use crate::report::Waits;
 use crate::run::Shared;
-use crate::tree::branch::Branch;
-use crate::tree::folder_done::{finish_folder, sweep_folder};
-use crate::tree::journal::Journal;
-use crate::tree::side::WRITABLE;
-use crate::tree::{delete, unsettled};
+use crate::tree::delete;
+use crate::tree::folder::branch::Branch;
+use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
+use crate::tree::folder::side::WRITABLE;
+use crate::tree::list::journal::Journal;
+use crate::tree::list::unsettled;
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, Outcome, is_closed, names};
 use datapump_files::reserved::LIST_NAME;

@@ -3,13 +3,13 @@
 //! Must not know: how it was moved.
 
 use crate::end::Sink;
-use crate::goal::syncs_data;
+use crate::file::goal::syncs_data;
+use crate::file::task::{Finish, Leaf, Task};
 use crate::run::Shared;
-use crate::task::{Finish, Leaf, Task};
-use crate::tree::checkpoint::Written;
-use crate::tree::folder_done::release;
-use crate::tree::journal::{self};
-use crate::tree::linking;
+use crate::tree::folder::folder_done::release;
+use crate::tree::links::linking;
+use crate::tree::list::checkpoint::Written;
+use crate::tree::list::journal::{self};
 use datapump_files::commit::{Staged, taken};
 use datapump_files::disk::FileCalls;
 use datapump_files::identity::{FileId, id};

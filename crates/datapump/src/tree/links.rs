@@ -14,13 +14,16 @@
 //!
 //! Must not know: how files are copied or linked.
 
+pub(crate) mod linking;
+pub(crate) mod waiting;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::budget::Charge;
-use crate::tree::branch::Branch;
+use crate::job::budget::Charge;
+use crate::tree::folder::branch::Branch;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 

@@ -6,17 +6,27 @@
 //!
 //! Must not know: what stands in a list (`journal`), how files are copied.
 
+pub(crate) mod checkpoint;
+pub(crate) mod doubt;
+pub(crate) mod doubts;
+pub(crate) mod header;
+pub(crate) mod journal;
+pub(crate) mod list_clock;
+pub(crate) mod list_file;
+pub(crate) mod sweep;
+pub(crate) mod unsettled;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::ledger::Ledger;
-use crate::options::Options;
+use crate::job::options::Options;
 use crate::problem::shown_path;
-use crate::tree::header::SourceRoot;
-use crate::tree::journal::Journal;
+use crate::run::ledger::Ledger;
+use crate::tree::list::header::SourceRoot;
+use crate::tree::list::journal::Journal;
 
 /// A folder on each device that is written to, by device.
 pub(crate) type Devices = Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>;

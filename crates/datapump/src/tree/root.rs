@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ledger::Ledger;
 use crate::problem::Problem;
-use crate::tree::alive::Alive;
-use crate::tree::journal::Journal;
+use crate::run::ledger::Ledger;
+use crate::tree::folder::alive::Alive;
+use crate::tree::folder::visited::{FolderKey, Visited};
 use crate::tree::list::List;
-use crate::tree::visited::{FolderKey, Visited};
+use crate::tree::list::journal::Journal;
 use datapump_files::disk::Meta;
 
 /// A tree.

@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{getegid, getgroups};
 
-use crate::options::Options;
+use crate::job::options::Options;
 use crate::problem::{Class, Problem};
-use crate::tree::branch::Branch;
-use crate::tree::decide::Rules;
-use crate::tree::doubt::Doubt;
+use crate::report::watch::Watch;
+use crate::tree::folder::branch::Branch;
+use crate::tree::folder::side::Keeper;
 use crate::tree::links::Links;
-use crate::tree::select::Select;
-use crate::tree::side::Keeper;
-use crate::tree::twins::Twins;
-use crate::tree::waiting::Waiting;
-use crate::watch::Watch;
+use crate::tree::links::waiting::Waiting;
+use crate::tree::list::doubt::Doubt;
+use crate::tree::names::twins::Twins;
+use crate::tree::rules::decide::Rules;
+use crate::tree::rules::select::Select;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 

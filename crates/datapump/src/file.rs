@@ -1,0 +1,13 @@
+//! One file on its way: its task, its hash, the steps of its life, what goes wrong with it.
+//!
+//! Must not know: how blocks are moved, how names of trees are found.
+
+pub(crate) mod changed;
+pub(crate) mod completing;
+pub(crate) mod fault;
+pub(crate) mod finish;
+pub(crate) mod goal;
+pub(crate) mod hash;
+pub(crate) mod settled;
+pub(crate) mod task;
+pub(crate) mod verify;

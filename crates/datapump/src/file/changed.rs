@@ -1,0 +1,50 @@
+//! Whether a source of this host or another is still what it was when its copy began.
+//!
+//! Must not know: what tells that two states of a file differ (`identity`).
+
+use crate::net::folder::far::FarFile;
+use crate::open::held::{Held, Original};
+use crate::problem::Problem;
+use datapump_files::disk::Disk;
+use datapump_files::identity::{self, Change, OpenSource, change, changed};
+
+/// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since its
+/// attributes were taken from its open handle.
+pub(crate) fn check_unchanged(disk: &Disk, original: &Original, target_is_kept: bool) -> Result<(), Problem> {
+    match find_change(disk, original)? {
+        None => Ok(()),
+        Some(Change::Grew(words) | Change::Other(words)) => {
+            Err(changed(&original.path, &words, target_is_kept))
+        }
+    }
+}
+
+/// What happened to it since, if something did.
+pub(crate) fn find_change(disk: &Disk, original: &Original) -> Result<Option<Change>, Problem> {
+    let Original { path, held, meta: before, folder, .. } = original;
+    match held {
+        Held::Here(handle) => {
+            let source = OpenSource { path, handle, before, folder: folder.as_ref() };
+            identity::find_change(disk, source)
+        }
+        Held::There(file) => find_far_change(file, original),
+    }
+}
+
+/// The same of a file of another host. A small one was looked at there before and after it was read.
+fn find_far_change(file: &FarFile, original: &Original) -> Result<Option<Change>, Problem> {
+    let Original { path, meta: before, .. } = original;
+    let (now, named) = match file {
+        FarFile::Open(file) => file.look_again(path)?,
+        FarFile::Small(file) => match file.told.get() {
+            Some((now, _)) => (*now, Some(*now)),
+            None => (*before, Some(*before)),
+        },
+        FarFile::Stream(_) => return Ok(None),
+    };
+    Ok(match (change(before, &now, named.as_ref()), file) {
+        // Its attributes are those of afterwards.
+        (Some(Change::Grew(words)), FarFile::Small(_)) => Some(Change::Other(words)),
+        (change, _) => change,
+    })
+}

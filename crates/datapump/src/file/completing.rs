@@ -1,0 +1,210 @@
+//! The steps of a file whose blocks have all landed: length, source, attributes, sync, name.
+//!
+//! Must not know: how blocks are moved, which step comes next, what follows when one fails.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::end::Sink;
+use crate::file::changed::{check_unchanged, find_change};
+use crate::file::task::{Finish, Task};
+use crate::job::options::Keep;
+use crate::open::held::{Held, Original};
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::Shared;
+use datapump_files::attributes::{self, copy_of_handle};
+use datapump_files::commit::Staged;
+use datapump_files::disk::{
+    Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
+};
+use datapump_files::identity::{Change, changed, cut_short};
+use datapump_files::keep::New;
+use datapump_files::loss::Lost;
+use datapump_files::resume::Journal;
+
+fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    match &task.original {
+        Some(original) if original.watched => {
+            check_unchanged(&shared.settings.world.disk, original, task.target_is_kept())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file of a tree that only grew is kept as it was when it was opened, and told: a log is never quiet.
+fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    let (Some(leaf), Some(original)) = (&task.leaf, &task.original) else {
+        return source_stood_still(shared, task);
+    };
+    if !original.watched {
+        return Ok(());
+    }
+    match find_change(&shared.settings.world.disk, original)? {
+        None => {}
+        Some(Change::Grew(words)) => {
+            let problem = cut_short(&original.path, &words, original.meta.size_bytes);
+            leaf.spot.branch.root.report(&shared.ledger, problem);
+        }
+        Some(Change::Other(words)) => return Err(changed(&original.path, &words, task.target_is_kept())),
+    }
+    Ok(())
+}
+
+/// The target of a task that gets a name.
+fn staged(task: &Task) -> &Staged {
+    let Finish::Commit(staged) = &task.finish else { unreachable!("only a file gets a name") };
+    staged
+}
+
+/// Looks whether the source is what it was, and, of a comparison, whether the other file ends where it does.
+pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    match &task.finish {
+        Finish::Commit(_) => source_is_whole_or_longer(shared, task),
+        _ => source_stood_still(shared, task).and_then(|()| nothing_is_behind(task)),
+    }
+}
+
+/// Closes the journal and gives the file its length.
+pub(crate) fn set_length(task: &Task) -> Result<(), Problem> {
+    let staged = staged(task);
+    // A sync that failed beside the copy counts as the last one does: what it was to keep may be lost.
+    let synced_aside = staged.journal().map_or(Ok(()), Journal::close);
+    synced_aside.map_err(|errno| Problem::system("sync", &task.target_name, errno.0))?;
+    let cut_off = cut_to_length(task, staged);
+    cut_off.map_err(|errno| Problem::system("set the length of", &task.target_name, errno.0))
+}
+
+/// Puts what was written on stable storage.
+pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
+    match &task.finish {
+        Finish::Device(handle) => {
+            handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0))
+        }
+        _ => staged(task).sync(),
+    }
+}
+
+/// Hears what a close tells before it gets its name, also with `--sync=none`: some file systems (FUSE, NFS, CIFS)
+/// keep what was written only then, or fail to. Standard output may be a file of such a file system.
+pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    let handle = match (&task.finish, &task.sink) {
+        (Finish::Commit(staged), _) if !is_rehearsal(shared) && !closes_silently(task, staged) => {
+            &staged.handle
+        }
+        (Finish::Nothing, Sink::Stream(handle)) => handle,
+        _ => return Ok(()),
+    };
+    handle.flush().map_err(|errno| Problem::system("close", &task.target_name, errno.0))
+}
+
+/// Gives the file its name. One that is only measured never gets one.
+pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+    let staged = staged(task);
+    if is_rehearsal(shared) {
+        shared.ledger.tally().rehearsed.push(Arc::clone(&staged.handle));
+        return Ok(());
+    }
+    staged.publish()
+}
+
+/// Makes the name durable.
+pub(crate) fn sync_folder(task: &Task) -> Result<(), Problem> {
+    staged(task).sync_name()
+}
+
+fn is_rehearsal(shared: &Shared<'_>) -> bool {
+    shared.settings.options.rehearsal_bytes.is_some()
+}
+
+/// A file that is compared with a source of unknown length may go on behind the source's end.
+fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
+    let Sink::Compare(file) = &task.sink else { return Ok(()) };
+    // The lengths of files of trees are compared first.
+    if task.leaf.is_some() || matches!(task.finish, Finish::Checked(_)) {
+        return Ok(());
+    }
+    let system = |errno: Errno| Problem::system("stat", &task.target_name, errno.0);
+    let length = task.length();
+    let goes_on = match is_made_up(&file.handle) {
+        true => file.handle.peek(length, &mut [0]).map_err(system)? > 0,
+        false => file.handle.meta().map_err(system)?.size_bytes > length,
+    };
+    if !goes_on {
+        return Ok(());
+    }
+    let source = shown_path(&task.source_name);
+    let words = format!("goes on where '{source}' ends");
+    Err(Problem::new(Class::Mismatch, "compare", &task.target_name, words).at(length))
+}
+
+/// Removes the padding of a direct write, and what an older file had behind the end.
+fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
+    let padded =
+        matches!(&task.sink, Sink::File(file) if !task.length().is_multiple_of(u64::from(file.align_bytes)));
+    if padded || staged.is_in_place() { staged.handle.set_len(task.length()) } else { Ok(()) }
+}
+
+/// Sets the attributes of what was written.
+pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
+    let keep = if task.original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
+    let replaced = replaced(staged, keep);
+    let new = new(task, staged, keep, replaced.as_ref());
+    let kept = match &task.original {
+        Some(original) => copy_attributes(original, staged, keep, new),
+        None => attributes_of_new(staged, new),
+    };
+    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
+    shared.ledger.tell_lost(lost, || task.target_name.clone());
+    Ok(())
+}
+
+fn copy_attributes(original: &Original, staged: &Staged, keep: Keep, new: New<'_>) -> Outcome<Lost> {
+    match (&original.held, &*staged.handle) {
+        (Held::Here(from), to) => copy_of_handle(from, &original.meta, to, keep, new),
+        (Held::There(file), Handle::Os(to)) => {
+            let (meta, told) = file.told().map_or((&original.meta, &[][..]), |(meta, told)| (meta, told));
+            attributes::copy(Bearer::Told(told), meta, Bearer::Open(to), keep, new)
+        }
+        (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),
+    }
+}
+
+/// A stream has no attributes: its copy gets those of any new file, or keeps those of the file that it replaces.
+fn attributes_of_new(staged: &Staged, new: New<'_>) -> Outcome<Lost> {
+    match &*staged.handle {
+        Handle::Os(file) if new.made => {
+            let to = Bearer::Open(file);
+            attributes::copy(Bearer::Told(&[]), &to.meta()?, to, Keep::NOTHING, new)
+        }
+        _ => Ok(Lost::default()),
+    }
+}
+
+fn new<'open>(task: &Task, staged: &Staged, keep: Keep, replaced: Option<&'open File>) -> New<'open> {
+    let made = !staged.is_in_place();
+    let handed_down = match (&task.leaf, &staged.folder) {
+        (Some(leaf), _) => leaf.spot.branch.traits.handed_down,
+        (None, Folder::Os(folder)) if !keep.mode => handed_down(folder),
+        (None, _) => None,
+    };
+    let bare = made && !staged.goes_on && task.leaf.is_some() && handed_down.is_none();
+    New { made, bare, handed_down, replaced: replaced.map(Bearer::Held) }
+}
+
+/// The file that is replaced, where something of it stays.
+fn replaced(staged: &Staged, keep: Keep) -> Option<File> {
+    let Folder::Os(folder) = &staged.folder else { return None };
+    let stays = keep.leaves_some() && !staged.is_in_place();
+    let held = stays.then(|| names::hold(folder, &staged.name)).and_then(Result::ok)?;
+    file_meta(&held).is_ok_and(|meta| meta.kind == FileKind::Regular).then_some(held)
+}
+
+/// Whether close(2) has nothing to tell there. Of a tree that is found out once.
+fn closes_silently(task: &Task, staged: &Staged) -> bool {
+    match &task.leaf {
+        Some(leaf) => leaf.spot.branch.traits.syncs_whole,
+        None => kind::syncs_whole(staged.folder.room().magic),
+    }
+}

@@ -1,0 +1,72 @@
+//! The words for a fault of the loop: which file, which end, what to do.
+//!
+//! Must not know: how the loop found it.
+
+use datapump_core::wire::ask;
+use datapump_core::wire::bounds::ErrorNumber;
+use datapump_core::{Fault, FaultKind, Side};
+
+use crate::end::{Sink, TRIES_MAX, Trouble};
+use crate::file::task::Task;
+use crate::net::folder::refusal;
+use crate::problem::{Class, Problem};
+use crate::run::Shared;
+use datapump_files::identity;
+
+/// The same for another host that asked for the block.
+pub(crate) fn told(fault: Fault) -> ask::Fault {
+    let (errno, words) = match fault.kind {
+        FaultKind::Errno(errno) => (Some(ErrorNumber::of(errno)), None),
+        _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
+    };
+    ask::Fault { operation: "read".into(), errno, words, class: None }
+}
+
+/// The words for a fault of the loop.
+pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Problem {
+    if let Some(problem) = task.trouble.get() {
+        return problem.clone();
+    }
+    let (operation, name) = match (fault.side, task.reads_back(), &task.sink) {
+        (Side::Source, true, _) => ("read back", &task.target_name),
+        (Side::Source, false, _) => ("read", &task.source_name),
+        (Side::Sink, _, Sink::Compare(_)) => ("read", &task.target_name),
+        (Side::Sink, _, _) => ("write", &task.target_name),
+    };
+    match fault.kind {
+        FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
+        FaultKind::SourceEnded => {
+            let words = format!("was truncated: it ended at byte {}", fault.at);
+            identity::changed(&task.source_name, &words, task.target_is_kept()).at(fault.at)
+        }
+        FaultKind::SourceGrew => {
+            identity::changed(&task.source_name, "grew", task.target_is_kept()).at(fault.at)
+        }
+        FaultKind::WroteNothing => {
+            Problem::new(Class::Io, operation, name, "the system took no bytes and gave no error")
+                .at(fault.at)
+        }
+        FaultKind::Differs => {
+            let other = crate::shown(std::os::unix::ffi::OsStrExt::as_bytes(task.source_name.as_os_str()));
+            Problem::new(Class::Mismatch, "compare", name, format!("differs from '{other}'")).at(fault.at)
+        }
+    }
+}
+
+/// What another host said of a block that it could not give.
+pub(crate) fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> Problem {
+    let name = &task.source_name;
+    match trouble {
+        Trouble::Fault(fault) => {
+            let problem = refusal::problem_of(&fault, name).on(host);
+            if task.leaf.is_some() { problem.vanished() } else { problem }
+        }
+        Trouble::Over(refusal) => refusal::over_budget(refusal, name),
+        Trouble::Damaged => {
+            let words = format!(
+                "came damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"
+            );
+            Problem::new(Class::Mismatch, "receive", name, words).at(at)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Goes on with a file whose blocks have landed: performs the steps of its life one after the other, and charges the
+//! time of each. Or gives the file up and removes what was written.
+//!
+//! Must not know: how blocks are moved, which lane it runs in, which step comes next (`core::file_life`).
+
+use std::sync::Arc;
+
+use datapump_core::{Fault, FaultKind, FileStep, Mismatch};
+use datapump_engine::{Stage, meter::within};
+
+use crate::file::completing;
+use crate::file::fault;
+use crate::file::settled;
+use crate::file::task::{Finish, Task};
+use crate::file::verify;
+use crate::problem::{Class, Problem};
+use crate::report::Waits;
+use crate::run::Shared;
+use crate::tree;
+
+/// What came of a step.
+enum Outcome {
+    /// It was done, or the life of the file was told what came of it.
+    Done,
+    /// Blocks of another pass are on their way: whoever lands the last goes on.
+    OnItsWay,
+    /// Another pass has no blocks.
+    Pass(Arc<Task>),
+}
+
+/// Goes on with a file of which this pass moved the last block; problems are reported, and what was not committed is
+/// removed.
+pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
+    let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.written().unwrap_or(&pass)));
+    let mut since_ns = shared.settings.world.clock.now_ns();
+    loop {
+        let step = file.life().poll_step();
+        if step == FileStep::Over {
+            break;
+        }
+        let outcome = perform(shared, &file, &pass, step);
+        let now_ns = shared.settings.world.clock.now_ns();
+        charge(waits, step, now_ns - since_ns);
+        since_ns = now_ns;
+        match outcome {
+            Ok(Outcome::Done) => {}
+            Ok(Outcome::OnItsWay) => break,
+            Ok(Outcome::Pass(next)) => {
+                close_pass(shared, &pass);
+                pass = next;
+            }
+            Err(problem) => return fail(shared, &pass, problem),
+        }
+    }
+    close_pass(shared, &pass);
+}
+
+/// A further pass needs no more attention.
+fn close_pass(shared: &Shared<'_>, pass: &Task) {
+    if pass.written().is_some() {
+        settled::settle(shared, pass, true);
+    }
+}
+
+fn charge(waits: &mut Waits, step: FileStep, ns: u64) {
+    match step {
+        FileStep::Sync | FileStep::SyncFolder => waits.sync += ns,
+        _ => waits.metadata += ns,
+    }
+}
+
+fn perform(
+    shared: &Shared<'_>,
+    file: &Arc<Task>,
+    pass: &Arc<Task>,
+    step: FileStep,
+) -> Result<Outcome, Problem> {
+    let _stage = within(match step {
+        FileStep::Sync | FileStep::SyncFolder => Stage::Sync,
+        _ => Stage::Metadata,
+    });
+    match step {
+        FileStep::SetLength => completing::set_length(file)?,
+        FileStep::CheckSource => completing::check_source(shared, file)?,
+        FileStep::SetAttributes => set_attributes(shared, file)?,
+        FileStep::Sync => completing::sync(file)?,
+        FileStep::Close => completing::close(shared, file)?,
+        FileStep::Rename => completing::rename(shared, file)?,
+        FileStep::SyncFolder => completing::sync_folder(file)?,
+        FileStep::ReadBack => return verify::read_back(shared, file, pass).map(went_on),
+        FileStep::Repair => return Ok(went_on(verify::repair(shared, file, pass))),
+        FileStep::Compare(_) => {
+            let compared = verify::compare(file, pass);
+            file.life().handle_compared(compared);
+            return Ok(Outcome::Done);
+        }
+        FileStep::Refuse(Mismatch::Device) => {
+            return Err(verify::mismatch(file, "what the device gives back differs from what was written"));
+        }
+        FileStep::Refuse(Mismatch::Source) => {
+            let words = "it was damaged, and the source gives other bytes now than before";
+            return Err(verify::mismatch(file, words));
+        }
+        FileStep::Enqueue => enqueue(shared, file),
+        FileStep::Open | FileStep::Reserve | FileStep::Move(_) | FileStep::Over => {
+            unreachable!("{step:?}: its blocks have landed")
+        }
+    }
+    file.life().handle_done(step);
+    Ok(Outcome::Done)
+}
+
+/// A pass that was put up and has no blocks is gone on with here.
+fn went_on(pass: Option<Arc<Task>>) -> Outcome {
+    pass.map_or(Outcome::OnItsWay, Outcome::Pass)
+}
+
+/// Sets the attributes of what was written, or of what stands and has the source's content.
+fn set_attributes(shared: &Shared<'_>, file: &Task) -> Result<(), Problem> {
+    match &file.finish {
+        Finish::Commit(staged) => completing::keep_attributes(shared, file, staged),
+        _ => tree::rules::checked::is_equal(shared, file),
+    }
+}
+
+/// It is complete. What is equal was not copied, and is counted where it was found.
+fn enqueue(shared: &Shared<'_>, file: &Task) {
+    match &file.finish {
+        Finish::Checked(_) => settled::settle(shared, file, false),
+        _ => settled::done(shared, file),
+    }
+}
+
+/// A block of a file came to nothing: the file is given up, or, if it only was compared, copied after all.
+pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: Fault) {
+    if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked(_)) {
+        return tree::rules::checked::copy_after_all(shared, task);
+    }
+    fail(shared, task, fault::problem_of(shared, task, fault));
+}
+
+/// Gives a file up: reports why and removes what was written of it. Requests in flight on it may go on to no effect.
+pub(crate) fn fail(shared: &Shared<'_>, task: &Arc<Task>, problem: Problem) {
+    if task.fail() {
+        abandon(task, goes_on_later(shared, &problem));
+        if problem.class == Class::NoSpace {
+            shared.ledger.full.add_bytes(task.length());
+        }
+        shared.ledger.report(problem);
+        if let Some(written) = task.written() {
+            settled::settle(shared, written, false);
+        }
+        settled::settle(shared, task, false);
+    }
+}
+
+/// Whether a later run may go on with a file that this one gives up: it was cut, and nothing is wrong with it. What
+/// was written of a source that changed is of no use. A full disk gets its room back: where room can be reserved that
+/// is known before anything is written, so that little is lost, and who needs the room need not look for it.
+fn goes_on_later(shared: &Shared<'_>, problem: &Problem) -> bool {
+    let is_cut = matches!(problem.class, Class::Lost | Class::Io);
+    shared.is_stopping() && is_cut
+}
+
+/// Leaves what was written of a file for a later run, or removes it.
+pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
+    match &task.finish {
+        Finish::Commit(staged) if goes_on_later => staged.leave(),
+        Finish::Commit(staged) => staged.discard(),
+        Finish::ReadBack(written) | Finish::Repair(written) => abandon(written, goes_on_later),
+        Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => {}
+    }
+}

@@ -1,0 +1,63 @@
+//! What a file needs before it counts as done: which syncs, whether it is read back.
+//!
+//! Must not know: how a step is performed, when it comes (`core::file_life`).
+
+use datapump_core::{Ending, FileGoal};
+
+use crate::end::Source;
+use crate::file::task::{Finish, Leaf};
+use crate::file::verify::gives_again;
+use crate::job::options::Sync;
+use crate::run::Shared;
+use crate::tree::folder::branch::Branch;
+use datapump_files::commit::Staged;
+
+/// What a file needs that ends in this way.
+pub(crate) fn goal(shared: &Shared<'_>, finish: &Finish, source: &Source, leaf: Option<&Leaf>) -> FileGoal {
+    let options = shared.settings.options;
+    match finish {
+        Finish::Commit(staged) => {
+            // Of what an earlier run wrote the system may have lost something since; the file's own sync is told of
+            // it, that of the whole file system at a tree's end need not be.
+            let goes_on = staged.goes_on && options.sync != Sync::None;
+            FileGoal {
+                ending: Ending::Name,
+                // Reading back needs the sync too: what only the cache holds cannot come from the device.
+                syncs_data: syncs_data(shared, leaf, staged) || goes_on || options.verify,
+                reads_back: options.verify,
+                is_repairable: gives_again(source),
+                syncs_folder: syncs_name(shared, leaf) && options.rehearsal_bytes.is_none(),
+            }
+        }
+        Finish::Device(_) => {
+            let syncs_data = options.sync != Sync::None;
+            FileGoal { ending: Ending::Device, syncs_data, ..FileGoal::NOTHING }
+        }
+        Finish::Checked(_) => FileGoal { ending: Ending::Equal, ..FileGoal::NOTHING },
+        Finish::Nothing | Finish::ReadBack(_) | Finish::Repair(_) => FileGoal::NOTHING,
+    }
+}
+
+/// Whether the data of a file are synced before it gets its name. In trees that is done once for all at the end,
+/// but what stood under a name before is not given up for what may be lost.
+pub(crate) fn syncs_data(shared: &Shared<'_>, leaf: Option<&Leaf>, staged: &Staged) -> bool {
+    match (shared.settings.options.sync, leaf) {
+        (Sync::None, _) => false,
+        (Sync::Each, _) | (Sync::End, None) => true,
+        (Sync::End, Some(leaf)) => staged.replaces() || syncs_alone(shared, &leaf.spot.branch),
+    }
+}
+
+/// Whether each file and each folder is synced: no sync of the whole file system does for them, or no list would
+/// tell that it failed.
+pub(crate) fn syncs_alone(shared: &Shared<'_>, branch: &Branch) -> bool {
+    shared.settings.options.sync == Sync::End && (!branch.traits.syncs_whole || branch.root.list.is_lacking())
+}
+
+/// Whether a new name is made durable at once.
+fn syncs_name(shared: &Shared<'_>, leaf: Option<&Leaf>) -> bool {
+    match (shared.settings.options.sync, leaf) {
+        (Sync::None, _) | (Sync::End, Some(_)) => false,
+        (Sync::Each, _) | (Sync::End, None) => true,
+    }
+}

@@ -1,0 +1,49 @@
+//! A file that is complete or was given up: it is counted and told, and what waited for it goes on.
+//!
+//! Must not know: how it was moved.
+
+use std::path::Path;
+
+use crate::file::task::Task;
+use crate::run::Shared;
+use crate::run::event::Event;
+use crate::target::other_names;
+use crate::tree;
+
+/// A file is complete and, where that was asked, committed.
+pub(crate) fn done(shared: &Shared<'_>, task: &Task) {
+    let bytes = task.length();
+    let is_told = shared.settings.tells_files || task.leaf.is_none();
+    let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));
+    let blake3 = root.map(|root| root.to_hex().to_string());
+    let mut tally = shared.ledger.tally();
+    tally.files += 1;
+    tally.bytes += bytes;
+    tally.blake3.clone_from(&blake3);
+    drop(tally);
+    shared.ledger.watch.file_done();
+    if is_told {
+        let nowhere = task.target_name.as_path() == Path::new("null:");
+        let path = if nowhere { &task.source_name } else { &task.target_name };
+        (shared.ledger.events)(Event::File { path: path.clone(), bytes, blake3 });
+    }
+    shared.ledger.tell(task.change.clone());
+    settle(shared, task, true);
+}
+
+/// A file needs no more attention: it is complete, or was given up.
+pub(crate) fn settle(shared: &Shared<'_>, task: &Task, complete: bool) {
+    shared.live().remove(&task.number);
+    if let Some(leaf) = &task.leaf {
+        tree::leaf::leaf_done(shared, task, leaf, complete);
+    }
+    if let Some(item) = &task.first_name {
+        other_names::ended(shared, task, item, complete);
+    }
+    if task.unshare() {
+        shared.plan.settled();
+    }
+    if task.uncount() {
+        shared.plan.settled();
+    }
+}

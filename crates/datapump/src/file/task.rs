@@ -1,0 +1,261 @@
+//! One file on its way: its two ends, its life, what went wrong.
+//!
+//! Shared by the lanes that move its blocks; the lane that lands the last one goes on with the steps of its life. A
+//! further pass over a file (to read it back, to repair it) is a task of its own, with the life of the file.
+//!
+//! Must not know: the plan it came from, how lanes work, how a step is performed.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use datapump_core::{FileGoal, FileLife};
+use datapump_engine::Handle;
+
+use crate::end::{Sink, Source};
+use crate::file::hash::FileHash;
+use crate::open::held::Original;
+use crate::problem::Problem;
+use crate::target::Item;
+use crate::target::change::Change;
+use crate::tree::links::{FileState, Spot};
+use datapump_files::commit::Staged;
+use datapump_files::resume::Journal;
+
+/// What is done when the last block has landed.
+#[derive(Debug)]
+pub(crate) enum Finish {
+    /// Nothing: streams, null ends, comparisons.
+    Nothing,
+    /// The target is completed and committed.
+    Commit(Staged),
+    /// The data of a device are put on stable storage.
+    Device(Arc<Handle>),
+    /// A file was compared with the source (`--checksum`).
+    Checked(Against),
+    /// A pass over the target of this task: what comes back must be what was written.
+    ReadBack(Arc<Task>),
+    /// A pass over what came back damaged of this task's target: it is written again.
+    Repair(Arc<Task>),
+}
+
+/// What a source was compared with, and what becomes of that if it is equal.
+#[derive(Debug)]
+pub(crate) enum Against {
+    /// The target, which is left as it stands. With the item, if the user named the file.
+    Target(Option<Box<Item>>),
+    /// The file of the same name in `--link-dest`, which is linked.
+    Older,
+}
+
+/// A file's place in a tree.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    pub(crate) spot: Spot,
+    /// It has several names, and the others wait for this one.
+    pub(crate) links: Option<FileState>,
+    /// What is told when it is done.
+    pub(crate) change: Option<Box<Change>>,
+}
+
+/// One file on its way.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// Its number in the plan, never used twice.
+    pub(crate) number: u32,
+    /// For messages: where bytes come from and go to, as the user named them.
+    pub(crate) source_name: PathBuf,
+    pub(crate) target_name: PathBuf,
+    pub(crate) source: Source,
+    pub(crate) sink: Sink,
+    pub(crate) original: Option<Original>,
+    pub(crate) finish: Finish,
+    pub(crate) hash: Option<FileHash>,
+    /// Read back and compared before it is committed.
+    pub(crate) verify: bool,
+    /// Its place in a tree.
+    pub(crate) leaf: Option<Leaf>,
+    /// What is told when it is done, of a file that the user named.
+    pub(crate) change: Option<Box<Change>>,
+    /// The same, if it has others.
+    pub(crate) first_name: Option<Box<Item>>,
+    is_endless: bool,
+    is_shared: AtomicBool,
+    is_counted: AtomicBool,
+    length_bytes: AtomicU64,
+    /// A further pass has the life of its file.
+    life: Mutex<FileLife>,
+    /// The ranges that are copied; holes lie between them. `None` until the end of data.
+    ranges: Option<Vec<(u64, u64)>>,
+    /// What another host said of it, where an error number says less.
+    pub(crate) trouble: OnceLock<Problem>,
+}
+
+/// What a task is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) number: u32,
+    /// Of the source and of the target, for messages.
+    pub(crate) names: (PathBuf, PathBuf),
+    pub(crate) source: Source,
+    pub(crate) sink: Sink,
+    pub(crate) original: Option<Original>,
+    pub(crate) finish: Finish,
+    pub(crate) hash: Option<FileHash>,
+    pub(crate) verify: bool,
+    /// The ranges to copy; `None` until the end of data.
+    pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    pub(crate) leaf: Option<Leaf>,
+    /// Open, with the room that it needs.
+    pub(crate) life: FileLife,
+    pub(crate) goal: FileGoal,
+}
+
+impl Task {
+    /// A task with nothing landed.
+    pub(crate) fn new(parts: Parts) -> Task {
+        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, leaf, .. } = parts;
+        let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
+        let expected = ranges.as_ref().map_or(u64::MAX, total);
+        let length = original.as_ref().map_or(expected, |original| original.meta.size_bytes);
+        let mut life = parts.life;
+        life.handle_begun(parts.goal, expected);
+        Task {
+            number,
+            is_endless: ranges.is_none() && source.is_real_file(),
+            source_name: names.0,
+            target_name: names.1,
+            source,
+            sink,
+            length_bytes: AtomicU64::new(length),
+            original,
+            finish,
+            hash,
+            verify,
+            leaf,
+            change: None,
+            first_name: None,
+            is_shared: AtomicBool::new(false),
+            is_counted: AtomicBool::new(false),
+            life: Mutex::new(life),
+            ranges,
+            trouble: OnceLock::new(),
+        }
+    }
+
+    /// The plan has it, for every lane.
+    pub(crate) fn share(&self) {
+        self.is_shared.store(true, Ordering::Release);
+    }
+
+    /// Whether the plan waits for it; true once.
+    pub(crate) fn unshare(&self) -> bool {
+        self.is_shared.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether it may lead to more when it has ended.
+    pub(crate) fn may_bring_more(&self) -> bool {
+        let has_links = self.leaf.as_ref().is_some_and(|leaf| leaf.links.is_some());
+        self.verify || has_links || matches!(self.finish, Finish::Checked(_))
+    }
+
+    /// It may bring more to do when it is complete (to be read back, to be copied after all, other names): the plan
+    /// waits for it although one lane alone has it.
+    pub(crate) fn count(&self) {
+        self.is_counted.store(true, Ordering::Release);
+    }
+
+    /// Whether the plan waits for what it may bring; true once.
+    pub(crate) fn uncount(&self) -> bool {
+        self.is_counted.swap(false, Ordering::AcqRel)
+    }
+
+    /// The file that this task is a pass over, if it is a further one.
+    pub(crate) fn written(&self) -> Option<&Arc<Task>> {
+        match &self.finish {
+            Finish::ReadBack(written) | Finish::Repair(written) => Some(written),
+            Finish::Nothing | Finish::Commit(_) | Finish::Device(_) | Finish::Checked(_) => None,
+        }
+    }
+
+    /// The task reads a target back: its waits are charged to `verify`.
+    #[inline]
+    pub(crate) fn reads_back(&self) -> bool {
+        matches!(self.finish, Finish::ReadBack(_))
+    }
+
+    /// The life of the file.
+    pub(crate) fn life(&self) -> MutexGuard<'_, FileLife> {
+        let file = self.written().map_or(self, |written| written);
+        file.life.lock().expect("no panic while the life of a file is locked")
+    }
+
+    /// Bytes that must land before this pass is complete; `u64::MAX` until known.
+    pub(crate) fn expected_bytes(&self) -> u64 {
+        self.life().expected_bytes()
+    }
+
+    /// Counts bytes landed; true for the one call that makes the pass complete.
+    pub(crate) fn landed(&self, bytes: u64) -> bool {
+        bytes > 0 && self.life().handle_landed(bytes)
+    }
+
+    /// The source ended here: the length is known now. True if all of it has landed already.
+    pub(crate) fn ended(&self, at: u64) -> bool {
+        self.length_bytes.store(at, Ordering::Release);
+        self.life().handle_ended(at)
+    }
+
+    /// Gives the file up; true for the first call.
+    pub(crate) fn fail(&self) -> bool {
+        self.life().handle_failed()
+    }
+
+    /// What stood under the target's name before stands there until this file is committed.
+    pub(crate) fn target_is_kept(&self) -> bool {
+        match &self.finish {
+            Finish::Commit(staged) => !staged.is_in_place(),
+            Finish::ReadBack(written) | Finish::Repair(written) => written.target_is_kept(),
+            Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => false,
+        }
+    }
+
+    /// The journal in which its blocks are told.
+    #[inline]
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        match &self.finish {
+            Finish::Commit(staged) => staged.journal(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.life().has_failed()
+    }
+
+    /// The ranges that are moved; `None` until the end of data.
+    pub(crate) fn ranges(&self) -> Option<&[(u64, u64)]> {
+        self.ranges.as_deref()
+    }
+
+    /// One lane moves it: a small file of a tree.
+    pub(crate) fn is_small(&self) -> bool {
+        self.leaf.is_some() && !self.is_shared.load(Ordering::Relaxed)
+    }
+
+    /// Only its end tells the length, and only this thread may read it.
+    #[inline]
+    pub(crate) fn is_endless(&self) -> bool {
+        self.is_endless
+    }
+
+    /// What was written, to be read back.
+    pub(crate) fn ranges_to_read_back(&self) -> Vec<(u64, u64)> {
+        self.ranges.clone().unwrap_or_else(|| vec![(0, self.length())])
+    }
+
+    /// Length of the file in bytes, once known.
+    pub(crate) fn length(&self) -> u64 {
+        self.length_bytes.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,80 @@
+//! What a comparison compares: two trees, or sources and one file; and what differs before anything is read.
+//!
+//! Must not know: how content is compared.
+
+use std::path::Path;
+
+use crate::job::options::Options;
+use crate::problem::{Class, Problem, shown_path};
+use crate::target::place::{Fill, Place};
+use crate::target::{self, Hosts, Item, Target};
+use datapump_files::disk::{FileKind, Meta, PathAt};
+
+/// What is compared, and what differs before anything is read.
+type Compared = (Vec<Item>, Vec<Problem>);
+
+/// The items of a comparison. Errors: what makes no sense to compare, and what cannot be looked at.
+pub(crate) fn items(
+    hosts: &Hosts<'_>,
+    sources: &[Place],
+    target: &Place,
+    options: &Options,
+) -> Result<Compared, Problem> {
+    let Place::Path(other) = target else {
+        return Err(Problem::usage("the second place must be a file"));
+    };
+    if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
+        && let Some(answer) = folders(hosts, one, other)?
+    {
+        return Ok(answer);
+    }
+    let null = Place::Null { bytes: None, fill: Fill::Noise };
+    let (mut items, problems) = target::items(hosts, sources, (&null, None), options)?;
+    let at = PathAt::find(hosts.disk, other);
+    let there = at.metadata().map_err(|errno| Problem::system("open", other, errno.0))?;
+    for item in &mut items {
+        item.target = Target::Compare(at.clone());
+        // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
+        let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
+        let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
+        if let (Some(bytes), Some(path)) = (differ, item.source.path()) {
+            let words = format!("has {bytes} bytes, '{}' has {}", shown_path(other), there.size_bytes);
+            return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
+        }
+    }
+    Ok((items, problems))
+}
+
+/// Two folders become one tree; a folder and a file differ in kind.
+fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Compared>, Problem> {
+    let at = PathAt::find(hosts.disk, other);
+    let there = at.metadata().map_err(|errno| Problem::system("open", other, errno.0))?;
+    let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };
+    let meta = meta?;
+    let name = shown_path(other);
+    let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
+        (false, false) => return Ok(None),
+        (true, true) => {
+            let (source, target) = (source.clone(), Target::Tree(at));
+            let item = Item {
+                source,
+                meta: Some(meta),
+                target,
+                number: 0,
+                warning: None,
+                is_left_out: false,
+                differs: false,
+                other_names: Vec::new(),
+            };
+            return Ok(Some((vec![item], Vec::new())));
+        }
+        (true, false) => format!("is a folder, '{name}' is a file"),
+        (false, true) => format!("is a file, '{name}' is a folder"),
+    };
+    Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", one, words)])))
+}
+
+/// No blocks, and a page at most: then comparing costs less than finding out.
+fn may_be_made_up(meta: Meta) -> bool {
+    meta.allocated_bytes == 0 && meta.size_bytes <= 4096
+}

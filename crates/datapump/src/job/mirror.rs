@@ -1,0 +1,84 @@
+//! What is no mirror: a source that is not one folder, and an empty one whose copy is not, as a disk leaves that is not
+//! mounted.
+//!
+//! Must not know: how trees are walked, how names are removed.
+
+use std::path::{Path, PathBuf};
+
+use crate::job::options::Options;
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::Shared;
+use crate::target::Hosts;
+use crate::target::listed::Name;
+use crate::target::place::Place;
+use crate::tree::folder::open_root::open_target;
+use crate::tree::folder::origin::Origin;
+use crate::tree::folder::side::Side;
+use datapump_files::disk::{FileKind, PathAt};
+use datapump_files::reserved::LIST_NAME;
+
+/// A mirror is one of a folder. What is missing is no usage error: it may come back.
+pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {
+    if !options.mirror {
+        return Ok(());
+    }
+    let [source] = sources else {
+        return Err(Problem::usage("a mirror is the same as one folder; name one source and its copy"));
+    };
+    match hosts.meta(0, source).transpose()? {
+        Some(meta) if meta.kind == FileKind::Folder => Ok(()),
+        Some(_) | None => {
+            Err(Problem::usage(format!("'{source}' is no folder, and a mirror is of one; use pump copy")))
+        }
+    }
+}
+
+/// Before anything is made or removed. Who says how many names may go means it.
+pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &Side, at: &PathAt) -> Result<(), Problem> {
+    let options = shared.settings.options;
+    if !options.mirror || options.max_delete.is_some() {
+        return Ok(());
+    }
+    if has_names(shared, &source.origin()?, &source.path())? || !is_filled(shared, at)? {
+        return Ok(());
+    }
+    let words = format!(
+        "is empty, and '{}' is not: a disk may not be mounted; if all of that is to go, say with --max-delete how \
+         many names",
+        shown_path(&at.path)
+    );
+    Err(Problem::new(Class::Refused, "mirror", &source.path(), words))
+}
+
+fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
+    match open_target(at) {
+        Ok(folder) => has_names(shared, &Origin::Here(folder), &at.path),
+        Err(problem) if problem.class == Class::Missing => Ok(false),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Whether a folder has a name that a copy deals with. Those of an unfinished copy's list are none.
+fn has_names(shared: &Shared<'_>, folder: &Origin, path: &Path) -> Result<bool, Problem> {
+    let mut from = 0;
+    loop {
+        let (names, next) = folder.list(from, false, path)?;
+        if names.is_empty() {
+            return Ok(false);
+        }
+        if names.iter().any(|name| counts(shared, name)) {
+            return Ok(true);
+        }
+        from = next;
+    }
+}
+
+fn counts(shared: &Shared<'_>, name: &Name) -> bool {
+    let includes = |is_folder| shared.trees.select.includes(PathBuf::new, &name.name, is_folder);
+    let is_included = match name.kind {
+        Some(kind) => includes(kind == FileKind::Folder),
+        // Some file systems do not say what a name is.
+        None => includes(true) || includes(false),
+    };
+    is_included && name.name != LIST_NAME
+}

@@ -1,0 +1,127 @@
+//! What the sources and targets of one command mean for temporary names: which single files are partial and left out,
+//! what lies beside a source, and which targets would get in each other's way.
+//!
+//! Must not know: how files are copied, trees.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use datapump_engine::Errno;
+
+use crate::problem::{Class, Problem};
+use crate::target::place::Place;
+use crate::target::{Hosts, Item, Target};
+use datapump_files::disk::{self, Meta, PathAt, folder_of, names};
+use datapump_files::reserved;
+use datapump_files::temporary::{self, Siblings};
+
+/// What lies beside a single file that is copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SingleFile<'item> {
+    folder: SourceFolder<'item>,
+    source: Option<Meta>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum SourceFolder<'item> {
+    /// The folder of this path.
+    Of(&'item Path),
+    /// It lies on another host.
+    Unknown,
+    /// It is no file.
+    Nothing,
+}
+
+impl<'item> SingleFile<'item> {
+    pub(crate) fn new(source: &'item Place, meta: Option<Meta>, is_simulated: bool) -> SingleFile<'item> {
+        let folder = match source {
+            Place::Path(path) if !is_simulated => SourceFolder::Of(path),
+            Place::Remote(_) => SourceFolder::Unknown,
+            Place::Path(_) | Place::Stream | Place::Null { .. } => SourceFolder::Nothing,
+        };
+        SingleFile { folder, source: meta }
+    }
+}
+
+impl Siblings for SingleFile<'_> {
+    fn has(&self, name: &OsStr, there: &Meta) -> Option<bool> {
+        match self.folder {
+            SourceFolder::Of(path) => match disk::metadata_of_name(&path.with_file_name(name)) {
+                // It is copied within one folder.
+                Ok(meta) if (meta.device, meta.inode) == (there.device, there.inode) => None,
+                // What cannot be looked at may be there.
+                found => Some(found != Err(Errno::ENOENT)),
+            },
+            SourceFolder::Unknown => None,
+            SourceFolder::Nothing => Some(false),
+        }
+    }
+
+    fn source(&self) -> Option<&Meta> {
+        self.source.as_ref()
+    }
+
+    fn is_tree(&self) -> bool {
+        false
+    }
+}
+
+/// Whether a source that the user named is a partial file. Only what bears such a name is asked for.
+pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Result<bool, Problem> {
+    let Some((path, name)) = source.path().and_then(|path| Some((path, path.file_name()?))) else {
+        return Ok(false);
+    };
+    if !reserved::is_temporary(name) {
+        return Ok(false);
+    }
+    match (source, hosts.far) {
+        (Place::Remote(_), Some(far)) => far.is_partial(number, path),
+        (Place::Path(_), _) => {
+            Ok(names::open_path(folder_of(path)).is_ok_and(|folder| temporary::is_partial(&folder, name)))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Names of the job's targets that are temporary names of other targets, or may be of what lies in them: both would be
+/// written at the same time.
+pub(crate) fn refuse_clashes(items: &[Item]) -> Result<(), Problem> {
+    for item in items {
+        let Some((at, name)) = named(item).filter(|(_, name)| reserved::may_be_temporary(name)) else {
+            continue;
+        };
+        let clashes = |other: &Item| {
+            let Some((beside, other_name)) = named(other) else { return false };
+            let is_beside = folder_of(&at.path) == folder_of(&beside.path);
+            let is_in = other.is_tree() && at.path != beside.path && at.path.starts_with(&beside.path);
+            is_in || (is_beside && reserved::is_temporary_of(&name.to_ascii_lowercase(), other_name))
+        };
+        if items.iter().any(clashes) {
+            let words =
+                "could be the name of a temporary file of another of the sources; copy them one by one";
+            return Err(Problem::new(Class::Usage, "copy", &at.path, words));
+        }
+    }
+    Ok(())
+}
+
+fn named(item: &Item) -> Option<(&PathAt, &OsStr)> {
+    match &item.target {
+        Target::File(at) | Target::Tree(at) => Some((at, at.path.file_name()?)),
+        _ => None,
+    }
+}
+
+/// Whether the target of one source lies in that of another: then what stands there may be of either.
+pub(crate) fn overlap(items: &[Item]) -> bool {
+    let paths = || items.iter().filter_map(target_path);
+    let trees = items.iter().filter(|item| item.is_tree()).filter_map(target_path);
+    trees.into_iter().any(|tree| paths().any(|path| path != tree && path.starts_with(tree)))
+}
+
+fn target_path(item: &Item) -> Option<&Path> {
+    match &item.target {
+        Target::File(at) | Target::Tree(at) => Some(&at.path),
+        _ => None,
+    }
+}

@@ -1,0 +1,75 @@
+//! What holds for a whole run: what was asked, and what was decided before it began. Nothing of it changes.
+//!
+//! Must not know: what is done with it.
+
+use std::path::Path;
+
+use datapump_core::Shape;
+use datapump_engine::sim::Random;
+use datapump_engine::{
+    Engine, Slot, Stage,
+    meter::{Here, Meters},
+};
+
+use crate::job::options::Options;
+use crate::job::world::World;
+use crate::target::place::Fill;
+
+/// Which null ends take the engine's queue instead of completing where they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueuedNulls {
+    pub(crate) source: bool,
+    pub(crate) sink: bool,
+}
+
+/// The settings of a run.
+pub(crate) struct Settings<'run> {
+    pub(crate) world: &'run World,
+    pub(crate) options: &'run Options,
+    /// The target as the user named it, if it is a path.
+    pub(crate) target: Option<&'run Path>,
+    /// There is one source: what keeps it from being begun is the failure of the whole.
+    pub(crate) has_one_source: bool,
+    /// Files that the user named, but for those that a pattern excludes.
+    pub(crate) files_wanted: usize,
+    /// Somebody wants to hear of each file of a tree.
+    pub(crate) tells_files: bool,
+    pub(crate) shape: Shape,
+    /// Blocks are compared with another file.
+    pub(crate) compares: bool,
+    /// Blocks are hashed.
+    pub(crate) hashes: bool,
+    pub(crate) queued_nulls: QueuedNulls,
+    /// What null sources deliver.
+    pub(crate) null_fill: Option<Fill>,
+    pub(crate) nothing_overlaps: bool,
+    /// Lanes with a number below this move pieces of large files before anything else.
+    pub(crate) lanes_for_pieces: usize,
+    pub(crate) has_trees: bool,
+    /// Something is written: neither a dry run nor a comparison.
+    pub(crate) writes: bool,
+    /// Slots have a twin for what they are compared with.
+    pub(crate) has_twins: bool,
+    /// CPU time is metered by stage.
+    pub(crate) meters: Option<&'run Meters>,
+}
+
+impl Settings<'_> {
+    /// Whether anybody wants to know of changes.
+    pub(crate) fn tells_changes(&self) -> bool {
+        self.options.changes || self.options.dry_run
+    }
+
+    /// This thread's CPU time is metered while that is kept, if a bill was asked for.
+    pub(crate) fn metered(&self, stage: Stage) -> Option<Here<'_>> {
+        self.meters.map(|meters| meters.here(stage))
+    }
+
+    /// Fills slots once with seeded noise for null sources: requests then cost nothing.
+    pub(crate) fn fill_null_slots(&self, engine: &mut Engine, slots: u32, lane: usize) {
+        if self.null_fill == Some(Fill::Noise) {
+            let mut random = Random::new(self.world.seed ^ lane as u64);
+            (0..slots).for_each(|slot| random.fill(engine.bytes_mut(Slot(slot))));
+        }
+    }
+}

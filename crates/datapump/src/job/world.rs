@@ -1,0 +1,188 @@
+//! What a job needs from outside: a file system, engines, a clock, a seed. Real, or simulated for tests.
+//!
+//! Must not know: jobs, plans, what is copied.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use datapump_engine::os::linux::{thread_delayed_ns, thread_ns};
+use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
+use datapump_engine::{Arena, Engine, Kind, Refused, Sim, WAIT_MAX, Wait};
+
+use crate::job::options::{EngineChoice, WaitChoice};
+use crate::problem::{Class, Problem};
+use crate::report::Asked;
+use crate::report::charges::ThreadTime;
+use crate::units::bytes_words;
+use datapump_files::disk::Disk;
+
+/// Monotonic time in nanoseconds from an arbitrary start.
+#[derive(Clone, Debug)]
+pub(crate) enum Clock {
+    System(Instant),
+    Sim(SimClock),
+}
+
+impl Clock {
+    #[inline]
+    pub(crate) fn now_ns(&self) -> u64 {
+        match self {
+            Clock::System(start) => start.elapsed().as_nanos() as u64,
+            Clock::Sim(clock) => clock.now_ns(),
+        }
+    }
+
+    /// Sleeps until `ns`, or until `stopped` says so.
+    pub(crate) fn sleep_until(&self, ns: u64, stopped: &dyn Fn() -> bool) {
+        if let Clock::Sim(clock) = self {
+            return clock.advance_to(ns * 1000);
+        }
+        while !stopped() {
+            let left = Duration::from_nanos(ns.saturating_sub(self.now_ns()));
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(WAIT_MAX));
+        }
+    }
+}
+
+/// A simulated world: devices by a model, seeded faults, a file system in memory.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// The file system.
+    pub disk: Arc<SimDisk>,
+    /// The clock: virtual, or real for paced ends.
+    pub clock: SimClock,
+    /// The device behind every read.
+    pub source: Device,
+    /// The device behind every write.
+    pub sink: Device,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Decides everything random.
+    pub seed: u64,
+    /// Counts requests in flight.
+    pub peaks: Peaks,
+}
+
+/// Where jobs run.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub(crate) disk: Disk,
+    pub(crate) clock: Clock,
+    simulation: Option<Simulation>,
+    /// Decides the noise of null sources.
+    pub(crate) seed: u64,
+}
+
+impl World {
+    /// What the calling thread did until now. On a virtual clock nothing computes.
+    pub(crate) fn thread_time(&self) -> ThreadTime {
+        let elapsed_ns = self.clock.now_ns();
+        match self.is_simulated() {
+            true => ThreadTime { elapsed_ns, ..ThreadTime::default() },
+            false => ThreadTime { elapsed_ns, cpu_ns: thread_ns(), delayed_ns: thread_delayed_ns() },
+        }
+    }
+
+    /// This host.
+    pub fn real() -> World {
+        World { disk: Disk::Os, clock: Clock::System(Instant::now()), simulation: None, seed: 1 }
+    }
+
+    /// A simulated one.
+    pub fn simulated(simulation: Simulation) -> World {
+        World {
+            disk: Disk::Sim(Arc::clone(&simulation.disk)),
+            clock: Clock::Sim(simulation.clock.clone()),
+            seed: simulation.seed,
+            simulation: Some(simulation),
+        }
+    }
+
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulation.is_some()
+    }
+
+    /// The engine for one lane: the one asked for or the next that works, and what became of the wish.
+    pub(crate) fn engine(
+        &self,
+        need: &EngineNeed,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Engine, Asked), Problem> {
+        let arena = || Arena::try_new(need.slots, need.slot_bytes).ok_or_else(|| no_memory(need));
+        if let Some(sim) = &self.simulation {
+            let engine = Sim::new(sim.clock.clone(), sim.source, sim.sink, sim.faults, sim.seed);
+            let engine = engine.watched_by(sim.peaks.clone());
+            let asked = asked(need.choice, Kind::Sim, "simulated world".into());
+            return Ok((Engine::sim(arena()?, engine), asked));
+        }
+        let (order, mut why) = preference(need);
+        for kind in order {
+            match make(kind, arena()?, need, stop) {
+                Ok(engine) => return Ok((engine, asked(need.choice, kind, why))),
+                Err(refused) => {
+                    why = format!("{}: {}", refused.call, crate::problem::system_words(refused.errno.0))
+                }
+            }
+        }
+        Ok((Engine::inline(arena()?, Arc::clone(stop)), asked(need.choice, Kind::Inline, why)))
+    }
+}
+
+fn no_memory(need: &EngineNeed) -> Problem {
+    let bytes = u64::from(need.slots) * u64::from(need.slot_bytes);
+    let message = format!(
+        "there is no memory for {} of slots (both depths x request size, for each lane); ask for less",
+        bytes_words(bytes)
+    );
+    Problem { class: Class::Io, path: None, host: None, operation: "allocate", offset: None, message }
+}
+
+/// What a lane asks of an engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EngineNeed {
+    pub(crate) choice: EngineChoice,
+    pub(crate) wait: WaitChoice,
+    pub(crate) slots: u32,
+    pub(crate) slot_bytes: u32,
+    pub(crate) requests: u32,
+    /// At most one request will be in flight at a time, so that a queue would only add system calls.
+    pub(crate) nothing_overlaps: bool,
+}
+
+/// Engines in the order in which they are tried, and why this order.
+fn preference(need: &EngineNeed) -> (Vec<Kind>, String) {
+    match need.choice {
+        EngineChoice::Auto if need.nothing_overlaps => (vec![Kind::Inline], "nothing to overlap".into()),
+        EngineChoice::Auto => (vec![Kind::Uring, Kind::Threads], "first that works".into()),
+        EngineChoice::Uring => (vec![Kind::Uring, Kind::Threads], String::new()),
+        EngineChoice::Threads => (vec![Kind::Threads], String::new()),
+        EngineChoice::Inline => (vec![Kind::Inline], String::new()),
+    }
+}
+
+fn make(kind: Kind, arena: Arena, need: &EngineNeed, stop: &Arc<AtomicBool>) -> Result<Engine, Refused> {
+    let wait = match need.wait {
+        WaitChoice::Kernel => Wait::Kernel,
+        WaitChoice::Spin => Wait::Spin,
+        WaitChoice::Eventfd => Wait::Eventfd,
+    };
+    match kind {
+        Kind::Uring => Engine::uring(arena, need.requests, Arc::clone(stop), wait),
+        Kind::Threads => Engine::threads(arena, need.requests, Arc::clone(stop), wait),
+        Kind::Inline | Kind::Sim => Ok(Engine::inline(arena, Arc::clone(stop))),
+    }
+}
+
+fn asked(choice: EngineChoice, got: Kind, why: String) -> Asked {
+    let asked = match choice {
+        EngineChoice::Auto => "auto",
+        EngineChoice::Uring => "uring",
+        EngineChoice::Threads => "threads",
+        EngineChoice::Inline => "inline",
+    };
+    Asked { asked: asked.into(), got: got.to_string(), why }
+}

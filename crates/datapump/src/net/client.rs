@@ -1,0 +1,11 @@
+//! The side that calls: it begins sessions with another host, over one connection or several, and sums them up.
+//!
+//! Must not know: how a server admits sessions.
+
+pub(crate) mod begun;
+pub(crate) mod caller;
+pub(crate) mod merged;
+pub(crate) mod remote_copy;
+pub(crate) mod root;
+pub(crate) mod sessions;
+pub(crate) mod started;

@@ -1,0 +1,269 @@
+//! The side that calls: a copy from or to another host, or a comparison with what lies there.
+//!
+//! Must not know: command lines, how blocks are moved.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::session::{Given, Message, Way};
+use datapump_transport::{NetFault, REACH};
+
+use crate::job::Job;
+use crate::job::budget::Budget;
+use crate::job::options::Options;
+use crate::net::client::begun::is_name_of;
+use crate::net::client::merged::{billed, merged, with_peer};
+use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
+use crate::net::client::sessions::Sessions;
+use crate::net::folder::far::Far;
+use crate::net::folder::owners::Mapping;
+use crate::net::folder::shelf::{Flow, Origin, Shelf};
+use crate::net::folder::told;
+use crate::net::server::control::Next;
+use crate::net::server::giver;
+use crate::problem::{Class, Problem, Status};
+use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::{Cpu, Report};
+use crate::run::event::Event;
+use crate::target::NULL_WANTS_SIZE;
+use crate::target::place::{Place, Remote};
+use datapump_files::disk::{Disk, FileKind};
+use datapump_files::stream;
+
+impl RemoteCopy {
+    /// Performs the copy, as [`Job::run`] does on one host. A connection that is lost is made again, and the copy goes
+    /// on where it was.
+    pub fn run(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
+        if let ([one], true) = (&mut self.sources[..], self.compares)
+            && matches!(self.target, Place::Remote(_))
+        {
+            // This side compares, whichever place is named first.
+            std::mem::swap(one, &mut self.target);
+        }
+        let patience = self.retry_for.unwrap_or(RETRY_FOR);
+        let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
+        let way = self.way().map_or(Way::Pull, |(way, _)| way);
+        let (mut sessions, last) = (Sessions::new(way), Mutex::default());
+        loop {
+            let lost = Mutex::new(None);
+            let report = self.clone().once(&last, &|event| match event {
+                Event::Problem(problem) if problem.class == Class::Lost => {
+                    *lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
+                }
+                event => events(event),
+            });
+            let now_moved = self.watch.snapshot().bytes;
+            if now_moved != moved {
+                (since, moved, pause) = (Instant::now(), now_moved, PAUSE_MIN);
+            }
+            let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+            let report = sessions.add(report, has_begun);
+            // Differences are told once.
+            let may_again = !self.has_a_pipe() && !self.compares;
+            let is_lost = report.exit_status == Status::Lost as i32 && may_again;
+            let left = patience.saturating_sub(since.elapsed());
+            // Who never answered is not waited for: a name may be written wrongly.
+            let goes_on =
+                |problem: &Problem| is_lost && !left.is_zero() && (has_begun || problem.operation != REACH);
+            match lost {
+                Some(problem) if goes_on(&problem) && !self.stop.load(Ordering::Relaxed) => {
+                    events(Event::Warning(format!("{problem}; trying again")));
+                }
+                // Who was told to stop does not mind that nobody is there any more.
+                _ if self.stop.load(Ordering::Relaxed) && was_cut_short(&report) => {
+                    return Report { exit_status: Status::Interrupted as i32, ..report };
+                }
+                lost => {
+                    lost.into_iter().for_each(|problem| events(Event::Problem(problem)));
+                    return report;
+                }
+            }
+            self.rest(pause.min(left));
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    pub(crate) fn rest(&self, pause: Duration) {
+        let end = Instant::now() + pause;
+        while Instant::now() < end && !self.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(PAUSE_MIN.min(end - Instant::now()));
+        }
+    }
+
+    fn once(self, last: &LastSession, events: Events<'_>) -> Report {
+        let (watch, before) = (Arc::clone(&self.watch), self.watch.snapshot().bytes);
+        // What came there is known by what was told of its progress; a session that told none had none.
+        let came = || Some(watch.snapshot().bytes).filter(|&bytes| bytes != before).unwrap_or(0);
+        let done = match self.way() {
+            Ok((Way::Push, remote)) => self.push(&remote, last, events).map_err(|problem| (problem, came())),
+            Ok((Way::Pull, remote)) => self.pull(&remote, last, events).map_err(|problem| (problem, 0)),
+            Err(problem) => Err((problem, 0)),
+        };
+        done.unwrap_or_else(|(problem, bytes_moved)| Report { bytes_moved, ..failed(problem, events) })
+    }
+
+    fn origin(&self, place: &Place) -> Result<Origin, Problem> {
+        match place {
+            Place::Path(path) if is_pipe(path) => {
+                let pipe = stream::open_fifo(path, &self.stop)?;
+                Ok(Origin::Flow(Flow::Stream(Arc::new(pipe))))
+            }
+            Place::Path(path) => Ok(Origin::Path(path.clone())),
+            Place::Stream => Ok(Origin::Flow(Flow::Stream(Arc::new(stream::standard_input()?)))),
+            Place::Null { bytes: Some(bytes), fill } => {
+                Ok(Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }))
+            }
+            Place::Null { bytes: None, .. } => Err(Problem::usage(NULL_WANTS_SIZE)),
+            Place::Remote(_) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
+        }
+    }
+
+    /// A pipe is read and written once: what was taken out of it is lost with the connection, and what was put into it
+    /// stays there.
+    fn has_a_pipe(&self) -> bool {
+        self.sources.iter().chain([&self.target]).any(|place| match place {
+            Place::Stream => true,
+            Place::Path(path) => is_pipe(path),
+            Place::Null { .. } | Place::Remote(_) => false,
+        })
+    }
+
+    /// The other side writes, and this one gives it what it asks for.
+    fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
+        let cpu = cpu_now();
+        let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
+        let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
+        let mut begun = self.begin(Way::Push, remote, last, events)?;
+        // The side that writes holds itself to the rate.
+        let options = Options { bytes_per_second: None, ..self.options.clone() };
+        // Nobody asks any more: a pipe that says nothing is not waited for.
+        let over = Arc::new(AtomicBool::new(false));
+        let giver = Job::copy(Vec::new(), Place::null()).options(options).stop(Arc::clone(&over));
+        let (sender, receiver) = mpsc::channel();
+        let (line, host) = (begun.line.clone(), remote.host.to_string());
+        let (mut report, mut gave) = (None, Given::default());
+        let talked = std::thread::scope(|scope| {
+            let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
+            let mut answer = |message| match message {
+                Message::Event(event) => {
+                    events(told::hear(event, &host));
+                    Next::Go
+                }
+                Message::Progress(progress) => {
+                    self.watch.show(&progress);
+                    Next::Go
+                }
+                Message::Report(text) => {
+                    report = told::report(&text);
+                    Next::Agree
+                }
+                _ => Next::Go,
+            };
+            let mut was_given = || {
+                over.store(true, Ordering::Relaxed);
+                gave = given.take().and_then(|given| giver::gave(given, &line)).unwrap_or_default();
+                gave
+            };
+            let talked =
+                begun.dial(sender).and_then(|()| begun.talk(&self.stop, &mut answer, &mut was_given));
+            over.store(true, Ordering::Relaxed);
+            begun.line.cut();
+            talked
+        });
+        talked.map_err(|fault| fault.problem(&remote.to_string()))?;
+        let cpu = cpu_since(cpu);
+        // Also what was spent before anything was asked for.
+        let gave = Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
+        let report = report.map(|report| with_peer(merged(report, &gave), "receiver"));
+        let report = report.map(|report| Report { cpu_far: Some(report.cpu), cpu, ..report });
+        let was_stopped = |report: &Report| report.exit_status == Status::Interrupted as i32;
+        if report.as_ref().is_some_and(was_stopped) && !self.stop.load(Ordering::Relaxed) {
+            return Err(NetFault::Lost("the other side was stopped".into()).problem(&remote.to_string()));
+        }
+        report.ok_or_else(|| {
+            NetFault::Protocol("its report cannot be read".into()).problem(&remote.to_string())
+        })
+    }
+
+    /// This side writes.
+    fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
+        let is_name = is_name_of(last);
+        let mut begun = self.begin(Way::Pull, remote, last, events)?;
+        let pool = || Arc::new(begun.pool());
+        let (pools, share) = ((pool(), pool()), Budget::of_client().share());
+        let owners = Mapping::new(self.options.keep.numeric_ids);
+        let (host, boot) = (remote.host.to_string(), begun.welcome.boot);
+        let far = Far::new(host, begun.line.clone(), pools, boot, share, owners);
+        let lanes = self.options.lanes.unwrap_or(begun.connections).min(begun.connections);
+        let target_is_name = self.options.target_is_name || is_name;
+        let options = Options { lanes: Some(lanes), target_is_name, ..self.options };
+        let job = match (self.compares, &self.sources[..]) {
+            (true, [one]) => Job::compare(one.clone(), self.target),
+            _ => Job::copy(self.sources, self.target),
+        };
+        let job = job.options(options).tells_files(self.tells_files).far(far);
+        let stop = Arc::clone(&self.stop);
+        let job = job.stop(self.stop).watch(self.watch);
+        let outbox = begun.outbox.clone();
+        let mut gave = Given::default();
+        let (report, talked) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let report = job.run(events);
+                outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
+                report
+            });
+            let mut answer = |message| {
+                if let Message::Agreed(given) = message {
+                    gave = *given;
+                }
+                Next::Go
+            };
+            let talked = begun.talk_until(&stop, &mut answer);
+            begun.line.cut();
+            (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
+        });
+        match talked {
+            // All was done here, whatever the other side heard of it.
+            Err(fault) if report.exit_status != 0 && !report.problems.contains_key(Class::Lost.name()) => {
+                events(Event::Problem(fault.problem(&remote.to_string())));
+                let bill = billed(&report, &gave);
+                Ok(Report { exit_status: Status::Lost as i32, bill, ..report })
+            }
+            _ => Ok(Report { cpu_far: far_cpu(&gave), ..with_peer(merged(report, &gave), "sender") }),
+        }
+    }
+}
+
+fn was_cut_short(report: &Report) -> bool {
+    [Status::Lost as i32, Status::Interrupted as i32].contains(&report.exit_status)
+}
+
+fn far_cpu(gave: &Given) -> Option<Cpu> {
+    Some(Cpu { user_ns: gave.user_ns?, system_ns: gave.system_ns? })
+}
+
+fn is_pipe(path: &Path) -> bool {
+    let kind = Disk::Os.metadata(path).map(|meta| meta.kind);
+    matches!(kind, Ok(FileKind::Fifo | FileKind::CharDevice))
+}
+
+/// The report of a copy that came to nothing.
+fn failed(problem: Problem, events: Events<'_>) -> Report {
+    let status = match problem.class {
+        Class::Usage => Status::Usage,
+        Class::Refused => Status::Refused,
+        Class::Lost => Status::Lost,
+        _ => Status::Failed,
+    };
+    let problems = [(problem.class.name().to_string(), 1)].into();
+    events(Event::Problem(problem));
+    Report {
+        version: crate::report::account::version(),
+        exit_status: status as i32,
+        problems,
+        ..Report::default()
+    }
+}

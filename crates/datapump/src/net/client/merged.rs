@@ -1,0 +1,300 @@
+//! The verdict over two hosts: the report of the side that writes, and what the side that reads says of its time.
+//!
+//! To the writing side everything behind its connection is the source: what it waited for there is looked for at the
+//! reading side. That one waited for its disk, computed, was inside calls that send, or had nothing to do; and its
+//! kernel tells whether the path was busy meanwhile, and whose window was full.
+//!
+//! Must not know: how the two were told.
+
+use datapump_core::wire::session::{Given, Path};
+use datapump_engine::Spent;
+
+use crate::report::bill::{Bill, BillHost, KernelThreads, Measured};
+use crate::report::verdict::CPU_FRACTION;
+use crate::report::{LimitedBy, LimitedDetail, Network, Report};
+
+/// A path that has something under way for less than this part of the time is not what is slow.
+const BUSY_FRACTION: f64 = 0.5;
+/// Segments sent again, of all: below this no stack lets go of much of its window.
+const LOSS_FRACTION: f64 = 0.001;
+/// Round trips that take less than this part of the time are not what is slow.
+const WAY_FRACTION: f64 = 0.1;
+/// A path that holds this part of what is asked for at a time would take more.
+const ASKED_FRACTION: f64 = 0.8;
+
+/// The report as the caller sees it.
+pub(crate) fn merged(mut report: Report, given: &Given) -> Report {
+    report.limited_detail.host = "receiver".into();
+    if report.limited_by == LimitedBy::Source && report.limited_detail.why != "rate limit" {
+        (report.limited_by, report.limited_detail) = cause(&report, given);
+    }
+    if let Some(network) = &mut report.network {
+        add(network, given);
+    }
+    report.bill = billed(&report, given);
+    report
+}
+
+/// The bill of both hosts, of those that told theirs.
+pub(crate) fn billed(report: &Report, given: &Given) -> Option<Bill> {
+    let moved = report.moved();
+    let sender = given.spent_ns.map(|spent_ns| {
+        let ns = |ns: Option<u64>| ns.unwrap_or(0);
+        let process_ns = ns(given.user_ns).saturating_add(ns(given.system_ns));
+        let kernel = KernelThreads::seen(given.kernel_ns);
+        Bill::of(BillHost::Sender, &Measured { spent: Spent(spent_ns), process_ns, kernel }, moved)
+    });
+    let receiver = report.bill.as_ref().map(|bill| bill.at(BillHost::Receiver, moved));
+    Bill::of_both(sender.as_ref(), receiver.as_ref(), moved)
+}
+
+/// What the sender knows of the connections.
+fn add(network: &mut Network, given: &Given) {
+    let path = given.path.unwrap_or_default();
+    *network = Network {
+        connections: network.connections,
+        same_host: network.same_host,
+        opening_ns: network.opening_ns,
+        receiving_ns: network.receiving_ns,
+        received_parts: network.received_parts,
+        mean_part_bytes: network.mean_part_bytes,
+        sealing_ns: given.sealing_ns.unwrap_or(0),
+        sending_ns: given.network_wait_ns.unwrap_or(0),
+        rtt_us: path.rtt_us,
+        min_rtt_us: path.min_rtt_us,
+        sent_segments: path.sent_segments,
+        retransmitted_segments: path.retransmitted_segments,
+        delivered_bytes_per_second: path.delivered_bytes_per_second,
+        busy_ns: path.busy_ns,
+        receive_window_limited_ns: path.receive_window_limited_ns,
+        send_buffer_limited_ns: path.send_buffer_limited_ns,
+    };
+}
+
+/// What stands behind a wait for the other host.
+fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
+    let of_ns = given.lanes_ns.unwrap_or(0);
+    let sender = |limit, stage: &str, why: &str, waited_ns| {
+        let host = "sender".into();
+        (limit, LimitedDetail { host, stage: stage.into(), why: why.into(), waited_ns, of_ns })
+    };
+    let waited = |ns: Option<u64>| ns.unwrap_or(0);
+    let (disk, sending, held) =
+        (waited(given.source_wait_ns), waited(given.network_wait_ns), waited(given.rate_wait_ns));
+    let (hashing, sealing) = (waited(given.hashing_ns), waited(given.sealing_ns));
+    let cpu = waited(given.lanes_cpu_ns);
+    if of_ns == 0 {
+        return sender(LimitedBy::Unknown, "", "", 0);
+    }
+    let computes = match () {
+        () if hashing.max(sealing) * 2 < cpu => "copying",
+        () if hashing > sealing => "hashing",
+        () => "encryption",
+    };
+    if cpu as f64 >= CPU_FRACTION * of_ns as f64 {
+        return sender(LimitedBy::Cpu, "compute", computes, cpu);
+    }
+    let computing = hashing + sealing;
+    let idle = of_ns.saturating_sub(disk + sending + held + computing);
+    let most = [disk, held, computing, sending, idle].into_iter().max().unwrap_or(0);
+    let device = if report.limited_detail.why == "shared device" { "shared device" } else { "device" };
+    match most {
+        ns if ns == disk => sender(LimitedBy::Source, "read", device, ns),
+        ns if ns == held => sender(LimitedBy::Source, "send", "rate limit", ns),
+        ns if ns == computing => sender(LimitedBy::Cpu, "compute", computes, ns),
+        ns => {
+            let why = path_reason(report, given.path.as_ref(), of_ns, ns == sending);
+            let host = match why {
+                "receive window" => "receiver",
+                // Each waits for the other; who called says of whom it is the peer.
+                "peer" => "",
+                _ => "sender",
+            };
+            let host = host.into();
+            let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
+            let detail = LimitedDetail { host, stage: "network".into(), why: why.into(), waited_ns, of_ns };
+            (LimitedBy::Network, detail)
+        }
+    }
+}
+
+/// Why the receiver waits while the sender would send, or has sent all that was asked for.
+fn path_reason(report: &Report, path: Option<&Path>, lanes_ns: u64, is_sending: bool) -> &'static str {
+    // Through ssh nobody tells what the path did.
+    let Some(path) = path else { return "" };
+    let busy_ns = path.busy_ns as f64;
+    let is_most = |ns: u64| ns as f64 >= BUSY_FRACTION * busy_ns && ns > 0;
+    match () {
+        // The sender waits to be asked, and nothing is under way.
+        () if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 => {
+            if takes_round_trips(report, path) {
+                "round trips"
+            } else {
+                "peer"
+            }
+        }
+        () if is_most(path.receive_window_limited_ns) => "receive window",
+        () if is_most(path.send_buffer_limited_ns) => "send buffer",
+        () if path.retransmitted_segments as f64 > LOSS_FRACTION * path.sent_segments as f64 => "loss",
+        () if is_short_of_asking(report, path) => "round trips",
+        () => "congestion window",
+    }
+}
+
+/// Of two sides that wait for each other, the one that stands still is the other one, for whoever can still say so.
+pub(crate) fn with_peer(report: Report, host: &str) -> Report {
+    match report.limited_detail.why.as_str() {
+        "peer" => {
+            let limited_detail = LimitedDetail { host: host.into(), ..report.limited_detail };
+            Report { limited_detail, ..report }
+        }
+        _ => report,
+    }
+}
+
+/// Whether the way there and back, once for all that is asked for at a time, takes a notable part of the time; if not,
+/// one of the two stands still while the other waits: it is stopped, or gets no CPU.
+fn takes_round_trips(report: &Report, path: &Path) -> bool {
+    let rounds = report.bytes_moved as f64 / asked_bytes(report).max(1.0);
+    let way_ns = rounds * path.rtt_us.max(path.min_rtt_us) as f64 * 1e3;
+    way_ns >= WAY_FRACTION * report.elapsed_ns as f64
+}
+
+/// What is asked for at a time by the lanes that have something to do.
+fn asked_bytes(report: &Report) -> f64 {
+    let lanes = report.limited_detail.of_ns as f64 / report.elapsed_ns.max(1) as f64;
+    lanes * f64::from(report.source_depth) * f64::from(report.request_bytes)
+}
+
+/// Whether the path holds as much as is asked for at a time: rate x round trip, that without queues on the way.
+fn is_short_of_asking(report: &Report, path: &Path) -> bool {
+    let bytes_per_second = report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
+    let under_way = bytes_per_second * path.min_rtt_us as f64 / 1e6;
+    under_way >= ASKED_FRACTION * asked_bytes(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Waits;
+
+    /// A writer of one lane that waited for the network for 900 of 1000 ms.
+    fn waiting() -> Report {
+        let ms = 1_000_000;
+        Report {
+            limited_by: LimitedBy::Source,
+            limited_detail: LimitedDetail {
+                host: "local".into(),
+                stage: "read".into(),
+                why: "device".into(),
+                waited_ns: 900 * ms,
+                of_ns: 1000 * ms,
+            },
+            waits_ns: Waits { source: 900 * ms, ..Waits::default() },
+            elapsed_ns: 1000 * ms,
+            bytes_moved: 100_000_000,
+            lanes: 1,
+            source_depth: 2,
+            request_bytes: 1 << 20,
+            network: Some(Network { connections: 1, ..Network::default() }),
+            ..Report::default()
+        }
+    }
+
+    /// Times in ms: disk, inside send, hashing, sealing, held back, CPU; of 1000.
+    fn given(times: [u64; 6], path: Option<Path>) -> Given {
+        let [disk, sending, hashing, sealing, held, cpu] = times.map(|ms| Some(ms * 1_000_000));
+        Given {
+            source_wait_ns: disk,
+            network_wait_ns: sending,
+            hashing_ns: hashing,
+            sealing_ns: sealing,
+            rate_wait_ns: held,
+            lanes_ns: Some(1_000_000_000),
+            lanes_cpu_ns: cpu,
+            path,
+            ..Given::default()
+        }
+    }
+
+    fn path(busy_ms: u64, window_ms: u64, buffer_ms: u64) -> Option<Path> {
+        let ns = |ms| ms * 1_000_000;
+        Some(Path {
+            sent_segments: 10_000,
+            min_rtt_us: 100,
+            busy_ns: ns(busy_ms),
+            receive_window_limited_ns: ns(window_ms),
+            send_buffer_limited_ns: ns(buffer_ms),
+            ..Path::default()
+        })
+    }
+
+    #[test]
+    fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
+        let lossy = path(950, 0, 0).map(|path| Path { retransmitted_segments: 100, ..path });
+        let idle = path(50, 0, 0);
+        let idle_far_away = idle.map(|path| Path { min_rtt_us: 20_000, ..path });
+        let far_away = path(950, 0, 0).map(|path| Path { min_rtt_us: 20_000, ..path });
+        for (times, path, limit, host, stage, why) in [
+            ([900, 20, 20, 20, 0, 60], path(100, 0, 0), "source", "sender", "read", "device"),
+            ([20, 20, 600, 200, 0, 800], path(900, 0, 0), "cpu", "sender", "compute", "hashing"),
+            ([20, 20, 200, 600, 0, 950], path(900, 0, 0), "cpu", "sender", "compute", "encryption"),
+            ([20, 700, 100, 100, 0, 900], path(900, 0, 0), "cpu", "sender", "compute", "copying"),
+            ([20, 10, 20, 20, 900, 60], path(900, 0, 0), "source", "sender", "send", "rate limit"),
+            ([20, 900, 20, 20, 0, 60], path(950, 900, 0), "network", "receiver", "network", "receive window"),
+            ([20, 900, 20, 20, 0, 60], path(950, 10, 900), "network", "sender", "network", "send buffer"),
+            (
+                [20, 900, 20, 20, 0, 60],
+                path(950, 10, 10),
+                "network",
+                "sender",
+                "network",
+                "congestion window",
+            ),
+            ([20, 900, 20, 20, 0, 60], lossy, "network", "sender", "network", "loss"),
+            ([20, 10, 20, 20, 0, 60], idle_far_away, "network", "sender", "network", "round trips"),
+            // Who asks was stopped for 3 of 3.5 s on a path of 0.1 ms: no round trips are that long.
+            ([20, 10, 20, 20, 0, 60], idle, "network", "", "network", "peer"),
+            ([20, 10, 20, 20, 0, 60], far_away, "network", "sender", "network", "round trips"),
+            ([20, 10, 20, 20, 0, 60], path(950, 0, 0), "network", "sender", "network", "congestion window"),
+            ([20, 900, 20, 20, 0, 60], None, "network", "sender", "network", ""),
+        ] {
+            let merged = merged(waiting(), &given(times, path));
+            let LimitedDetail { host: got_host, stage: got_stage, why: got_why, waited_ns, .. } =
+                &merged.limited_detail;
+            assert_eq!(
+                (merged.limited_by.name(), got_host.as_str(), got_stage.as_str(), got_why.as_str()),
+                (limit, host, stage, why),
+                "{times:?}"
+            );
+            assert!(*waited_ns >= 800_000_000, "the seconds behind it: {merged:?}");
+        }
+    }
+
+    /// A receiver that waits for its own disk is the cause, however full the window is for that.
+    #[test]
+    fn what_the_writing_side_waits_for_itself_is_its_own() {
+        let full = given([20, 900, 20, 20, 0, 60], path(950, 900, 0));
+        for limited_by in [LimitedBy::Sink, LimitedBy::Cpu, LimitedBy::Metadata, LimitedBy::Sync] {
+            let merged = merged(Report { limited_by, ..waiting() }, &full);
+            assert_eq!((merged.limited_by, merged.limited_detail.host.as_str()), (limited_by, "receiver"));
+            let network = merged.network.expect("there are connections");
+            assert_eq!((network.receive_window_limited_ns, network.connections), (900_000_000, 1));
+        }
+        let mut shared = waiting();
+        shared.limited_detail.why = "shared device".into();
+        let detail = merged(shared, &given([900, 20, 20, 20, 0, 60], None)).limited_detail;
+        assert_eq!((detail.host.as_str(), detail.why.as_str()), ("sender", "shared device"));
+    }
+
+    #[test]
+    fn people_read_whose_part_was_waited_for_and_how_long() {
+        let merged = merged(Report { limited_by: LimitedBy::Sink, ..waiting() }, &Given::default());
+        let detail = LimitedDetail { stage: "write".into(), ..merged.limited_detail.clone() };
+        let words = Report { limited_detail: detail, ..merged }.sentence();
+        assert!(
+            words.contains("limited by sink: the receiver's disk was waited for 0.90 of 1.00 s"),
+            "{words}"
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! A copy of which one side lies on another host: what is asked, and what lasts over its sessions.
+//!
+//! Must not know: how a session is made, how blocks are moved.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use datapump_transport::WayIn;
+
+use crate::job::options::Options;
+use crate::report::watch::Watch;
+use crate::run::event::Event;
+use crate::target::place::Place;
+
+/// How long a lost connection is tried again.
+pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
+/// Between two tries, at first and at most.
+pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
+pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// A copy of which one side lies on another host.
+#[derive(Clone, Debug)]
+pub struct RemoteCopy {
+    /// Where from: all here, or all on one other host.
+    pub sources: Vec<Place>,
+    /// Where to.
+    pub target: Place,
+    /// Nothing is written: the two places are compared.
+    pub compares: bool,
+    /// What is asked besides.
+    pub options: Options,
+    /// What lets this side in.
+    pub way_in: WayIn,
+    /// Connections for blocks; by default as measured.
+    pub connections: Option<u32>,
+    /// Silence after which the other side is taken for dead; 30 s by default.
+    pub peer_timeout: Option<Duration>,
+    /// How long a connection that is lost is tried again; 60 s by default.
+    pub retry_for: Option<Duration>,
+    /// Tell of each file that is complete; otherwise of problems and changes alone.
+    pub tells_files: bool,
+    /// Ends the copy soon, once true.
+    pub stop: Arc<AtomicBool>,
+    /// Live counters.
+    pub watch: Arc<Watch>,
+}
+
+pub(crate) type Events<'events> = &'events (dyn Fn(Event) + Sync);
+/// The session before, if there was one: its number, and whether it found a folder that receives the sources.
+pub(crate) type LastSession = Mutex<Option<([u8; 16], Option<bool>)>>;

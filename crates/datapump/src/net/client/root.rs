@@ -1,0 +1,38 @@
+//! What a server serves, open.
+//!
+//! Must not know: sessions, who asks.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::problem::Problem;
+use crate::target::place::{Fill, Place};
+use datapump_files::disk::{Disk, Folder};
+
+/// What is served, open.
+#[derive(Clone, Debug)]
+pub(crate) enum Root {
+    Folder(Arc<File>),
+    /// Whatever this user may; relative places begin in his home folder.
+    User(PathBuf),
+    /// Takes everything, and gives so many bytes, if a size was said.
+    Null {
+        bytes: Option<u64>,
+        fill: Fill,
+    },
+}
+
+impl Root {
+    pub(crate) fn open(place: &Place) -> Result<Root, Problem> {
+        match place {
+            Place::Path(path) => match Disk::Os.folder(path) {
+                Ok(Folder::Os(folder)) => Ok(Root::Folder(folder)),
+                Ok(Folder::Sim(_)) => unreachable!("the system's own file system"),
+                Err(errno) => Err(Problem::system("open", path, errno.0)),
+            },
+            Place::Null { bytes, fill } => Ok(Root::Null { bytes: *bytes, fill: *fill }),
+            place => Err(Problem::usage(format!("'{place}' cannot be served; name a folder of this host"))),
+        }
+    }
+}

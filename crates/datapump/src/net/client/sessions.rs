@@ -1,0 +1,143 @@
+//! One report over the sessions of a copy whose connection was lost and made again.
+//!
+//! Must not know: connections, when a session is begun anew.
+
+use std::time::Instant;
+
+use datapump_core::wire::session::Way;
+
+use crate::report::bill::BillHost;
+use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::verdict::with_outage;
+use crate::report::{Cpu, Report};
+
+/// The sessions until now.
+pub(crate) struct Sessions {
+    way: Way,
+    start: Instant,
+    cpu: Cpu,
+    sum: Option<Report>,
+    /// When the last of them ended.
+    ended: Instant,
+    /// One of them was begun: the calls before it did nothing.
+    has_begun: bool,
+    /// Files that each of them completed, and their bytes: one that two completed is there twice.
+    files: u64,
+    bytes: u64,
+}
+
+impl Sessions {
+    pub(crate) fn new(way: Way) -> Sessions {
+        Sessions {
+            way,
+            start: Instant::now(),
+            cpu: cpu_now(),
+            sum: None,
+            ended: Instant::now(),
+            has_begun: false,
+            files: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The report over all, after another has ended; whether one has begun until now.
+    pub(crate) fn add(&mut self, report: Report, has_begun: bool) -> Report {
+        let own = (report.files, report.bytes);
+        let sum = match self.sum.take() {
+            None => report,
+            Some(before) => {
+                let outage_ns = self.ended.elapsed().as_nanos() as u64;
+                let outage_ns = outage_ns.saturating_sub(report.elapsed_ns);
+                with_outage(self.paid_for(self.both(report, before)), outage_ns)
+            }
+        };
+        self.ended = Instant::now();
+        self.files += own.0;
+        self.bytes += own.1;
+        self.sum = Some(sum.clone());
+        self.has_begun = has_begun;
+        sum
+    }
+
+    /// With all that this side has paid.
+    fn paid_for(&self, report: Report) -> Report {
+        let (cpu, moved) = (cpu_since(self.cpu), report.moved());
+        let host = match self.way {
+            Way::Push => BillHost::Sender,
+            Way::Pull => BillHost::Receiver,
+        };
+        let bill = report.bill.map(|bill| bill.of_all_sessions(host, cpu.user_ns + cpu.system_ns, moved));
+        Report { cpu, bill, ..report }
+    }
+
+    /// With what the sessions before did. What they did not tell is not known: where the other side writes, that is
+    /// everything but what this one found done there.
+    fn both(&self, report: Report, before: Report) -> Report {
+        // Each file is counted once: what was completed before was left as it was, or was completed again, as where no
+        // list is kept. What an earlier run had completed is not counted, if it can be told from that. A session that
+        // was lost early has not come to all of it.
+        let done = |own: u64, left: u64, each: u64, at_least: u64| {
+            let earlier = match self.way {
+                _ if !self.has_begun => 0,
+                Way::Pull => left.min(each),
+                Way::Push => left,
+            };
+            earlier.max(at_least.saturating_sub(own))
+        };
+        let files = done(report.files, report.files_before, self.files, before.files);
+        let bytes = done(report.bytes, report.bytes_before, self.bytes, before.bytes);
+        let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
+        let last = Report {
+            // What a session of this very run had done was not done before it.
+            bytes_resumed: report.bytes_resumed.saturating_sub(before.bytes_moved),
+            files_before: report.files_before.saturating_sub(files),
+            bytes_before: report.bytes_before.saturating_sub(bytes),
+            ..report
+        };
+        let (bytes_resumed, files_before, bytes_before) = (0, 0, 0);
+        last.following(&Report {
+            files,
+            bytes,
+            bytes_resumed,
+            files_before,
+            bytes_before,
+            elapsed_ns,
+            ..before
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file has ten bytes.
+    fn session(files: u64, files_before: u64) -> Report {
+        let (bytes, bytes_before) = (10 * files, 10 * files_before);
+        Report { files, bytes, files_before, bytes_before, requests: 1, ..Report::default() }
+    }
+
+    #[test]
+    fn each_file_is_counted_once() {
+        for (what, way, calls, sessions, files, files_before) in [
+            ("one session", Way::Pull, 0, &[(7, 3)][..], 7, 3),
+            ("two", Way::Pull, 0, &[(10, 0), (20, 10)], 30, 0),
+            ("a call between them that nobody took", Way::Pull, 0, &[(10, 0), (0, 0), (20, 10)], 30, 0),
+            ("nobody took a call any more", Way::Pull, 0, &[(10, 0), (0, 0)], 10, 0),
+            ("one lost before it had seen all", Way::Pull, 0, &[(10, 0), (2, 3), (18, 12)], 30, 0),
+            ("no list is kept", Way::Pull, 0, &[(10, 0), (30, 0)], 30, 0),
+            ("an earlier run did five", Way::Pull, 0, &[(10, 5), (15, 15)], 25, 5),
+            ("nobody took the first call", Way::Push, 1, &[(0, 0), (10, 20)], 10, 20),
+            ("the other side did not tell", Way::Push, 0, &[(0, 0), (0, 0), (20, 10)], 30, 0),
+        ] {
+            let mut all = Sessions::new(way);
+            let mut last = Report::default();
+            for (number, &(files, before)) in sessions.iter().enumerate() {
+                last = all.add(session(files, before), number >= calls);
+            }
+            assert_eq!((last.files, last.bytes), (files, 10 * files), "{what}");
+            assert_eq!((last.files_before, last.bytes_before), (files_before, 10 * files_before), "{what}");
+            assert_eq!(last.requests, sessions.len() as u64, "{what}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The far end of ssh: a server for one session of the user who started it, and nobody else.
+//!
+//! It says on its output how it is reached: the address by which the user's ssh reached this host, and a ticket. Who
+//! cannot call there opens streams on its input. When its input ends nobody is going to call any more.
+//!
+//! Must not know: command lines, what sessions do.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use datapump_core::wire::opening::Opening;
+use datapump_transport::{Carrier, Pipe};
+
+use crate::net::client::root::Root;
+use crate::net::server::Server;
+use crate::net::server::serve_options::ServeOptions;
+use crate::problem::{Class, Problem};
+use crate::report::account::version;
+use crate::target::place::Place;
+
+/// How long last words may take to get out.
+const END_MAX: Duration = Duration::from_secs(2);
+/// Connections of a session that may be asked for.
+const CONNECTIONS_MAX: u32 = 256;
+
+impl Server {
+    /// Serves its own user, whose relative places begin in `home`. Listens on `address`, if it can.
+    ///
+    /// Errors: `home` cannot be opened.
+    pub fn far_end(home: PathBuf, address: Option<IpAddr>, stop: Arc<AtomicBool>) -> Result<Server, Problem> {
+        // Without a port of its own it is reached over ssh.
+        let listener = address.and_then(|address| {
+            let listener = TcpListener::bind(SocketAddr::new(address, 0)).ok()?;
+            listener.set_nonblocking(true).ok().map(|()| listener)
+        });
+        let options = ServeOptions {
+            once: true,
+            connections_max: CONNECTIONS_MAX,
+            // The user knows what this host can bear.
+            memory_bytes: u64::MAX / 2,
+            ..ServeOptions::of(Place::Path(home.clone()))
+        };
+        Server::of(options, Root::User(home), listener, stop)
+    }
+
+    /// Says how it is reached, and serves until the session is over, or `input` has ended without one.
+    ///
+    /// Errors: `output` cannot be written.
+    pub fn run_carried(self, input: File, mut output: File) -> Result<(), Problem> {
+        let address = Some(self.address()).filter(|address| address.port() != 0);
+        let opening =
+            Opening { ticket: self.ticket.word(), address: address.map(|address| address.to_string()) };
+        output.write_all(opening.line(&version()).as_bytes()).map_err(|error| Problem {
+            class: Class::Io,
+            path: None,
+            operation: "connect",
+            host: None,
+            offset: None,
+            message: format!("write to standard output: {error}"),
+        })?;
+        let (carrier, server) = (Carrier::new(output), &self);
+        std::thread::scope(|scope| {
+            let reading = Arc::clone(&carrier);
+            scope.spawn(move || {
+                let mut accept = |stream| server.carry(Pipe::Unix(stream));
+                let _ = reading.receive(&[], input, Some(&mut accept));
+                server.state.is_closing.store(true, Ordering::SeqCst);
+                server.state.wake();
+            });
+            server.accept(scope);
+            carrier.finish(END_MAX);
+        });
+        Ok(())
+    }
+}

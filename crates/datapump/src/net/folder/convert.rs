@@ -1,0 +1,124 @@
+//! What is said of files, as the wire has it and as this program has it.
+//!
+//! Must not know: who says it.
+
+use std::ffi::CString;
+
+use datapump_core::wire::ask::{Answer, Fault};
+use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
+use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
+use datapump_engine::{Errno, Handle};
+use datapump_transport::NetFault;
+
+use crate::problem::Class;
+use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
+use datapump_files::mapped;
+
+pub(crate) fn told(meta: &Meta) -> wire::Meta {
+    wire::Meta {
+        kind: match meta.kind {
+            FileKind::Regular => wire::FileKind::Regular,
+            FileKind::Folder => wire::FileKind::Folder,
+            FileKind::Symlink => wire::FileKind::Symlink,
+            FileKind::Fifo => wire::FileKind::Fifo,
+            FileKind::CharDevice => wire::FileKind::CharDevice,
+            FileKind::BlockDevice => wire::FileKind::BlockDevice,
+            FileKind::Socket => wire::FileKind::Socket,
+        },
+        mode: meta.mode,
+        uid: OwnerId(meta.uid),
+        gid: OwnerId(meta.gid),
+        size_bytes: FileSize::of(meta.size_bytes),
+        allocated_bytes: FileSize::of(meta.allocated_bytes),
+        device: meta.device,
+        inode: meta.inode,
+        links: meta.links,
+        atime: TimeNs(meta.atime_ns),
+        mtime: TimeNs(meta.mtime_ns),
+        ctime: TimeNs(meta.ctime_ns),
+        special_device: meta.special_device,
+        generation: (meta.generation != 0).then_some(meta.generation),
+    }
+}
+
+pub(crate) fn heard(meta: &wire::Meta) -> Meta {
+    Meta {
+        kind: match meta.kind {
+            wire::FileKind::Regular => FileKind::Regular,
+            wire::FileKind::Folder => FileKind::Folder,
+            wire::FileKind::Symlink => FileKind::Symlink,
+            wire::FileKind::Fifo => FileKind::Fifo,
+            wire::FileKind::CharDevice => FileKind::CharDevice,
+            wire::FileKind::BlockDevice => FileKind::BlockDevice,
+            wire::FileKind::Socket => FileKind::Socket,
+        },
+        // Bits beyond the permissions would be somebody's mistake.
+        mode: meta.mode & 0o7777,
+        uid: meta.uid.0,
+        gid: meta.gid.0,
+        size_bytes: meta.size_bytes.0,
+        allocated_bytes: meta.allocated_bytes.0,
+        device: meta.device,
+        inode: meta.inode,
+        links: meta.links,
+        atime_ns: meta.atime.0,
+        mtime_ns: meta.mtime.0,
+        ctime_ns: meta.ctime.0,
+        special_device: meta.special_device,
+        generation: meta.generation.unwrap_or(0),
+    }
+}
+
+/// All extended attributes; of those that this user may not read the name alone.
+pub(crate) fn attributes_of(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
+    attributes_named(bearer, bearer.xattr_names()?)
+}
+
+/// Those of these names.
+pub(crate) fn attributes_named(bearer: Bearer<'_>, names: Vec<CString>) -> Outcome<Vec<Attribute>> {
+    let read = |name: CString| -> Outcome<Option<Attribute>> {
+        let (value, is_unreadable) = match bearer.xattr_value(&name) {
+            Err(Errno(EPERM | EACCES)) => (Some(Vec::new()), Some(true)),
+            value => (value?, None),
+        };
+        let name = name.into_bytes().into();
+        Ok(value.map(|value| Attribute { name, value: value.into(), is_unreadable }))
+    };
+    names.into_iter().filter_map(|name| read(name).transpose()).collect()
+}
+
+const EPERM: i32 = 1;
+const EACCES: i32 = 13;
+
+/// What could not be done here, for the other side.
+pub(crate) fn fault(operation: &str, errno: Errno) -> Fault {
+    Fault { operation: operation.into(), errno: Some(ErrorNumber::of(errno.0)), words: None, class: None }
+}
+
+/// A source was changed while it was read.
+pub(crate) fn stored_to() -> Fault {
+    let words = format!("{}; copy again when the source is quiet", mapped::STORED_TO);
+    let class = Some(Class::Changed.name().into());
+    Fault { operation: "read".into(), errno: None, words: Some(words), class }
+}
+
+/// What it holds behind its size would be cut.
+pub(crate) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<(), Fault> {
+    if !datapump_files::sizes::goes_on(handle, meta, magic).map_err(|errno| fault("read", errno))? {
+        return Ok(());
+    }
+    let bytes = meta.size_bytes;
+    let words = format!(
+        "holds more than the {bytes} bytes that its file system tells; copy it on its own host first"
+    );
+    let class = Some(Class::Io.name().into());
+    Err(Fault { operation: "read".into(), errno: None, words: Some(words), class })
+}
+
+/// Takes one answer after the other; an error is one of the connection.
+pub(crate) type Tell<'tell> = &'tell mut dyn FnMut(Answer) -> Result<(), NetFault>;
+
+/// Which of the files that had its inode number it is: asked for only where names may be linked.
+pub(crate) fn generation(meta: &Meta, ask: impl Fn() -> u32) -> u32 {
+    if meta.kind == FileKind::Regular && meta.links > 1 { ask() } else { 0 }
+}

@@ -1,0 +1,474 @@
+//! The other side of a session, as the side that writes asks it: folders, files, names and attributes.
+//!
+//! Any lane may ask: each takes a free connection, asks, and waits for the answer. What is not needed any more is given
+//! back with the next asking. A connection that fails cuts the whole session.
+//!
+//! Must not know: how blocks are received, what is done with names.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use datapump_core::wire::ask::{Answer, Ask};
+use datapump_core::wire::attributes::{Attribute, Entry};
+use datapump_core::wire::bounds::FileSize;
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::{WireError, decode, encode};
+use datapump_engine::Errno;
+use datapump_transport::{Channel, Line, NetFault, Pool};
+
+use crate::job::budget::{Charge, OverBudget, Share};
+use crate::net::folder::convert::heard;
+use crate::net::folder::owners::Mapping;
+use crate::net::folder::refusal::{over_budget, problem_of};
+use crate::net::folder::weight;
+use crate::problem::{Class, Problem};
+use crate::target::listed::{Attributes, Name, Told};
+use datapump_files::disk::{FileKind, Meta};
+
+/// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
+const ANSWERS_MAX: usize = 64;
+/// A message that is longer may take so much more when it is read that only one is read at a time.
+pub(crate) const LONG_BYTES: usize = 64 << 10;
+
+/// Folders and files that are given back together: as many as connections take without anybody reading.
+const GIVEN_BACK_TOGETHER: usize = 256;
+
+/// The other side.
+#[derive(Debug)]
+pub(crate) struct Far {
+    /// As the user named it, for messages.
+    pub(crate) place: String,
+    pub(crate) line: Line,
+    /// Both sides run on one host: devices of the same number are the same device.
+    pub(crate) is_here: bool,
+    /// Which run of its system the other side told; zeros if none.
+    pub(crate) boot: [u8; 16],
+    names: Arc<Pool>,
+    blocks: Arc<Pool>,
+    next: AtomicU64,
+    /// Folders and files that are not needed any more.
+    gone: Mutex<Vec<Ask>>,
+    /// An older version: it tells no attributes with names of files.
+    tells_no_attributes: AtomicBool,
+    /// What it makes this side hold is charged to this.
+    share: Arc<Share>,
+    owners: Mapping,
+}
+
+/// Answers to one request, and what they take.
+type Charged = (Vec<Answer>, Charge);
+
+/// A folder that was opened at the other side.
+#[derive(Debug)]
+pub(crate) struct FarFolder {
+    pub(crate) far: Arc<Far>,
+    pub(crate) number: u64,
+    pub(crate) meta: Meta,
+    pub(crate) attributes: Attributes,
+    pub(crate) made_up: bool,
+    _charge: Charge,
+}
+
+/// A file at the other side.
+#[derive(Debug)]
+pub(crate) enum FarFile {
+    /// It was opened.
+    Open(OpenFile),
+    /// A small one in a folder, that is opened, read and closed in one asking.
+    Small(SmallFile),
+    /// A pipe or null: it has no name and no attributes.
+    Stream(StreamFile),
+}
+
+#[derive(Debug)]
+pub(crate) struct StreamFile {
+    number: u64,
+    /// Its length; `None` until its end.
+    pub(crate) bytes: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    far: Arc<Far>,
+    pub(crate) number: u64,
+    pub(crate) meta: Meta,
+    pub(crate) attributes: Attributes,
+    /// Where it holds data; `None` where only its end tells.
+    pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    _charge: Charge,
+}
+
+#[derive(Debug)]
+pub(crate) struct SmallFile {
+    pub(crate) folder: Arc<FarFolder>,
+    pub(crate) name: OsString,
+    /// What came with its block.
+    pub(crate) told: OnceLock<(Meta, Attributes)>,
+    pub(crate) charge: OnceLock<Charge>,
+}
+
+impl Far {
+    pub(crate) fn new(
+        place: String,
+        line: Line,
+        (names, blocks): (Arc<Pool>, Arc<Pool>),
+        boot: Option<[u8; 16]>,
+        share: Arc<Share>,
+        owners: Mapping,
+    ) -> Arc<Far> {
+        let (next, gone) = (AtomicU64::new(1), Mutex::default());
+        let own = datapump_files::disk::boot();
+        let is_here = own != [0; 16] && boot == Some(own);
+        let boot = boot.unwrap_or_default();
+        let tells_no_attributes = AtomicBool::new(false);
+        Arc::new(Far {
+            place,
+            line,
+            is_here,
+            boot,
+            names,
+            blocks,
+            next,
+            gone,
+            tells_no_attributes,
+            share,
+            owners,
+        })
+    }
+
+    /// A connection for the blocks of one lane.
+    pub(crate) fn blocks(&self) -> Result<Channel, Problem> {
+        self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
+    }
+
+    /// The session is of no more use.
+    pub(crate) fn lost(&self, fault: &NetFault) -> Problem {
+        self.line.cut();
+        fault.problem(&self.place)
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn give_back(&self, ask: Ask) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
+    }
+
+    /// Asks one thing; what the other side could not do is a problem with this path.
+    fn ask(&self, ask: &Ask, path: &Path) -> Result<(Answer, Charge), Problem> {
+        let (mut answers, charge) = self.ask_all(ask, path)?;
+        match answers.pop() {
+            Some(Answer::Fault(fault)) => Err(problem_of(&fault, path).on(&self.place)),
+            Some(answer) if answers.is_empty() => Ok((answer, charge)),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn ask_all(&self, ask: &Ask, path: &Path) -> Result<Charged, Problem> {
+        let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
+            let answers = self.converse(&mut channel, ask)?;
+            self.names.give(channel);
+            Ok(answers)
+        });
+        asked.map_err(|fault| self.lost(&fault))?.map_err(|over| over_budget(over, path))
+    }
+
+    fn converse(&self, channel: &mut Channel, ask: &Ask) -> Result<Result<Charged, OverBudget>, NetFault> {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        let last = gone.len().saturating_sub(GIVEN_BACK_TOGETHER);
+        for gone in gone[..last].chunks(GIVEN_BACK_TOGETHER) {
+            put_all(channel, gone)?;
+            channel.flush()?;
+            gone.iter().try_for_each(|_| channel.receive_message().map(drop))?;
+        }
+        put_all(channel, &gone[last..])?;
+        channel.send_message(&encode(ask), 1)?;
+        gone[last..].iter().try_for_each(|_| channel.receive_message().map(drop))?;
+        self.receive(channel)
+    }
+
+    /// Receives all answers to a request. Those that this side may not hold are forgotten.
+    fn receive(&self, channel: &mut Channel) -> Result<Result<Charged, OverBudget>, NetFault> {
+        let mut held = self.share.charge(0, 0).map(|charge| (Vec::new(), charge));
+        for _ in 0..ANSWERS_MAX {
+            let (body, number) = channel.receive_message()?;
+            if number != 1 {
+                return Err(WireError::Unexpected("an answer that nobody asked for").into());
+            }
+            let answer = self.read(&body)?;
+            let more = matches!(answer, Answer::Names { more: true, .. });
+            held = held.and_then(|(mut answers, mut charge)| {
+                charge.grow(weight::of_answer(&answer))?;
+                answers.push(answer);
+                Ok((answers, charge))
+            });
+            if !more {
+                return Ok(held);
+            }
+        }
+        Err(WireError::Unexpected("names without end").into())
+    }
+
+    /// Reads an answer, with the owners of this side. What a long one takes is known only then.
+    pub(crate) fn read(&self, body: &[u8]) -> Result<Answer, WireError> {
+        let _one = (body.len() > LONG_BYTES).then(|| self.share.budget().one_reads());
+        let mut answer = decode(body)?;
+        self.owners.apply(&mut answer, &self.share)?;
+        Ok(answer)
+    }
+
+    /// Something besides answers that this side holds for the other.
+    pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, OverBudget> {
+        self.share.charge(bytes, 0)
+    }
+
+    fn unexpected(&self) -> Problem {
+        self.lost(&WireError::Unexpected("another answer than was asked for").into())
+    }
+
+    /// What stands at a place of the session, links followed; `None` for a pipe, or null.
+    pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
+        match self.ask(&Ask::Look(place), path)?.0 {
+            Answer::Meta { meta, .. } => Ok(Some(heard(&meta))),
+            Answer::Stream { .. } => Ok(None),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Whether a place is a temporary file that a pump uses or can resume.
+    pub(crate) fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
+        match self.ask(&Ask::Look(place), path)?.0 {
+            Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
+            _ => Ok(false),
+        }
+    }
+
+    /// Opens the folder of a place.
+    pub(crate) fn root(self: &Arc<Far>, place: u32, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+        let folder = self.number();
+        self.folder(folder, &Ask::Root { folder, place }, path)
+    }
+
+    fn folder(self: &Arc<Far>, number: u64, ask: &Ask, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+        match self.ask(ask, path)? {
+            (Answer::Folder { meta, attributes, made_up, .. }, _charge) => {
+                let (meta, attributes) = (heard(&meta), named(attributes));
+                Ok(Arc::new(FarFolder { far: Arc::clone(self), number, meta, attributes, made_up, _charge }))
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Opens the file of a place.
+    pub(crate) fn open_place(self: &Arc<Far>, place: u32, path: &Path) -> Result<FarFile, Problem> {
+        let file = self.number();
+        match self.ask(&Ask::OpenPlace { file, place }, path)? {
+            (Answer::Stream { bytes }, _) => {
+                let bytes = bytes.map(|bytes| bytes.0);
+                Ok(FarFile::Stream(StreamFile { number: file, bytes }))
+            }
+            answer => self.file(file, answer).map(FarFile::Open),
+        }
+    }
+
+    fn file(self: &Arc<Far>, number: u64, (answer, _charge): (Answer, Charge)) -> Result<OpenFile, Problem> {
+        match answer {
+            Answer::File { meta, attributes, ranges, .. } => {
+                let ranges =
+                    ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
+                let (meta, attributes) = (heard(&meta), named(attributes));
+                let file = OpenFile { far: Arc::clone(self), number, meta, attributes, ranges, _charge };
+                file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+}
+
+impl FarFolder {
+    /// Opens a folder in this one.
+    pub(crate) fn enter(&self, name: &OsStr, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+        let folder = self.far.number();
+        let ask = Ask::Enter { folder, above: self.number, name: name.as_bytes().to_vec().into() };
+        self.far.folder(folder, &ask, path)
+    }
+
+    /// The next names, and where those behind them begin; none at the end.
+    pub(crate) fn list(
+        &self,
+        cookie: u64,
+        with_attributes: bool,
+        path: &Path,
+    ) -> Result<(Vec<Name>, u64), Problem> {
+        let with_attributes = with_attributes.then_some(true);
+        let ask = Ask::List { folder: self.number, cookie, with_attributes };
+        let (answers, charge) = self.far.ask_all(&ask, path)?;
+        let charge = Arc::new(charge);
+        let (mut names, mut next) = (Vec::new(), cookie);
+        for answer in answers {
+            match answer {
+                Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
+                    names.extend(entries.into_iter().map(|entry| name_of(entry, &charge)));
+                    next = cookie;
+                }
+                Answer::Fault(fault) => return Err(problem_of(&fault, path).on(&self.far.place)),
+                _ => return Err(self.far.unexpected()),
+            }
+        }
+        Ok((names, next))
+    }
+
+    /// What the folder is now.
+    pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
+        let ask = Ask::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
+        match self.far.ask(&ask, path)?.0 {
+            Answer::Meta { meta, .. } => Ok(heard(&meta)),
+            _ => Err(self.far.unexpected()),
+        }
+    }
+
+    /// What a name is, links not followed.
+    pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<Told, Problem> {
+        self.look_closely(name, None, path)
+    }
+
+    /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,
+    /// pipe or device tells them with whatever is said of it.
+    pub(crate) fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
+        if self.far.tells_no_attributes.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let told = self.look_closely(name, Some(true), path)?;
+        let meta = told.meta.map_err(|errno| Problem::system("look at", path, errno.0))?;
+        if meta.kind != FileKind::Regular && told.attributes.is_none() {
+            return Err(Problem::new(Class::Changed, "look at", path, "is no file any more"));
+        }
+        self.far.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
+        Ok(told.attributes)
+    }
+
+    fn look_closely(
+        &self,
+        name: &OsStr,
+        with_attributes: Option<bool>,
+        path: &Path,
+    ) -> Result<Told, Problem> {
+        let ask = Ask::LookAt { above: self.number, name: name.as_bytes().to_vec().into(), with_attributes };
+        match self.far.ask(&ask, path)? {
+            (Answer::Names { mut entries, .. }, charge) => {
+                let entry = entries.pop().ok_or_else(|| self.far.unexpected())?;
+                Ok(*name_of(entry, &Arc::new(charge)).told.expect("it was told right now"))
+            }
+            _ => Err(self.far.unexpected()),
+        }
+    }
+
+    /// Opens a file in this folder.
+    pub(crate) fn open(&self, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
+        let file = self.far.number();
+        let ask = Ask::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
+        self.far.file(file, self.far.ask(&ask, path)?)
+    }
+}
+
+impl Drop for FarFolder {
+    fn drop(&mut self) {
+        self.far.give_back(Ask::Leave(self.number));
+    }
+}
+
+impl OpenFile {
+    /// Ranges lie in the file, one behind the other.
+    fn is_sane(&self) -> bool {
+        let ranges = self.ranges.as_deref().unwrap_or_default();
+        let ordered = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+        // BLAKE3's chunks: blocks begin at their multiples.
+        let size = self.meta.size_bytes;
+        let is_whole = |at: u64| at.is_multiple_of(1024) || at == size;
+        ordered
+            && ranges
+                .iter()
+                .all(|&(start, end)| start <= end && end <= size && is_whole(start) && is_whole(end))
+    }
+
+    /// What it is now, and what its name means now.
+    pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, Option<Meta>), Problem> {
+        match self.far.ask(&Ask::LookAgain(self.number), path)?.0 {
+            Answer::Meta { meta, named, .. } => Ok((heard(&meta), named.as_ref().map(heard))),
+            _ => Err(self.far.unexpected()),
+        }
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.far.give_back(Ask::Close(self.number));
+    }
+}
+
+impl FarFile {
+    /// What it is, as far as is known.
+    pub(crate) fn told(&self) -> Option<(&Meta, &Attributes)> {
+        match self {
+            FarFile::Open(file) => Some((&file.meta, &file.attributes)),
+            FarFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
+            FarFile::Stream(_) => None,
+        }
+    }
+
+    /// The ranges that hold data.
+    pub(crate) fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Vec<(u64, u64)> {
+        match self {
+            FarFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
+            _ => vec![(0, meta.size_bytes)],
+        }
+    }
+
+    /// How its block is asked for.
+    pub(crate) fn asking(&self, at: u64, len: u32) -> Ask {
+        match self {
+            FarFile::Open(OpenFile { number, .. }) | FarFile::Stream(StreamFile { number, .. }) => {
+                Ask::Read { file: *number, at: FileSize(at), len }
+            }
+            FarFile::Small(file) => {
+                Ask::Fetch { above: file.folder.number, name: file.name.as_bytes().to_vec().into(), len }
+            }
+        }
+    }
+}
+
+fn put_all(channel: &mut Channel, asks: &[Ask]) -> Result<(), NetFault> {
+    asks.iter().try_for_each(|ask| channel.put_message(&encode(ask), 0))
+}
+
+/// Attributes with their names as the system takes them.
+pub(crate) fn named(attributes: Vec<Attribute>) -> Attributes {
+    let named = |attribute: Attribute| {
+        let name = CString::new(Vec::from(attribute.name)).ok()?;
+        let is_readable = attribute.is_unreadable != Some(true);
+        Some((name, is_readable.then(|| Vec::from(attribute.value))))
+    };
+    attributes.into_iter().filter_map(named).collect()
+}
+
+/// A name that holds what its listing takes.
+fn name_of(entry: Entry, charge: &Arc<Charge>) -> Name {
+    const EIO: i32 = 5;
+    let meta = match (&entry.meta, entry.errno) {
+        (Some(meta), None) => Ok(heard(meta)),
+        (_, errno) => Err(Errno(errno.map_or(EIO, |errno| errno.0))),
+    };
+    let kind: Option<FileKind> = meta.ok().map(|meta| meta.kind);
+    let told = Told {
+        meta,
+        points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
+        attributes: entry.attributes.map(named),
+        is_partial: entry.is_partial == Some(true),
+        _charge: Some(Arc::clone(charge)),
+    };
+    Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
+}

@@ -1,0 +1,133 @@
+//! Names of a folder as a listing tells them: what each is, and what belongs to it that cannot be asked for later.
+//!
+//! Must not know: which folder it is, who asks.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
+
+use datapump_core::wire::NAMES_MAX;
+use datapump_core::wire::ask::Answer;
+use datapump_core::wire::attributes::{self as wire, Attribute, Entry};
+use datapump_core::wire::bounds::ErrorNumber;
+use datapump_engine::Errno;
+use datapump_transport::NetFault;
+
+use crate::net::folder::convert::{Tell, generation};
+use crate::net::folder::convert::{attributes_named, attributes_of, told};
+use crate::target::listed::Name;
+use datapump_files::disk::{Bearer, FileKind, Meta, names, xattr_names_at};
+use datapump_files::xattrs::may_be_files_own;
+
+/// Names are told in messages of about so many bytes.
+const NAMES_BYTES: usize = 256 << 10;
+/// Attributes of one name that are told with it.
+pub(crate) const ATTRIBUTES_BYTES_MAX: usize = 512 << 10;
+/// Attributes of regular files that are told with one listing. Those beyond are requested one by one.
+const LISTED_ATTRIBUTES_BYTES: usize = 1 << 20;
+
+const E2BIG: Errno = Errno(7);
+
+/// An open folder, names in it, and where those behind them begin.
+pub(crate) type Listed = (Arc<File>, Vec<Name>, u64);
+
+/// Tells names, in as many messages as that takes.
+pub(crate) fn tell_names(
+    (folder, names, cookie): Listed,
+    with_attributes: bool,
+    tell: Tell<'_>,
+) -> Result<(), NetFault> {
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    let mut room = LISTED_ATTRIBUTES_BYTES;
+    for name in names {
+        let mut entry = entry(&folder, name);
+        if with_attributes {
+            // What cannot be told here is requested alone, and its error told then.
+            room -= add_attributes(&folder, &mut entry, room.min(ATTRIBUTES_BYTES_MAX)).unwrap_or(0);
+        }
+        bytes += length(&entry);
+        entries.push(entry);
+        if bytes >= NAMES_BYTES || entries.len() == NAMES_MAX {
+            tell(Answer::Names { entries: std::mem::take(&mut entries), cookie, more: true, owners: None })?;
+            bytes = 0;
+        }
+    }
+    tell(Answer::Names { entries, cookie, more: false, owners: None })
+}
+
+/// One name alone.
+pub(crate) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
+    let is_partial = datapump_files::partial::is_pumps_in(folder, &name.name);
+    let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
+    if with_attributes && let Err(errno) = add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX) {
+        (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0)));
+    }
+    entry
+}
+
+/// Adds the attributes of a regular file, if they take at most so many bytes. Gives how many they take.
+fn add_attributes(folder: &File, entry: &mut Entry, most: usize) -> Result<usize, Errno> {
+    if !entry.meta.as_ref().is_some_and(|meta| meta.kind == wire::FileKind::Regular) {
+        return Ok(0);
+    }
+    let attributes = of_file(folder, OsStr::from_bytes(&entry.name))?;
+    let bytes = attributes_bytes(&attributes);
+    if bytes > most {
+        return Err(E2BIG);
+    }
+    entry.attributes = Some(attributes);
+    Ok(bytes)
+}
+
+/// What is compared of a file. Most have nothing of it: then nothing is opened.
+fn of_file(folder: &File, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
+    let mut listed: Vec<CString> = xattr_names_at(folder, name)?;
+    listed.retain(|name| may_be_files_own(name));
+    if listed.is_empty() {
+        return Ok(Vec::new());
+    }
+    attributes_named(Bearer::Held(&names::hold(folder, name)?), listed)
+}
+
+pub(crate) fn attributes_bytes(attributes: &[Attribute]) -> usize {
+    attributes.iter().map(|attribute| attribute.name.len() + attribute.value.len() + 8).sum()
+}
+
+fn length(entry: &Entry) -> usize {
+    /// What `stat(2)` says takes about this.
+    const META_BYTES: usize = 120;
+    let points_to = entry.points_to.as_ref().map_or(0, |to| to.len());
+    let attributes = entry.attributes.as_deref().map_or(0, attributes_bytes);
+    META_BYTES + entry.name.len() + points_to + attributes
+}
+
+fn entry(folder: &File, name: Name) -> Entry {
+    let looked = look_into(folder, &name.name);
+    let errno = looked.as_ref().err().map(|errno| ErrorNumber::of(errno.0));
+    let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
+        (Some(told(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
+    });
+    Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno, is_partial: None }
+}
+
+type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);
+
+/// What a name is; of what cannot be opened later also what belongs to it.
+fn look_into(folder: &File, name: &OsStr) -> Result<LookedInto, Errno> {
+    let meta = names::metadata(folder, name)?;
+    if matches!(meta.kind, FileKind::Regular | FileKind::Folder | FileKind::Socket) {
+        let generation = generation(&meta, || names::generation(folder, name));
+        return Ok((Meta { generation, ..meta }, None, None));
+    }
+    let held = names::hold_the(folder, name, &meta)?;
+    let points_to = match meta.kind {
+        FileKind::Symlink => Some(names::read_held_symlink(&held)?),
+        _ => None,
+    };
+    let attributes = attributes_of(Bearer::Held(&held))?;
+    match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
+        true => Err(E2BIG),
+        false => Ok((meta, points_to, Some(attributes))),
+    }
+}

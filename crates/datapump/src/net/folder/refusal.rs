@@ -1,0 +1,69 @@
+//! What the other side could not do, and what this side may not hold of it, as problems of this one.
+//!
+//! Must not know: what was requested.
+
+use std::path::Path;
+
+use datapump_core::wire::ask::Fault;
+use datapump_core::wire::bounds::ErrorNumber;
+
+use crate::job::budget::OverBudget;
+use crate::problem::{Class, Problem};
+
+/// What this side may not hold of the other.
+pub(crate) fn over_budget(over: OverBudget, path: &Path) -> Problem {
+    Problem::new(Class::Refused, "read", path, over.words())
+}
+
+/// What the other side could not do, as if it had been tried here.
+pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
+    let operation = match fault.operation.as_str() {
+        "open" => "open",
+        "list" => "list",
+        "read" => "read",
+        "look at" => "look at",
+        "read the map of" => "read the map of",
+        "read the attributes of" => "read the attributes of",
+        _ => "read",
+    };
+    /// EXDEV: openat2(2) was to stay beneath a folder.
+    const LEADS_OUT: i32 = 18;
+    match (&fault.errno, &fault.words) {
+        (Some(ErrorNumber(LEADS_OUT)), _) => {
+            Problem::new(Class::Refused, operation, path, "leads out of the served folder")
+        }
+        (Some(errno), _) => Problem::system(operation, path, errno.0),
+        (None, words) => {
+            let words = words.as_deref().unwrap_or("the other side could not do it");
+            let class = fault.class.as_deref().and_then(Class::named).filter(|class| *class != Class::Lost);
+            Problem::new(class.unwrap_or(Class::Changed), operation, path, crate::shown(words.as_bytes()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_other_side_could_not_do_keeps_its_class() {
+        for (errno, class, expected) in [
+            (Some(2), None, Class::Missing),
+            (Some(13), None, Class::Denied),
+            (None, Some("denied"), Class::Denied),
+            (None, None, Class::Changed),
+            (None, Some("no such class"), Class::Changed),
+            // A session is lost where it is noticed, not where somebody says so.
+            (None, Some("lost"), Class::Changed),
+        ] {
+            let class = class.map(String::from);
+            let fault = Fault {
+                operation: "open".into(),
+                errno: errno.map(ErrorNumber),
+                words: Some("words".into()),
+                class,
+            };
+            assert_eq!(problem_of(&fault, Path::new("x")).class, expected, "{fault:?}");
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! What the reading side of a session has taken out: its places, and the folders and files that were opened in them.
+//! Answers what is asked of names and attributes.
+//!
+//! The other side can ask for nothing that does not lie in one of the session's places: folders are opened by one name
+//! in folders that were opened before, never through a symbolic link.
+//!
+//! Must not know: connections, who asks, how blocks are read.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datapump_core::wire::RANGES_MAX;
+use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
+use datapump_core::wire::attributes::{Attribute, is_plain};
+use datapump_core::wire::bounds::FileSize;
+use datapump_engine::{Errno, Handle};
+use datapump_transport::NetFault;
+
+use crate::job::budget::{Charge, Share};
+use crate::job::options::Options;
+use crate::net::folder::convert::{Tell, generation};
+use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, told};
+use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
+use crate::net::folder::owners::OwnNames;
+use crate::open::how::{self, Facts};
+use crate::problem::{Class, Problem};
+use crate::target::listed::{self, Name};
+use crate::target::place::Fill;
+use crate::tree::folder::side::{Keeper, Side};
+use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, folder_of, names};
+use datapump_files::disk::{folder_is_made_up, is_made_up};
+use datapump_files::holes;
+use datapump_files::mapped;
+use datapump_files::reserved;
+use datapump_files::sizes::Magics;
+use datapump_files::temporary;
+
+/// Folders that stay open at a time, and the least: each may be closed and opened again.
+const OPEN_FOLDERS: u64 = 64;
+const OPEN_FOLDERS_MIN: u64 = 4;
+/// What a folder takes besides its name: itself, its place in the table, what an allocator rounds up to.
+const FOLDER_BYTES: usize = size_of::<Side>() + 128;
+/// The same of a file.
+const FILE_BYTES: usize = size_of::<Given>() + size_of::<Handle>() * 2 + 128;
+/// One through the cache, one past it.
+const FILES_OF_A_FILE: u64 = 2;
+
+const ENOENT: Errno = Errno(2);
+const E2BIG: Errno = Errno(7);
+const EBADF: Errno = Errno(9);
+const ENOTDIR: Errno = Errno(20);
+const EINVAL: Errno = Errno(22);
+
+/// A place that is read.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// By its path, as the user named it here.
+    Path(PathBuf),
+    /// Below a served folder, which no link leads out of.
+    Beneath(Arc<File>, PathBuf),
+    /// Standard input, a pipe, or null.
+    Flow(Flow),
+}
+
+/// A source without a name and attributes.
+#[derive(Clone, Debug)]
+pub(crate) enum Flow {
+    /// Read once, in its own order, until it ends.
+    Stream(Arc<Handle>),
+    /// So many bytes of what slots were filled with.
+    Null { bytes: u64, fill: Fill },
+}
+
+/// What was opened.
+#[derive(Clone, Debug)]
+pub(crate) enum Taken {
+    File(Arc<Given>),
+    Flow(Flow),
+}
+
+/// A file that was opened.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) meta: Meta,
+    /// Alignment of direct requests; 1 where it is read through the cache.
+    pub(crate) align_bytes: u32,
+    /// For what is not aligned, where direct requests are made.
+    buffered: Option<Arc<Handle>>,
+    /// Where its name stands.
+    above: Option<(Arc<Side>, OsString)>,
+}
+
+/// What is open.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    places: Vec<Origin>,
+    folders: Mutex<HashMap<u64, Arc<Side>>>,
+    files: Mutex<HashMap<u64, (Taken, Charge)>>,
+    keeper: Arc<Keeper>,
+    share: Arc<Share>,
+    _kept_open: Option<Charge>,
+    magics: Magics,
+    pub(crate) own_names: OwnNames,
+    stop: Arc<AtomicBool>,
+}
+
+type Outcome<T> = Result<T, Fault>;
+
+impl Shelf {
+    /// Of these places. What the other side has opened is charged to this session's part.
+    pub(crate) fn of(places: Vec<Origin>, stop: Arc<AtomicBool>, share: Arc<Share>) -> Shelf {
+        let kept_open = (share.budget().files_max() / 8).clamp(OPEN_FOLDERS_MIN, OPEN_FOLDERS);
+        let charge = share.charge(0, kept_open).ok();
+        let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
+        let (folders, files) = (Mutex::default(), Mutex::default());
+        let (magics, own_names) = (Magics::default(), OwnNames::default());
+        Shelf { places, folders, files, keeper, share, _kept_open: charge, magics, own_names, stop }
+    }
+
+    /// Answers what is asked of names and attributes. More than one answer where one would be too long: each is told
+    /// before the next is made.
+    pub(crate) fn answer(&self, ask: Ask, tell: Tell<'_>) -> Result<(), NetFault> {
+        let one = match ask {
+            Ask::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
+                Ok(listed) => return listing::tell_names(listed, with_attributes == Some(true), tell),
+                Err(fault) => Err(fault),
+            },
+            Ask::Look(place) => self.look(place),
+            Ask::Root { folder, place } => self.root(folder, place),
+            Ask::Enter { folder, above, name } => self.enter(folder, above, &name),
+            Ask::Leave(folder) => {
+                self.folders().remove(&folder);
+                Ok(Answer::Done)
+            }
+            Ask::OpenPlace { file, place } => self.open_place(file, place),
+            Ask::Open { file, above, name } => self.open(file, above, &name),
+            Ask::LookAgain(file) => self.look_again(file),
+            Ask::LookAt { above, name, with_attributes } => {
+                self.look_at(above, &name, with_attributes == Some(true))
+            }
+            Ask::Close(file) => {
+                self.files().remove(&file);
+                Ok(Answer::Done)
+            }
+            Ask::Fetch { .. } | Ask::Read { .. } => Err(fault("read", EINVAL)),
+        };
+        tell(one.unwrap_or_else(Answer::Fault))
+    }
+
+    fn folders(&self) -> MutexGuard<'_, HashMap<u64, Arc<Side>>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn files(&self) -> MutexGuard<'_, HashMap<u64, (Taken, Charge)>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, number: u32) -> Outcome<&Origin> {
+        self.places.get(number as usize).ok_or_else(|| fault("open", ENOENT))
+    }
+
+    fn folder(&self, number: u64) -> Outcome<Arc<Side>> {
+        self.folders().get(&number).cloned().ok_or_else(|| fault("open", EBADF))
+    }
+
+    /// An open file, or what stands for one.
+    pub(crate) fn file(&self, number: u64) -> Outcome<Taken> {
+        self.files().get(&number).map(|(taken, _)| taken.clone()).ok_or_else(|| fault("read", EBADF))
+    }
+
+    /// A place is a pipe: it is read in its own order.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.places.iter().any(|place| matches!(place, Origin::Flow(Flow::Stream(_))))
+    }
+
+    /// What the place delivers that is null.
+    pub(crate) fn null_fill(&self) -> Option<Fill> {
+        self.places.iter().find_map(|place| match place {
+            Origin::Flow(Flow::Null { fill, .. }) => Some(*fill),
+            _ => None,
+        })
+    }
+
+    fn look(&self, place: u32) -> Outcome<Answer> {
+        let origin = self.place(place)?;
+        if let Origin::Flow(flow) = origin {
+            return Ok(flow.told());
+        }
+        let file = origin.open()?;
+        let meta = file_meta(&file).map_err(|errno| fault("look at", errno))?;
+        let is_partial = origin.is_partial().then_some(true);
+        Ok(Answer::Meta { meta: told(&meta), named: None, is_partial, owners: None })
+    }
+
+    fn root(&self, number: u64, place: u32) -> Outcome<Answer> {
+        let origin = self.place(place)?;
+        // A root stays open.
+        let charge = self.charge(FOLDER_BYTES + origin.path().as_os_str().len(), 1)?;
+        let side = Side::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
+        self.keep_folder(number, side.charged(charge))
+    }
+
+    fn enter(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+        let charge = self.charge(FOLDER_BYTES + name.len(), 0)?;
+        let side = self.folder(above)?.child(plain(name)?).map_err(problem)?;
+        self.keep_folder(number, side.charged(charge))
+    }
+
+    fn charge(&self, bytes: usize, files: u64) -> Outcome<Charge> {
+        self.share.charge(bytes, files).map_err(|over| Fault {
+            operation: "open".into(),
+            errno: None,
+            words: Some(over.words().into()),
+            class: Some(Class::Refused.name().into()),
+        })
+    }
+
+    fn keep_folder(&self, number: u64, side: Arc<Side>) -> Outcome<Answer> {
+        let open = side.file().map_err(problem)?.0;
+        if side.meta.kind != FileKind::Folder {
+            return Err(fault("open", ENOTDIR));
+        }
+        let attributes = attributes(Bearer::Open(&open))?;
+        let answer = Answer::Folder {
+            meta: told(&side.meta),
+            attributes,
+            made_up: folder_is_made_up(&open),
+            owners: None,
+        };
+        self.folders().insert(number, side);
+        Ok(answer)
+    }
+
+    fn listed(&self, folder: u64, cookie: u64) -> Outcome<Listed> {
+        let folder = self.folder(folder)?.file().map_err(problem)?.0;
+        let (names, cookie) = listed::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
+        Ok((folder, names, cookie))
+    }
+
+    fn open_place(&self, number: u64, place: u32) -> Outcome<Answer> {
+        let origin = self.place(place)?;
+        if let Origin::Flow(flow) = origin {
+            let charge = self.charge(FILE_BYTES, 0)?;
+            self.files().insert(number, (Taken::Flow(flow.clone()), charge));
+            return Ok(flow.told());
+        }
+        let charge = self.charge(FILE_BYTES, FILES_OF_A_FILE)?;
+        let handle = Arc::new(Handle::Os(origin.open()?));
+        self.keep_file(number, handle, None, charge)
+    }
+
+    fn open(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+        let charge = self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?;
+        let (handle, side, name) = self.opened(above, name)?;
+        self.keep_file(number, handle, Some((side, name)), charge)
+    }
+
+    fn opened(&self, above: u64, name: &[u8]) -> Outcome<(Arc<Handle>, Arc<Side>, OsString)> {
+        let (side, name) = (self.folder(above)?, plain(name)?);
+        let folder = side.file().map_err(problem)?.0;
+        let file = names::open_source(&folder, name, true).map_err(|errno| fault("open", errno))?;
+        Ok((Arc::new(Handle::Os(file)), side, name.to_owned()))
+    }
+
+    fn keep_file(
+        &self,
+        number: u64,
+        handle: Arc<Handle>,
+        above: Option<(Arc<Side>, OsString)>,
+        charge: Charge,
+    ) -> Outcome<Answer> {
+        let meta = regular(&handle, &self.stop)?;
+        refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
+        let ranges = match is_made_up(&handle) {
+            true => None,
+            false => Some(ranges(&handle, &meta, &self.stop)?),
+        };
+        let attributes = attributes(Bearer::Open(handle.os()))?;
+        let answer = told(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
+        let given = Given { handle, meta, align_bytes: 1, buffered: None, above };
+        let taken = Taken::File(Arc::new(given.made_direct()));
+        self.files().insert(number, (taken, charge));
+        Ok(Answer::File { meta: answer, attributes, ranges, owners: None })
+    }
+
+    fn look_again(&self, number: u64) -> Outcome<Answer> {
+        let Taken::File(given) = self.file(number)? else { return Err(fault("look at", EINVAL)) };
+        let meta = given.handle.meta().map_err(|errno| fault("look at", errno))?;
+        // What was appended to has pages that were written, and the caller sees that it grew.
+        if meta.size_bytes <= given.meta.size_bytes && mapped::was_stored_to(&given.handle, &meta) {
+            return Err(stored_to());
+        }
+        let named = match &given.above {
+            Some((side, name)) => {
+                let folder = side.file().map_err(problem)?.0;
+                names::metadata(&folder, name).ok()
+            }
+            None => Some(meta),
+        };
+        Ok(Answer::Meta {
+            meta: told(&meta),
+            named: named.as_ref().map(told),
+            is_partial: None,
+            owners: None,
+        })
+    }
+
+    fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> Outcome<Answer> {
+        let side = self.folder(above)?;
+        let folder = side.file().map_err(problem)?.0;
+        if name.is_empty() {
+            let meta = file_meta(&folder).map_err(|errno| fault("look at", errno))?;
+            return Ok(Answer::Meta { meta: told(&meta), named: None, is_partial: None, owners: None });
+        }
+        let name = plain(name)?;
+        let name = Name::here(name.to_owned(), None);
+        let entries = vec![listing::one(&folder, name, with_attributes)];
+        Ok(Answer::Names { entries, cookie: 0, more: false, owners: None })
+    }
+
+    /// A small file, to be read once: what it is, and the file if it is as long as expected.
+    pub(crate) fn fetch(&self, above: u64, name: &[u8], len: u32) -> Outcome<(Answer, Option<Given>)> {
+        let (handle, side, name) = self.opened(above, name)?;
+        let meta = regular(&handle, &self.stop)?;
+        refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
+        let attributes = attributes(Bearer::Open(handle.os()))?;
+        let answer = Answer::File { meta: told(&meta), attributes, ranges: None, owners: None };
+        let given = Given { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
+        Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
+    }
+}
+
+impl Given {
+    /// Reads past the cache what is large and not in it, as a copy on one host does (LIMITS §1).
+    fn made_direct(mut self) -> Given {
+        let facts = Facts {
+            size_bytes: self.meta.size_bytes,
+            cached: self.handle.cached_fraction(self.meta.size_bytes),
+            source_is_file: true,
+            sink_is_file: false,
+            bytes_are_looked_at: true,
+            same_file_system: false,
+            whole_file: true,
+            synced_alone: true,
+        };
+        if !how::decide(&facts, &Options::default()).source_direct {
+            return self;
+        }
+        let again = names::open_again(self.handle.os(), Access::Read).map(Handle::Os);
+        if let Ok(direct) = again
+            && direct.set_direct().is_ok()
+        {
+            self.align_bytes = direct.direct_alignment_bytes();
+            self.buffered = Some(std::mem::replace(&mut self.handle, Arc::new(direct)));
+        }
+        self
+    }
+
+    /// The file for requests that are not aligned.
+    pub(crate) fn buffered(&self) -> &Arc<Handle> {
+        self.buffered.as_ref().unwrap_or(&self.handle)
+    }
+
+    /// Whether the file is still what it was when it was opened.
+    pub(crate) fn stood_still(&self) -> bool {
+        !mapped::was_stored_to(&self.handle, &self.meta)
+            && self.handle.meta().is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, ..self.meta })
+    }
+}
+
+impl Origin {
+    /// The path for messages.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Origin::Path(path) | Origin::Beneath(_, path) => path,
+            Origin::Flow(_) => Path::new(""),
+        }
+    }
+
+    /// Whether it is a temporary file that a pump uses or can resume.
+    fn is_partial(&self) -> bool {
+        let path = self.path();
+        let Some(name) = path.file_name().filter(|name| reserved::is_temporary(name)) else { return false };
+        let above = folder_of(path);
+        let folder = match self {
+            Origin::Path(_) => names::open_path(above),
+            Origin::Beneath(root, _) => names::open_beneath(root, above),
+            Origin::Flow(_) => return false,
+        };
+        folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
+    }
+
+    /// Opens what stands there for reading, without waiting for the other side of a pipe.
+    pub(crate) fn open(&self) -> Outcome<File> {
+        let opened = match self {
+            Origin::Path(path) => names::open_path(path),
+            Origin::Beneath(root, path) => names::open_beneath(root, path),
+            Origin::Flow(_) => Err(ENOTDIR),
+        };
+        opened.map_err(|errno| fault("open", errno))
+    }
+}
+
+impl Flow {
+    fn told(&self) -> Answer {
+        match self {
+            Flow::Stream(_) => Answer::Stream { bytes: None },
+            Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(FileSize::of(*bytes)) },
+        }
+    }
+}
+
+fn plain(name: &[u8]) -> Outcome<&OsStr> {
+    match is_plain(name) {
+        true => Ok(OsStr::from_bytes(name)),
+        false => Err(fault("open", EINVAL)),
+    }
+}
+
+/// What this side would tell its own user, without the path: the other side knows it.
+fn problem(problem: Problem) -> Fault {
+    Fault {
+        operation: problem.operation.into(),
+        errno: None,
+        words: Some(problem.message),
+        class: Some(problem.class.name().into()),
+    }
+}
+
+fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
+    let meta = handle.meta().map_err(|errno| fault("look at", errno))?;
+    match meta.kind {
+        FileKind::Regular => mapped::believed(handle, meta, stop).map_err(|errno| fault("look at", errno)),
+        _ => Err(Fault {
+            operation: "open".into(),
+            errno: None,
+            words: Some("is no file any more".into()),
+            class: None,
+        }),
+    }
+}
+
+fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>> {
+    // More pieces than fit into a message are told as one.
+    let range = |(start, end)| Range { start: FileSize::of(start), end: FileSize::of(end) };
+    let ranges = holes::ranges(handle, meta, false, stop).map_err(|errno| fault("read the map of", errno))?;
+    let ranges = if ranges.len() > RANGES_MAX { vec![(0, meta.size_bytes)] } else { ranges };
+    Ok(ranges.into_iter().map(range).collect())
+}
+
+fn attributes(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
+    let attributes = attributes_of(bearer).map_err(|errno| fault("read the attributes of", errno))?;
+    match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
+        true => Err(fault("read the attributes of", E2BIG)),
+        false => Ok(attributes),
+    }
+}

@@ -1,0 +1,254 @@
+//! Events of a job as they are told to the other side of a session, and as they were told.
+//!
+//! Must not know: sessions, who listens.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use datapump_core::wire::bounds::{COUNT_MAX, FileSize};
+use datapump_core::wire::session as wire;
+use minicbor::bytes::ByteVec;
+use serde_json::Value;
+
+use crate::problem::{Class, Problem, Status};
+use crate::report::Report;
+use crate::report::watch::Watch;
+use crate::run::event::Event;
+use crate::target::change::{Change, ChangeKind};
+
+/// What problems are about; others are told as `copy`.
+const OPERATIONS: [&str; 30] = [
+    "arguments",
+    "open",
+    "read",
+    "write",
+    "sync",
+    "rename",
+    "create",
+    "reserve",
+    "look at",
+    "list",
+    "make",
+    "link",
+    "verify",
+    "compare",
+    "lock",
+    "remove",
+    "delete",
+    "finish",
+    "receive",
+    "connect",
+    "enter",
+    "allocate",
+    "stat",
+    "set the attributes of",
+    "read the map of",
+    "read the attributes of",
+    "read the link",
+    "make the link",
+    "make the pipe",
+    "make the device",
+];
+const KINDS: [(ChangeKind, &str); 4] = [
+    (ChangeKind::Copy, "copy"),
+    (ChangeKind::Link, "link"),
+    (ChangeKind::Adjust, "adjust"),
+    (ChangeKind::Delete, "delete"),
+];
+const THINGS: [&str; 6] = ["file", "folder", "symlink", "device", "pipe", "socket"];
+
+/// Three of them fit into a message: a tree may be deeper than any path that the system takes.
+const TOLD_BYTES_MAX: usize = 256 << 10;
+
+fn bytes(path: &Path) -> ByteVec {
+    fitting(path.as_os_str().as_bytes()).to_vec().into()
+}
+
+fn words(words: String) -> String {
+    match fitting(words.as_bytes()) {
+        Cow::Borrowed(_) => words,
+        Cow::Owned(cut) => String::from_utf8_lossy(&cut).into_owned(),
+    }
+}
+
+/// Where it is too long for a message, its beginning and its end, and how much is left out between them.
+fn fitting(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const KEPT_BYTES: usize = 2 << 10;
+    match bytes.len() {
+        ..=TOLD_BYTES_MAX => Cow::Borrowed(bytes),
+        len => {
+            let left_out = format!("[… {} bytes left out …]", len - 2 * KEPT_BYTES);
+            let parts = [&bytes[..KEPT_BYTES], left_out.as_bytes(), &bytes[len - KEPT_BYTES..]];
+            Cow::Owned(parts.concat())
+        }
+    }
+}
+
+fn path(bytes: ByteVec) -> PathBuf {
+    OsString::from_vec(bytes.into()).into()
+}
+
+/// As it is told.
+pub(crate) fn tell(event: Event) -> wire::Event {
+    match event {
+        Event::File { path, bytes: length, blake3 } => {
+            wire::Event::File { path: bytes(&path), bytes: FileSize::of(length), blake3 }
+        }
+        Event::Problem(problem) => wire::Event::Problem {
+            class: problem.class.name().into(),
+            path: problem.path.as_deref().map(bytes),
+            operation: problem.operation.into(),
+            offset: problem.offset.map(FileSize::of),
+            message: words(problem.message),
+            yours: problem.host.is_some().then_some(true),
+        },
+        Event::Warning(text) => wire::Event::Warning(words(text)),
+        Event::Notice(text) | Event::Note(text) => wire::Event::Note(words(text)),
+        Event::Change(change) => {
+            let kind = KINDS.iter().find(|(kind, _)| *kind == change.kind).map_or("copy", |(_, name)| name);
+            wire::Event::Change {
+                kind: kind.into(),
+                source: bytes(&change.source),
+                target: bytes(&change.target),
+                relative: bytes(&change.relative),
+                bytes: change.bytes.map(FileSize::of),
+                what: change.what.into(),
+                itemized: change.itemized,
+                leads_to: change.leads_to.as_deref().map(bytes),
+            }
+        }
+    }
+}
+
+/// As it was told by this host.
+pub(crate) fn hear(event: wire::Event, host: &str) -> Event {
+    match event {
+        wire::Event::File { path: name, bytes, blake3 } => {
+            Event::File { path: path(name), bytes: bytes.0, blake3 }
+        }
+        wire::Event::Problem { class, path: name, operation, offset, message, yours } => {
+            Event::Problem(Problem {
+                host: (yours != Some(true) && name.is_some()).then(|| host.to_owned()),
+                class: Class::named(&class).unwrap_or(Class::Io),
+                path: name.map(path),
+                operation: OPERATIONS.into_iter().find(|known| *known == operation).unwrap_or("copy"),
+                offset: offset.map(|offset| offset.0),
+                message: crate::shown(message.as_bytes()),
+            })
+        }
+        wire::Event::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
+        wire::Event::Note(words) => Event::Note(crate::shown(words.as_bytes())),
+        wire::Event::Change { kind, source, target, relative, bytes, what, itemized, leads_to } => {
+            Event::Change(Box::new(Change {
+                kind: KINDS
+                    .iter()
+                    .find(|(_, name)| *name == kind)
+                    .map_or(ChangeKind::Copy, |(kind, _)| *kind),
+                source: path(source),
+                target: path(target),
+                relative: path(relative),
+                bytes: bytes.map(|bytes| bytes.0),
+                what: THINGS.into_iter().find(|known| *known == what).unwrap_or("file"),
+                itemized: crate::shown(itemized.as_bytes()),
+                leads_to: leads_to.map(path),
+            }))
+        }
+    }
+}
+
+/// A report as it was told, if it is one: a status of the contract, numbers that can be summed, words for a terminal.
+pub(crate) fn report(text: &str) -> Option<Report> {
+    let mut told = serde_json::from_str(text).ok()?;
+    bound(&mut told);
+    let report: Report = serde_json::from_value(told).ok()?;
+    let is_known = Status::ALL.iter().any(|status| *status as i32 == report.exit_status);
+    let exit_status = if is_known { report.exit_status } else { Status::Failed as i32 };
+    Some(Report { exit_status, ..report })
+}
+
+/// Every number within the bounds of counts, every word without control characters.
+fn bound(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.as_u64().is_some_and(|count| count > COUNT_MAX) => {
+            *value = COUNT_MAX.into();
+        }
+        Value::String(words) => *words = crate::shown(words.as_bytes()),
+        Value::Array(values) => values.iter_mut().for_each(bound),
+        Value::Object(fields) => {
+            let shown = |(name, mut value): (String, Value)| {
+                bound(&mut value);
+                (crate::shown(name.as_bytes()), value)
+            };
+            *fields = std::mem::take(fields).into_iter().map(shown).collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// How far this side is.
+pub(crate) fn progress(watch: &Watch) -> wire::Progress {
+    let now = watch.snapshot();
+    wire::Progress {
+        bytes: now.bytes,
+        bytes_total: now.bytes_total,
+        files: now.files,
+        bytes_found: now.bytes_found,
+        files_found: now.files_found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datapump_core::wire::encode;
+
+    use super::*;
+
+    #[test]
+    fn whatever_is_told_fits_into_a_message() {
+        let long = PathBuf::from(format!("begin/{}/end", "d/".repeat(2_000_000)));
+        let problem = |path: PathBuf, message: String| {
+            Event::Problem(Problem { message, ..Problem::new(Class::Io, "open", &path, "") })
+        };
+        let change = Change {
+            kind: ChangeKind::Copy,
+            source: long.clone(),
+            target: long.clone(),
+            relative: long.clone(),
+            leads_to: None,
+            bytes: None,
+            what: "file",
+            itemized: String::new(),
+        };
+        let words = "é".repeat(1_000_000);
+        for event in [problem(long, words.clone()), Event::Warning(words), Event::Change(Box::new(change))] {
+            let message = encode(&wire::Message::Event(tell(event)));
+            assert!(message.len() < 64 << 10, "{}", message.len());
+        }
+        let wire::Event::Warning(told) = tell(Event::Warning("w".repeat(1_000_000))) else { unreachable!() };
+        assert!(told.contains("w[… 995904 bytes left out …]w"), "{}", told.len());
+        let short = "x".repeat(TOLD_BYTES_MAX);
+        assert_eq!(tell(Event::Warning(short.clone())), wire::Event::Warning(short));
+    }
+
+    #[test]
+    fn a_report_of_a_stranger_can_be_summed_and_shown() {
+        for (what, status) in [("0", 0), ("23", 23), ("77", 1), ("-5", 1), ("2147483647", 1)] {
+            let most = u64::MAX;
+            let text = format!(
+                r#"{{"exit_status":{what},"bytes":{most},"elapsed_ns":{most},
+                "cpu":{{"user_ns":{most},"system_ns":{most}}},
+                "limited_detail":{{"host":"a\u001b[2J","stage":"","why":"x\ny"}},"problems":{{"\u001b":{most}}}}}"#
+            );
+            let report = report(&text).expect("it is one");
+            assert_eq!(report.exit_status, status);
+            let sum = report.clone().following(&report).following(&report);
+            assert!(sum.bytes == 3 * COUNT_MAX && !sum.sentence().contains(['\u{1b}', '\n']), "{sum:?}");
+            assert_eq!(report.problems.keys().next().map(String::as_str), Some("\\u{1b}"));
+        }
+        assert_eq!(report("{}}"), None);
+        assert_eq!(report(r#"{"lanes":99999999999}"#), None);
+        assert_eq!(report(&"[".repeat(100_000)), None);
+    }
+}

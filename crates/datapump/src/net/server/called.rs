@@ -1,0 +1,387 @@
+//! One session of a server: what the caller wants is checked against what is served, and done.
+//!
+//! Nothing outside of a served folder is read or written: places are opened beneath it (openat2, RESOLVE_BENEATH), and
+//! a target that is a symbolic link is refused. A far end that its own user started over ssh is not held back: there
+//! places mean what they would mean in his shell.
+//!
+//! Must not know: how callers are let in, how a copy is made.
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_transport::{
+    Channel, CutOnPanic, HANDSHAKE_MAX, Host, Line, NetFault, Pool, SocketOptions, Stopping,
+};
+
+use crate::job::Job;
+use crate::job::budget::Reserved;
+use crate::job::options::Options;
+use crate::job::shape::{ASKING_DEPTH, ASKING_DEPTH_TREES, DEPTH, REQUEST_BYTES};
+use crate::net::client::root::Root;
+use crate::net::folder::far::Far;
+use crate::net::folder::owners::Mapping;
+use crate::net::folder::shelf::{Flow, Origin, Shelf};
+use crate::net::folder::told::{self, progress};
+use crate::net::server::control::{Control, Next, Outbox};
+use crate::net::server::giver::gave;
+use crate::net::server::joins::NewSession;
+use crate::net::server::limits::{Limits, bounded_by_server, left_out};
+use crate::net::server::server_state::State;
+use crate::problem::{Class, Problem};
+use crate::report::watch::Watch;
+use crate::run::event::Event;
+use crate::target::place::{Fill, Place, Remote};
+use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
+
+/// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
+const CONNECTION_BYTES: u64 = 2 << 20;
+/// How often progress is told.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// Holds a session from its first message to its last.
+pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
+    let (number, line) = (session.number, session.line.clone());
+    // Whatever went wrong was told to the caller, if it could be told. A mistake of this program ends this session and
+    // no other; whoever prints words has told it.
+    let _ = catch_unwind(AssertUnwindSafe(|| held(state, channel, session)));
+    line.cut();
+    state.close(&number);
+}
+
+fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
+    let NewSession { number, line, joins, boxes: (outbox, inbox), left } = session;
+    let mut control = Control::new(channel, Session::called(), inbox, state.options.peer_timeout);
+    // Nothing is under way yet: a stop ends it at once, and who wants nothing has no place for long.
+    control.join(&line.heeding(&state.stop));
+    let Message::Begin(begin) = control.hear_within(HANDSHAKE_MAX)? else {
+        return Err(NetFault::Protocol("a session begins with what is wanted".into()));
+    };
+    if let Some(before) = &begin.instead_of {
+        state.end(before, &number);
+    }
+    let checked = checked(state, &begin).map_err(refusal).and_then(|mut wanted| {
+        let memory = reserve(state, &mut wanted)?;
+        Ok((wanted, memory))
+    });
+    match checked {
+        Ok((wanted, memory)) => {
+            left.agree(wanted.connections);
+            let receives = wanted.target.as_ref().map(PathAt::is_folder);
+            control.say(Message::Begun { receives })?;
+            control.join(&line);
+            let done = match begin.way {
+                Way::Push => write(state, control, (line, joins), outbox, wanted),
+                Way::Pull => read(state, control, (line, joins), wanted),
+            };
+            drop(memory);
+            done
+        }
+        Err(answer) => control.say(*answer),
+    }
+}
+
+fn refusal(problem: Problem) -> Box<Message> {
+    Box::new(Message::Refused(told::tell(Event::Problem(problem))))
+}
+
+/// What is wanted, as far as it is allowed.
+struct Wanted {
+    /// Where places are: what is served, or null.
+    root: Root,
+    sources: Vec<PathBuf>,
+    /// Where is written, as the caller calls it.
+    target: Option<PathAt>,
+    options: Options,
+    /// What the caller chose and does not get, in words.
+    left_out: Option<String>,
+    connections: u32,
+    tells_files: bool,
+    /// Which start of which system the caller runs on.
+    boot: Option<[u8; 16]>,
+}
+
+fn refused(path: &Path, words: &str) -> Problem {
+    Problem::new(Class::Refused, "open", path, words)
+}
+
+/// What is served to this caller. Nothing of unknown size is given: it would look like an empty file.
+fn served(state: &State, options: &Options, (way, shown): (Way, &Path)) -> Result<Root, Problem> {
+    match (options.far_null_bytes, &state.root) {
+        (Some(bytes), _) => Ok(Root::Null { bytes: Some(bytes), fill: Fill::Noise }),
+        (None, Root::Null { bytes: None, .. }) if way == Way::Pull => Err(refused(
+            shown,
+            "this server serves null: without a size, which gives nothing; serve for example null:10GiB",
+        )),
+        (None, root) => Ok(root.clone()),
+    }
+}
+
+fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    let shown =
+        path(if begin.way == Way::Push { &begin.target } else { begin.sources.first().map_or(b"", |it| it) });
+    match begin.way {
+        Way::Push if !state.options.writes => {
+            return Err(refused(&shown, "this server may only be read from"));
+        }
+        Way::Pull if !state.options.reads => {
+            return Err(refused(&shown, "this server may only be written to"));
+        }
+        _ => {}
+    }
+    let options: Options = serde_json::from_str(&begin.options)
+        .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
+    options.check().map_err(Problem::usage)?;
+    let refused_here = |words| Problem::usage(format!("the other host: {words}"));
+    options.sockets.check().map_err(refused_here)?;
+    if options.link_dest.is_some() || options.devices {
+        return Err(refused(&shown, "--link-dest and --devices are not for other hosts yet"));
+    }
+    let connections = begin.connections.clamp(1, state.options.connections_max);
+    let asked = options.clone();
+    let options = bounded_by_server(options, Limits::of(state, connections));
+    let left_out = left_out(&asked, &options);
+    if options.unhashed && !state.options.unhashed {
+        return Err(refused(
+            &shown,
+            "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
+        ));
+    }
+    let root = served(state, &options, (begin.way, &shown))?;
+    let target = match (begin.way, &root) {
+        (Way::Push, Root::Folder(root)) => Some(target(root, &shown)?),
+        (Way::Push, Root::User(home)) => {
+            Some(PathAt::find(&Disk::Os, &of_user(home, &shown)?).shown_as(&shown))
+        }
+        (Way::Push, Root::Null { .. }) | (Way::Pull, _) => None,
+    };
+    let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
+    let writes_a_pipe = |target: &PathAt| target.metadata().is_ok_and(is_pipe);
+    if begin.instead_of.is_some() && target.as_ref().is_some_and(writes_a_pipe) {
+        let words = "is a pipe, and has taken bytes that do not come back; copy anew";
+        return Err(refused(Path::new(OsStr::from_bytes(&begin.target)), words));
+    }
+    let sources = begin.sources.iter().map(|bytes| path(bytes));
+    let sources = match (&root, begin.way) {
+        (Root::User(home), Way::Pull) => {
+            sources.map(|path| of_user(home, &path)).collect::<Result<_, _>>()?
+        }
+        _ => sources.collect(),
+    };
+    let tells_files = begin.tells_files.unwrap_or(false);
+    Ok(Wanted { root, connections, sources, target, options, left_out, tells_files, boot: begin.boot })
+}
+
+/// A place as the far user's shell would take it.
+fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
+    let bytes = shown.as_os_str().as_bytes();
+    match bytes {
+        b"~" => Ok(home.to_path_buf()),
+        [b'~', b'/', rest @ ..] => {
+            let from = rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len());
+            Ok(home.join(OsStr::from_bytes(&rest[from..])))
+        }
+        [b'~', ..] => {
+            let words =
+                "names the home folder of a user; write where that is, or ./~… for a name that begins so";
+            Err(Problem::new(Class::Usage, "open", shown, words))
+        }
+        _ => Ok(home.join(shown)),
+    }
+}
+
+/// Finds what is written, once, beneath the served folder.
+fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
+    PathAt::find_beneath(root, shown).map_err(|errno| match errno.0 {
+        // EXDEV: the way leads out.
+        18 => refused(shown, "leads out of the served folder"),
+        errno => Problem::system("open", shown, errno),
+    })
+}
+
+impl Wanted {
+    /// What its slots take with this many at the source.
+    fn slots_bytes(&self, source_depth: u32) -> u64 {
+        let slots = source_depth + self.options.sink_depth.unwrap_or(DEPTH);
+        let slot_bytes = self.options.request_bytes.unwrap_or(REQUEST_BYTES);
+        let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
+        u64::from(self.connections).saturating_mul(of_one)
+    }
+}
+
+/// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
+/// now. Where little is free, trees are asked for as files are.
+fn reserve(state: &State, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
+    let (asked, memory_bytes) = (wanted.options.source_depth, state.options.memory_bytes);
+    let bytes = |depth| wanted.slots_bytes(asked.unwrap_or(depth));
+    if bytes(ASKING_DEPTH) > memory_bytes {
+        let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
+        let problem = Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) };
+        return Err(refusal(problem));
+    }
+    // The greater depth leaves room for others.
+    let most = |depth| if depth == ASKING_DEPTH_TREES { memory_bytes / 2 } else { memory_bytes };
+    let reserved = |depth| Some((depth, state.budget.reserve(bytes(depth), most(depth))?));
+    let Some((depth, reserved)) = [ASKING_DEPTH_TREES, ASKING_DEPTH].into_iter().find_map(reserved) else {
+        return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
+    };
+    wanted.options.source_depth = asked.or((depth == ASKING_DEPTH).then_some(depth));
+    Ok(reserved)
+}
+
+/// The session's connections: whether they go on, and those that join.
+type Joined = (Line, Receiver<(Purpose, Channel)>);
+
+/// Connections that came, with what was wished of their sockets. That was tried before; one that cannot have it is
+/// closed.
+fn tuned(
+    joins: &Receiver<(Purpose, Channel)>,
+    sockets: &SocketOptions,
+) -> impl Iterator<Item = (Purpose, Channel)> {
+    joins.try_iter().filter_map(|(purpose, mut channel)| {
+        channel.tune(sockets).ok()?;
+        Some((purpose, channel))
+    })
+}
+
+/// Tells the caller; what comes often later, together with more of it.
+fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
+    let message = |event| Message::Event(told::tell(event));
+    match event {
+        Event::File { .. } if !tells_files => {}
+        event @ (Event::File { .. } | Event::Change(_)) => outbox.say_later(message(event)),
+        event => outbox.say(message(event)),
+    }
+}
+
+/// A problem with what the caller has is marked as one of the other host. Where both sides have names that begin alike
+/// it may be of either, and is told without a host.
+fn of_side(event: Event, sources: &[PathBuf]) -> Event {
+    let is_there = |path: &PathBuf| sources.iter().any(|source| path.starts_with(source));
+    match event {
+        Event::Problem(problem) if problem.path.as_ref().is_some_and(is_there) => {
+            Event::Problem(problem.on("the sender"))
+        }
+        event => event,
+    }
+}
+
+/// What this side writes, of what the caller has.
+fn pushed(state: &State, wanted: Wanted, far: Arc<Far>) -> Job {
+    let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
+    let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
+    let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
+    let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
+    let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
+    job.found(wanted.target).shared_rate(state.rate.clone())
+}
+
+/// This side writes, and asks the caller for what it reads.
+fn write(
+    state: &State,
+    mut control: Control,
+    (line, joins): Joined,
+    outbox: Outbox,
+    mut wanted: Wanted,
+) -> Result<(), NetFault> {
+    let (sockets, tells_files) = (wanted.options.sockets.clone(), wanted.tells_files);
+    let left_out = wanted.left_out.take();
+    #[cfg(test)]
+    let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
+    let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
+    let (pools, share) = ((Arc::clone(&names), Arc::clone(&blocks)), state.budget.share());
+    let owners = Mapping::new(wanted.options.keep.numeric_ids);
+    let far = Far::new("the sender".into(), line.clone(), pools, wanted.boot, share, owners);
+    let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
+    let sources = wanted.sources.clone();
+    let job = pushed(state, wanted, far).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _cuts = CutOnPanic(line.clone());
+            #[cfg(test)]
+            assert!(!is_mistaken, "a test wants it");
+            let events = |event: Event| tell(&outbox, of_side(event, &sources), tells_files);
+            left_out.into_iter().for_each(|words| events(Event::Warning(words)));
+            let report = job.run(&events);
+            // The caller waits for that before it agrees.
+            [&names, &blocks].iter().for_each(|pool| pool.close());
+            outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
+        });
+        let (mut last, mut stopping) = (Instant::now(), Stopping::default());
+        let talked = control.run(
+            &mut |message| {
+                if message == Message::Stop {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                Next::Go
+            },
+            &mut || {
+                for (purpose, channel) in tuned(&joins, &sockets) {
+                    let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
+                    pool.give(channel);
+                }
+                stop.fetch_or(state.stop.load(Ordering::Relaxed), Ordering::Relaxed);
+                stopping.heeds(&stop, &line);
+                let is_due = last.elapsed() >= PROGRESS_EVERY;
+                is_due.then(|| {
+                    last = Instant::now();
+                    Message::Progress(progress(&watch))
+                })
+            },
+            &mut Given::default,
+        );
+        // Whoever still has something to say, or waits for the caller or the other side of a pipe here, waits in vain.
+        drop(control);
+        line.cut();
+        stop.store(true, Ordering::Relaxed);
+        talked
+    })
+}
+
+/// The caller writes, and this side gives it what it asks for.
+fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Wanted) -> Result<(), NetFault> {
+    let origins = wanted.sources.into_iter().map(|path| match &wanted.root {
+        Root::Folder(root) => Origin::Beneath(Arc::clone(root), path),
+        Root::User(_) => Origin::Path(path),
+        Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill }),
+    });
+    let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop), state.budget.share()));
+    let sockets = wanted.options.sockets.clone();
+    let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
+    std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
+        let sender = RefCell::new(Some(sender));
+        let talked = control.run(
+            &mut |message| match message {
+                Message::Report(_) => Next::Agree,
+                _ => Next::Go,
+            },
+            &mut || {
+                for joined in tuned(&joins, &sockets) {
+                    if let Some(sender) = &*sender.borrow() {
+                        let _ = sender.send(joined);
+                    }
+                }
+                state.stop.load(Ordering::Relaxed).then(|| line.stop());
+                None
+            },
+            &mut || {
+                sender.take();
+                given.take().and_then(|given| gave(given, &line)).unwrap_or_default()
+            },
+        );
+        line.cut();
+        talked
+    })
+}

@@ -1,0 +1,98 @@
+//! What a caller chooses, within what a server bears: how its memory, threads and CPUs are used is its own choice.
+//!
+//! Must not know: places, what is copied.
+
+use crate::job::options::{EngineChoice, Options, WaitChoice};
+use crate::net::client::root::Root;
+use crate::net::server::serve_options::ServeOptions;
+use crate::net::server::server_state::State;
+
+/// Requests in flight at an end: as many as LIMITS §1 found of any use, several times over. Each may be a thread.
+const DEPTH_MAX: u32 = 256;
+
+/// What a server lets callers choose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits<'server> {
+    options: &'server ServeOptions,
+    /// It serves its own user, who may choose as in his shell.
+    is_own: bool,
+    /// Lanes, one for each connection that was agreed.
+    lanes: u32,
+}
+
+impl<'server> Limits<'server> {
+    pub(crate) fn of(state: &'server State, connections: u32) -> Limits<'server> {
+        let is_own = matches!(state.root, Root::User(_));
+        Limits { options: &state.options, is_own, lanes: connections }
+    }
+}
+
+/// The options of a caller as the server follows them.
+pub(crate) fn bounded_by_server(options: Options, limits: Limits<'_>) -> Options {
+    let options = Options {
+        lanes: Some(options.lanes.unwrap_or(limits.lanes).min(limits.lanes)),
+        sockets: options.sockets.or(&limits.options.sockets),
+        ..options
+    };
+    if limits.is_own {
+        return options;
+    }
+    let depth = |depth: Option<u32>| depth.map(|depth| depth.min(DEPTH_MAX));
+    let most = Options::REHEARSAL_BYTES_MAX;
+    Options {
+        source_depth: depth(options.source_depth),
+        sink_depth: depth(options.sink_depth),
+        // A thread for each request, and waits awake, are for who pays for them.
+        engine: if options.engine == EngineChoice::Threads { EngineChoice::Auto } else { options.engine },
+        wait: WaitChoice::Kernel,
+        rehearsal_bytes: options.rehearsal_bytes.map(|bytes| bytes.min(most)),
+        ..options
+    }
+}
+
+/// Says what a caller chose and does not get, if that is something.
+pub(crate) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
+    let chosen = [
+        ("--engine", asked.engine != bounded.engine),
+        ("--wait", asked.wait != bounded.wait),
+        ("--depth", (asked.source_depth, asked.sink_depth) != (bounded.source_depth, bounded.sink_depth)),
+    ];
+    let flags: Vec<&str> = chosen.into_iter().filter(|(_, differs)| *differs).map(|(flag, _)| flag).collect();
+    let words = || format!("the server keeps to its own limits; not followed: {}", flags.join(", "));
+    (!flags.is_empty()).then(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::options::Update;
+    use crate::target::place::Place;
+
+    #[test]
+    fn what_a_caller_chooses_is_bounded_by_the_server() {
+        let options = ServeOptions::of(Place::null());
+        let asked = Options {
+            engine: EngineChoice::Threads,
+            wait: WaitChoice::Spin,
+            lanes: Some(200),
+            source_depth: Some(4096),
+            sink_depth: Some(3),
+            rehearsal_bytes: Some(u64::MAX),
+            update: Update::Older,
+            ..Options::default()
+        };
+        let limits = Limits { options: &options, is_own: false, lanes: 2 };
+        let bounded = bounded_by_server(asked.clone(), limits);
+        assert_eq!((bounded.engine, bounded.wait), (EngineChoice::Auto, WaitChoice::Kernel));
+        assert_eq!(bounded.lanes, Some(2));
+        assert_eq!((bounded.source_depth, bounded.sink_depth), (Some(DEPTH_MAX), Some(3)));
+        assert_eq!(bounded.rehearsal_bytes, Some(Options::REHEARSAL_BYTES_MAX));
+        assert_eq!(bounded.update, Update::Older, "what is copied is the caller's choice");
+        let words = left_out(&asked, &bounded).expect("some is");
+        assert!(words.ends_with(": --engine, --wait, --depth"), "{words}");
+        assert_eq!(left_out(&bounded, &bounded), None);
+
+        let own = bounded_by_server(asked, Limits { is_own: true, ..limits });
+        assert_eq!((own.wait, own.lanes), (WaitChoice::Spin, Some(2)), "connections are agreed by both");
+    }
+}

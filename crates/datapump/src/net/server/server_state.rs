@@ -1,0 +1,176 @@
+//! What the threads of a server share: its sessions, and what they may hold together.
+//!
+//! Must not know: who is let in, what sessions do.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use datapump_core::wire::VERSION;
+use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply};
+use datapump_transport::{Line, PublicKey, random};
+
+use crate::job::budget::Budget;
+pub(crate) use crate::net::client::root::Root;
+use crate::net::server::control::boxes;
+use crate::net::server::joins::{Joins, Left, NewSession};
+use crate::report::account::version;
+use crate::run::rate::Rate;
+use datapump_files::disk::boot;
+
+use crate::net::server::serve_options::ServeOptions;
+
+/// Between two looks whether a session has ended.
+pub(crate) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
+
+/// What the threads of a server share.
+pub(crate) struct State {
+    pub(crate) options: ServeOptions,
+    pub(crate) root: Root,
+    pub(crate) holder: PublicKey,
+    pub(crate) begun: Instant,
+    /// A ticket for one session was used.
+    pub(crate) used: AtomicBool,
+    /// The session that a ticket was for is over.
+    pub(crate) over: AtomicBool,
+    /// Nobody is going to begin a session any more.
+    pub(crate) is_closing: AtomicBool,
+    pub(crate) waker: UnixStream,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) sessions: Mutex<HashMap<[u8; 16], Entry>>,
+    /// Of connections that belong to no session yet.
+    pub(crate) greeting_line: Line,
+    pub(crate) greeting: AtomicU32,
+    /// What all sessions may hold together.
+    pub(crate) budget: Arc<Budget>,
+    /// The limit that all sessions share.
+    pub(crate) rate: Option<Arc<Rate>>,
+}
+
+/// A session that is open.
+pub(crate) struct Entry {
+    pub(crate) holder: Option<PublicKey>,
+    pub(crate) line: Line,
+    pub(crate) joins: Joins,
+}
+
+impl State {
+    /// Whether nothing is left to be done; `is_awaited` says whether somebody is about to greet.
+    pub(crate) fn is_over(&self, is_awaited: bool) -> bool {
+        // In this order: a greeting becomes a session.
+        let is_idle = || self.greeting.load(Ordering::SeqCst) == 0 && self.sessions().is_empty();
+        let is_closed = self.is_closing.load(Ordering::SeqCst) && !is_awaited && is_idle();
+        self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed) || is_closed
+    }
+
+    /// Looks again whether all is over.
+    pub(crate) fn wake(&self) {
+        // A full pipe wakes just as well.
+        let _ = (&self.waker).write(&[0]);
+    }
+
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<[u8; 16], Entry>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a caller may have what it greets for.
+    pub(crate) fn admit(&self, greeting: &Greeting, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
+        let is_expired = self.options.expires.is_some_and(|expires| self.begun.elapsed() > expires);
+        match (holder, greeting.session) {
+            (Some(holder), _) if holder != self.holder => {
+                Err(refused(Reason::Ticket, "this server did not make this ticket"))
+            }
+            (None, _) if !self.options.insecure => Err(refused(Reason::Ticket, "no ticket was shown")),
+            (holder, Some(session)) => self.join(greeting.purpose, session, holder),
+            (_, None) if is_expired => Err(refused(Reason::Ticket, "the ticket has expired")),
+            (holder, None) => self.begin(holder),
+        }
+    }
+
+    pub(crate) fn join(
+        &self,
+        purpose: Purpose,
+        session: [u8; 16],
+        holder: Option<PublicKey>,
+    ) -> Result<Admitted, Reply> {
+        match self.sessions().get(&session) {
+            Some(entry) if entry.holder == holder && !entry.joins.admits(purpose) => {
+                Err(refused(Reason::Session, "this session has all the connections that were agreed"))
+            }
+            Some(entry) if entry.holder == holder => {
+                Ok(Admitted::Joins(purpose, entry.line.clone(), entry.joins.clone()))
+            }
+            _ => Err(refused(Reason::Session, "there is no such session (any more)")),
+        }
+    }
+
+    pub(crate) fn begin(&self, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
+        let mut sessions = self.sessions();
+        if self.options.once && self.used.load(Ordering::Relaxed) {
+            return Err(refused(Reason::Ticket, "the ticket was for one session, and was used"));
+        }
+        if sessions.len() as u32 >= self.options.sessions_max {
+            return Err(refused(
+                Reason::Busy,
+                "this server has as many sessions as it may have (--max-sessions)",
+            ));
+        }
+        let (outbox, inbox) = boxes()
+            .map_err(|_| refused(Reason::Busy, "this server has too many files open; try again later"))?;
+        self.used.store(true, Ordering::Relaxed);
+        let (channels, receiver) = channel();
+        let left = Arc::new(Left::default());
+        let joins = Joins { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
+        let (number, line) = (random(), Line::default());
+        sessions.insert(number, Entry { holder, line: line.clone(), joins });
+        Ok(Admitted::Begins(NewSession { number, line, joins: receiver, boxes: (outbox, inbox), left }))
+    }
+
+    pub(crate) fn welcome(&self, admitted: &Admitted) -> Reply {
+        let session = match admitted {
+            Admitted::Begins(session) => Some(session.number),
+            Admitted::Joins(..) => None,
+        };
+        let program = Some(format!("pump {}", version()));
+        Reply::Welcome {
+            version: VERSION,
+            session,
+            connections_max: Some(self.options.connections_max),
+            program,
+            boot: Some(boot()),
+        }
+    }
+
+    /// Ends a session for another one of the same holder, and waits until it has.
+    pub(crate) fn end(&self, session: &[u8; 16], of: &[u8; 16]) {
+        let holder = |number: &[u8; 16]| self.sessions().get(number).map(|entry| entry.holder);
+        let is_same = || holder(session).is_some_and(|one| holder(of) == Some(one));
+        let start = Instant::now();
+        while is_same() && start.elapsed() < self.options.peer_timeout && !self.is_over(false) {
+            self.sessions().get(session).inspect(|entry| entry.line.cut());
+            std::thread::sleep(LOOK_AGAIN_AFTER);
+        }
+    }
+
+    /// The session is over.
+    pub(crate) fn close(&self, session: &[u8; 16]) {
+        self.sessions().remove(session);
+        if self.options.once {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        self.wake();
+    }
+}
+
+pub(crate) enum Admitted {
+    Begins(NewSession),
+    Joins(Purpose, Line, Joins),
+}
+
+pub(crate) fn refused(reason: Reason, words: &str) -> Reply {
+    Reply::Refused { reason, words: words.into() }
+}

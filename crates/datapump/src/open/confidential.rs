@@ -1,0 +1,109 @@
+//! A file that is overwritten where it stands is closed before its first byte to those who may not read the source, and
+//! a folder that stands there before its first new name. Their attributes follow when they are complete, as with every
+//! file and folder; new ones are closed from the start.
+//!
+//! Must not know: how blocks are moved, how attributes are copied.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use datapump_engine::Handle;
+
+use crate::open::held::{Held, Original};
+use datapump_files::commit::Staged;
+use datapump_files::disk::{Bearer, Meta, Outcome, file_meta};
+use datapump_files::keep::Keep;
+
+const OWNER_ALONE: u32 = 0o600;
+const GROUP_AND_OTHERS: u32 = 0o077;
+const OTHERS_MAY_READ: u32 = 0o004;
+
+/// Closes a folder that stands at the target to those who may not list or search the source, for as long as it is
+/// filled. Whoever cannot do that now cannot do it in the end either, and is told then.
+pub(crate) fn close_folder(folder: &File, there: &Meta, source: &Meta, keep: Keep) {
+    let (is_others, shut) = (keep.owner && there.uid != source.uid, shut_bits(there, source));
+    let owner_gains = is_others && there.mode >> 6 & !source.mode & MAY_LOOK != 0;
+    if !keep.mode || (shut == 0 && !owner_gains) {
+        return;
+    }
+    let to = Bearer::Open(folder);
+    let me = rustix::process::geteuid().as_raw();
+    // Its owner could open it again.
+    if is_others && there.uid != me {
+        let _ = to.set_owner(Some(me), there.gid);
+    }
+    let _ = to.set_mode(there.mode & !shut);
+}
+
+/// To read and to search a folder.
+const MAY_LOOK: u32 = 0o5;
+
+/// The bits of a folder that let somebody look who may not look at the source. Members of another group are at the
+/// source like everybody.
+fn shut_bits(there: &Meta, source: &Meta) -> u32 {
+    let group = if there.gid == source.gid { source.mode >> 3 } else { source.mode };
+    there.mode & ((MAY_LOOK & !group) << 3 | MAY_LOOK & !source.mode)
+}
+
+/// A file that was closed, as it was before.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    handle: Arc<Handle>,
+    before: Meta,
+}
+
+/// Closes a target that is written where it stands. `None` where nobody could read more than in the end.
+///
+/// A file of another user stays open if this user may not change it: it does so in the end, too.
+pub(crate) fn close(staged: &Staged, original: Option<&Original>, keep: Keep) -> Option<Closed> {
+    let original = original.filter(|_| staged.is_in_place() && keep.mode)?;
+    let Handle::Os(file) = &*staged.handle else { return None };
+    let before = file_meta(file).ok()?;
+    let to = Bearer::Open(file);
+    if !lets_in_more(to, &before, original, keep) {
+        return None;
+    }
+    // Its owner could open it again.
+    let me = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    if keep.owner && before.uid != me.0 {
+        let _ = to.set_owner(Some(me.0), me.1);
+    }
+    to.set_mode(OWNER_ALONE).ok()?;
+    Some(Closed { handle: Arc::clone(&staged.handle), before })
+}
+
+impl Closed {
+    /// Nothing was written to it.
+    pub(crate) fn undo(&self) -> Outcome<()> {
+        let to = Bearer::Open(self.handle.os());
+        let now = to.meta()?;
+        if (now.uid, now.gid) != (self.before.uid, self.before.gid) {
+            to.set_owner(Some(self.before.uid), self.before.gid)?;
+        }
+        to.set_mode(self.before.mode)
+    }
+}
+
+/// Whether somebody may read the target who may not read the source.
+fn lets_in_more(to: Bearer<'_>, before: &Meta, original: &Original, keep: Keep) -> bool {
+    let source = &original.meta;
+    if source.mode & OTHERS_MAY_READ != 0 && !has_list(original) {
+        return false;
+    }
+    let is_others = keep.owner && before.uid != source.uid;
+    let same_group = before.gid == source.gid && !has_list(original) && !lists(to);
+    let more = before.mode & GROUP_AND_OTHERS & !(if same_group { source.mode } else { 0 });
+    is_others || more != 0
+}
+
+/// Whether the source has an access control list.
+fn has_list(original: &Original) -> bool {
+    match &original.held {
+        Held::Here(handle) => matches!(&**handle, Handle::Os(file) if lists(Bearer::Open(file))),
+        Held::There(file) => file.told().is_some_and(|(_, told)| lists(Bearer::Told(told))),
+    }
+}
+
+fn lists(bearer: Bearer<'_>) -> bool {
+    bearer.xattr_names().is_ok_and(|names| names.iter().any(|name| **name == *c"system.posix_acl_access"))
+}

@@ -1,0 +1,34 @@
+//! Requests past the page cache: whether a file can have them.
+//!
+//! Must not know: which end of a job it is.
+
+use std::path::Path;
+
+use datapump_engine::Handle;
+
+use crate::job::options::Choice;
+use crate::problem::Problem;
+use crate::run::Shared;
+use datapump_files::disk::FileCalls;
+
+const PAGE_BYTES: u32 = 4096;
+
+/// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
+pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
+    let Some(handle) = handle else { return Ok(false) };
+    let demanded = shared.settings.options.direct == Choice::Always;
+    let align_bytes = handle.direct_alignment_bytes();
+    // Whole pages: a buffered tail must share none with a direct request.
+    let unit_bytes = align_bytes.max(PAGE_BYTES);
+    if !shared.settings.shape.request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
+        let words = format!("direct I/O needs requests that are multiples of {unit_bytes} bytes");
+        return if demanded { Err(Problem::usage(words)) } else { Ok(false) };
+    }
+    match handle.set_direct() {
+        Ok(()) => Ok(true),
+        Err(errno) if demanded && !shared.settings.world.is_simulated() => {
+            Err(Problem::system("open directly", name, errno.0))
+        }
+        Err(_) => Ok(false),
+    }
+}

@@ -1,0 +1,250 @@
+//! A file that the user named, and what stands at its target: the rules that decide about names of trees decide about
+//! it, too. What stays is told and its attributes are put right; everything else is handed on to be copied.
+//!
+//! Must not know: how the rules decide, how files are opened and copied.
+
+use std::fs::File;
+use std::path::Path;
+
+use datapump_engine::Errno;
+
+use crate::job::options::{Options, Selection, Sync};
+use crate::net::folder::far::FarFile;
+use crate::problem::{Problem, shown_path};
+use crate::run::Shared;
+use crate::target::change::{Change, ChangeKind};
+use crate::target::other_names;
+use crate::target::place::Place;
+use crate::target::{Item, Target};
+use crate::tree::links::linking;
+use crate::tree::list::doubts;
+use crate::tree::rules::decide::{Action, adjusted};
+use crate::tree::rules::findings;
+use datapump_files::attributes;
+use datapump_files::commit::taken;
+use datapump_files::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
+use datapump_files::identity::id;
+use datapump_files::keep::New;
+
+impl Target {
+    /// Where something is written that stands there or will, but for trees.
+    pub(crate) fn at(&self) -> Option<&PathAt> {
+        match self {
+            Target::File(at) | Target::Special(at) | Target::Device(at) => Some(at),
+            Target::Stream | Target::Null | Target::Tree(_) | Target::Entry(_) | Target::Compare(_) => None,
+        }
+    }
+}
+
+/// What only folders have cannot be removed or listed of files.
+pub(crate) fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Result<(), Problem> {
+    if items.is_empty() || items.iter().any(Item::is_tree) {
+        return Ok(());
+    }
+    let lists = options.selection.iter().any(|part| matches!(part, Selection::Names(..)));
+    let flag = match (options.delete, lists && !options.list_is_default) {
+        (true, _) => "--delete",
+        (_, true) => "--files-from",
+        _ => return Ok(()),
+    };
+    Err(Problem::usage(format!("{flag} needs a folder as source; name one, or leave {flag} out")))
+}
+
+/// What is left to do about a file.
+pub(crate) enum Next {
+    /// It is copied; what is told when that is done.
+    Copy(Option<Box<Change>>),
+    /// Its content tells whether it is copied: the item that comes back then.
+    Compare(Box<Item>),
+    /// Nothing: this stands at its target.
+    Stands(Meta),
+}
+
+/// It is counted, and its other names are linked to it.
+pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
+    shared.ledger.tally().files_left += 1;
+    shared.ledger.watch.skipped(item.bytes().unwrap_or(0));
+    other_names::link_others(shared, item, Some(there));
+}
+
+/// What is to be done about a file.
+pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
+    if item.number == 0 && shared.trees.select.is_list() && !shared.settings.has_trees {
+        shared
+            .ledger
+            .note(|| "the list of names (PUMP_FILES_FROM) has no effect: no source is a folder".into());
+    }
+    let decides = shared.trees.rules.leaves_some() || shared.settings.options.link_dest.is_some();
+    let at = item
+        .target
+        .at()
+        .filter(|_| !shared.settings.compares && (decides || shared.settings.tells_changes()));
+    let Some(at) = at else { return Ok(Next::Copy(None)) };
+    let there = match at.metadata() {
+        Ok(there) => Some(there),
+        Err(Errno::ENOENT) => None,
+        Err(errno) => return Err(Problem::system("look at", &at.path, errno.0)),
+    };
+    match (action(shared, item, at, there.as_ref()), there) {
+        (Action::Keep(why) | Action::Leave(why), Some(there)) => {
+            tell_left(shared, at, why);
+            return Ok(Next::Stands(there));
+        }
+        (Action::Adjust, Some(there)) => return adjust(shared, item, at).map(|()| Next::Stands(there)),
+        (Action::Compare, _) => return Ok(Next::Compare(Box::new(item.clone()))),
+        _ => {}
+    }
+    if let Some(older) = link_unchanged(shared, item, at)? {
+        return Ok(Next::Stands(older));
+    }
+    Ok(Next::Copy(findings::change_of_item(shared, item, ChangeKind::Copy, there.as_ref())))
+}
+
+/// What becomes of it. A stream has neither size nor time: it is no file, as a pipe is none.
+fn action(shared: &Shared<'_>, item: &Item, at: &PathAt, there: Option<&Meta>) -> Action {
+    let Some(there) = there.filter(|_| !item.differs) else { return Action::Create };
+    let meta = item.meta.unwrap_or(Meta { kind: FileKind::Fifo, ..*there });
+    match shared.trees.rules.decide(&meta, Some(there)) {
+        action if doubts::doubts_file(shared, at, (action, &meta, there)) => Action::Replace,
+        Action::Leave(_) if hidden_differ(shared, item, at) => adjusted(&meta, there),
+        action => action,
+    }
+}
+
+fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
+    shared.ledger.note(|| format!("'{}': left as it is: {why}", shown_path(&at.path)));
+}
+
+/// A source that is held for what it carries besides its bytes.
+enum Carrier {
+    Here(File),
+    There(Box<FarFile>),
+}
+
+impl Carrier {
+    fn of(shared: &Shared<'_>, item: &Item) -> Result<Option<Carrier>, Problem> {
+        match (&item.source, &shared.far) {
+            (Place::Path(path), _) => {
+                let held = names::hold_path(path);
+                held.map(Carrier::Here).map(Some).map_err(|errno| Problem::system("open", path, errno.0))
+            }
+            (Place::Remote(remote), Some(far)) => {
+                far.open_place(item.number, &remote.path).map(|file| Some(Carrier::There(Box::new(file))))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn bearer(&self) -> Option<Bearer<'_>> {
+        match self {
+            Carrier::Here(file) => Some(Bearer::Held(file)),
+            Carrier::There(file) => file.told().map(|(_, attributes)| Bearer::Told(attributes)),
+        }
+    }
+}
+
+/// Whether extended attributes or access control lists are not those of what stands there. What cannot be told is not
+/// taken for equal.
+fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
+    let (keep, Ok(Folder::Os(folder)), Some(name)) = (shared.settings.options.keep, at.folder(), at.name())
+    else {
+        return false;
+    };
+    if !keep.acl && !keep.xattrs {
+        return false;
+    }
+    let (Ok(Some(from)), Ok(to)) = (Carrier::of(shared, item), names::hold(folder, name)) else {
+        return true;
+    };
+    let differ = from.bearer().map(|from| attributes::hidden_differ(from, Bearer::Held(&to), keep));
+    !matches!(differ, Some(Ok(false)))
+}
+
+/// The content was compared and is right; time, owner, mode or what is hidden may not be.
+pub(crate) fn right_content(shared: &Shared<'_>, item: &Item) -> Result<(), Problem> {
+    let (Some(meta), Some(at)) = (&item.meta, item.target.at()) else { return Ok(()) };
+    let there = at.metadata().map_err(|errno| Problem::system("look at", &at.path, errno.0))?;
+    let in_time = shared.trees.rules.time_is_right(meta, &there);
+    match shared.trees.rules.kept(meta, &there) {
+        Action::Leave(_) if in_time && !hidden_differ(shared, item, at) => {
+            tell_left(shared, at, "equal in content");
+        }
+        _ => adjust(shared, item, at)?,
+    }
+    stays(shared, item, &there);
+    Ok(())
+}
+
+/// Sets the attributes of a file whose content is right.
+fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> {
+    let system = |operation: &'static str| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
+    let there = at.metadata().map_err(system("look at"))?;
+    if !shared.settings.options.dry_run {
+        set_attributes(shared, item, (at, &there))?;
+    }
+    // The names of one file have the same attributes: the run sets them once.
+    let is_first =
+        there.links < 2 || !shared.settings.options.dry_run || shared.trees.adjusted().insert(id(&there));
+    shared
+        .ledger
+        .tell(findings::change_of_item(shared, item, ChangeKind::Adjust, Some(&there)).filter(|_| is_first));
+    tell_left(shared, at, "its attributes were set");
+    Ok(())
+}
+
+fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta)) -> Result<(), Problem> {
+    let (Some(meta), Some(from)) = (&item.meta, Carrier::of(shared, item)?) else { return Ok(()) };
+    let (Ok(Folder::Os(folder)), Some(name), Some(from)) = (at.folder(), at.name(), from.bearer()) else {
+        return Ok(());
+    };
+    let held = names::hold_the(folder, name, there).map_err(|errno| match errno {
+        Errno::ENOENT | Errno::ESTALE => taken(&at.path),
+        errno => Problem::system("open to set the attributes of", &at.path, errno.0),
+    })?;
+    let syncs = shared.settings.options.sync != Sync::None;
+    let opened = syncs.then(|| names::open_source(folder, name, true)).and_then(Result::ok);
+    let lost =
+        attributes::copy(from, meta, Bearer::Held(&held), shared.settings.options.keep, New::default());
+    let lost = lost.map_err(|errno| Problem::system("set the attributes of", &at.path, errno.0))?;
+    shared.ledger.tell_lost(lost, || at.path.clone());
+    match syncs {
+        true => {
+            names::sync_of(opened, folder, name).map_err(|errno| Problem::system("sync", &at.path, errno.0))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Links a file that is unchanged in another folder (`--link-dest`), or would, and gives that.
+fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Option<Meta>, Problem> {
+    let (Some(folder), Some(meta)) = (&shared.settings.options.link_dest, &item.meta) else {
+        return Ok(None);
+    };
+    // Its content would have to be read first: the file is copied.
+    if shared.trees.rules.reads_content() {
+        return Ok(None);
+    }
+    let (Ok(Folder::Os(to)), Some(name)) = (at.folder(), at.name()) else { return Ok(None) };
+    let below = shared.settings.target.and_then(|target| at.path.strip_prefix(target).ok());
+    // What was named as the target itself is looked for under its own name.
+    let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(Path::new(name));
+    let other = PathAt::find(&shared.settings.world.disk, &folder.join(below));
+    let (Ok(Folder::Os(other_folder)), Some(other_name)) = (other.folder(), other.name()) else {
+        return Ok(None);
+    };
+    let Ok(held) = names::hold(other_folder, other_name) else { return Ok(None) };
+    let Ok(there) = file_meta(&held) else { return Ok(None) };
+    let is_right = matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    if !is_right || doubts::of_file(shared, &other).reaches(&there) || hidden_differ(shared, item, &other) {
+        return Ok(None);
+    }
+    if !shared.settings.options.dry_run && !linking::link_file(&held, (to, name), &at.path)? {
+        return Ok(None);
+    }
+    if !shared.settings.options.dry_run && shared.settings.options.sync != Sync::None {
+        let synced = at.folder_to_sync().and_then(|folder| folder.sync());
+        synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))?;
+    }
+    shared.ledger.tell(findings::change_of_item(shared, item, ChangeKind::Link, None));
+    Ok(Some(there))
+}

@@ -1,0 +1,72 @@
+//! Whether room for a target is reserved before its first byte is written.
+//!
+//! Must not know: how room is reserved (`commit`).
+
+use crate::job::options::Sync;
+use crate::problem::Problem;
+use crate::run::Shared;
+use datapump_files::commit::Staged;
+use datapump_files::disk::Meta;
+use datapump_files::holes::Ranges;
+
+/// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
+const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
+
+/// The ranges, of a rehearsal as far as so many bytes of them.
+pub(crate) fn rehearsed(shared: &Shared<'_>, ranges: Option<Ranges>) -> Option<Ranges> {
+    match shared.settings.options.rehearsal_bytes {
+        Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
+        None => ranges,
+    }
+}
+
+fn first_bytes(ranges: &[(u64, u64)], most: u64) -> Ranges {
+    let mut left = most;
+    let mut first = |&(start, end): &(u64, u64)| {
+        let len = left.min(end - start);
+        left -= len;
+        (start, start + len)
+    };
+    ranges.iter().map(&mut first).filter(|(start, end)| end > start).collect()
+}
+
+/// Reserves the target's room where a reservation tells more than the first write would. The time is the sink's.
+pub(crate) fn reserve(
+    shared: &Shared<'_>,
+    staged: &Staged,
+    ranges: &[(u64, u64)],
+    meta: Option<&Meta>,
+) -> Result<(), Problem> {
+    let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
+    let start_ns = shared.settings.world.clock.now_ns();
+    let reserved = staged.reserve(ranges, length);
+    shared.ledger.tally().reserving_ns += shared.settings.world.clock.now_ns() - start_ns;
+    reserved.map(|_| ())
+}
+
+/// The length of the file for which room is to be reserved, if it is.
+fn wanted(
+    shared: &Shared<'_>,
+    staged: &Staged,
+    ranges: &[(u64, u64)],
+    meta: Option<&Meta>,
+) -> Result<Option<u64>, Problem> {
+    let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+    let length = meta.map_or(total, |meta| meta.size_bytes);
+    let sparse = total != length;
+    if shared.settings.options.rehearsal_bytes.is_some() {
+        staged.has_room_to_rehearse(total)?;
+        return Ok(Some(ranges.last().map_or(0, |range| range.1)));
+    }
+    // A file with holes gets its length this way.
+    if shared.settings.options.no_reserve && !sparse {
+        return Ok(None);
+    }
+    if total <= u64::from(shared.settings.shape.request_bytes) && !sparse {
+        return Ok(None);
+    }
+    if shared.settings.options.sync == Sync::None && !sparse && total <= RESERVE_UNSYNCED_MIN_BYTES {
+        return Ok(None);
+    }
+    Ok(Some(length))
+}

@@ -1,0 +1,79 @@
+//! Which files a later run can resume, and what of one an earlier run has written.
+//!
+//! Must not know: what a journal holds (`resume`).
+
+use std::path::Path;
+
+use crate::job::options::Sync;
+use crate::open::held::{Held, Original};
+use crate::open::how::How;
+use crate::problem::shown_path;
+use crate::run::Shared;
+use crate::tree;
+use datapump_files::commit::Staged;
+use datapump_files::resume::{self, Syncing, Wish};
+
+/// Files below this start over: 64 MiB are moved again in less than a second by most disks and in six by 100 Mbit/s,
+/// and a journal costs a name made and removed. What a tree has of them is gone on with file by file (`.pump-job`).
+const MIN_BYTES: u64 = 64 << 20;
+
+/// Whether a file is large enough, and written in such a way, that a later run could go on with it.
+pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -> Option<Wish> {
+    let options = shared.settings.options;
+    let (min_bytes, at_once) =
+        if shared.settings.world.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
+    let original = original.filter(|original| original.watched && original.meta.size_bytes >= min_bytes)?;
+    // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
+    let is_wanted = shared.settings.writes && !options.no_resume && !options.inplace && !options.verify;
+    // A later run that hashes would take over what this one got without.
+    let is_wanted = is_wanted && !options.unhashed;
+    if !is_wanted || how.in_kernel {
+        return None;
+    }
+    let usual_lanes = if shared.settings.has_trees { tree::usual_lanes() } else { 1 };
+    let lanes = u64::from(options.lanes.unwrap_or(usual_lanes));
+    let depths = u64::from(shared.settings.shape.source_depth + shared.settings.shape.sink_depth);
+    let is_unsynced = options.sync == Sync::None;
+    let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
+    Some(Wish {
+        source: resume::source_id(&original.meta),
+        // Nobody knows how much comes while a sync is under way.
+        under_way_bytes: match waits_for_sync {
+            true => u64::MAX,
+            false => lanes * depths * u64::from(shared.settings.shape.request_bytes),
+        },
+        syncing: match &original.held {
+            _ if is_unsynced => Syncing::Never,
+            _ if at_once => Syncing::AtOnce,
+            Held::There(_) => Syncing::Aside(resume::SOON),
+            // Past the cache, on a fast local disk, syncs would cost more than what a power failure costs.
+            Held::Here(_) if how.sink_direct => Syncing::Never,
+            Held::Here(_) => Syncing::Aside(resume::EVERY),
+        },
+        waits_for_sync,
+        is_unsynced,
+    })
+}
+
+/// Leaves out the ranges that an earlier run wrote, and tells so.
+pub(crate) fn go_on(shared: &Shared<'_>, staged: &Staged, name: &Path, ranges: &mut Vec<(u64, u64)>) {
+    if let Some(words) = &staged.starts_over {
+        shared.ledger.warn(format!("'{}': {words}; it starts over", shown_path(name)));
+    }
+    let Some(earlier) = staged.earlier() else { return };
+    let total = |ranges: &[(u64, u64)]| ranges.iter().map(|(start, end)| end - start).sum::<u64>();
+    let all_bytes = total(ranges);
+    *ranges = earlier.missing(ranges);
+    let resumed_bytes = all_bytes - total(ranges);
+    let mut tally = shared.ledger.tally();
+    tally.resumed_bytes += resumed_bytes;
+    tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
+    drop(tally);
+    if !shared.settings.has_trees {
+        // What a tree has to move is added up as it is found, without this.
+        shared.ledger.watch.skipped(resumed_bytes);
+    }
+    shared
+        .ledger
+        .note(|| format!("'{}': goes on behind {resumed_bytes} bytes of an earlier copy", shown_path(name)));
+}

@@ -1,0 +1,266 @@
+//! Adds up what the lanes and the tally know into the report.
+//!
+//! Must not know: how a run is set up or driven.
+
+use datapump_core::Counts;
+use datapump_engine::meter::Meters;
+use datapump_transport::Carried;
+
+use crate::lane::LaneResult;
+use crate::problem::{Class, Problem};
+use crate::report::bill::{Bill, BillHost, KernelThreads, Measured};
+use crate::report::charges::{ThreadTime, waits_alone};
+use crate::report::latency;
+use crate::report::verdict::{Evidence, verdict};
+use crate::report::{Cpu, Network, Report, Waits};
+use crate::run::Shared;
+use crate::run::ledger::Tally;
+
+/// A lane without bytes that was waited for in one part of so many had names or attributes to do.
+const BUSY_PART: u64 = 10;
+
+/// What was done before the lanes began and behind their end, while all of them would have waited for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Around {
+    pub(crate) waits: Waits,
+    /// Of the thread that did it.
+    pub(crate) time: ThreadTime,
+}
+
+/// What is left when the lanes have ended.
+pub(crate) struct Account<'run> {
+    pub(crate) shared: &'run Shared<'run>,
+    pub(crate) lanes: Vec<LaneResult>,
+    pub(crate) around: Around,
+    pub(crate) tally: Tally,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) cpu: Cpu,
+    /// How long a quota of CPU time kept the process from running.
+    pub(crate) held_ns: u64,
+    /// The job puts data on stable storage.
+    pub(crate) syncs: bool,
+}
+
+impl Account<'_> {
+    fn elapsed_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+
+    /// The waits of all lanes. With their CPU time they are lanes x elapsed.
+    fn waits(&self) -> Waits {
+        let each = (0..).zip(&self.lanes).map(|(index, lane)| self.waits_of(index, lane));
+        let waits = each.fold(Waits::default(), |sum, waits| sum.plus(&waits));
+        with_reserving(waits, self.tally.reserving_ns)
+    }
+
+    /// The waits of a lane from the begin of the job to its end. The first lane runs in the job's own thread.
+    fn waits_of(&self, index: usize, lane: &LaneResult) -> Waits {
+        let Around { waits: around, time } = self.around;
+        let there_ns = lane.time.elapsed_ns + time.elapsed_ns;
+        let idle_ns = self.elapsed_ns().saturating_sub(there_ns);
+        let waits = match index {
+            0 => waits_alone(lane.waits.plus(&around), lane.time.plus(time)),
+            _ => waits_alone(lane.waits, lane.time).plus(&around),
+        };
+        Waits { idle: waits.idle + idle_ns, ..waits }
+    }
+
+    /// CPU time of the lanes' threads.
+    fn lanes_cpu_ns(&self) -> u64 {
+        self.around.time.cpu_ns + self.lanes.iter().map(|lane| lane.time.cpu_ns).sum::<u64>()
+    }
+
+    fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
+        self.lanes.iter().map(|lane| count(&lane.counts)).sum()
+    }
+
+    fn carried(&self) -> Carried {
+        self.lanes.iter().fold(Carried::default(), |sum, lane| sum.plus(&lane.carried))
+    }
+
+    /// What this side, which writes, knows of its connections.
+    fn network(&self) -> Option<Network> {
+        let Carried { connections, opening_ns, receiving_ns, received: (received_parts, bytes), .. } =
+            self.carried();
+        let mean_part_bytes = bytes / received_parts.max(1);
+        let same_host = self.shared.far.as_ref().is_some_and(|far| far.is_here);
+        let known = Network {
+            connections,
+            same_host,
+            opening_ns,
+            receiving_ns,
+            received_parts,
+            mean_part_bytes,
+            ..Network::default()
+        };
+        self.shared.far.as_ref().map(|_| known)
+    }
+
+    fn evidence(&self) -> Evidence {
+        let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
+        let far = self.shared.far.as_ref();
+        let waits = self.waits();
+        Evidence {
+            // A lane without work is not counted: one file keeps one lane busy.
+            lanes_ns: (self.elapsed_ns() * self.lanes.len() as u64).saturating_sub(waits.idle),
+            waits,
+            cpu: self.cpu,
+            is_alone: far.is_none(),
+            lanes_cpu_ns: self.lanes_cpu_ns(),
+            held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
+            sealing_ns: self.carried().opening_ns,
+            shared_device: far.is_none_or(|far| far.is_here)
+                && source_devices.intersection(target_devices).next().is_some(),
+            in_kernel: *in_kernel,
+            did_something: self.tally.files > 0 || self.sum(|counts| counts.bytes) > 0,
+        }
+    }
+
+    /// What a bill is made of, if one was asked for. Two sides that run on one host have one kernel: the side that
+    /// reads tells of it.
+    fn measured(&self) -> Option<Measured> {
+        let of = |meters: &Meters| Measured {
+            spent: meters.spent(),
+            process_ns: self.cpu.user_ns + self.cpu.system_ns,
+            kernel: match &self.shared.far {
+                Some(far) if far.is_here => KernelThreads::OfTheOtherSide,
+                _ => KernelThreads::seen(meters.kernel_ns()),
+            },
+        };
+        self.shared.settings.meters.map(of)
+    }
+
+    /// The report, all but the exit status.
+    pub(crate) fn into_report(self) -> Report {
+        let (limited_by, limited_detail) = verdict(&self.evidence());
+        let measured = self.measured();
+        let elapsed_ns = self.elapsed_ns();
+        let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
+        let shape = self.shared.settings.shape;
+        let problems = &self.tally.problems;
+        let report = Report {
+            version: version(),
+            exit_status: 0,
+            bytes: self.tally.bytes,
+            bytes_moved: self.sum(|counts| counts.bytes),
+            bytes_moved_twice: self.tally.doubt_bytes.min(self.sum(|counts| counts.bytes))
+                + self.carried().again_bytes,
+            bytes_resumed: self.tally.resumed_bytes,
+            files: self.tally.files,
+            files_before: self.tally.files_before,
+            skipped: self.tally.skipped,
+            deleted: self.tally.deleted,
+            bytes_before: self.tally.bytes_before,
+            problems: problems.iter().map(|(class, count)| (class.name().to_string(), *count)).collect(),
+            elapsed_ns,
+            first_done_ns: done().min().unwrap_or(elapsed_ns),
+            last_done_ns: done().max().unwrap_or(elapsed_ns),
+            synced_ns: (self.syncs && self.tally.files > 0).then_some(elapsed_ns),
+            requests: self.sum(|counts| counts.sink_requests),
+            partial_returns: self.sum(|counts| counts.source_partial + counts.sink_partial),
+            engine: self.lanes.first().map(|lane| lane.engine.clone()).unwrap_or_default(),
+            request_bytes: shape.request_bytes,
+            source_depth: shape.source_depth,
+            sink_depth: shape.sink_depth,
+            lanes: self.lanes.len() as u32,
+            limited_by,
+            limited_detail,
+            waits_ns: self.waits(),
+            lanes_cpu_ns: self.lanes_cpu_ns(),
+            latency_ns: latency::merged(self.lanes.iter().filter_map(|lane| lane.latencies.as_ref())),
+            cpu: self.cpu,
+            cpu_far: None,
+            network: self.network(),
+            bill: None,
+            direct: self.tally.direct,
+            reflink: self.tally.reflink,
+            blake3: self.tally.blake3,
+        };
+        let bill = measured.map(|measured| Bill::of(BillHost::Local, &measured, report.moved()));
+        Report { bill, ..report }
+    }
+}
+
+/// Room is reserved between blocks, among names: on a tmpfs every page is taken from memory there, and a copy of one
+/// large file is not kept waiting by names.
+fn with_reserving(waits: Waits, reserving_ns: u64) -> Waits {
+    let reserving = reserving_ns.min(waits.metadata);
+    Waits { reserving, metadata: waits.metadata - reserving, ..waits }
+}
+
+/// Lanes that had something to do; all of them, if none had. One file keeps one lane busy: what the others do meanwhile
+/// is not the copy's time.
+pub(crate) fn busy(lanes: &[LaneResult]) -> impl Iterator<Item = &LaneResult> {
+    let is_busy =
+        |lane: &LaneResult| lane.counts.bytes > 0 || lane.waits.total() * BUSY_PART >= lane.time.elapsed_ns;
+    let is_any = lanes.iter().any(is_busy);
+    lanes.iter().filter(move |lane| !is_any || is_busy(lane))
+}
+
+/// Not everything was done, and nobody said why.
+pub(crate) fn unexplained() -> Problem {
+    let words =
+        "not everything was done, and nothing says why: a mistake of pump; copy again, and please report it";
+    Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) }
+}
+
+/// What the lanes leave behind, and why some could not run.
+pub(crate) fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {
+    let (mut lanes, mut lost) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(lane) => lanes.push(lane),
+            Err(problem) => lost.push(problem),
+        }
+    }
+    (lanes, lost)
+}
+
+/// Version of the library.
+pub(crate) fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(bytes: u64, waits: Waits) -> LaneResult {
+        LaneResult {
+            counts: Counts { bytes, ..Counts::default() },
+            waits,
+            engine: Default::default(),
+            done_ns: 0,
+            time: ThreadTime { elapsed_ns: 3_000, ..ThreadTime::default() },
+            carried: Carried::default(),
+            latencies: None,
+        }
+    }
+
+    #[test]
+    fn room_is_no_matter_of_names() {
+        for (metadata, reserving_ns, reserving) in [(900, 0, 0), (900, 850, 850), (0, 10, 0), (10, 11, 10)] {
+            let waits = Waits { metadata, sink: 5, sync: 7, ..Waits::default() };
+            let got = with_reserving(waits, reserving_ns);
+            assert_eq!((got.reserving, got.total()), (reserving, waits.total()), "{metadata} {reserving_ns}");
+        }
+    }
+
+    /// A file of 24 MiB over two connections, from a disk of 8 MiB/s: its lane waited for 2889 of 2950 ms, and the idle
+    /// one made that 2889 of 5903, of which nothing else was the half.
+    #[test]
+    fn a_lane_without_work_is_not_counted() {
+        let disk = Waits { source: 2_889, ..Waits::default() };
+        let names = Waits { metadata: 900, ..Waits::default() };
+        let idle = Waits { metadata: 20, ..Waits::default() };
+        for (what, lanes, count) in [
+            ("one file, two lanes", vec![lane(24 << 20, disk), lane(0, idle)], 1),
+            ("two files", vec![lane(1, disk), lane(1, disk)], 2),
+            ("empty files", vec![lane(0, names), lane(0, names), lane(0, idle)], 2),
+            ("nothing", vec![lane(0, idle), lane(0, idle)], 2),
+        ] {
+            assert_eq!(busy(&lanes).count(), count, "{what}");
+        }
+    }
+}

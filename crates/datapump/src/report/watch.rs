@@ -1,0 +1,185 @@
+//! Live counters of a running job, for whoever shows progress.
+//!
+//! Each lane writes its own counter with a plain store; readers add them up. Nothing is locked on the data path.
+//!
+//! Must not know: how progress is shown.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use datapump_core::wire::session::Progress;
+
+use crate::job::options::Options;
+use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::verdict::{Evidence, verdict};
+use crate::report::{Cpu, LimitedBy, STAGES, Waits};
+
+/// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
+#[derive(Debug)]
+pub struct Watch {
+    lanes: Box<[Padded]>,
+    total_bytes: AtomicU64,
+    files: AtomicU64,
+    found_bytes: AtomicU64,
+    found_files: AtomicU64,
+    /// What the lanes charged until now.
+    charged: Box<[Charged]>,
+    began: Mutex<Option<Began>>,
+}
+
+/// When the lanes of this host began.
+#[derive(Clone, Copy, Debug)]
+struct Began {
+    at: Instant,
+    lanes: u32,
+    cpu: Cpu,
+}
+
+/// The charges of a lane, on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Charged([AtomicU64; STAGES]);
+
+/// One counter on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Bytes landed so far, those of files that fail later and those that were read back included.
+    pub bytes: u64,
+    /// Bytes that there are to move and to read back; `None` while unknown.
+    pub bytes_total: Option<u64>,
+    /// Files completed.
+    pub files: u64,
+    /// Bytes found to move so far, while a tree is walked; then all.
+    pub bytes_found: u64,
+    /// Files found to move so far, while a tree is walked; then all.
+    pub files_found: u64,
+    /// What bounds the move so far, as far as the lanes of this host know.
+    pub limited_by: LimitedBy,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl Default for Watch {
+    fn default() -> Watch {
+        let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
+        let charged = (0..Options::LANES_MAX).map(|_| Charged::default()).collect();
+        let [files, found_bytes, found_files] = [0; 3].map(AtomicU64::new);
+        let (total_bytes, began) = (AtomicU64::new(UNKNOWN), Mutex::default());
+        Watch { lanes, total_bytes, files, found_bytes, found_files, charged, began }
+    }
+}
+
+impl Charged {
+    fn store(&self, waits: &mut Waits) {
+        self.0.iter().zip(waits.stages()).for_each(|(kept, ns)| kept.store(*ns, Ordering::Relaxed));
+    }
+
+    fn load(&self) -> Waits {
+        let mut waits = Waits::default();
+        self.0.iter().zip(waits.stages()).for_each(|(kept, ns)| *ns = kept.load(Ordering::Relaxed));
+        waits
+    }
+}
+
+impl Watch {
+    /// The counters now.
+    pub fn snapshot(&self) -> Snapshot {
+        let total = self.total_bytes.load(Ordering::Relaxed);
+        Snapshot {
+            bytes: self.lanes.iter().map(|lane| lane.0.load(Ordering::Relaxed)).sum(),
+            bytes_total: (total != UNKNOWN).then_some(total),
+            files: self.files.load(Ordering::Relaxed),
+            bytes_found: self.found_bytes.load(Ordering::Relaxed),
+            files_found: self.found_files.load(Ordering::Relaxed),
+            limited_by: self.limited_by(),
+        }
+    }
+
+    /// Lanes begin on this host.
+    pub(crate) fn begin(&self, lanes: u32) {
+        self.charged.iter().for_each(|lane| lane.store(&mut Waits::default()));
+        let began = Began { at: Instant::now(), lanes, cpu: cpu_now() };
+        *self.began.lock().expect("no panic while it is set") = Some(began);
+    }
+
+    /// What a lane has charged until now.
+    pub(crate) fn charge(&self, lane: usize, mut waits: Waits) {
+        self.charged[lane].store(&mut waits);
+    }
+
+    fn limited_by(&self) -> LimitedBy {
+        let Some(began) = *self.began.lock().expect("no panic while it is set") else {
+            return LimitedBy::Unknown;
+        };
+        let waits = self.charged.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.load()));
+        let elapsed_ns = began.at.elapsed().as_nanos() as u64;
+        let lanes_ns = (elapsed_ns * u64::from(began.lanes)).saturating_sub(waits.idle);
+        let cpu = cpu_since(began.cpu);
+        // Calls compute, too; and a call that has not returned is charged to nobody yet.
+        let lanes_cpu_ns = lanes_ns.saturating_sub(waits.total()).min(cpu.user_ns + cpu.system_ns);
+        let evidence = Evidence {
+            lanes_ns,
+            waits,
+            cpu,
+            is_alone: false,
+            lanes_cpu_ns,
+            held_fraction: 0.0,
+            sealing_ns: 0,
+            shared_device: false,
+            in_kernel: false,
+            did_something: true,
+        };
+        verdict(&evidence).0
+    }
+
+    /// The counter of a lane.
+    pub(crate) fn counter(&self, lane: usize) -> &AtomicU64 {
+        &self.lanes[lane].0
+    }
+
+    /// A lane is the only writer of its counter: no locked instruction is needed.
+    #[inline]
+    pub(crate) fn lane_moved(counter: &AtomicU64, bytes: u64) {
+        counter.store(counter.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_total(&self, bytes: Option<u64>) {
+        self.total_bytes.store(bytes.unwrap_or(UNKNOWN), Ordering::Relaxed);
+    }
+
+    /// A file of a tree is to be moved.
+    pub(crate) fn found(&self, bytes: u64) {
+        self.found_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.found_files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The trees were walked to their ends: what was found is all.
+    pub(crate) fn found_all(&self) {
+        self.set_total(Some(self.found_bytes.load(Ordering::Relaxed)));
+    }
+
+    /// Bytes of a file that there is nothing to do about, because an earlier run moved them.
+    pub(crate) fn skipped(&self, bytes: u64) {
+        let less = |total: u64| (total != UNKNOWN).then(|| total.saturating_sub(bytes));
+        let _ = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    /// What another host tells of its counters.
+    pub(crate) fn show(&self, told: &Progress) {
+        self.lanes[0].0.store(told.bytes, Ordering::Relaxed);
+        self.set_total(told.bytes_total);
+        self.files.store(told.files, Ordering::Relaxed);
+        self.found_bytes.store(told.bytes_found, Ordering::Relaxed);
+        self.found_files.store(told.files_found, Ordering::Relaxed);
+    }
+
+    pub(crate) fn file_done(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+}

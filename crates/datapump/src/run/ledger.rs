@@ -1,0 +1,183 @@
+//! What is counted and told of a run: sums over all files, problems, warnings, notes.
+//!
+//! Must not know: what is copied, how, who hears it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use datapump_engine::Handle;
+
+use crate::problem::{Class, Problem};
+use crate::report::Asked;
+use crate::report::watch::Watch;
+use crate::run::event::Event;
+use crate::run::full::Full;
+use crate::target::change::Change;
+use datapump_files::loss::{Limit, Lost};
+
+/// Sums over all files.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) problems: BTreeMap<Class, u64>,
+    /// Those of the problems that cost an attribute alone.
+    pub(crate) attributes_lost: u64,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    /// Files that the user named and that stay as they are at the target.
+    pub(crate) files_left: u64,
+    /// Files that an earlier run committed, and their bytes.
+    pub(crate) files_before: u64,
+    pub(crate) bytes_before: u64,
+    /// Names that were left out for what they are.
+    pub(crate) skipped: u64,
+    /// Names that were removed, because the source does not have them.
+    pub(crate) deleted: u64,
+    pub(crate) direct: Asked,
+    pub(crate) reflink: Asked,
+    pub(crate) blake3: Option<String>,
+    /// Bytes of earlier runs that count, and of those that came and do not.
+    pub(crate) resumed_bytes: u64,
+    pub(crate) doubt_bytes: u64,
+    /// Devices of sources and targets.
+    pub(crate) source_devices: BTreeSet<u64>,
+    pub(crate) target_devices: BTreeSet<u64>,
+    pub(crate) warned: BTreeSet<String>,
+    /// A file was copied inside the kernel.
+    pub(crate) in_kernel: bool,
+    /// Time in which room was reserved: what the sink takes for it, though it is asked for between blocks.
+    pub(crate) reserving_ns: u64,
+    /// Files that were rehearsed. To give back 600 MB takes 113 ms on ext4, which is no part of writing them.
+    pub(crate) rehearsed: Vec<Arc<Handle>>,
+    /// What was refused, the side that writes refused: a name is locked or taken there.
+    pub(crate) is_busy_here: bool,
+}
+
+impl Tally {
+    /// Something failed that costs more than an attribute.
+    pub(crate) fn has_lost_content(&self) -> bool {
+        self.problems.values().sum::<u64>() > self.attributes_lost
+    }
+}
+
+/// What only the side that writes does.
+const OWN_OPERATIONS: [&str; 5] = ["lock", "create", "make", "rename", "delete"];
+
+/// What the lanes of a run count and tell.
+pub(crate) struct Ledger<'run> {
+    pub(crate) events: &'run (dyn Fn(Event) + Sync),
+    /// Somebody wants to hear what was decided, and why.
+    pub(crate) notes: bool,
+    /// What does not fit on a full target is told in one line at the end.
+    pub(crate) is_full_told: bool,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) tally: Mutex<Tally>,
+    /// Whether the target has room for more of a tree.
+    pub(crate) full: Full,
+    /// The job failed as a whole, whatever was done of it.
+    pub(crate) failed_whole: AtomicBool,
+}
+
+impl Ledger<'_> {
+    pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().expect("no panic while tallying")
+    }
+
+    /// Tells what went wrong and counts it.
+    pub(crate) fn report(&self, problem: Problem) {
+        let mut tally = self.tally();
+        // A session is lost once, however many lanes and files notice.
+        if problem.class == Class::Lost && tally.problems.contains_key(&Class::Lost) {
+            return;
+        }
+        tally.is_busy_here |= problem.class == Class::Refused && OWN_OPERATIONS.contains(&problem.operation);
+        *tally.problems.entry(problem.class).or_insert(0) += 1;
+        drop(tally);
+        if self.is_full_told && self.full.takes(&problem) {
+            return;
+        }
+        (self.events)(Event::Problem(problem));
+    }
+
+    /// A name is not copied, because no room is left.
+    pub(crate) fn leave_missing(&self, bytes: u64) {
+        *self.tally().problems.entry(Class::NoSpace).or_insert(0) += 1;
+        self.full.leave_out(bytes);
+    }
+
+    /// Tells what was decided, to those who ask; words cost more than the decision.
+    pub(crate) fn note(&self, words: impl FnOnce() -> String) {
+        if self.notes {
+            (self.events)(Event::Note(words()));
+        }
+    }
+
+    /// Tells a change, if anybody wants to know.
+    pub(crate) fn tell(&self, change: Option<Box<Change>>) {
+        if let Some(change) = change {
+            (self.events)(Event::Change(change));
+        }
+    }
+
+    /// Something is left out for what it is: told and counted.
+    pub(crate) fn leave_out(&self, words: &str) {
+        self.tally().skipped += 1;
+        self.warn(words.into());
+    }
+
+    pub(crate) fn warn(&self, words: String) {
+        (self.events)(Event::Warning(words));
+    }
+
+    /// Tells what a file could not keep. Its content is good: nothing else waits for that.
+    pub(crate) fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) {
+        for loss in lost {
+            match loss.limit {
+                Limit::User => self.warn_once(loss.words),
+                Limit::FileSystem if !self.is_first_of(&format!("lost-{}", loss.words)) => {}
+                Limit::FileSystem | Limit::File => {
+                    self.tally().attributes_lost += 1;
+                    self.report(Problem::new(loss.class, "set the attributes of", &path(), loss.words));
+                }
+            }
+        }
+    }
+
+    /// Tells something once, however many files it concerns and in whatever words: what it is about is the first one.
+    pub(crate) fn warn_once(&self, words: String) {
+        if self.is_first_of(&words) {
+            (self.events)(Event::Warning(words));
+        }
+    }
+
+    fn is_first_of(&self, words: &str) -> bool {
+        let about = words.split([' ', ':']).next().unwrap_or_default().to_owned();
+        self.tally().warned.insert(about)
+    }
+
+    pub(crate) fn note_direct(&self, source: bool, sink: bool, why: &str) {
+        let got = match (source, sink) {
+            (true, true) => "both",
+            (true, false) => "source",
+            (false, true) => "sink",
+            (false, false) => "none",
+        };
+        let mut tally = self.tally();
+        if (tally.direct.got.as_str(), tally.direct.why.as_str()) != (got, why) {
+            (tally.direct.got, tally.direct.why) = (got.into(), why.into());
+        }
+    }
+
+    pub(crate) fn note_reflink(&self, got: &str, why: &str) {
+        let mut tally = self.tally();
+        (tally.reflink.got, tally.reflink.why) = (got.into(), why.into());
+    }
+
+    /// An earlier run of the same command committed a file.
+    pub(crate) fn committed_before(&self, bytes: u64) {
+        let mut tally = self.tally();
+        tally.files_before += 1;
+        tally.bytes_before += bytes;
+    }
+}

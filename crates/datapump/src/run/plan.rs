@@ -1,0 +1,257 @@
+//! What is left to do, shared by the lanes: sources not opened yet, folders to list, names to deal with, and ranges of
+//! open files not claimed yet.
+//!
+//! A lane claims a piece of an open file, or a piece of work that leads to files, and does it itself, outside the lock.
+//! A slow lane takes less. Trees are walked depth first, so that what is known but not done stays small: a folder's
+//! names come in batches, and a batch is done before the next is read.
+//!
+//! Large files and small ones do not wait for each other: the first lanes move pieces before anything else, the others
+//! go on with names and leave large files to them until there is nothing else to do.
+//!
+//! Must not know: how files are opened, moved or finished, what a folder is.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use datapump_core::{Extent, Length, Way};
+
+use crate::file::task::Task;
+use datapump_engine::WAIT_MAX;
+
+/// Blocks that a lane claims at a time: enough to make the lock rare, few enough that lanes end together.
+const CLAIM_BLOCKS: u64 = 32;
+/// Large files that are open at a time for the lanes that move them, so that one is at hand when another ends.
+const OPEN_MAX: usize = 4;
+/// Large files known but not opened; beyond, every lane moves pieces until there are fewer.
+const LATER_MAX: usize = 4096;
+
+/// An open file and what nobody has claimed of it.
+#[derive(Debug)]
+struct Open {
+    task: Arc<Task>,
+    unclaimed: Unclaimed,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Unclaimed {
+    Ranges(VecDeque<(u64, u64)>),
+    UntilEnd,
+}
+
+#[derive(Debug)]
+struct State<Work> {
+    /// Taken from the front; what work leads to is put there.
+    work: VecDeque<Work>,
+    /// Large files for the lanes that move pieces.
+    later: VecDeque<Work>,
+    open: VecDeque<Open>,
+    /// What is done when all else is, once.
+    behind: Option<Work>,
+    /// Work that somebody does, and files that may still bring new ones (to be read back).
+    unsettled: usize,
+    /// A lane has failed: what it had claimed will never land.
+    lane_lost: bool,
+    /// Names or a small file were given back undone, because the run is stopping.
+    cut: bool,
+}
+
+/// The plan of one run over pieces of `Work`, which the caller knows how to do.
+#[derive(Debug)]
+pub(crate) struct Plan<Work> {
+    state: Mutex<State<Work>>,
+    more: Condvar,
+    claim_bytes: u64,
+}
+
+/// What a lane got.
+#[derive(Debug)]
+pub(crate) enum Claim<Work> {
+    /// A piece of an open file.
+    Piece(Arc<Task>, Extent),
+    /// Something to do; call [`Plan::settled`] when it is done.
+    Work(Work),
+    /// Go on with what you have.
+    Own,
+    /// Nothing now.
+    NotYet,
+    /// Nothing ever again.
+    Never,
+}
+
+/// Who asks for something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    /// Pieces of large files come before names.
+    pub(crate) moves_pieces: bool,
+    /// It has names of its own to go on with.
+    pub(crate) has_own: bool,
+}
+
+impl<Work> Plan<Work> {
+    pub(crate) fn new(work: impl IntoIterator<Item = Work>, request_bytes: u32) -> Plan<Work> {
+        let state = State {
+            work: work.into_iter().collect(),
+            later: VecDeque::new(),
+            open: VecDeque::new(),
+            behind: None,
+            unsettled: 0,
+            lane_lost: false,
+            cut: false,
+        };
+        Plan {
+            state: Mutex::new(state),
+            more: Condvar::new(),
+            claim_bytes: CLAIM_BLOCKS * u64::from(request_bytes),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<Work>> {
+        self.state.lock().expect("no panic while the plan is locked")
+    }
+
+    pub(crate) fn claim(&self, asker: Asker) -> Claim<Work> {
+        let mut state = self.state();
+        let crowded = state.later.len() >= LATER_MAX;
+        if (asker.moves_pieces || crowded)
+            && let Some(claim) = self.large(&mut state, asker.has_own)
+        {
+            return claim;
+        }
+        if asker.has_own {
+            return Claim::Own;
+        }
+        if let Some(work) = state.work.pop_front() {
+            state.unsettled += 1;
+            return Claim::Work(work);
+        }
+        if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { self.last(&mut state) }
+    }
+
+    /// A piece of an open file, or one to be opened by who has nothing else in hand.
+    fn large(&self, state: &mut State<Work>, has_own: bool) -> Option<Claim<Work>> {
+        while let Some(open) = state.open.front_mut() {
+            match open.claim(self.claim_bytes) {
+                Some(extent) => return Some(Claim::Piece(Arc::clone(&open.task), extent)),
+                None => drop(state.open.pop_front()),
+            }
+        }
+        if has_own {
+            return None;
+        }
+        let work = state.later.pop_front()?;
+        state.unsettled += 1;
+        Some(Claim::Work(work))
+    }
+
+    /// Nothing is unsettled; large files may be left by lanes that do not move them.
+    fn last(&self, state: &mut State<Work>) -> Claim<Work> {
+        if let Some(claim) = self.large(state, false) {
+            return claim;
+        }
+        match state.behind.take_if(|_| state.unsettled == 0) {
+            Some(work) => {
+                state.unsettled += 1;
+                Claim::Work(work)
+            }
+            None => Claim::Never,
+        }
+    }
+
+    /// One more piece of work, for when all else is done: what it leads to is done behind it.
+    pub(crate) fn put_behind(&self, work: Work) {
+        self.state().behind = Some(work);
+    }
+
+    /// Work that other work led to: done before what was there.
+    pub(crate) fn add_first(&self, work: impl DoubleEndedIterator<Item = Work>) {
+        let mut state = self.state();
+        work.rev().for_each(|work| state.work.push_front(work));
+        drop(state);
+        self.more.notify_all();
+    }
+
+    /// Whether a large file must wait until others are done.
+    pub(crate) fn has_enough_open(&self) -> bool {
+        self.state().open.len() >= OPEN_MAX
+    }
+
+    /// A large file for the lanes that move them.
+    pub(crate) fn add_later(&self, work: Work) {
+        self.state().later.push_back(work);
+        self.more.notify_all();
+    }
+
+    /// Puts a file's ranges up for claiming (`None`: until its end); it stays unsettled until [`Plan::settled`].
+    pub(crate) fn opened(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: Way) {
+        let unclaimed = ranges.map_or(Unclaimed::UntilEnd, |ranges| Unclaimed::Ranges(ranges.into()));
+        let mut state = self.state();
+        state.unsettled += 1;
+        state.open.push_back(Open { task, unclaimed, way });
+        drop(state);
+        self.more.notify_all();
+    }
+
+    /// Something that one lane has may bring more; call [`Plan::settled`] when it will not any more.
+    pub(crate) fn hold(&self) {
+        self.state().unsettled += 1;
+    }
+
+    /// Work, or a file that was put up, will bring nothing new any more.
+    pub(crate) fn settled(&self) {
+        self.state().unsettled -= 1;
+        self.more.notify_all();
+    }
+
+    /// A lane has failed.
+    pub(crate) fn lose_lane(&self) {
+        self.state().lane_lost = true;
+        self.more.notify_all();
+    }
+
+    /// Something that was claimed is not done, because the run is stopping.
+    pub(crate) fn cut(&self) {
+        self.state().cut = true;
+    }
+
+    /// Whether all was done.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        let state = self.state();
+        let is_empty = state.work.is_empty() && state.later.is_empty() && state.behind.is_none();
+        !state.cut && is_empty && state.unsettled == 0
+    }
+
+    /// Waits until something may have changed for who asks.
+    pub(crate) fn wait(&self, asker: Asker) {
+        let state = self.state();
+        let no_pieces = !asker.moves_pieces || (state.open.is_empty() && state.later.is_empty());
+        if state.work.is_empty() && no_pieces && state.unsettled > 0 {
+            let _ = self.more.wait_timeout(state, WAIT_MAX);
+        }
+    }
+}
+
+impl Open {
+    fn claim(&mut self, most_bytes: u64) -> Option<Extent> {
+        if self.task.has_failed() {
+            return None;
+        }
+        let file = self.task.number;
+        match &mut self.unclaimed {
+            Unclaimed::UntilEnd => {
+                // One lane reads it from start to end; nothing is left for the next claim.
+                self.unclaimed = Unclaimed::Ranges(VecDeque::new());
+                Some(Extent { file, at: 0, length: Length::UntilEnd, way: self.way })
+            }
+            Unclaimed::Ranges(ranges) => {
+                let (start, end) = ranges.front_mut()?;
+                let (at, bytes) = (*start, (*end - *start).min(most_bytes));
+                *start += bytes;
+                if start == end {
+                    ranges.pop_front();
+                }
+                Some(Extent { file, at, length: Length::Bytes(bytes), way: self.way })
+            }
+        }
+    }
+}

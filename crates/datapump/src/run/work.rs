@@ -1,0 +1,92 @@
+//! Performs what a lane does between blocks: opens sources, lists folders, deals with names. Some of it leads to a
+//! small file, whose blocks the same lane moves.
+//!
+//! Must not know: how blocks are moved, what a lane is.
+
+use std::sync::Arc;
+
+use crate::report::Waits;
+use crate::run::plan::Asker;
+use crate::run::{Shared, Work};
+use crate::tree;
+use crate::tree::folder::branch::{Batch, Branch};
+pub(crate) use crate::tree::names::entry::Ready;
+use crate::tree::names::hand::Hand;
+
+/// The work of one lane.
+pub(crate) struct Worker {
+    /// Names that this lane deals with.
+    hand: Option<Hand>,
+    /// Pieces of large files come before names.
+    moves_pieces: bool,
+}
+
+impl Worker {
+    pub(crate) fn new(moves_pieces: bool) -> Worker {
+        Worker { hand: None, moves_pieces }
+    }
+
+    /// What it asks the plan for.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker { moves_pieces: self.moves_pieces, has_own: self.hand.is_some() }
+    }
+
+    /// Does a piece of work.
+    pub(crate) fn perform(&mut self, shared: &Shared<'_>, waits: &mut Waits, work: Work) -> Option<Ready> {
+        match work {
+            Work::Item(item) => tree::names::items::open_item(shared, waits, &item),
+            Work::List(branch) => {
+                charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &branch))
+            }
+            Work::Others(branch) => {
+                charged(shared, &mut waits.listing, || tree::rules::compare::others(shared, &branch));
+            }
+            Work::MakeWay => tree::names::make_way::make_way(shared, waits),
+            Work::Batch(batch) => return self.take_batch(shared, waits, batch),
+        }
+        shared.plan.settled();
+        None
+    }
+
+    fn take_batch(&mut self, shared: &Shared<'_>, waits: &mut Waits, batch: Batch) -> Option<Ready> {
+        match Hand::take(batch) {
+            Ok(hand) => {
+                debug_assert!(self.hand.is_none(), "names in hand come before others");
+                self.hand = Some(hand);
+                self.next(shared, waits)
+            }
+            Err((branch, walks, problem)) => {
+                branch.root.report(&shared.ledger, *problem);
+                put_down(shared, &branch, walks);
+                None
+            }
+        }
+    }
+
+    /// Goes on with this lane's own names.
+    pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
+        let mut hand = self.hand.take()?;
+        let ready = hand.next(shared, waits);
+        match hand.left() {
+            0 => put_down(shared, &hand.branch, hand.walks),
+            _ if shared.is_stopping() => shared.plan.cut(),
+            _ => self.hand = Some(hand),
+        }
+        ready
+    }
+}
+
+/// Charges the time of what it does to a stage.
+fn charged(shared: &Shared<'_>, stage: &mut u64, act: impl FnOnce()) {
+    let start_ns = shared.settings.world.clock.now_ns();
+    act();
+    *stage += shared.settings.world.clock.now_ns() - start_ns;
+}
+
+fn put_down(shared: &Shared<'_>, branch: &Arc<Branch>, walks: bool) {
+    if walks {
+        shared.trees.walked(&shared.ledger.watch);
+    }
+    tree::folder::folder_done::release(shared, branch);
+    shared.plan.settled();
+}

@@ -1,0 +1,58 @@
+//! A name as a folder lists it, on this host or another, with what is known of it without asking.
+//!
+//! Must not know: what becomes of it.
+
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+
+use crate::job::budget::Charge;
+use datapump_files::disk::{DirEntry, FileKind, Meta, Outcome, names};
+
+/// Extended attributes that the other side told; without a value those that it could not read.
+pub(crate) type Attributes = Vec<(CString, Option<Vec<u8>>)>;
+
+/// What the listing of a folder told of a name.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) meta: Result<Meta, Errno>,
+    pub(crate) points_to: Option<OsString>,
+    /// `None` of a folder or socket, and of a regular file where they were not requested or did not fit.
+    pub(crate) attributes: Option<Attributes>,
+    /// A temporary file that a pump uses or can resume. Told of a name that is looked at alone.
+    pub(crate) is_partial: bool,
+    /// What its listing takes, given back with the last name of it.
+    pub(crate) _charge: Option<Arc<Charge>>,
+}
+
+/// A name as a folder lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) name: OsString,
+    /// What the listing says it is; `None` where the file system does not tell there.
+    pub(crate) kind: Option<FileKind>,
+    /// What another host told of it with the listing.
+    pub(crate) told: Option<Box<Told>>,
+}
+
+impl Name {
+    /// A name of this host.
+    pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
+        Name { name, kind, told: None }
+    }
+}
+
+impl From<DirEntry> for Name {
+    fn from(entry: DirEntry) -> Name {
+        Name::here(entry.name, entry.kind)
+    }
+}
+
+/// The next names of a folder of this host from `cookie` on (0: the first), and the cookie behind them; no names at the
+/// end.
+pub(crate) fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
+    let (entries, next) = names::list(folder, cookie)?;
+    Ok((entries.into_iter().map(Name::from).collect(), next))
+}

@@ -1,0 +1,183 @@
+//! Hard links between files that the user named: the first is copied, or stays, and the others become names of what
+//! stands there then. Under `--update` the newest that stands at the target is the first.
+//!
+//! Must not know: how files are opened and copied, names in trees.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ffi::OsStr;
+use std::fs::File;
+
+use datapump_engine::Errno;
+
+use crate::file::task::{Finish, Task};
+use crate::job::options::{Options, Sync};
+use crate::problem::{Class, Problem};
+use crate::run::{Shared, Work};
+use crate::target::change::{Change, ChangeKind};
+use crate::target::place::Place;
+use crate::target::{Item, Target};
+use crate::tree::links::FileState;
+use crate::tree::links::linking;
+use crate::tree::rules::decide::Action;
+use crate::tree::rules::findings;
+use datapump_files::commit::taken;
+use datapump_files::disk::{FileCalls, FileKind, Folder, Meta, PathAt, names};
+use datapump_files::identity::id;
+
+/// The same items, in which a file that was named several times is one that has the others with it.
+pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
+    let joins = options.keep.links && !options.inplace;
+    let mut firsts: BTreeMap<FileState, usize> = BTreeMap::new();
+    let mut all: Vec<Item> = Vec::with_capacity(items.len());
+    for item in items {
+        match state(&item).filter(|_| joins).map(|state| firsts.entry(state)) {
+            Some(Entry::Occupied(first)) if are_one(&all[*first.get()], &item) => {
+                all[*first.get()].other_names.push(item);
+            }
+            Some(Entry::Vacant(first)) => {
+                first.insert(all.len());
+                all.push(item);
+            }
+            _ => all.push(item),
+        }
+    }
+    all
+}
+
+/// A file with one name is two sources by a symbolic link alone; else the numbers of its file system tell nothing.
+fn are_one(first: &Item, other: &Item) -> bool {
+    let path = |item: &Item| item.source.path().and_then(|path| path.canonicalize().ok());
+    let is_here = || matches!(first.source, Place::Path(_));
+    first.meta.is_some_and(|meta| meta.links > 1)
+        || (is_here() && path(first).is_some_and(|path_of| Some(path_of) == path(other)))
+}
+
+/// What a file was when it was looked at.
+fn state(item: &Item) -> Option<FileState> {
+    let meta = item.meta.as_ref().filter(|meta| meta.kind == FileKind::Regular)?;
+    let is_copied = matches!(item.target, Target::File(_)) && !item.is_left_out;
+    is_copied.then(|| FileState::new(meta, 0))
+}
+
+/// What is dealt with of a file, each for itself: what stays whatever it is, and the first name with the others.
+pub(crate) fn parted(shared: &Shared<'_>, item: &Item) -> Vec<Item> {
+    let others = item.other_names.iter().cloned();
+    let all = std::iter::once(Item { other_names: Vec::new(), ..item.clone() }).chain(others);
+    if shared.trees.rules.newer_by_ns().is_some() {
+        return newest_first(shared, all.collect());
+    }
+    let (kept, rest): (Vec<Item>, Vec<Item>) = all.partition(|item| kept_ns(shared, item).is_some());
+    kept.into_iter().chain(with_others(rest)).collect()
+}
+
+fn newest_first(shared: &Shared<'_>, mut all: Vec<Item>) -> Vec<Item> {
+    let kept = all.iter().enumerate().filter_map(|(at, item)| Some((kept_ns(shared, item)?, Reverse(at))));
+    let at = kept.max().map_or(0, |(_, Reverse(at))| at);
+    all[..=at].rotate_right(1);
+    with_others(all).into_iter().collect()
+}
+
+/// The first of these, with the rest.
+fn with_others(mut items: Vec<Item>) -> Option<Item> {
+    let rest = items.split_off(items.len().min(1));
+    items.pop().map(|first| Item { other_names: rest, ..first })
+}
+
+/// When what stands at its target was changed, if that is not to be touched.
+fn kept_ns(shared: &Shared<'_>, item: &Item) -> Option<i128> {
+    let (there, meta) = (item.target.at()?.metadata().ok()?, item.meta?);
+    let kept = matches!(shared.trees.rules.decide(&meta, Some(&there)), Action::Keep(_));
+    kept.then_some(there.mtime_ns)
+}
+
+/// The first was copied, or given up.
+pub(crate) fn ended(shared: &Shared<'_>, task: &Task, first: &Item, is_complete: bool) {
+    let is_it = |task: &Task| task.original.as_ref().map(|now| FileState::new(&now.meta, 0)) == state(first);
+    match &task.finish {
+        Finish::Commit(staged) if is_complete && is_it(task) => match staged.handle.meta() {
+            Ok(there) => link_others(shared, first, Some(&there)),
+            Err(_) => apart(shared, first),
+        },
+        _ => apart(shared, first),
+    }
+}
+
+/// The others are copied for themselves.
+pub(crate) fn apart(shared: &Shared<'_>, first: &Item) {
+    let others = with_others(first.other_names.clone());
+    shared.plan.add_first(others.map(Box::new).map(Work::Item).into_iter());
+}
+
+/// Makes the others names of the file that stands under the first; `None` where it only would be copied.
+pub(crate) fn link_others(shared: &Shared<'_>, first: &Item, there: Option<&Meta>) {
+    for (index, other) in first.other_names.iter().enumerate() {
+        match link(shared, (first, there), other) {
+            Ok(true) => {
+                shared.ledger.tally().files_left += 1;
+                shared.ledger.watch.skipped(other.bytes().unwrap_or(0));
+            }
+            // The file system has no links, or the file as many names as it can: the next one is copied.
+            Ok(false) => {
+                let rest = first.other_names[index..].to_vec();
+                apart(shared, &Item { other_names: rest, ..first.clone() });
+                break;
+            }
+            Err(problem) => shared.ledger.report(problem),
+        }
+    }
+    sync(shared, first).unwrap_or_else(|problem| shared.ledger.report(problem));
+}
+
+fn sync(shared: &Shared<'_>, first: &Item) -> Result<(), Problem> {
+    let writes =
+        shared.settings.writes && shared.settings.options.sync != Sync::None && !first.other_names.is_empty();
+    let Some(at) = first.target.at().filter(|_| writes) else { return Ok(()) };
+    let synced = at.folder_to_sync().and_then(|folder| folder.sync());
+    synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))
+}
+
+/// False if it cannot be had.
+fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Item) -> Result<bool, Problem> {
+    let (Some(from), Some(to)) = (first.target.at(), other.target.at()) else { return Ok(true) };
+    let stands = match to.metadata() {
+        Ok(stands) => Some(stands),
+        Err(Errno::ENOENT) => None,
+        Err(errno) => return Err(Problem::system("look at", &to.path, errno.0)),
+    };
+    let is_it = stands.zip(there.copied()).is_some_and(|(stands, there)| id(&stands) == id(&there));
+    let is_as_new = there.is_some_and(|there| kept_ns(shared, other) == Some(there.mtime_ns));
+    if is_it || is_as_new {
+        return Ok(true);
+    }
+    let change = change(shared, (first, other), stands.as_ref());
+    let is_linked = match there.filter(|_| shared.settings.writes) {
+        Some(there) => linking::link_file(&held(from, there)?, ends(to)?, &to.path)?,
+        None => true,
+    };
+    shared.ledger.tell(change.filter(|_| is_linked));
+    Ok(is_linked)
+}
+
+fn change(shared: &Shared<'_>, (first, other): (&Item, &Item), stands: Option<&Meta>) -> Option<Box<Change>> {
+    let name = first.source.path().and_then(|path| path.file_name())?;
+    let change = findings::change_of_item(shared, other, ChangeKind::Link, stands)?;
+    Some(Box::new(Change { leads_to: Some(name.into()), ..*change }))
+}
+
+/// The file that stands under the first name, and no other that was put there.
+fn held(from: &PathAt, there: &Meta) -> Result<File, Problem> {
+    let (folder, name) = ends(from)?;
+    names::hold_the(folder, name, there).map_err(|errno| match errno {
+        Errno::ENOENT | Errno::ESTALE => taken(&from.path),
+        errno => Problem::system("open to link", &from.path, errno.0),
+    })
+}
+
+fn ends(at: &PathAt) -> Result<(&File, &OsStr), Problem> {
+    match (at.folder(), at.name()) {
+        (Ok(Folder::Os(folder)), Some(name)) => Ok((folder, name)),
+        _ => Err(Problem::new(Class::Io, "link", &at.path, "its folder cannot be opened")),
+    }
+}

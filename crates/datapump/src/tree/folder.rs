@@ -1,0 +1,14 @@
+//! Open folders of both sides: walked, entered, finished when nothing in them changes any more.
+//!
+//! Must not know: what becomes of a name that is no folder.
+
+pub(crate) mod alive;
+pub(crate) mod branch;
+pub(crate) mod folder_done;
+pub(crate) mod open_root;
+pub(crate) mod origin;
+pub(crate) mod paths;
+pub(crate) mod plant;
+pub(crate) mod side;
+pub(crate) mod visited;
+pub(crate) mod walk;

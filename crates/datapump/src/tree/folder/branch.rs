@@ -1,0 +1,272 @@
+//! One folder of a tree on its way: its two sides, and how much of what lies in it is still to be done.
+//!
+//! A branch counts what keeps it from being finished: the listing of its names, batches of names, folders below, files
+//! on their way. Who brings the count to zero finishes the folder (attributes, times: last, because every new name
+//! changes them) and tells its parent.
+//!
+//! Must not know: what is done with a name, who does it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datapump_core::journal::PathSum;
+
+use crate::problem::Problem;
+use crate::target::listed::Name;
+use crate::tree::folder::side::Side;
+use crate::tree::folder::visited::{self, FolderKey};
+use crate::tree::list::doubt::Doubt;
+use crate::tree::names::claims::Claims;
+use crate::tree::root::Root;
+use datapump_files::commit::taken;
+use datapump_files::disk::{Meta, names};
+use datapump_files::identity::id;
+use datapump_files::temporary::Siblings;
+
+/// A folder on its way.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) parent: Option<Arc<Branch>>,
+    pub(crate) root: Arc<Root>,
+    pub(crate) source: Arc<Side>,
+    /// `None` where nothing stands and nothing is made: a plan that is only shown.
+    pub(crate) target: Option<Arc<Side>>,
+    pub(crate) traits: Traits,
+    /// By this it is found again, if something is to be removed.
+    folder_key: FolderKey,
+    /// The same folder in `Options::link_dest`, if there is one.
+    pub(crate) link_dest: Option<Arc<Side>>,
+    /// Where the target may take two names for one.
+    claims: Option<Claims>,
+    /// Of its path, for the marks of the files in it.
+    pub(crate) path_sum: PathSum,
+    pending: AtomicU32,
+    put_off: Mutex<PutOff>,
+    /// Where the listing goes on; used by the one lane that has it.
+    cookie: AtomicU64,
+}
+
+/// What holds for all files of a folder, found out once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// This run made the target folder: no name stands in it but those that this run made.
+    pub(crate) fresh: bool,
+    /// Source and target lie on one file system.
+    pub(crate) same_file_system: bool,
+    /// The kernel makes the source's files up as they are read.
+    pub(crate) made_up: bool,
+    /// `statfs(2)` type of the source's file system, if it lies on this host.
+    pub(crate) source_magic: u64,
+    /// One sync of the target's file system does for all that is made in it, and no close tells of what was lost.
+    pub(crate) syncs_whole: bool,
+    /// New files get an access control list from the target folder.
+    pub(crate) handed_down: Option<u32>,
+    /// What stands in the target folder and may not be on the disk, and the same of the one that is linked to.
+    pub(crate) doubt: Doubt,
+    pub(crate) link_doubt: Doubt,
+}
+
+/// Names that may be temporary names of other files. They are dealt with one by one when all else in the folder is
+/// done, so that no file is written under a temporary name that the source has, too.
+#[derive(Debug, Default)]
+struct PutOff {
+    names: Vec<Name>,
+    is_their_turn: bool,
+}
+
+/// Names of one folder, for one lane to deal with.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) branch: Arc<Branch>,
+    pub(crate) names: Vec<Name>,
+    pub(crate) looked: Looked,
+    /// It may bring files that nobody knows of yet.
+    pub(crate) walks: bool,
+}
+
+/// What is known already about the names of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    NotYet,
+    /// What stands at the target is to be replaced.
+    Replaces,
+    /// So it is, by a link to the file of `--link-dest`, whose content was compared.
+    EqualsOlder,
+    /// So it is, by a copy: the content of that file was compared.
+    DiffersFromOlder,
+}
+
+impl Branch {
+    fn source_has(&self, name: &OsStr) -> Result<bool, Problem> {
+        let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;
+        Ok(found.is_some())
+    }
+
+    /// Lets this user change what the target folder holds: [`Side::open_up`].
+    pub(crate) fn open_up(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.open_up())
+    }
+
+    /// Takes an entry of the target that a name found, or that was just made under it. False if it belongs to another
+    /// name of the source: then the file system takes the two for one.
+    pub(crate) fn claim(&self, entry: &Meta, name: &OsStr) -> bool {
+        let (Some(target), Some(claims)) = (&self.target, &self.claims) else { return true };
+        if self.root.journal().is_some_and(|journal| journal.is(entry)) {
+            return false;
+        }
+        target.file().is_ok_and(|folder| claims.take(&folder.0, entry, name))
+    }
+
+    /// The same of what was just made without looking at it.
+    pub(crate) fn claim_made(&self, name: &OsStr) -> Result<(), Problem> {
+        let (Some(target), true) = (&self.target, self.claims.is_some()) else { return Ok(()) };
+        match names::metadata(&target.file()?.0, name) {
+            Ok(entry) if self.claim(&entry, name) => Ok(()),
+            Ok(_) => Err(taken(&target.path_of(name))),
+            Err(errno) => Err(Problem::system("look at", &target.path_of(name), errno.0)),
+        }
+    }
+
+    /// A name of this folder was made a further name of a file: the entry is its own.
+    pub(crate) fn claim_link(&self, folder: &File, name: &OsStr) {
+        if let Some(claims) = &self.claims
+            && let Ok(entry) = names::metadata(folder, name)
+        {
+            claims.add(&entry, name);
+        }
+    }
+
+    /// A branch whose listing is still to be done.
+    pub(crate) fn new(
+        parent: Option<&Arc<Branch>>,
+        root: &Arc<Root>,
+        sides: (Arc<Side>, Option<Arc<Side>>),
+        traits: Traits,
+        link_dest: Option<Arc<Side>>,
+    ) -> Arc<Branch> {
+        let claims = claims(root, sides.1.as_deref(), traits);
+        let folder_key = match parent {
+            Some(parent) => root.visited.below(parent.folder_key, &sides.0.name),
+            None => visited::ROOT,
+        };
+        let path_sum = match parent {
+            Some(parent) => parent.path_sum.folder(sides.0.name.as_bytes()),
+            None => PathSum::ROOT,
+        };
+        root.alive.add(id(&sides.0.meta));
+        root.visited.note(folder_key, &sides.0.meta);
+        Arc::new(Branch {
+            parent: parent.cloned(),
+            root: Arc::clone(root),
+            source: sides.0,
+            target: sides.1,
+            traits,
+            folder_key,
+            link_dest,
+            claims,
+            path_sum,
+            pending: AtomicU32::new(1),
+            put_off: Mutex::default(),
+            cookie: AtomicU64::new(0),
+        })
+    }
+
+    /// The path at the target, for messages, also where no target is made.
+    pub(crate) fn target_path(&self) -> PathBuf {
+        self.source.path_below(&self.root.target_path)
+    }
+
+    /// The path from the root of the tree; empty for the root itself.
+    pub(crate) fn relative(&self) -> PathBuf {
+        self.source.relative()
+    }
+
+    /// Where the listing goes on.
+    pub(crate) fn cookie(&self) -> u64 {
+        self.cookie.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_cookie(&self, cookie: u64) {
+        self.cookie.store(cookie, Ordering::Relaxed);
+    }
+
+    /// One more thing must be done before the folder is finished.
+    pub(crate) fn hold(&self) {
+        self.pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The same, unless the folder is finished.
+    pub(crate) fn hold_unfinished(&self) -> bool {
+        let more = |pending: u32| (pending > 0).then(|| pending + 1);
+        self.pending.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Puts a name off; false if its turn has come.
+    pub(crate) fn put_off(&self, name: &Name) -> bool {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        if !put_off.is_their_turn {
+            put_off.names.push(name.clone());
+        }
+        !put_off.is_their_turn
+    }
+
+    /// The next of them, when nothing else in the folder is on its way.
+    pub(crate) fn next_put_off(&self) -> Option<Name> {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        put_off.is_their_turn = true;
+        put_off.names.pop()
+    }
+
+    /// By what a folder under this name is found again.
+    pub(crate) fn key_of(&self, name: &OsStr) -> FolderKey {
+        self.root.visited.below(self.folder_key, name)
+    }
+
+    /// One thing is done; true for the last.
+    pub(crate) fn release(&self) -> bool {
+        self.pending.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+}
+
+/// What lies beside a file of a folder that is copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'leaf> {
+    pub(crate) branch: &'leaf Branch,
+    pub(crate) source: &'leaf Meta,
+}
+
+impl Siblings for Beside<'_> {
+    fn has(&self, name: &OsStr, _there: &Meta) -> Option<bool> {
+        // What cannot be looked at may be there.
+        Some(self.branch.root.shares_target || !matches!(self.branch.source_has(name), Ok(false)))
+    }
+
+    fn source(&self) -> Option<&Meta> {
+        Some(self.source)
+    }
+
+    fn is_tree(&self) -> bool {
+        true
+    }
+}
+
+/// In a folder that this run made, and where nothing is made, all that must be known the file system tells.
+fn claims(root: &Root, target: Option<&Side>, traits: Traits) -> Option<Claims> {
+    let target = target.filter(|_| !traits.fresh && root.is_copied)?;
+    target.file().ok().and_then(|folder| Claims::of(&folder.0))
+}
+
+impl Drop for Branch {
+    /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
+    fn drop(&mut self) {
+        self.root.alive.remove(id(&self.source.meta));
+        let mut next = self.parent.take();
+        while let Some(branch) = next {
+            next = Arc::into_inner(branch).and_then(|mut branch| branch.parent.take());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! When the last thing in a folder is done it gets its attributes, and its parent waits for one thing less.
+//!
+//! Must not know: how names are dealt with, how blocks are moved.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::file::goal::syncs_alone;
+use crate::job::options::Sync;
+use crate::problem::Problem;
+use crate::run::{Shared, Work};
+use crate::target::listed::Name;
+use crate::tree::folder::branch::{Batch, Branch, Looked};
+use crate::tree::folder::origin::Origin;
+use crate::tree::folder::side::Side;
+use crate::tree::list::sweep;
+use crate::tree::rules::decide::Action;
+use datapump_engine::{Stage, meter::within};
+use datapump_files::attributes;
+use datapump_files::disk::{Bearer, names};
+use datapump_files::keep::New;
+
+/// One thing in a folder is done. The last finishes it, which is one thing less in its parent.
+pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
+    let mut done = Arc::clone(branch);
+    while done.release() {
+        if let Some(name) = done.next_put_off() {
+            return deal_with_put_off(shared, done, name);
+        }
+        let Some(parent) = done.parent.clone() else {
+            return shared.trees.grown().push(done);
+        };
+        if is_empty_for_lack_of_room(shared, &done) {
+            done = parent;
+            continue;
+        }
+        if let Err(problem) = sweep_folder(shared, &done).and_then(|()| finish_folder(shared, &done)) {
+            done.root.report(&shared.ledger, problem);
+        }
+        done = parent;
+    }
+}
+
+/// Removes a folder that was made for what there was no room for.
+fn is_empty_for_lack_of_room(shared: &Shared<'_>, branch: &Branch) -> bool {
+    if !(shared.ledger.full.is_full() && branch.traits.fresh && branch.target.is_some()) {
+        return false;
+    }
+    let above = branch.parent.as_ref().and_then(|parent| parent.target.as_ref()?.file().ok());
+    let Some(above) = above.map(|opened| opened.0) else { return false };
+    let names = branch.source.origin().and_then(|folder| folder.list(0, false, &branch.source.path()));
+    names.is_ok_and(|(names, _)| !names.is_empty())
+        && names::remove(&above, &branch.source.name, true).is_ok()
+}
+
+/// A name changed in a folder that may be finished: it gets its attributes once more. A root gets them last.
+pub(crate) fn finish_again(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    if branch.parent.is_none() { Ok(()) } else { finish_folder(shared, branch) }
+}
+
+fn deal_with_put_off(shared: &Shared<'_>, branch: Arc<Branch>, name: Name) {
+    branch.hold();
+    shared.trees.walk(1);
+    let batch = Batch { branch, names: vec![name], looked: Looked::NotYet, walks: true };
+    shared.plan.add_first([Work::Batch(batch)].into_iter());
+    shared.plan.settled();
+}
+
+/// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
+pub(crate) fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
+    let (from, to) = (branch.source.origin()?, target.file()?.0);
+    let was_right = is_right(shared, branch, (&from, &to));
+    if !was_right {
+        set_attributes(shared, branch, target, (&from, &to))?;
+    }
+    // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
+    let synced = syncs_alone(shared, branch) || (shared.settings.options.sync == Sync::Each && !was_right);
+    if synced && branch.parent.is_some() {
+        let _stage = within(Stage::Sync);
+        to.sync_all().map_err(|error| {
+            Problem::system("sync the folder", &target.path(), error.raw_os_error().unwrap_or(5))
+        })?;
+    }
+    Ok(())
+}
+
+/// Removes what killed runs left in a folder that this run did not make.
+pub(crate) fn sweep_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
+    let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
+    // A file that was cut right now is gone on with.
+    if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !branch.root.shares_target) {
+        sweep::sweep(&target.file()?.0, &branch.source.origin()?, journal.begun_ns);
+    }
+    Ok(())
+}
+
+fn set_attributes(
+    shared: &Shared<'_>,
+    branch: &Branch,
+    target: &Side,
+    (from, to): (&Origin, &File),
+) -> Result<(), Problem> {
+    let keep = shared.settings.options.keep;
+    let made = branch.traits.fresh;
+    let handed_down = branch.traits.handed_down;
+    let new = New { made, bare: made && handed_down.is_none(), handed_down, replaced: None };
+    let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(to), keep, new);
+    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
+    shared.ledger.tell_lost(lost, || target.path());
+    if target.was_opened_up() && !keep.mode {
+        let closed = Bearer::Open(to).set_mode(target.meta.mode);
+        closed.map_err(|errno| Problem::system("set the mode of", &target.path(), errno.0))?;
+    }
+    Ok(())
+}
+
+/// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
+fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) -> bool {
+    let meta = &branch.source.meta;
+    let Ok(there) = datapump_files::disk::file_meta(to) else { return false };
+    let rules = &shared.trees.rules;
+    rules.leaves_some()
+        && !branch.traits.fresh
+        && rules.time_is_right(meta, &there)
+        && matches!(rules.kept(meta, &there), Action::Leave(_))
+        && matches!(
+            attributes::hidden_differ(from.bearer(), Bearer::Open(to), shared.settings.options.keep),
+            Ok(false)
+        )
+}

@@ -1,0 +1,229 @@
+//! A folder of the source, open on this host or on another: the same questions for both.
+//!
+//! Must not know: what is done with the answers, how another host is asked.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::job::options::Keep;
+use crate::net::folder::far::{FarFile, FarFolder, SmallFile};
+use crate::open::held::Held;
+use crate::problem::{Class, Problem};
+use crate::target::listed::{self, Attributes, Name, Told};
+use datapump_files::attributes;
+use datapump_files::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
+use datapump_files::keep::New;
+use datapump_files::loss::Lost;
+use datapump_files::mapped;
+
+/// An open folder of the source.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    Here(Arc<File>),
+    There(Arc<FarFolder>),
+}
+
+/// A question about one name of a folder, with the path for messages.
+fn system<T>(operation: &'static str, path: &Path, answer: Result<T, Errno>) -> Result<T, Problem> {
+    answer.map_err(|errno| Problem::system(operation, path, errno.0))
+}
+
+/// What stood under a name is not what stands there now.
+fn of_replaced(path: &Path, errno: Errno) -> Problem {
+    match errno {
+        Errno::ESTALE => {
+            Problem::new(Class::Changed, "copy", path, "the source was replaced while it was copied")
+        }
+        errno => Problem::system("open", path, errno.0).vanished(),
+    }
+}
+
+impl Origin {
+    /// The next names, and where those behind them begin; none at the end. Attributes of files are told with their
+    /// names by another host alone.
+    pub(crate) fn list(
+        &self,
+        cookie: u64,
+        with_attributes: bool,
+        path: &Path,
+    ) -> Result<(Vec<Name>, u64), Problem> {
+        match self {
+            Origin::Here(folder) => system("list", path, listed::list(folder, cookie)),
+            Origin::There(folder) => folder.list(cookie, with_attributes, path),
+        }
+    }
+
+    /// What stands under a name.
+    /// The path is made for words only: most names need none.
+    pub(crate) fn metadata(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
+        let found = match (self, &name.told) {
+            (Origin::Here(folder), _) => names::metadata(folder, &name.name),
+            (Origin::There(_), Some(told)) => told.meta,
+            (Origin::There(folder), None) => folder.look_at(&name.name, &path())?.meta,
+        };
+        found.map_err(|errno| Problem::system("look at", &path(), errno.0))
+    }
+
+    /// The same of a name that may not stand there: `None`.
+    pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
+        let found = match self {
+            Origin::Here(folder) => names::metadata(folder, name),
+            Origin::There(folder) => folder.look_at(name, &path())?.meta,
+        };
+        match found {
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(Problem::system("look at", &path(), errno.0)),
+            Ok(meta) => Ok(Some(meta)),
+        }
+    }
+
+    /// Whether a name is that of a file that a pump uses or can resume, or of a list.
+    pub(crate) fn is_pumps(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
+        match self {
+            Origin::Here(folder) => Ok(datapump_files::partial::is_pumps_in(folder, name)),
+            Origin::There(folder) => Ok(folder.look_at(name, &path())?.is_partial),
+        }
+    }
+
+    fn told(folder: &FarFolder, name: &Name, path: &Path) -> Result<Told, Problem> {
+        match &name.told {
+            Some(told) => Ok((**told).clone()),
+            None => folder.look_at(&name.name, path),
+        }
+    }
+
+    /// What a symbolic link points to.
+    pub(crate) fn read_symlink(&self, name: &Name, path: &Path) -> Result<OsString, Problem> {
+        match self {
+            Origin::Here(folder) => system("read the link", path, names::read_symlink(folder, &name.name)),
+            Origin::There(folder) => {
+                let told = Origin::told(folder, name, path)?;
+                told.points_to
+                    .ok_or_else(|| Problem::new(Class::Changed, "read the link", path, "is no link any more"))
+            }
+        }
+    }
+
+    /// Opens a regular file to read it, and looks at what is open. A small one at another host is opened with its
+    /// only request.
+    pub(crate) fn open_file(
+        &self,
+        name: &Name,
+        path: &Path,
+        small_bytes: u64,
+        stop: &AtomicBool,
+    ) -> Result<(Held, Meta), Problem> {
+        match self {
+            Origin::Here(folder) => {
+                let file = system("open", path, names::open_source(folder, &name.name, true))?;
+                let handle = Handle::Os(file);
+                let meta = handle.meta().and_then(|meta| mapped::believed(&handle, meta, stop));
+                let meta = system("open", path, meta)?;
+                Ok((Held::Here(Arc::new(handle)), meta))
+            }
+            Origin::There(folder) => {
+                let meta = self.metadata(name, || path.to_path_buf()).map_err(Problem::vanished)?;
+                // Attributes come with the first block, which an empty file has not. Holes are told only of a file
+                // that is opened.
+                let is_small = (1..=small_bytes).contains(&meta.size_bytes);
+                if meta.kind == FileKind::Regular && is_small && meta.allocated_bytes >= meta.size_bytes {
+                    let (folder, name) = (Arc::clone(folder), name.name.clone());
+                    let small =
+                        SmallFile { folder, name, told: Default::default(), charge: Default::default() };
+                    return Ok((Held::There(Arc::new(FarFile::Small(small))), meta));
+                }
+                let file = folder.open(&name.name, path)?;
+                let meta = file.meta;
+                Ok((Held::There(Arc::new(FarFile::Open(file))), meta))
+            }
+        }
+    }
+
+    /// The folder, to see later whether a name in it still means the same file.
+    pub(crate) fn folder(&self) -> Option<Folder> {
+        match self {
+            Origin::Here(folder) => Some(Folder::Os(Arc::clone(folder))),
+            Origin::There(_) => None,
+        }
+    }
+
+    /// Gives a name at the target, or what is open there, the attributes of a name.
+    pub(crate) fn copy_attributes(
+        &self,
+        name: &Name,
+        (path, meta): (&Path, &Meta),
+        to: Bearer<'_>,
+        keep: Keep,
+        new: New<'_>,
+    ) -> Result<Result<Lost, Errno>, Problem> {
+        Ok(match self {
+            Origin::Here(folder) => {
+                let held =
+                    names::hold_the(folder, &name.name, meta).map_err(|errno| of_replaced(path, errno))?;
+                attributes::copy(Bearer::Held(&held), meta, to, keep, new)
+            }
+            Origin::There(folder) if meta.kind == FileKind::Regular => {
+                let file = folder.open(&name.name, path)?;
+                attributes::copy(Bearer::Told(&file.attributes), meta, to, keep, new)
+            }
+            Origin::There(folder) => {
+                let told = Origin::told(folder, name, path)?;
+                attributes::copy(Bearer::Told(&told.attributes.unwrap_or_default()), meta, to, keep, new)
+            }
+        })
+    }
+
+    /// The folder's own attributes.
+    pub(crate) fn bearer(&self) -> Bearer<'_> {
+        match self {
+            Origin::Here(folder) => Bearer::Open(folder),
+            Origin::There(folder) => Bearer::Told(&folder.attributes),
+        }
+    }
+
+    /// Whether a name's extended attributes or access control lists differ from those at the target, or cannot be
+    /// told; `None` if the other host is too old to tell them.
+    pub(crate) fn hidden_of_name_differ(&self, name: &Name, to: &File, keep: Keep) -> Option<bool> {
+        let folder = match self {
+            Origin::Here(folder) => {
+                let differ = attributes::hidden_of_names_differ(folder, to, &name.name, keep);
+                return Some(differ.unwrap_or(true));
+            }
+            Origin::There(_) if !keep.acl && !keep.xattrs => return Some(false),
+            Origin::There(folder) => folder,
+        };
+        let listed = name.told.as_ref().and_then(|told| told.attributes.as_ref());
+        let differ = |told: &Attributes| {
+            attributes::hidden_of_told_differ(Bearer::Told(told), to, &name.name, keep).unwrap_or(true)
+        };
+        match listed {
+            Some(told) => Some(differ(told)),
+            None => match folder.attributes_of(&name.name, Path::new(&name.name)) {
+                Ok(told) => told.as_ref().map(differ),
+                // It is taken for different: then it is opened, and the error is told.
+                Err(_) => Some(true),
+            },
+        }
+    }
+
+    /// `statfs(2)` type of its file system; 0 for that of another host.
+    pub(crate) fn magic(&self) -> u64 {
+        match self {
+            Origin::Here(folder) => datapump_files::disk::magic(folder),
+            Origin::There(_) => 0,
+        }
+    }
+
+    /// Whether the kernel makes the files up as they are read.
+    pub(crate) fn is_made_up(&self) -> bool {
+        match self {
+            Origin::Here(folder) => datapump_files::disk::folder_is_made_up(folder),
+            Origin::There(folder) => folder.made_up,
+        }
+    }
+}

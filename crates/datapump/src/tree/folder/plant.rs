@@ -1,0 +1,314 @@
+//! Begins a tree: opens the source's root, makes or opens the target's, and puts up the first listing.
+//!
+//! Must not know: what lies in the tree.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+
+use crate::job::mirror;
+use crate::open::confidential;
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::{Shared, Work};
+use crate::target::change::{Change, ChangeKind};
+use crate::tree::folder::branch::{Branch, Traits};
+use crate::tree::folder::open_root::{open_target, simulated};
+use crate::tree::folder::side::Side;
+use crate::tree::folder::visited::Visited;
+use crate::tree::folder::walk;
+use crate::tree::list::List;
+use crate::tree::list::doubt::Doubt;
+use crate::tree::list::doubts;
+use crate::tree::list::header::{SourceRoot, header};
+use crate::tree::list::journal::{Journal, Kept};
+use crate::tree::list::list_file;
+use crate::tree::root::Root;
+use crate::tree::rules::compare_attributes;
+use crate::tree::rules::findings;
+use datapump_files::commit::taken;
+use datapump_files::disk::{self, Folder, PathAt, kind, names};
+use datapump_files::made;
+use datapump_files::reserved;
+use datapump_files::temporary;
+
+/// Begins a tree.
+pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &PathAt) -> Result<(), Problem> {
+    let source = match &shared.far {
+        Some(far) => Side::far_root(from, far.root(number, from)?),
+        None => Side::root(from, open(shared, from)?, &shared.trees.keeper)?,
+    };
+    if !shared.settings.compares {
+        mirror::refuse_emptied(shared, &source, at)?;
+    }
+    if !shared.settings.writes {
+        return look_at(shared, source, at);
+    }
+    let to = &*at.path;
+    let (link_dest, link_doubt) = link_dest(shared, to)?;
+    let source_root = SourceRoot::of(&source.origin()?, &source.meta);
+    let made = make(shared, &source_root, at)?;
+    let folder = match &made {
+        Some((_, folder, _)) => Arc::clone(folder),
+        None => open_target(at)?,
+    };
+    let target = Side::root_of(to, folder, &shared.trees.keeper)?;
+    shared.trees.enter(&target.meta, to)?;
+    if made.is_none() {
+        confidential::close_folder(
+            &target.file()?.0,
+            &target.meta,
+            &source.meta,
+            shared.settings.options.keep,
+        );
+    }
+    tell_devices(shared, &source, &target);
+    tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
+    let target_folder = target.file()?.0;
+    let (fresh, made_in, list) = match made {
+        Some((parent, _, journal)) => (true, Some(parent), List::begun(journal)),
+        None => (false, None, list_of(shared, source_root, &target, to)?),
+    };
+    let traits = Traits {
+        fresh,
+        same_file_system: shared.far.is_none() && source.meta.device == target.meta.device,
+        made_up: source.origin()?.is_made_up(),
+        source_magic: source.origin()?.magic(),
+        syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
+        handed_down: disk::handed_down(&target_folder),
+        doubt: match fresh {
+            true => Doubt::default(),
+            false => doubts::of_root(shared, list.journal(), &target_folder, to),
+        },
+        link_doubt,
+    };
+    let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
+    root.shares_target = shared.trees.targets_overlap;
+    root.made_in = made_in;
+    root.visited = visited(shared);
+    let sides = (source, Some(target));
+    let branch = Branch::new(None, &Arc::new(root), sides, traits, link_dest);
+    shared.trees.walk(1);
+    shared.trees.plant();
+    shared.plan.add_first([Work::List(branch)].into_iter());
+    Ok(())
+}
+
+/// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
+/// target, so that a source which goes below that is looked for below this, as with rsync.
+fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt), Problem> {
+    let nothing = (None, Doubt::default());
+    let Some(path) = &shared.settings.options.link_dest else { return Ok(nothing) };
+    let below =
+        shared.settings.target.and_then(|target| to.strip_prefix(target).ok()).unwrap_or(Path::new(""));
+    let mut here = open(shared, path);
+    for name in below {
+        here = here.and_then(|folder| {
+            names::open_folder(&folder, name)
+                .map_err(|errno| Problem::system("open", &path.join(below), errno.0))
+        });
+    }
+    match here {
+        Ok(folder) => {
+            let doubt = doubts::in_and_above(shared, &folder, &path.join(below));
+            Ok((Some(Side::root(path, folder, &shared.trees.keeper)?), doubt))
+        }
+        Err(problem) if problem.class == Class::Missing => Ok(nothing),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
+fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Problem> {
+    let to = &*at.path;
+    let target = match open_target(at) {
+        Ok(folder) => Some(Side::root_of(to, folder, &shared.trees.keeper)?),
+        Err(problem) if problem.class == Class::Missing && !shared.settings.compares => None,
+        Err(problem) => return Err(problem),
+    };
+    if !shared.settings.compares {
+        tell_root(shared, &source, to, target.as_deref());
+    }
+    if let Some(target) =
+        target.as_ref().filter(|_| shared.settings.compares && !shared.settings.options.content_only)
+    {
+        compare_attributes::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
+    }
+    if let Some(target) =
+        target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
+    {
+        compare_attributes::owner(shared, (&source.path(), to), &source.meta, &target.meta);
+        compare_attributes::of_folders(shared, &source, target)?;
+    }
+    let earlier = target
+        .as_ref()
+        .filter(|_| shared.settings.options.dry_run)
+        .map(|target| target.file())
+        .transpose()?;
+    let source_root = SourceRoot::of(&source.origin()?, &source.meta);
+    let journal =
+        earlier.and_then(|folder| Journal::look(&folder.0, to, (&source_root, shared.settings.options)));
+    let source_magic = source.origin()?.magic();
+    let (link_dest, link_doubt) = link_dest(shared, to)?;
+    let doubt = match &target {
+        Some(target) => doubts::of_root(shared, journal.as_ref(), &target.file()?.0, to),
+        None => Doubt::default(),
+    };
+    let traits = Traits { fresh: target.is_none(), source_magic, doubt, link_doubt, ..Traits::default() };
+    let mut root =
+        Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), List::begun(journal));
+    root.visited = visited(shared);
+    root.shares_target = shared.trees.targets_overlap;
+    root.is_copied = !shared.settings.compares;
+    let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest);
+    shared.trees.walk(1);
+    shared.trees.plant();
+    shared.plan.add_first([Work::List(branch)].into_iter());
+    Ok(())
+}
+
+/// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write
+/// nothing: its list is begun with the first file.
+fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) -> Result<List, Problem> {
+    let folder = target.file()?.0;
+    let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
+    if shared.trees.rules.leaves_some() && !stands() {
+        return Ok(List::late(folder, path, source));
+    }
+    let begin = || Journal::begin(&folder, path, (&source, shared.settings.options), false);
+    let kept = match begin() {
+        Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
+        begun => begun,
+    };
+    Ok(List::begun(kept?.told(&shared.ledger)))
+}
+
+/// Folders are kept in mind only where that is needed to remove something.
+fn visited(shared: &Shared<'_>) -> Visited {
+    if shared.settings.options.delete && !shared.settings.compares {
+        Visited::keeping()
+    } else {
+        Visited::default()
+    }
+}
+
+/// A root that is made, or gets other attributes, is a change like any other.
+fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, there: Option<&Side>) {
+    if !shared.settings.tells_changes() {
+        return;
+    }
+    let paths = [source.path(), to.to_path_buf(), PathBuf::new()];
+    let change = match there {
+        None => Change::new(ChangeKind::Copy, paths, &source.meta, None, findings::of_new(shared)),
+        Some(there) => {
+            let found = findings::of_folders(shared, source, there);
+            Change::new(ChangeKind::Adjust, paths, &source.meta, Some(&there.meta), found)
+        }
+    };
+    shared.ledger.tell(Some(Box::new(change)).filter(|change| change.says_something()));
+}
+
+fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
+    let mut tally = shared.ledger.tally();
+    tally.source_devices.insert(source.meta.device);
+    tally.target_devices.insert(target.meta.device);
+    drop(tally);
+    if let Ok(folder) = target.file() {
+        // The one that was opened first: it hears of all that could not be written since.
+        let mut devices = shared.trees.devices();
+        devices.entry(target.meta.device).or_insert_with(|| (target.path(), folder.0));
+    }
+}
+
+fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
+    let opened =
+        shared.settings.world.disk.folder(path).map_err(|errno| Problem::system("open", path, errno.0))?;
+    match opened {
+        Folder::Os(folder) => Ok(Arc::into_inner(folder).expect("opened one line above")),
+        Folder::Sim(_) => Err(simulated(path)),
+    }
+}
+
+/// The folder that it was made in, the root itself, and its list.
+type Made = (Arc<File>, Arc<File>, Option<Journal>);
+
+/// A list that will not be believed leads nowhere: what `cp -r` would do the same command does, too.
+fn tell_nesting(shared: &Shared<'_>, path: &Path) {
+    let path = shown_path(path);
+    shared.ledger.warn(format!(
+        "'{path}' is made where it cannot be told later that it is of this copy: if that is cut, the same command \
+         copies below it, as cp does; then name the source as SRC/. to go on in '{path}'"
+    ));
+}
+
+/// Makes a folder under a temporary name, or opens the one that a killed run left with nothing but its list in it, or
+/// that another pump makes at this very point.
+fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
+    let system = |errno: Errno| Problem::system("make", path, errno.0);
+    for temporary in reserved::names_of(name) {
+        let is_new = match names::make_folder(above, &temporary) {
+            Err(Errno::EEXIST) => false,
+            made => made.map(|()| true).map_err(system)?,
+        };
+        let opened = match names::open_folder(above, &temporary) {
+            Err(Errno::EACCES) if is_new => {
+                walk::own_alone(above, &temporary, path)?;
+                names::open_folder(above, &temporary)
+            }
+            opened => opened,
+        };
+        match opened {
+            Ok(folder) if is_new || made::holds_a_list_alone(&folder) => {
+                return Ok((temporary, Arc::new(folder)));
+            }
+            Err(errno) if is_new => {
+                let _ = names::remove(above, &temporary, true);
+                return Err(system(errno));
+            }
+            // Something else stands there.
+            _ => {}
+        }
+    }
+    Err(temporary::all_taken(path))
+}
+
+/// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
+/// `None` if it stands there.
+fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
+    let path = &*at.path;
+    let system = |errno: Errno| Problem::system("make", path, errno.0);
+    let Some(name) = at.name() else { return Ok(None) };
+    if at.metadata_of_name().is_ok() {
+        return Ok(None);
+    }
+    let parent_folder = match at.folder_to_sync() {
+        Ok(Folder::Os(folder)) => folder,
+        Ok(Folder::Sim(_)) => return Err(simulated(path)),
+        Err(errno) => return Err(Problem::system("open", path.parent().unwrap_or(path), errno.0)),
+    };
+    let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
+    made::check_root(&parent_folder, &folder, path)?;
+    let begun = Journal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {
+        // Nothing is in it that anybody could miss.
+        let _ = names::remove(&parent_folder, &temporary, true);
+    });
+    let journal = match begun? {
+        Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
+        kept @ Kept::Doubtful(..) => {
+            tell_nesting(shared, path);
+            kept.told(&shared.ledger)
+        }
+        kept @ Kept::List(_) => kept.told(&shared.ledger),
+    };
+    match (Folder::Os(Arc::clone(&parent_folder))).rename_new(&temporary, name) {
+        Ok(()) => Ok(Some((parent_folder, folder, journal))),
+        Err(errno) => {
+            // FUSE keeps what is open under another name in the folder, which then does not go.
+            let _ = journal.map(|journal| journal.remove());
+            let _ = names::remove(&parent_folder, &temporary, true);
+            Err(if errno == Errno::EEXIST { taken(path) } else { system(errno) })
+        }
+    }
+}

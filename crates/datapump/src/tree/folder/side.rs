@@ -1,0 +1,354 @@
+//! One open folder of a tree, on the source's or the target's side, that may be closed and opened again.
+//!
+//! A tree may be deeper than the number of files that a process may have open, and its paths longer than the system
+//! takes (PATH_MAX). So a folder is opened in its parent, by one name, never through a symbolic link; a bounded number
+//! stays open; and one that was closed is opened again the same way and must be the same folder (device and inode),
+//! else somebody has moved things about and nothing is done there.
+//!
+//! A path is a chain of names: each folder knows its own name and its parent. It is joined only when it is needed, so
+//! that a tree of n nested folders takes memory for n names, not for n paths.
+//!
+//! Must not know: what is copied, in which order folders are visited.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use datapump_engine::Errno;
+
+use crate::job::budget::Charge;
+use crate::net::folder::far::FarFolder;
+use crate::net::folder::refusal::over_budget;
+use crate::problem::{Class, Problem};
+use crate::tree::folder::origin::Origin;
+use datapump_files::disk::{Bearer, Meta, file_meta, names};
+
+/// Keeps the folders open that were used last.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    most: usize,
+    open: Mutex<VecDeque<Arc<File>>>,
+}
+
+impl Keeper {
+    /// Keeps at most so many folders open, besides those in use.
+    pub(crate) fn new(most: usize) -> Arc<Keeper> {
+        Arc::new(Keeper { most, open: Mutex::default() })
+    }
+
+    fn keep(&self, file: &Arc<File>) {
+        let mut open = locked(&self.open);
+        open.push_back(Arc::clone(file));
+        if open.len() > self.most {
+            open.pop_front();
+        }
+    }
+}
+
+/// A folder of a tree.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// `None` for the root, which stays open.
+    parent: Option<Arc<Side>>,
+    /// Its name in its parent; of a root its path, as the user named it.
+    pub(crate) name: OsString,
+    pub(crate) meta: Meta,
+    place: Place,
+    opened_up: OnceLock<bool>,
+    /// Of a folder that is open for another host: what it takes of the session's part.
+    charge: Option<Charge>,
+}
+
+/// Where the folder lies.
+#[derive(Debug)]
+enum Place {
+    /// On this host.
+    Here {
+        open: Mutex<Weak<File>>,
+        /// A root stays open.
+        root: Option<Arc<File>>,
+        keeper: Arc<Keeper>,
+    },
+    /// On another, which closes and opens it as it likes.
+    There(Arc<FarFolder>),
+}
+
+/// Room behind a joined path for one name more.
+const SPARE_BYTES: usize = 32;
+/// The owner may change what a folder holds.
+pub(crate) const WRITABLE: u32 = 0o300;
+
+impl Side {
+    /// The root of a tree, open for as long as it lives.
+    pub(crate) fn root(path: &Path, file: File, keeper: &Arc<Keeper>) -> Result<Arc<Side>, Problem> {
+        Side::root_of(path, Arc::new(file), keeper)
+    }
+
+    /// The same of a folder that others use too.
+    pub(crate) fn root_of(path: &Path, file: Arc<File>, keeper: &Arc<Keeper>) -> Result<Arc<Side>, Problem> {
+        let meta = file_meta(&file).map_err(|errno| Problem::system("stat", path, errno.0))?;
+        Ok(Arc::new(Side {
+            parent: None,
+            name: path.as_os_str().to_owned(),
+            meta,
+            place: Place::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
+            opened_up: OnceLock::new(),
+            charge: None,
+        }))
+    }
+
+    /// The root of a tree of another host.
+    pub(crate) fn far_root(path: &Path, folder: Arc<FarFolder>) -> Arc<Side> {
+        Side::there(None, path.as_os_str(), folder)
+    }
+
+    fn there(parent: Option<&Arc<Side>>, name: &OsStr, folder: Arc<FarFolder>) -> Arc<Side> {
+        Arc::new(Side {
+            parent: parent.cloned(),
+            name: name.to_owned(),
+            meta: folder.meta,
+            place: Place::There(folder),
+            opened_up: OnceLock::new(),
+            charge: None,
+        })
+    }
+
+    /// The folder `name` in this one.
+    pub(crate) fn child(self: &Arc<Side>, name: &OsStr) -> Result<Arc<Side>, Problem> {
+        let keeper = match &self.place {
+            Place::Here { keeper, .. } => keeper,
+            Place::There(folder) => {
+                let below = folder.enter(name, &self.path_of(name))?;
+                return Ok(Side::there(Some(self), name, below));
+            }
+        };
+        let opened = self.file()?.open_and_stat(name);
+        let (file, meta) = opened.map_err(|errno| Problem::system("open", &self.path_of(name), errno.0))?;
+        keeper.keep(&file);
+        Ok(Arc::new(Side {
+            parent: Some(Arc::clone(self)),
+            name: name.to_owned(),
+            meta,
+            place: Place::Here {
+                open: Mutex::new(Arc::downgrade(&file)),
+                root: None,
+                keeper: Arc::clone(keeper),
+            },
+            opened_up: OnceLock::new(),
+            charge: None,
+        }))
+    }
+
+    /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
+    /// number was given back, while folders below it are open.
+    pub(crate) fn charged(mut self: Arc<Side>, charge: Charge) -> Arc<Side> {
+        Arc::get_mut(&mut self).expect("it was just opened").charge = Some(charge);
+        self
+    }
+
+    /// What is kept of a folder of another host is charged to the session's part, and given back when dropped. `None`
+    /// of a folder of this host.
+    pub(crate) fn charge_there(&self, bytes: usize) -> Result<Option<Charge>, Problem> {
+        let Place::There(folder) = &self.place else { return Ok(None) };
+        folder.far.charge(bytes).map(Some).map_err(|over| over_budget(over, &self.path()))
+    }
+
+    /// Whether it lies on this host.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.place, Place::Here { .. })
+    }
+
+    /// What the folder is now, whatever its name means.
+    pub(crate) fn now(&self) -> Result<Meta, Problem> {
+        match &self.place {
+            Place::Here { .. } => {
+                let now = file_meta(&self.file()?.0);
+                now.map_err(|errno| Problem::system("look at", &self.path(), errno.0))
+            }
+            Place::There(folder) => folder.now(&self.path()),
+        }
+    }
+
+    /// The folder, to be asked for what is in it.
+    pub(crate) fn origin(&self) -> Result<Origin, Problem> {
+        match &self.place {
+            Place::Here { .. } => self.file().map(|open| Origin::Here(open.0)),
+            Place::There(folder) => Ok(Origin::There(Arc::clone(folder))),
+        }
+    }
+
+    /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.
+    pub(crate) fn file(&self) -> Result<Opened, Problem> {
+        let (mut closed, mut here): (Vec<&Side>, _) = (Vec::new(), self);
+        let mut file = loop {
+            match here.if_open() {
+                Some(file) => break file,
+                None => closed.push(here),
+            }
+            here = here.parent.as_deref().expect("a root is open");
+        };
+        // Those nearest to it are needed next. If all were kept, a deep folder of one side would close those of the
+        // other.
+        for (level, side) in closed.iter().enumerate().rev() {
+            file = side.open_again(&file, level < self.nearest())?;
+        }
+        Ok(file)
+    }
+
+    fn if_open(&self) -> Option<Opened> {
+        let Place::Here { open, root, .. } = &self.place else {
+            unreachable!("a folder of another host is no open file")
+        };
+        root.clone().or_else(|| locked(open).upgrade()).map(Opened)
+    }
+
+    /// How many folders of a way that is opened again are kept open.
+    fn nearest(&self) -> usize {
+        match &self.place {
+            Place::Here { keeper, .. } => (keeper.most / 4).max(1),
+            Place::There(_) => 0,
+        }
+    }
+
+    fn open_again(&self, parent: &Opened, stays_open: bool) -> Result<Opened, Problem> {
+        let opened = parent.open_and_stat(&self.name);
+        let (file, meta) = opened.map_err(|errno| Problem::system("open again", &self.path(), errno.0))?;
+        if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
+            let words = "was replaced by another folder meanwhile; nothing more is done in it";
+            return Err(Problem::new(Class::Changed, "open again", &self.path(), words));
+        }
+        if let Place::Here { open, keeper, .. } = &self.place {
+            *locked(open) = Arc::downgrade(&file);
+            if stays_open {
+                keeper.keep(&file);
+            }
+        }
+        Ok(Opened(file))
+    }
+
+    /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. Whoever finishes
+    /// the folder gives it its mode. True also where another lane was first: it is open when this returns.
+    pub(crate) fn open_up(&self) -> bool {
+        *self.opened_up.get_or_init(|| {
+            let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
+            let mode = self.meta.mode | WRITABLE;
+            let opens = || self.file().is_ok_and(|folder| Bearer::Open(&folder.0).set_mode(mode).is_ok());
+            is_own && mode != self.meta.mode && opens()
+        })
+    }
+
+    /// Whether its mode is not its own for now.
+    pub(crate) fn was_opened_up(&self) -> bool {
+        self.opened_up.get() == Some(&true)
+    }
+
+    /// The ways from the root to here, the nearest first.
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Side> {
+        std::iter::successors(Some(self), |side| side.parent.as_deref())
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// For messages: it may be longer than the system takes.
+    pub(crate) fn path(&self) -> PathBuf {
+        let root = self.ancestors().last().map(|root| Path::new(&root.name));
+        self.path_below(root.unwrap_or(Path::new("")))
+    }
+
+    /// The same of a name in this folder.
+    pub(crate) fn path_of(&self, name: &OsStr) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// The path from the root of the tree; empty for the root itself.
+    pub(crate) fn relative(&self) -> PathBuf {
+        self.path_below(Path::new(""))
+    }
+
+    /// What the path of this folder is in another tree with this root.
+    pub(crate) fn path_below(&self, root: &Path) -> PathBuf {
+        let below_root = self.ancestors().filter(|side| !side.is_root());
+        let mut names: Vec<&OsStr> = below_root.map(|side| side.name.as_os_str()).collect();
+        names.reverse();
+        let names_bytes: usize = names.iter().map(|name| name.len() + 1).sum();
+        let mut path = PathBuf::with_capacity(root.as_os_str().len() + names_bytes + SPARE_BYTES);
+        path.push(root);
+        path.extend(names);
+        path
+    }
+}
+
+impl Drop for Side {
+    /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(side) = next {
+            next = Arc::into_inner(side).and_then(|mut side| side.parent.take());
+        }
+    }
+}
+
+/// An open folder, for as long as it is used.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened(pub(crate) Arc<File>);
+
+impl Opened {
+    fn open_and_stat(&self, name: &OsStr) -> Result<(Arc<File>, Meta), Errno> {
+        with_meta(names::open_folder(&self.0, name)?)
+    }
+}
+
+fn with_meta(file: File) -> Result<(Arc<File>, Meta), Errno> {
+    let meta = file_meta(&file)?;
+    Ok((Arc::new(file), meta))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder, and so many others nested in it. `.` stands for each: they need not be made.
+    fn nested(levels: usize) -> Arc<Side> {
+        let root = File::open("/").expect("it is there");
+        let root = Side::root(Path::new("/here"), root, &Keeper::new(8)).expect("a folder");
+        (0..levels).fold(root, |above, _| above.child(OsStr::new(".")).expect("a folder"))
+    }
+
+    #[test]
+    fn a_path_is_joined_from_the_names_of_its_folders() {
+        let (root, below) = (nested(0), nested(3));
+        assert_eq!((root.path(), root.relative()), ("/here".into(), PathBuf::new()));
+        assert_eq!(below.path_of(OsStr::new("file")).as_os_str(), "/here/./././file");
+        assert_eq!(below.relative().as_os_str(), "././.");
+        assert_eq!(below.path_below(Path::new("to")).as_os_str(), "to/././.");
+    }
+
+    #[test]
+    fn a_chain_that_is_longer_than_the_stack_is_dropped() {
+        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(|| drop(nested(20_000)));
+        thread.expect("a thread").join().expect("no overflow");
+    }
+
+    #[test]
+    fn a_closed_folder_is_open_for_all_lanes_that_find_it_closed() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o555)).expect("it is ours");
+        let file = File::open(home.path()).expect("it is there");
+        let side = Side::root(home.path(), file, &Keeper::new(8)).expect("a folder");
+        std::thread::scope(|scope| {
+            let lanes: Vec<_> = (0..4).map(|_| scope.spawn(|| side.open_up())).collect();
+            assert!(lanes.into_iter().all(|lane| lane.join().expect("no panic")));
+        });
+        let mode = std::fs::metadata(home.path()).expect("it is there").permissions().mode();
+        assert_eq!(mode & WRITABLE, WRITABLE);
+    }
+}

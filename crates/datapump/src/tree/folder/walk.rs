@@ -1,0 +1,331 @@
+//! Walks a tree: lists folders in batches of names, and goes into the folders below.
+//!
+//! Memory is bounded: a folder is read one buffer of names at a time, and those are dealt with before the next.
+//!
+//! Must not know: what is done with files, links and devices.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use datapump_engine::Errno;
+
+use crate::open::confidential;
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::{Shared, Work};
+use crate::target::change::ChangeKind;
+use crate::target::listed::Name;
+use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
+use crate::tree::folder::folder_done;
+use crate::tree::folder::side::Side;
+use crate::tree::list::doubts;
+use crate::tree::names::hand::Hand;
+use crate::tree::names::make_way;
+use crate::tree::rules::compare_attributes;
+use crate::tree::rules::decide::Action;
+use crate::tree::rules::findings;
+use crate::tree::rules::right;
+use crate::tree::rules::select::Listing;
+use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
+use datapump_files::identity;
+use datapump_files::made;
+
+/// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
+const BATCH_NAMES: usize = 64;
+/// Names of a list that are taken at a time.
+const LISTED_NAMES: usize = 1024;
+
+/// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
+pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
+    match next_names(shared, branch) {
+        Ok(names) if !names.is_empty() => return put_up(shared, branch, names),
+        Ok(_) if shared.settings.compares => {
+            shared.plan.add_first([Work::Others(Arc::clone(branch))].into_iter());
+        }
+        Ok(_) => folder_done::release(shared, branch),
+        Err(problem) => {
+            branch.root.report(&shared.ledger, problem);
+            folder_done::release(shared, branch);
+        }
+    }
+    shared.trees.walked(&shared.ledger.watch);
+}
+
+/// The listing of a folder goes on at its first name, behind those of a list: no file system gives this place.
+const BEHIND_THE_LIST: u64 = u64::MAX;
+
+fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
+    let from = branch.cookie();
+    match shared.trees.select.listing(|| branch.relative()) {
+        Listing::Folder if shared.settings.tells_changes() => all_names_in_order(shared, branch),
+        Listing::Folder => names_of_folder(shared, branch, from),
+        Listing::Listed(names) => {
+            let names: Vec<Name> = names.into_iter().skip(from as usize).take(LISTED_NAMES).collect();
+            branch.set_cookie(from + names.len() as u64);
+            Ok(names)
+        }
+        Listing::Both(names) if from == 0 => {
+            branch.set_cookie(BEHIND_THE_LIST);
+            Ok(names)
+        }
+        Listing::Both(names) => other_names(shared, branch, &names),
+    }
+}
+
+/// Where changes are told, a folder is walked as rsync does: its files first, and names in the order of their bytes.
+/// Then all its names are held at once.
+fn all_names_in_order(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
+    let mut all = Vec::new();
+    loop {
+        let names = names_of_folder(shared, branch, branch.cookie())?;
+        if names.is_empty() {
+            all.sort_by_cached_key(|name: &Name| (name.kind == Some(FileKind::Folder), name.name.clone()));
+            return Ok(all);
+        }
+        all.extend(names);
+    }
+}
+
+/// The next names of the folder itself that are not on its list.
+fn other_names(shared: &Shared<'_>, branch: &Branch, listed: &[Name]) -> Result<Vec<Name>, Problem> {
+    let listed: BTreeSet<&OsStr> = listed.iter().map(|name| name.name.as_os_str()).collect();
+    loop {
+        let from = branch.cookie();
+        let found = names_of_folder(shared, branch, if from == BEHIND_THE_LIST { 0 } else { from })?;
+        let is_end = found.is_empty();
+        let others: Vec<Name> =
+            found.into_iter().filter(|name| !listed.contains(name.name.as_os_str())).collect();
+        if is_end || !others.is_empty() {
+            return Ok(others);
+        }
+    }
+}
+
+fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<Vec<Name>, Problem> {
+    let folder = branch.source.origin().map_err(Problem::vanished)?;
+    let names = folder.list(from, compares_attributes(shared, branch), &branch.source.path());
+    let (names, cookie) = names.map_err(Problem::vanished)?;
+    branch.set_cookie(cookie);
+    Ok(names)
+}
+
+/// Whether names of files are compared in what only their attributes tell, before they are opened.
+fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
+    let updates = shared.trees.rules.leaves_unread() && branch.target.is_some() && !branch.traits.fresh;
+    let keep = shared.settings.options.keep;
+    if shared.settings.compares {
+        return shared.settings.options.compare_attributes;
+    }
+    (updates || branch.link_dest.is_some()) && (keep.acl || keep.xattrs)
+}
+
+fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
+    let mut names = names.into_iter();
+    // One by one the names of a folder come right behind it.
+    let batch_names = if shared.settings.tells_changes() { 1 } else { BATCH_NAMES };
+    let batch = || {
+        let names: Vec<Name> = names.by_ref().take(batch_names).collect();
+        (!names.is_empty()).then(|| {
+            branch.hold();
+            Work::Batch(Batch { branch: Arc::clone(branch), names, looked: Looked::NotYet, walks: true })
+        })
+    };
+    let batches: Vec<Work> = std::iter::from_fn(batch).collect();
+    shared.trees.walk(batches.len());
+    shared.plan.add_first(batches.into_iter().chain([Work::List(Arc::clone(branch))]));
+}
+
+/// Goes into a folder: makes or opens its target and puts up the listing of its names.
+pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
+    let above = &hand.branch;
+    let source = above.source.child(&name.name).map_err(Problem::vanished)?;
+    let is_left_out =
+        shared.settings.options.one_file_system && source.meta.device != above.root.source_device;
+    if is_left_out {
+        shared.ledger.note(|| format!("'{}': on another file system, left out", shown_path(&source.path())));
+    }
+    if is_left_out && shared.settings.compares {
+        return Ok(());
+    }
+    if !is_left_out {
+        refuse_loops(above, &source)?;
+    }
+    let Some((target, fresh)) = target_of(shared, hand, name, &source.meta)? else { return Ok(()) };
+    if let Some(target) =
+        target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
+    {
+        compare_attributes::of_folders(shared, &source, target)?;
+    }
+    let mut traits = traits(above, &source, target.as_deref(), fresh);
+    tell_device(shared, above, target.as_deref())?;
+    let link_dest = above.link_dest.as_ref().and_then(|side| side.child(&name.name).ok());
+    if let Some(target) = target.as_deref().filter(|_| !fresh) {
+        traits.doubt = doubts::in_target(shared, traits.doubt, target);
+    }
+    if let Some(link_dest) = link_dest.as_deref() {
+        traits.link_doubt = doubts::below(shared, traits.link_doubt, link_dest);
+    }
+    let below = Branch::new(Some(above), &above.root, (source, target), traits, link_dest);
+    above.hold();
+    if is_left_out {
+        // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
+        folder_done::release(shared, &below);
+        return Ok(());
+    }
+    shared.trees.walk(1);
+    shared.plan.add_first([Work::List(below)].into_iter());
+    Ok(())
+}
+
+/// A bind mount may show a folder inside itself, and the target may lie in the source.
+fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
+    let id = identity::id(&source.meta);
+    if above.root.target_id == Some(id) {
+        let words = "is the folder that is copied into; it is left out";
+        return Err(Problem::new(Class::Io, "enter", &source.path(), words));
+    }
+    let is_same = |side: &Side| identity::id(&side.meta) == id;
+    // A folder is on its way for as long as one below it is.
+    match above.root.alive.has(id) && above.source.ancestors().any(is_same) {
+        true => {
+            let words = "is a folder that it lies in (a loop of mounts); it is left out";
+            Err(Problem::new(Class::Io, "enter", &source.path(), words))
+        }
+        false => Ok(()),
+    }
+}
+
+/// A folder at the target (none in a dry run that would make it), and whether it was made now.
+type Entered = (Option<Arc<Side>>, bool);
+
+/// The target folder; nothing where something else stays.
+fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Result<Option<Entered>, Problem> {
+    if shared.settings.compares {
+        let target = hand.branch.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
+        return Ok(Some((target, false)));
+    }
+    let path = hand.target_path(&name.name);
+    let there = hand.there(&name.name)?;
+    let action = shared.trees.rules.decide(meta, there.as_ref());
+    if let Action::Keep(why) = action {
+        right::tell_kept(shared, &hand.spot(&name.name), why);
+        return Ok(None);
+    }
+    let fresh = action != Action::Enter;
+    if fresh && shared.ledger.full.is_full() {
+        // What would lie in it is counted.
+        return Ok(Some((None, true)));
+    }
+    tell_folder(shared, hand, name, meta, there.as_ref().filter(|_| !fresh));
+    let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
+    else {
+        return Ok(Some((None, true)));
+    };
+    let start = SystemTime::now();
+    if action == Action::Replace {
+        make_way::remove(hand, name, FileKind::Regular)?;
+    }
+    if fresh {
+        make(hand, name, &path)?;
+    }
+    let side = match target.child(&name.name) {
+        Err(problem) if fresh && problem.class == Class::Denied => {
+            own_alone(hand.target()?, &name.name, &path)?;
+            target.child(&name.name)
+        }
+        side => side,
+    };
+    let side = side?;
+    if fresh {
+        made::check_folder(hand.target()?, (&side.file()?.0, &side.meta), start, &path)?;
+    }
+    // Nobody else can give another name to what lies in a folder of this user.
+    if made::is_open_to_others(&target.meta) && !shared.settings.options.dry_run {
+        shared.trees.enter(&side.meta, &path)?;
+    }
+    if !fresh && !shared.settings.options.dry_run {
+        confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.settings.options.keep);
+    }
+    if fresh && !hand.branch.claim(&side.meta, &name.name) {
+        return Err(datapump_files::commit::taken(&path));
+    }
+    Ok(Some((Some(side), fresh)))
+}
+
+/// A folder that is made, or gets other attributes. What is made in it changes its time: it is looked at before.
+fn tell_folder(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: Option<&Meta>) {
+    let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
+    let change = findings::change(shared, &hand.branch, kind, &name.name, meta, there);
+    shared.ledger.tell(change.filter(|change| change.says_something()));
+}
+
+/// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.
+pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), Problem> {
+    let held = made::hold_folder(folder, name, path)?;
+    let opened = Bearer::Held(&held).set_mode(0o700);
+    opened.map_err(|errno| Problem::system("open up", path, errno.0))
+}
+
+fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
+    let target = hand.target()?;
+    let made = match names::make_folder(target, &name.name) {
+        Err(Errno::EACCES) if hand.branch.open_up() => names::make_folder(target, &name.name),
+        made => made,
+    };
+    made.map_err(|errno| match errno {
+        Errno::EEXIST => datapump_files::commit::taken(path),
+        errno => Problem::system("make", path, errno.0),
+    })
+}
+
+/// A folder on another file system than the one above is kept open, to sync that one at the end.
+fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Result<(), Problem> {
+    if let (Some(target), Some(parent)) = (target, &above.target)
+        && target.meta.device != parent.meta.device
+    {
+        let folder = target.file()?.0;
+        let opened = Arc::clone(&folder);
+        shared.trees.devices().entry(target.meta.device).or_insert_with(|| (target.path(), opened));
+        // In this order: a list that is begun meanwhile looks at what is there.
+        let journal = above.root.journal();
+        journal.inspect(|journal| journal.witness(target.meta.device, &folder, &target.path()));
+    }
+    Ok(())
+}
+
+fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> Traits {
+    let same_device = target.is_some_and(|target| target.meta.device == source.meta.device);
+    let same_file_system = same_device && source.is_here();
+    Traits {
+        fresh,
+        same_file_system,
+        source_magic: match source.meta.device == above.source.meta.device {
+            true => above.traits.source_magic,
+            false => source.origin().map_or(0, |folder| folder.magic()),
+        },
+        made_up: match source.meta.device == above.source.meta.device {
+            true => above.traits.made_up,
+            false => source.origin().is_ok_and(|folder| folder.is_made_up()),
+        },
+        syncs_whole: match (target, &above.target) {
+            (Some(target), Some(there)) if target.meta.device != there.meta.device => {
+                target.file().is_ok_and(|folder| kind::syncs_whole(disk::magic(&folder.0)))
+            }
+            _ => above.traits.syncs_whole,
+        },
+        handed_down: match (fresh, target) {
+            (true, _) | (_, None) => above.traits.handed_down,
+            (false, Some(target)) => handed_down(target),
+        },
+        doubt: above.traits.doubt,
+        link_doubt: above.traits.link_doubt,
+    }
+}
+
+/// The permissions that the folder's default access control list gives to new files.
+fn handed_down(target: &Side) -> Option<u32> {
+    target.file().ok().and_then(|folder| disk::handed_down(&folder.0))
+}

@@ -1,0 +1,375 @@
+//! Makes names hard links: the further names of a file that has several, and names of files that are unchanged in
+//! another folder (`--link-dest`).
+//!
+//! Must not know: how files are copied, which names wait for which (`links`).
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::Errno;
+
+use crate::open::held::Held;
+use crate::problem::{Class, Problem, shown_path, system_words};
+use crate::run::{Shared, Work};
+use crate::target::change::{Change, ChangeKind};
+use crate::target::listed::Name;
+use crate::tree::folder::branch::{Batch, Looked};
+use crate::tree::folder::folder_done;
+use crate::tree::links::{self, Copied, FileState, Meeting, Newer, Spot, Waiting};
+use crate::tree::list::checkpoint::Written;
+use crate::tree::list::journal;
+use crate::tree::rules::decide::Action;
+use crate::tree::rules::findings;
+use datapump_files::commit::taken;
+use datapump_files::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::identity::{FileId, id};
+use datapump_files::reserved;
+/// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
+const UNLINKABLE: [Errno; 3] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP];
+
+/// How a name goes on.
+pub(crate) enum Met {
+    /// It is to be copied; with the key under which its other names wait. Then call [`stands`] or [`failed`].
+    First(Option<FileState>),
+    /// It was linked, or waits to be.
+    Settled,
+}
+
+/// A name that may be one of several of its file, which is open if it is copied.
+pub(crate) fn meet(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    meta: &Meta,
+    held: Option<&Held>,
+) -> Result<Met, Problem> {
+    if meta.links < 2 || !shared.settings.options.keep.links {
+        return Ok(Met::First(None));
+    }
+    let file = FileState::new(meta, generation(spot, meta, held)?);
+    let charge = spot.branch.source.charge_there(links::memory_of(&spot.name))?;
+    let _turn = shared.trees.links.turn();
+    match shared.trees.links.meet(file, meta, spot, charge) {
+        Meeting::First { has_changed } => {
+            if has_changed {
+                tell_changed(shared, spot);
+            }
+            Ok(Met::First(Some(file)))
+        }
+        Meeting::Alone => Ok(Met::First(None)),
+        Meeting::Waits => Ok(Met::Settled),
+        Meeting::Link(there) => link(shared, &there, spot, (file, meta)).map(|()| Met::Settled),
+    }
+}
+
+/// A name under which something newer than the source stands. The newest under all names of a file is that file.
+pub(crate) fn meet_newer(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+    if meta.links < 2 || !shared.settings.options.keep.links {
+        return Ok(());
+    }
+    let file = FileState::new(meta, generation(spot, meta, None)?);
+    let charge = spot.branch.source.charge_there(links::memory_of(&spot.name))?;
+    let newest = Copied { spot: spot.clone(), copy: Some(id(there)), mtime_ns: there.mtime_ns };
+    let _turn = shared.trees.links.turn();
+    match shared.trees.links.meet_newer(file, meta, newest.clone(), charge) {
+        Newer::Stays => Ok(()),
+        Newer::Link(first) => link(shared, &first, spot, (file, meta)),
+        Newer::Wins(names) => names.iter().try_for_each(|name| link_again(shared, &newest, name, meta)),
+        Newer::Apart => {
+            shared.ledger.warn_once(
+                "hard links: too many to make all of them names of what is newer at the target; copy again"
+                    .into(),
+            );
+            Ok(())
+        }
+    }
+}
+
+/// A name that stands as the source is becomes one of what is newer, in a folder that may be finished.
+fn link_again(shared: &Shared<'_>, newest: &Copied, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
+    let is_held = spot.branch.hold_unfinished();
+    // What stood there before was told of.
+    let change = link_change(shared, spot, (meta, None), &newest.spot)
+        .map(|change| Box::new(Change { itemized: "hf.........".into(), ..*change }));
+    let linked = linked(shared, newest, spot, (meta, change));
+    match is_held {
+        true => folder_done::release(shared, &spot.branch),
+        false => folder_done::finish_again(shared, &spot.branch)?,
+    }
+    linked?.map_err(|errno| not_linked(spot, errno))
+}
+
+/// Which of the files that had its inode number it is. Another host told it with the file.
+fn generation(spot: &Spot, meta: &Meta, held: Option<&Held>) -> Result<u32, Problem> {
+    if meta.kind != FileKind::Regular || !spot.branch.source.is_here() {
+        return Ok(meta.generation);
+    }
+    match held {
+        Some(Held::Here(handle)) => Ok(handle.generation()),
+        _ => Ok(names::generation(&spot.branch.source.file()?.0, &spot.name)),
+    }
+}
+
+fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
+    let path = spot.branch.source.path_of(&spot.name);
+    shared.ledger.warn(format!(
+        "'{}': its inode was changed or used again while its other names were copied; it is no hard link in the copy",
+        shown_path(&path)
+    ));
+}
+
+/// The first name stands, and this file under it: those that waited are linked to it.
+pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>, copy: Option<FileId>) {
+    let Some(file) = links else { return };
+    let _turn = shared.trees.links.turn();
+    let copied = Copied { spot: first.clone(), copy, mtime_ns: file.mtime_ns() };
+    for Waiting { spot, meta, is_newer, .. } in shared.trees.links.committed(file, copied.clone()) {
+        if is_newer {
+            shared.plan.add_first([once_more(spot)].into_iter());
+            continue;
+        }
+        if let Err(problem) = link(shared, &copied, &spot, (file, &meta)) {
+            spot.branch.root.report(&shared.ledger, problem);
+        }
+        folder_done::release(shared, &spot.branch);
+    }
+}
+
+/// The first name came to nothing: those that waited are dealt with as if they were met now.
+pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileState>) {
+    let waiting = links.map(|file| shared.trees.links.failed(file)).unwrap_or_default();
+    let batches: Vec<Work> = waiting.into_iter().map(|waiting| once_more(waiting.spot)).collect();
+    shared.plan.add_first(batches.into_iter());
+}
+
+/// A batch of one name. It holds its folder already.
+fn once_more(spot: Spot) -> Work {
+    let name = Name::here(spot.name, None);
+    Work::Batch(Batch { branch: spot.branch, names: vec![name], looked: Looked::NotYet, walks: false })
+}
+
+/// What is told of a further name: what stood there before, and which name it is linked to.
+fn link_change(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (meta, stands): (&Meta, Option<&Meta>),
+    first: &Spot,
+) -> Option<Box<Change>> {
+    let change = findings::change(shared, &spot.branch, ChangeKind::Link, &spot.name, meta, stands);
+    let first = first.branch.relative().join(&first.name);
+    change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
+}
+
+/// What stands under a name, if it is told of.
+fn stands_at(shared: &Shared<'_>, spot: &Spot) -> Option<Meta> {
+    let target = spot.branch.target.as_ref().filter(|_| shared.settings.tells_changes())?;
+    names::metadata(&target.file().ok()?.0, &spot.name).ok()
+}
+
+/// Gives a file that stands at the target another name, or copies it for itself.
+fn link(
+    shared: &Shared<'_>,
+    copied: &Copied,
+    spot: &Spot,
+    (file, meta): (FileState, &Meta),
+) -> Result<(), Problem> {
+    let there = &copied.spot;
+    let change = link_change(shared, spot, (meta, stands_at(shared, spot).as_ref()), there);
+    match linked(shared, copied, spot, (meta, change))? {
+        Ok(()) => {}
+        // The copy has as many names as it can: the next name is copied anew and takes the rest.
+        Err(Errno::EMLINK) => copy_instead(shared, there, spot, file),
+        Err(errno) if UNLINKABLE.contains(&errno) => {
+            shared.trees.links.give_up();
+            shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
+            copy_instead(shared, there, spot, file);
+        }
+        Err(errno) => return Err(not_linked(spot, errno)),
+    }
+    Ok(())
+}
+
+/// The same, or what the system says.
+fn linked(
+    shared: &Shared<'_>,
+    copied: &Copied,
+    spot: &Spot,
+    (meta, change): (&Meta, Option<Box<Change>>),
+) -> Result<Outcome<()>, Problem> {
+    let there = &copied.spot;
+    if shared.settings.options.dry_run {
+        // What would be copied anew has no other name yet.
+        if copied.copy.is_none() || copied.copy != id_at_target(spot)? {
+            shared.ledger.tell(change);
+        }
+        return Ok(Ok(()));
+    }
+    let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(Ok(())) };
+    let (from, to) = (from.file()?.0, to.file()?.0);
+    let held = hold_copied(copied, &from)?;
+    match link_into(shared, spot, &held, &to) {
+        Ok(false) => {}
+        Ok(true) => {
+            // What is newer is no copy of the source.
+            if copied.mtime_ns == meta.mtime_ns {
+                list_again(shared, there, meta, &from);
+            }
+            shared.ledger.tell(change);
+        }
+        Err(errno) => return Ok(Err(errno)),
+    }
+    Ok(Ok(()))
+}
+
+/// The file that this run left under the first name. Another that was put there meanwhile, by who may write to that
+/// folder, must not get a name in this one.
+fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
+    let path = || copied.spot.branch.target_path().join(&copied.spot.name);
+    let system = |errno: Errno| Problem::system("open to link", &path(), errno.0);
+    let held = names::hold(folder, &copied.spot.name).map_err(system)?;
+    let found = id(&file_meta(&held).map_err(system)?);
+    match copied.copy.is_none_or(|copy| copy == found) {
+        true => Ok(held),
+        false => {
+            let words = "another program replaced it meanwhile; no other name was linked to it";
+            Err(Problem::new(Class::Refused, "link", &path(), words))
+        }
+    }
+}
+
+/// The file that stands under a name at the target.
+fn id_at_target(spot: &Spot) -> Result<Option<FileId>, Problem> {
+    let Some(target) = &spot.branch.target else { return Ok(None) };
+    let found = names::metadata(&target.file()?.0, &spot.name);
+    Ok(found.ok().map(|meta| id(&meta)))
+}
+
+/// A further name changes the file's time of attributes, by which its tree's list knows it.
+fn list_again(shared: &Shared<'_>, there: &Spot, meta: &Meta, folder: &File) {
+    if let Some(journal) = there.branch.root.journal()
+        && let Ok(target) = names::metadata(folder, &there.name)
+        && target.kind == FileKind::Regular
+    {
+        journal.know(&target);
+        // Its content may still be in the cache alone.
+        let mark = journal::mark(&there.branch.path_sum, &there.name, meta, &target);
+        let problem = journal.add(mark, &target, (Written::Cached, false));
+        problem.into_iter().for_each(|problem| there.branch.root.report(&shared.ledger, problem));
+    }
+}
+
+fn not_linked(spot: &Spot, errno: Errno) -> Problem {
+    let path = spot.branch.target_path().join(&spot.name);
+    match errno {
+        Errno::EEXIST => taken(&path),
+        errno => Problem::system("link", &path, errno.0),
+    }
+}
+
+fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, file: FileState) {
+    shared.trees.links.forget(file, there);
+    spot.branch.hold();
+    shared.plan.add_first([once_more(spot.clone())].into_iter());
+}
+
+/// Links, in a folder of this user that only its mode closes, too.
+fn link_into(shared: &Shared<'_>, spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
+    let link = || link_over(shared, held, to, spot);
+    match link() {
+        Err(Errno::EACCES) if spot.branch.open_up() => link(),
+        linked => linked,
+    }
+}
+
+/// Links over what stands there; false if it is the same file already.
+fn link_over(shared: &Shared<'_>, held: &File, to: &File, spot: &Spot) -> Outcome<bool> {
+    let Spot { branch, name } = spot;
+    let claimed = || branch.claim_link(to, name);
+    match names::link_in(held, to, name) {
+        Err(Errno::EEXIST) if !branch.traits.fresh => {}
+        linked => return linked.map(|()| true).inspect(|_| claimed()),
+    }
+    let (old, new) = (file_meta(held)?, names::metadata(to, name)?);
+    // What stands there may belong to another name of the source.
+    if !branch.claim(&new, name) {
+        return Err(Errno::EEXIST);
+    }
+    if (old.device, old.inode) == (new.device, new.inode) {
+        return Ok(false);
+    }
+    // What a kill leaves under that name is swept by a run that finds a list.
+    branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+    replace(held, to, name).map(|()| true).inspect(|_| claimed())
+}
+
+/// Puts a link in the place of what stands there.
+fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
+    let (temporary, ()) = reserved::under_new_name(|temporary| names::link_in(held, to, temporary))?;
+    // Best effort on the way out.
+    names::rename(to, &temporary, to, name).inspect_err(|_| {
+        let _ = names::remove(to, &temporary, false);
+    })
+}
+
+/// Makes a name of no tree a link; false where that cannot be had and the file is copied.
+pub(crate) fn link_file(held: &File, (to, name): (&File, &OsStr), path: &Path) -> Result<bool, Problem> {
+    let linked = match names::link_in(held, to, name) {
+        Err(Errno::EEXIST) => replace(held, to, name),
+        linked => linked,
+    };
+    match linked {
+        Ok(()) => Ok(true),
+        Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => Ok(false),
+        Err(errno) => Err(Problem::system("link", path, errno.0)),
+    }
+}
+
+/// Links a file that is unchanged in another folder (`--link-dest`) to the one there, and gives that; `None` if it is
+/// not unchanged.
+pub(crate) fn link_unchanged(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (name, meta): (&Name, &Meta),
+) -> Result<Option<FileId>, Problem> {
+    let Some((_, held, there)) = unchanged(shared, spot, (name, meta))? else { return Ok(None) };
+    if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
+        match link_into(shared, spot, &held, &target.file()?.0) {
+            Ok(_) => {}
+            // Another file system, or too many names: it is copied.
+            Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),
+            Err(errno) => return Err(not_linked(spot, errno)),
+        }
+    }
+    spot.branch.root.journal().inspect(|journal| journal.know(&there));
+    shared.ledger.tell(findings::change(shared, &spot.branch, ChangeKind::Link, &spot.name, meta, None));
+    Ok(Some(id(&there)))
+}
+
+/// The file of `--link-dest` that is equal in all but perhaps its content, to be read. None where it cannot be read.
+pub(crate) fn open_unchanged(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    file: (&Name, &Meta),
+) -> Result<Option<File>, Problem> {
+    let Some((folder, _, there)) = unchanged(shared, spot, file)? else { return Ok(None) };
+    let opened = names::open_source(&folder, &spot.name, true).ok();
+    Ok(opened.filter(|opened| file_meta(opened).is_ok_and(|meta| id(&meta) == id(&there))))
+}
+
+/// The file of `--link-dest` that is equal in size, time and attributes, and its folder.
+fn unchanged(
+    shared: &Shared<'_>,
+    spot: &Spot,
+    (name, meta): (&Name, &Meta),
+) -> Result<Option<(Arc<File>, File, Meta)>, Problem> {
+    let Some(other) = &spot.branch.link_dest else { return Ok(None) };
+    let folder = other.file()?.0;
+    let Ok(held) = names::hold(&folder, &spot.name) else { return Ok(None) };
+    let Ok(there) = file_meta(&held) else { return Ok(None) };
+    let same = !spot.branch.traits.link_doubt.reaches(&there)
+        && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
+    let from = spot.branch.source.origin()?;
+    let differs = !same || findings::hidden_differ(shared, &from, name, &folder);
+    Ok((!differs).then_some((folder, held, there)))
+}

@@ -1,0 +1,85 @@
+//! What stands at a target and may not be on the disk.
+//!
+//! A list that stands tells of a copy that did not end well: what it wrote may have the right size and time, and in the
+//! cache even the right content, of which the disk has nothing. Whatever changed since that copy began is in doubt, in
+//! the folder of the list and in all below, until a copy that deals with all of it has ended well. Nothing in doubt is
+//! left alone for what it looks like, and no other name is linked to it.
+//!
+//! Must not know: what stands in a list, how files are copied.
+
+use datapump_core::journal::Header;
+
+use crate::tree::rules::decide::same_time;
+use datapump_files::disk::Meta;
+
+/// Since when what stands there may not be on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    since_ns: Option<i128>,
+    /// What was written then has no time of its source.
+    loses_times: bool,
+}
+
+impl Doubt {
+    pub(crate) fn since(list: &Header) -> Doubt {
+        Doubt { since_ns: Some(list.begun_ns), loses_times: list.loses_times }
+    }
+
+    pub(crate) fn since_ns(since_ns: i128) -> Doubt {
+        Doubt { since_ns: Some(since_ns), loses_times: false }
+    }
+
+    /// Of two copies: since the first of them.
+    pub(crate) fn and(self, other: Option<Doubt>) -> Doubt {
+        let Some(other) = other else { return self };
+        let since_ns = [self.since_ns, other.since_ns].into_iter().flatten().min();
+        Doubt { since_ns, loses_times: self.loses_times || other.loses_times }
+    }
+
+    /// Whether a file may be of such a copy: it changed since that began.
+    pub(crate) fn reaches(&self, there: &Meta) -> bool {
+        self.since_ns.is_some_and(|since_ns| there.ctime_ns >= since_ns)
+    }
+
+    /// The same where its source is not known. What somebody wrote or touched last has the time of just that; a copy
+    /// has its source's time, and was given it or its name later.
+    pub(crate) fn may_reach(&self, there: &Meta) -> bool {
+        self.reaches(there) && (self.loses_times || there.mtime_ns != there.ctime_ns)
+    }
+
+    /// Whether it has the size and time that such a copy of this source has. What somebody else changed since has not.
+    pub(crate) fn may_have_made(&self, source: &Meta, there: &Meta) -> bool {
+        let in_time = same_time(source, there, 0)
+            || (self.loses_times && self.since_ns.is_some_and(|since_ns| there.mtime_ns >= since_ns));
+        there.size_bytes == source.size_bytes && in_time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_since_a_copy_began_may_be_of_it() {
+        let meta =
+            |size_bytes, mtime_ns, ctime_ns| Meta { size_bytes, mtime_ns, ctime_ns, ..Meta::nothing() };
+        let source = meta(5, 7, 0);
+        let doubt = |since_ns, loses_times| Doubt { since_ns, loses_times };
+        for (doubt, there, reached, is_alike) in [
+            (Doubt::default(), meta(5, 7, i128::MAX), false, true),
+            (doubt(Some(20), false), meta(5, 7, 19), false, true),
+            (doubt(Some(20), false), meta(5, 7, 20), true, true),
+            (doubt(Some(20), false), meta(6, 7, 20), true, false),
+            (doubt(Some(20), false), meta(5, 25, 25), true, false),
+            (doubt(Some(20), true), meta(5, 25, 25), true, true),
+            (doubt(Some(20), true), meta(5, 19, 25), true, false),
+        ] {
+            assert_eq!(doubt.reaches(&there), reached, "{doubt:?} {there:?}");
+            assert_eq!(doubt.may_have_made(&source, &there), is_alike, "{doubt:?} {there:?}");
+            let was_written = !doubt.loses_times && there.mtime_ns == there.ctime_ns;
+            assert_eq!(doubt.may_reach(&there), reached && !was_written, "{doubt:?} {there:?}");
+        }
+        let both = doubt(Some(20), false).and(Some(doubt(Some(10), true))).and(None);
+        assert_eq!(both, doubt(Some(10), true));
+    }
+}

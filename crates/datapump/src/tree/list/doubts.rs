@@ -1,0 +1,137 @@
+//! What at a target is in doubt (`doubt`), and what of that is copied again.
+//!
+//! Must not know: what stands in a list, how files are copied.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::problem::shown_path;
+use crate::run::Shared;
+use crate::tree::folder::branch::Branch;
+use crate::tree::folder::side::Side;
+use crate::tree::list::doubt::Doubt;
+use crate::tree::list::journal::Journal;
+use crate::tree::list::list_file;
+use crate::tree::rules::decide::Action;
+use datapump_files::disk::{Folder, Meta, PathAt, file_meta, names};
+use datapump_files::reserved::LIST_NAME;
+use datapump_files::temporary;
+
+/// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
+const ABOVE_MAX: u32 = 2048;
+
+/// Whether what stands there is copied again although these rules would leave it.
+pub(crate) fn doubts(
+    shared: &Shared<'_>,
+    (branch, name): (&Branch, &OsStr),
+    (action, source, there): (Action, &Meta, &Meta),
+) -> bool {
+    let doubt = branch.traits.doubt;
+    let is_leftover = || {
+        let folder = branch.target.as_ref().and_then(|target| target.file().ok());
+        folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, there))
+    };
+    let is_of_copy = || branch.root.journal().is_some_and(|journal| journal.is_of_new_folder);
+    // In a folder that was made for the copy all is of the copy.
+    let is_made = || (shared.settings.options.ignore_existing && is_of_copy()) || is_leftover();
+    is_undone(doubt, (action, source, there), is_made)
+}
+
+/// The same of a file that the user named.
+pub(crate) fn doubts_file(
+    shared: &Shared<'_>,
+    at: &PathAt,
+    (action, source, there): (Action, &Meta, &Meta),
+) -> bool {
+    let ends = || Some((at.folder().ok()?, at.name()?));
+    let is_leftover = || ends().is_some_and(|(folder, name)| temporary::looks_left(folder, name, there));
+    leaves_some(shared) && is_undone(of_file(shared, at), (action, source, there), is_leftover)
+}
+
+fn is_undone(
+    doubt: Doubt,
+    (action, source, there): (Action, &Meta, &Meta),
+    is_made: impl Fn() -> bool,
+) -> bool {
+    doubt.reaches(there)
+        && match action {
+            Action::Leave(_) | Action::Adjust | Action::Compare => true,
+            // It may be somebody's own work. Under a name of the source may stand what was on its way to another name.
+            Action::Keep(_) => doubt.may_have_made(source, there) || is_made(),
+            _ => false,
+        }
+}
+
+/// What is in doubt in the folder of a file that the user named. Found out once.
+pub(crate) fn of_file(shared: &Shared<'_>, at: &PathAt) -> Doubt {
+    let (Ok(Folder::Os(folder)), Some(path)) = (at.folder(), at.path.parent()) else {
+        return Doubt::default();
+    };
+    let Some(id) = id(folder) else { return Doubt::default() };
+    *shared.trees.doubts().entry(id).or_insert_with(|| in_and_above(shared, folder, path))
+}
+
+/// What is in doubt in the root of a tree: by its own list, or, where something is left alone for what it looks like,
+/// by any that stands there or above.
+pub(crate) fn of_root(shared: &Shared<'_>, journal: Option<&Journal>, folder: &File, path: &Path) -> Doubt {
+    let own = journal.map(|journal| journal.doubt).unwrap_or_default();
+    match (leaves_some(shared), journal) {
+        (false, _) => own,
+        (true, Some(_)) => own.and(above(shared, folder, path)),
+        (true, None) => in_and_above(shared, folder, path),
+    }
+}
+
+/// By any list that stands in a folder or above.
+pub(crate) fn in_and_above(shared: &Shared<'_>, folder: &File, path: &Path) -> Doubt {
+    let here = told(shared, list_file::doubt_in(folder), || path.join(LIST_NAME));
+    here.unwrap_or_default().and(above(shared, folder, path))
+}
+
+/// What is in doubt in a folder that this run did not make, below one of which that is known.
+pub(crate) fn in_target(shared: &Shared<'_>, above: Doubt, target: &Side) -> Doubt {
+    if leaves_some(shared) { below(shared, above, target) } else { above }
+}
+
+pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &Side) -> Doubt {
+    let found = side.file().ok().and_then(|folder| list_file::doubt_in(&folder.0));
+    above.and(told(shared, found, || side.path_of(OsStr::new(LIST_NAME))))
+}
+
+fn leaves_some(shared: &Shared<'_>) -> bool {
+    shared.trees.rules.leaves_some() && !shared.settings.compares
+}
+
+/// A copy of a folder above dealt with this one, too, and its list lies there.
+fn above(shared: &Shared<'_>, folder: &File, path: &Path) -> Option<Doubt> {
+    let (mut found, mut here, mut path) = (None, None, path.to_path_buf());
+    for _ in 0..ABOVE_MAX {
+        let below = here.as_ref().unwrap_or(folder);
+        let Ok(above) = names::open_folder(below, OsStr::new("..")) else { break };
+        if id(below) == id(&above) {
+            break;
+        }
+        path.push("..");
+        if let Some(doubt) = told(shared, list_file::doubt_above(&above), || path.join(LIST_NAME)) {
+            found = Some(doubt.and(found));
+        }
+        here = Some(above);
+    }
+    found
+}
+
+fn id(folder: &File) -> Option<(u64, u64)> {
+    file_meta(folder).ok().map(|meta| (meta.device, meta.inode))
+}
+
+fn told(shared: &Shared<'_>, doubt: Option<Doubt>, path: impl Fn() -> PathBuf) -> Option<Doubt> {
+    doubt.inspect(|_| {
+        let list = shown_path(&path()).to_string();
+        shared.ledger.warn(format!(
+            "'{list}' was left by another copy that did not end well: what changed in its folder since that began \
+             is copied again; to settle it run that copy to its end with all names, or, if it is given up, copy \
+             all without --update and the like and remove this file"
+        ));
+    })
+}

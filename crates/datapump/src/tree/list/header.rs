@@ -1,0 +1,165 @@
+//! What the list of a tree belongs to: which source, which folder, during which life of the system, with which options.
+//!
+//! Must not know: where the list is kept, what is marked in it.
+
+use std::fs::File;
+use std::path::Path;
+
+use datapump_core::journal::{Header, Life, Root};
+use datapump_core::resume::fnv;
+
+use crate::job::options::{Keep, Options, Selection, Sync};
+use crate::net::folder::far::Far;
+use crate::tree::folder::origin::Origin;
+use datapump_files::disk::{Meta, boot, names, origin};
+
+/// The root of a source, and its life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceRoot {
+    root: Root,
+    host: u64,
+    life: u64,
+}
+
+impl SourceRoot {
+    pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
+        match origin {
+            Origin::Here(folder) => SourceRoot::here(folder),
+            Origin::There(folder) => SourceRoot::there(&folder.far, meta),
+        }
+    }
+
+    /// That of a path of this host; `None` if it cannot be opened.
+    pub(crate) fn at(path: &Path) -> Option<SourceRoot> {
+        names::open_path(path).ok().map(|folder| SourceRoot::here(&folder))
+    }
+
+    fn here(folder: &File) -> SourceRoot {
+        let (root, mount) = root_of(folder);
+        SourceRoot { root, host: 0, life: mount }
+    }
+
+    /// Another host tells device and inode, and which run of its system it is.
+    pub(crate) fn there(far: &Far, meta: &Meta) -> SourceRoot {
+        let root = Root { inode: meta.inode, born_ns: 0, file_system: meta.device };
+        SourceRoot { root, host: fnv(0, without_port(&far.place).as_bytes()), life: fnv(0, &far.boot) }
+    }
+}
+
+/// A server that was started again may listen on another port: the host is the same.
+fn without_port(place: &str) -> &str {
+    match place.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => place,
+    }
+}
+
+/// The header of a list in an open folder.
+pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
+    let (target, mount) = root_of(folder);
+    let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
+    let (loses_times, selection) = (!options.keep.times, selected(options));
+    let (source, source_host) = (source.root, source.host);
+    Header { source, source_host, target, life, is_new, loses_times, selection, begun_ns: 0 }
+}
+
+/// Whether a list was begun in this folder, and not copied or moved there.
+pub(crate) fn is_of_folder(list: &Header, folder: &File) -> bool {
+    list.is_of_target(&Header { target: root_of(folder).0, ..*list })
+}
+
+fn root_of(folder: &File) -> (Root, u64) {
+    let (born_ns, mount) = origin(folder);
+    let inode = datapump_files::disk::file_meta(folder).map_or(0, |meta| meta.inode);
+    (Root { inode, born_ns, file_system: datapump_files::disk::file_system(folder) }, mount)
+}
+
+/// What a committed file has by these options, and what is promised of it.
+fn digest(options: &Options) -> u64 {
+    let Keep { mode, acl, owner, times, xattrs, links, numeric_ids } = options.keep;
+    let kept = [mode, acl, owner, times, xattrs, links, options.verify, options.sync == Sync::None];
+    kept.iter().fold(1 + u64::from(numeric_ids), |sum, &kept| sum << 1 | u64::from(kept))
+}
+
+/// A digest of the names that a copy deals with; 0 for all.
+fn selected(options: &Options) -> u64 {
+    let tagged = |sum: u64, (tag, bytes): (u64, &[u8])| {
+        fnv(fnv(sum, &[tag, bytes.len() as u64].map(u64::to_le_bytes).concat()), bytes)
+    };
+    let parts = options.selection.iter().map(|part| match part {
+        Selection::Exclude(pattern) => (2, &pattern[..]),
+        Selection::Include(pattern) => (3, &pattern[..]),
+        Selection::ExcludeFrom(content, zero) => (4 + u64::from(*zero), &content[..]),
+        Selection::Names(content, zero) => (6 + u64::from(*zero), &content[..]),
+    });
+    let file_systems = options.one_file_system.then_some((1, &b""[..]));
+    match file_systems.into_iter().chain(parts).fold(None, |sum, part| Some(tagged(sum.unwrap_or(1), part))) {
+        Some(sum) => sum.max(1),
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::options::Update;
+
+    #[test]
+    fn a_host_is_the_same_on_another_port() {
+        for (place, host) in [
+            ("host:4000", "host"),
+            ("[::1]:4000", "[::1]"),
+            ("user@host", "user@host"),
+            ("user@[::1]", "user@[::1]"),
+            ("the sender", "the sender"),
+        ] {
+            assert_eq!(without_port(place), host);
+        }
+    }
+
+    #[test]
+    fn options_that_decide_what_is_kept_have_another_digest() {
+        let usual = Options::default();
+        let keep = |keep| Options { keep, ..Options::default() };
+        let others = [
+            keep(Keep { mode: false, ..Keep::default() }),
+            keep(Keep { acl: false, ..Keep::default() }),
+            keep(Keep { owner: false, ..Keep::default() }),
+            keep(Keep { times: false, ..Keep::default() }),
+            keep(Keep { xattrs: false, ..Keep::default() }),
+            keep(Keep { links: false, ..Keep::default() }),
+            keep(Keep { numeric_ids: true, ..Keep::default() }),
+            Options { verify: true, ..Options::default() },
+            Options { sync: Sync::None, ..Options::default() },
+        ];
+        assert!(others.iter().all(|other| digest(other) != digest(&usual)));
+        let same = Options { lanes: Some(3), sync: Sync::Each, delete: true, ..Options::default() };
+        assert_eq!(digest(&same), digest(&usual));
+        // A mark tells of a copy of the very source: whatever is left alone elsewhere, that is right.
+        let other_files = Options { update: Update::Differs, size_only: true, ..Options::default() };
+        assert_eq!(digest(&other_files), digest(&usual));
+    }
+
+    #[test]
+    fn other_names_have_another_digest() {
+        let of = |selection: &[Selection], one_file_system| {
+            selected(&Options { selection: selection.to_vec(), one_file_system, ..Options::default() })
+        };
+        let (a, b) = (b"a".to_vec(), b"b".to_vec());
+        let digests = [
+            of(&[], false),
+            of(&[], true),
+            of(&[Selection::Exclude(a.clone())], false),
+            of(&[Selection::Exclude(a.clone())], true),
+            of(&[Selection::Include(a.clone())], false),
+            of(&[Selection::ExcludeFrom(a.clone(), false)], false),
+            of(&[Selection::ExcludeFrom(a.clone(), true)], false),
+            of(&[Selection::Names(a.clone(), false)], false),
+            of(&[Selection::Exclude(a.clone()), Selection::Exclude(b)], false),
+            of(&[Selection::Exclude(b"ab".to_vec())], false),
+        ];
+        let distinct: std::collections::BTreeSet<u64> = digests.into_iter().collect();
+        assert_eq!((distinct.len(), digests[0]), (digests.len(), 0));
+        assert_eq!(of(&[Selection::Exclude(a)], false), digests[2]);
+    }
+}

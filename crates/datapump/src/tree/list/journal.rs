@@ -1,0 +1,409 @@
+//! `.pump-job` in the root of a target: what was committed, so that the same command goes on where it was cut.
+//!
+//! The file is locked while its job runs. A mark is written when what it tells would outlast a kill (`checkpoint`):
+//! what a kill loses of them is copied again, never taken for done. Marks count only where and for what they were
+//! made (`header`); else the command goes on into the same folder, and copies all of it again.
+//!
+//! A list that another may have made is none. Where others could make one, it holds no marks and leads nowhere: it
+//! stands only so that a later run knows since when what it finds may not be on the disk (`doubt`).
+//!
+//! Must not know: how files are copied, how marks are made (`core::journal`).
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datapump_core::journal::{Entry, HEADER_BYTES, Header, PathSum, is_list, is_torn, marks};
+use datapump_engine::{Errno, Handle};
+
+use crate::job::options::{Options, Sync};
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::ledger::Ledger;
+use crate::tree::list::checkpoint::{Checkpoint, Written};
+use crate::tree::list::doubt::Doubt;
+use crate::tree::list::header::{SourceRoot, header};
+use crate::tree::list::list_clock::since;
+use crate::tree::list::list_file::{header_in, open_own};
+use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, why_foreign, why_not_own};
+use datapump_files::identity::{FileId, id};
+use datapump_files::reserved::LIST_NAME;
+
+/// The list of one tree.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    folder: Folder,
+    /// Who writes to it; nobody in a dry run.
+    checkpoint: Option<Checkpoint>,
+    /// Marks of earlier runs, sorted.
+    earlier: Vec<u64>,
+    /// An earlier run left it.
+    stood: bool,
+    /// A later run will believe it.
+    pub(crate) is_believed: bool,
+    /// The command goes on where an earlier run ended.
+    pub(crate) continues: bool,
+    /// The folder was made for this copy, by this run or an earlier one.
+    pub(crate) is_of_new_folder: bool,
+    /// This run deals with all names that earlier ones dealt with.
+    covers: bool,
+    /// Since when what stands there may be of those earlier runs, and not on the disk.
+    pub(crate) doubt: Doubt,
+    /// When the first of the runs that it tells of began: what did not change since was made by none of them.
+    pub(crate) begun_ns: i128,
+    /// When this run began, if another left the list: what that wrote changed before.
+    since_ns: i128,
+    /// The list itself.
+    id: FileId,
+    /// Files that an earlier run committed and this one left: device and inode.
+    known: Mutex<HashSet<FileId>>,
+}
+
+impl Journal {
+    /// Begins a list in a folder, or goes on with the one that is there. In a folder that this run makes (`anew`) a
+    /// list can only be left over from a run killed before it had done anything.
+    pub(crate) fn begin(
+        folder: &Arc<File>,
+        path: &Path,
+        (source, options): (&SourceRoot, &Options),
+        anew: bool,
+    ) -> Result<Kept, Problem> {
+        let (open, name) = (Folder::Os(Arc::clone(folder)), path.join(LIST_NAME));
+        let system = |operation, errno: Errno| Problem::system(operation, &name, errno.0);
+        let standing = match create_or_open(&open, &name)? {
+            Ok(standing) => standing,
+            Err(why) => return Ok(Kept::Ignored(ignored(&name, why))),
+        };
+        if !standing.file.lock().map_err(|errno| system("lock", errno))? {
+            let words = "another pump is copying into this folder; wait for it to end";
+            return Err(Problem::new(Class::Refused, "lock", &name, words));
+        }
+        let this = header(folder, source, options, anew);
+        let (stood, why) = (!standing.is_new && !anew, standing.why_doubtful);
+        if let Some(why) = why.filter(|_| stood && !is_of_copy(&standing.file, &this)) {
+            return Ok(Kept::Ignored(ignored(&name, why)));
+        }
+        let meta = standing.file.meta().map_err(|errno| system("stat", errno))?;
+        let earlier = match stood {
+            false => Earlier::none(this, meta.ctime_ns),
+            true => read(standing.file.os(), &name, &this)?,
+        };
+        let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
+        let (device, sync) = (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.sync);
+        let device = device.map_err(|errno| system("stat", errno))?;
+        let since_ns = if stood { since(&standing.file) } else { 0 };
+        let journal =
+            Journal::go_on((open, standing.file), (stood, why.is_none()), (earlier, this), (device, sync));
+        let journal = journal.map(|journal| Journal { since_ns, id: id(&meta), ..journal });
+        let journal = journal.map_err(|errno| system("write", errno))?;
+        journal.witness(device, folder, path);
+        Ok(match why {
+            None => Kept::List(journal),
+            Some(why) => Kept::Doubtful(journal, doubtful(path, why)),
+        })
+    }
+
+    /// Writes the header of what earlier copies and this one left, and goes on behind the marks that count.
+    fn go_on(
+        (folder, file): (Folder, Handle),
+        (stood, is_believed): (bool, bool),
+        (Earlier { header, marks }, this): (Earlier, Header),
+        (device, sync): (u64, Sync),
+    ) -> Result<Journal, Errno> {
+        let joined = header.joined(&this);
+        if marks.is_empty() || joined != header {
+            write_header(&file, &joined, marks.len())?;
+        }
+        let len = (HEADER_BYTES + 8 * marks.len()) as u64;
+        let known = (header.life.mount != 0).then_some(device);
+        let checkpoint = Checkpoint::begin((file, len), joined.without_marks(), sync, known);
+        Ok(Journal {
+            folder,
+            checkpoint: Some(checkpoint),
+            earlier: marks,
+            stood,
+            is_believed,
+            continues: stood && is_believed,
+            is_of_new_folder: joined.is_new,
+            covers: joined.is_covered_by(this.selection),
+            doubt: if stood { Doubt::since(&joined) } else { Doubt::default() },
+            begun_ns: joined.begun_ns,
+            since_ns: 0,
+            id: (0, 0),
+            known: Mutex::default(),
+        })
+    }
+
+    /// What a dry run may know of the list of an unfinished copy; nothing is locked or written.
+    pub(crate) fn look(
+        folder: &Arc<File>,
+        path: &Path,
+        (source, options): (&SourceRoot, &Options),
+    ) -> Option<Journal> {
+        let file = open_own(folder)?.ok()?;
+        let this = header(folder, source, options, false);
+        let Earlier { header, marks } = read(&file, &path.join(LIST_NAME), &this).ok()?;
+        Some(Journal {
+            folder: Folder::Os(Arc::clone(folder)),
+            checkpoint: None,
+            earlier: marks,
+            stood: true,
+            is_believed: true,
+            continues: true,
+            is_of_new_folder: header.is_new,
+            covers: false,
+            doubt: Doubt::since(&header),
+            begun_ns: header.begun_ns,
+            since_ns: 0,
+            id: (0, 0),
+            known: Mutex::default(),
+        })
+    }
+
+    /// Files are also written on another file system, below this folder.
+    pub(crate) fn witness(&self, device: u64, folder: &File, path: &Path) {
+        self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.witness(device, folder, path));
+    }
+
+    /// Whether the list goes when the copy has ended, after which everything in the tree is right or something failed.
+    /// What an earlier run left is put right only by one of as many names in which nothing failed. In a folder that was
+    /// made for the copy the list keeps the same command from going below it, and after a failed sync it tells what may
+    /// be lost. Otherwise it would only keep others out.
+    pub(crate) fn is_over(&self, is_whole: bool) -> bool {
+        let has_failed = || self.checkpoint.as_ref().is_some_and(Checkpoint::has_failed);
+        match is_whole {
+            true => self.covers,
+            false => !(self.stood || self.is_of_new_folder || has_failed()),
+        }
+    }
+
+    /// Whether an earlier run committed this file and nothing changed since.
+    pub(crate) fn has(&self, folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> bool {
+        let has = || self.earlier.binary_search(&mark(folder, name, source, target)).is_ok();
+        let has = !self.earlier.is_empty() && has();
+        if has {
+            self.know(target);
+        }
+        has
+    }
+
+    /// This run gave a file that stood there attributes or another name, and knows it for right.
+    pub(crate) fn know(&self, there: &Meta) {
+        if self.stood {
+            self.known().insert(id(there));
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<FileId>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something that stands in its folder is the list itself.
+    pub(crate) fn is(&self, there: &Meta) -> bool {
+        self.id == id(there)
+    }
+
+    /// An earlier run left the list.
+    pub(crate) fn stood(&self) -> bool {
+        self.stood
+    }
+
+    /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that
+    /// lost another name in this run has changed in it, too: its birth tells, where the file system does.
+    pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> i128) -> bool {
+        let is_new = |born_ns: i128| born_ns == 0 || born_ns >= self.since_ns;
+        let is_made = || there.ctime_ns >= self.since_ns && is_new(born_ns());
+        !self.doubt.may_reach(there) || self.known().contains(&id(there)) || is_made()
+    }
+
+    /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.
+    pub(crate) fn add(&self, mark: u64, target: &Meta, (written, soon): (Written, bool)) -> Option<Problem> {
+        self.checkpoint.as_ref()?.add(mark, (target.device, target.size_bytes), (written, soon))
+    }
+
+    /// The copy is over but for the last sync. A problem: one beside the copy failed.
+    pub(crate) fn close(&self) -> Option<Problem> {
+        let checkpoint = self.checkpoint.as_ref()?;
+        checkpoint.close();
+        checkpoint.failure()
+    }
+
+    /// Why the list does not tell all that was done.
+    pub(crate) fn lacks(&self) -> Option<Errno> {
+        self.checkpoint.as_ref().and_then(Checkpoint::lacks)
+    }
+
+    /// What the last sync said.
+    pub(crate) fn synced(&self, said: &Result<(), (&Path, Errno)>) {
+        match (&self.checkpoint, said) {
+            (Some(checkpoint), Ok(())) => checkpoint.all_synced(),
+            (Some(checkpoint), Err((path, errno))) => checkpoint.distrust(path, *errno),
+            (None, _) => {}
+        }
+    }
+
+    /// All is done: the list goes, and nothing more is written to it.
+    pub(crate) fn remove(&self) -> Result<(), Errno> {
+        self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.forget());
+        match self.folder.remove(OsStr::new(LIST_NAME)) {
+            Err(Errno::ENOENT) => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// What became of beginning a list.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    List(Journal),
+    /// No later run will believe it: what that means, in words.
+    Doubtful(Journal, String),
+    /// What stands in its place is not this user's, and left: in these words.
+    Ignored(String),
+}
+
+impl Kept {
+    /// The list, if there is one; what is to be known of it is told.
+    pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<Journal> {
+        match self {
+            Kept::List(journal) => Some(journal),
+            Kept::Doubtful(journal, words) => {
+                ledger.warn(words);
+                Some(journal)
+            }
+            Kept::Ignored(words) => {
+                ledger.warn(words);
+                None
+            }
+        }
+    }
+}
+
+fn ignored(name: &Path, why: &str) -> String {
+    let name = shown_path(name);
+    format!(
+        "'{name}' is ignored and left as it is: {why}; if this copy is cut, the next one copies all of it again"
+    )
+}
+
+fn doubtful(path: &Path, why: &str) -> String {
+    let path = shown_path(path);
+    format!(
+        "'{path}': no list of what was done can be kept: {why}; if this copy is cut, the next one starts over"
+    )
+}
+
+/// A list that is open.
+struct Standing {
+    file: Handle,
+    is_new: bool,
+    /// It is of this user, but a later run will not believe that.
+    why_doubtful: Option<&'static str>,
+}
+
+/// Makes the list, or opens the one that stands there; or why that is not this user's. One that was made is looked at
+/// as a later run will do it.
+fn create_or_open(folder: &Folder, name: &Path) -> Result<Result<Standing, &'static str>, Problem> {
+    let system = |operation, errno: Errno| Problem::system(operation, name, errno.0);
+    let made = folder.create_new(OsStr::new(LIST_NAME));
+    let (file, is_new) = match made {
+        Ok(file) => (file, true),
+        Err(Errno::EEXIST) => {
+            // Asked before it is opened (a pipe would be waited for), and once more of what is open.
+            let stands = folder.metadata(OsStr::new(LIST_NAME)).map_err(|errno| system("look at", errno))?;
+            if let Some(why) = why_foreign(folder, &stands) {
+                return Ok(Err(why));
+            }
+            let opened = folder.open(OsStr::new(LIST_NAME), Access::ReadWrite);
+            (opened.map_err(|errno| system("open", errno))?, false)
+        }
+        Err(errno) => return Err(system("create", errno)),
+    };
+    let opened = file.meta().map_err(|errno| system("stat", errno))?;
+    Ok(match why_foreign(folder, &opened).filter(|_| !is_new) {
+        Some(why) => Err(why),
+        None => Ok(Standing { file, is_new, why_doubtful: why_not_own(folder, &opened) }),
+    })
+}
+
+/// Whether an open list is of this source and of this folder.
+fn is_of_copy(file: &Handle, this: &Header) -> bool {
+    header_in(file.os()).is_some_and(|found| found.is_of_source(this) && found.is_of_target(this))
+}
+
+/// What earlier runs left: the header of their list, and marks that count.
+struct Earlier {
+    header: Header,
+    marks: Vec<u64>,
+}
+
+impl Earlier {
+    fn none(header: Header, begun_ns: i128) -> Earlier {
+        Earlier { header: Header { begun_ns, ..header }, marks: Vec::new() }
+    }
+
+    /// Of a list that others may have made nothing counts, and it leads nowhere.
+    fn of_nobody(self) -> Earlier {
+        Earlier { header: Header { is_new: false, ..self.header.without_marks() }, marks: Vec::new() }
+    }
+}
+
+/// What a list tells: whether the folder was new then, and the marks of earlier runs.
+fn read(mut file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem> {
+    let mut bytes = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .map_err(|error| Problem::system("read", name, Errno::of(&error).0))?;
+    // What a list does not tell itself its file may. Whatever names its copies dealt with, it were not fewer than all.
+    let unknown = Earlier::none(Header { selection: 0, ..*this }, origin(file).0);
+    let Some(header) = Header::decode(&bytes) else {
+        // Killed before it was written, or of another version: nothing counts.
+        return if is_torn(&bytes) || is_list(&bytes) { Ok(unknown) } else { Err(foreign(name)) };
+    };
+    if !header.is_of_source(this) {
+        return Err(foreign(name));
+    }
+    // In another folder it lies if that was copied with it.
+    if !header.is_of_target(this) {
+        return Ok(unknown);
+    }
+    let Header { is_new, loses_times, selection, begun_ns, .. } = header;
+    let mut earlier = Earlier::none(Header { is_new, loses_times, selection, ..*this }, begun_ns);
+    if header.counts_for(this) {
+        earlier.marks = marks(&bytes).collect();
+        earlier.marks.sort_unstable();
+    }
+    Ok(earlier)
+}
+
+fn foreign(name: &Path) -> Problem {
+    let words = "is no list of this copy: it belongs to an unfinished copy of another source (finish that one, or \
+                 remove this file), or to you (move it)";
+    Problem::new(Class::Refused, "read", name, words)
+}
+
+/// Marks that do not count go first: they never stand under a header that is not theirs.
+fn write_header(file: &Handle, header: &Header, marks: usize) -> Result<(), Errno> {
+    if marks == 0 && file.meta()?.size_bytes > HEADER_BYTES as u64 {
+        file.set_len(HEADER_BYTES as u64)?;
+    }
+    file.put(0, &header.encode())
+}
+
+/// The mark of a file that was committed; the sum is that of its folder's path.
+pub(crate) fn mark(folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
+    Entry {
+        path: folder.name(name.as_bytes()),
+        inode: target.inode,
+        size_bytes: target.size_bytes,
+        mtime_ns: target.mtime_ns,
+        ctime_ns: target.ctime_ns,
+        source_size_bytes: source.size_bytes,
+        source_mtime_ns: source.mtime_ns,
+        source_ctime_ns: source.ctime_ns,
+    }
+    .mark()
+}

@@ -1,0 +1,85 @@
+//! The list of an unfinished copy as it stands in a folder: whose it is, and what follows from its being there.
+//!
+//! Must not know: who writes it (`journal`), what its marks say.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_core::journal::{HEADER_BYTES, Header};
+
+use crate::job::options::Options;
+use crate::problem::shown_path;
+use crate::tree::list::doubt::Doubt;
+use crate::tree::list::header::{SourceRoot, header, is_of_folder};
+use datapump_files::disk::{FileKind, Folder, is_closed, names, origin, why_foreign, why_not_own};
+use datapump_files::partial::open_list;
+use datapump_files::reserved::LIST_NAME;
+
+/// Whether a folder holds the list of an unfinished copy of this source: what another run of it finds there is its own.
+pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
+    let Some((file, meta)) = open_list(folder) else { return false };
+    let is_foreign = why_foreign(&Folder::Os(Arc::clone(folder)), &meta).is_some();
+    !is_foreign && header_in(&file).is_some_and(|header| header.is_of_source(expected))
+}
+
+/// Since when what stands in a folder may not be on the disk, by a list that lies there, whosever it is and whether or
+/// not it is believed: in the worst case that makes a few files be copied again.
+pub(crate) fn doubt_in(folder: &File) -> Option<Doubt> {
+    let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
+    if stands.kind != FileKind::Regular {
+        return None;
+    }
+    let is_own = stands.uid == rustix::process::geteuid().as_raw();
+    let file = || names::open_source(folder, OsStr::new(LIST_NAME), false).ok();
+    let header = is_own.then(file).flatten().and_then(|file| header_in(&file));
+    if let Some(header) = header.filter(|header| is_of_folder(header, folder)) {
+        return Some(Doubt::since(&header));
+    }
+    // What it does not tell, or not to this user, its birth does.
+    let held = names::hold(folder, OsStr::new(LIST_NAME)).ok()?;
+    Some(Doubt::since_ns(origin(&held).0))
+}
+
+/// The same of a folder above: there only what this user or root alone can have put there.
+pub(crate) fn doubt_above(folder: &File) -> Option<Doubt> {
+    let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
+    let is_of_root = stands.uid == 0 || stands.uid == rustix::process::geteuid().as_raw();
+    if is_of_root && is_closed(folder) { doubt_in(folder) } else { None }
+}
+
+/// Whether a folder was made for a copy of this source that was cut: the same command then goes on into it. An error:
+/// what stands there is not believed, in words. A list in a folder that stood there before says nothing about where.
+pub(crate) fn was_made_for(
+    (folder, path): (&Arc<File>, &Path),
+    source: impl FnOnce() -> Option<SourceRoot>,
+    options: &Options,
+) -> Result<bool, String> {
+    let Some(file) = open_own(folder) else { return Ok(false) };
+    let leads_nowhere = |why| {
+        let name = path.join(LIST_NAME);
+        format!("'{}' is ignored: {why}; the copy goes where cp would put it", shown_path(&name))
+    };
+    let file = file.map_err(leads_nowhere)?;
+    let (Some(found), Some(source)) = (header_in(&file), source()) else { return Ok(false) };
+    let expected = header(folder, &source, options, true);
+    Ok(found.is_new && found.is_of_source(&expected) && found.is_of_target(&expected))
+}
+
+/// The header of an open list.
+pub(crate) fn header_in(mut file: &File) -> Option<Header> {
+    let mut bytes = [0; HEADER_BYTES];
+    file.read_exact(&mut bytes).ok()?;
+    Header::decode(&bytes)
+}
+
+/// The same of one that is believed. An error: why it is not.
+pub(crate) fn open_own(folder: &Arc<File>) -> Option<Result<File, &'static str>> {
+    let (file, meta) = open_list(folder)?;
+    Some(match why_not_own(&Folder::Os(Arc::clone(folder)), &meta) {
+        Some(why) => Err(why),
+        None => Ok(file),
+    })
+}

@@ -1,0 +1,181 @@
+//! Removes what killed runs left in the folders of a target: temporary files that nobody has locked, and journals whose
+//! temporary file is gone. Best effort: what cannot be removed is left.
+//!
+//! What is removed looks like a leftover in all that tells: it is this user's, was made since the copy began, and is as
+//! it was made, or a complete copy of something in the source's folder. A finished copy of another command has the time
+//! of its source. What can be resumed is left, unless the very file stands under its name by now. When in doubt garbage
+//! stays: it is never somebody's only copy.
+//!
+//! Must not know: whose copy it was.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::target::listed::{self, Name};
+use crate::tree::folder::origin::Origin;
+use crate::tree::rules::decide::same_time;
+use datapump_files::disk::{FileKind, Folder, Meta, file_meta, names, origin};
+use datapump_files::reserved;
+use datapump_files::reserved::{LIST_NAME, is_temporary, names_of};
+use datapump_files::temporary::{is_as_made, is_young, remove_leftover};
+use datapump_files::{made, resume};
+
+/// A folder of the target, open.
+struct Swept<'run> {
+    open: &'run Arc<File>,
+    folder: Folder,
+    /// `None` for one that the source does not have (any more): nobody else comes there.
+    source: Option<&'run Origin>,
+    begun_ns: i128,
+}
+
+/// Sweeps a folder, and those below it that the source does not have (any more). What the source has is a file like
+/// any other. What is older than the copy (`begun_ns`) is none of its leftovers.
+pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, begun_ns: i128) {
+    Swept::new(folder, Some(source), begun_ns).sweep();
+}
+
+impl<'run> Swept<'run> {
+    fn new(open: &'run Arc<File>, source: Option<&'run Origin>, begun_ns: i128) -> Swept<'run> {
+        Swept { open, folder: Folder::Os(Arc::clone(open)), source, begun_ns }
+    }
+
+    fn sweep(&self) {
+        let mut cookie = 0;
+        while let Ok((names, next)) = listed::list(self.open, cookie)
+            && !names.is_empty()
+        {
+            cookie = next;
+            for name in &names {
+                let is_temporary = is_temporary(&name.name);
+                match is_folder(self.open, name) {
+                    true if self.is_gone(&name.name) => self.enter(&name.name),
+                    false if is_temporary && self.is_gone(&name.name) => self.remove(&name.name),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Whether it is no name of the source.
+    fn is_gone(&self, name: &OsStr) -> bool {
+        self.source.is_none_or(|source| matches!(source.if_there(name, || name.into()), Ok(None)))
+    }
+
+    /// A folder on another file system, or with a list of its own, is left to others.
+    fn enter(&self, name: &OsStr) {
+        let Ok(folder) = names::open_folder(self.open, name).map(Arc::new) else { return };
+        let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
+        let has_list = names::metadata(&folder, OsStr::new(LIST_NAME)).is_ok();
+        if device(self.open) == device(&folder) && !has_list && self.was_cut(&folder) {
+            Swept::new(&folder, None, self.begun_ns).sweep();
+        }
+    }
+
+    /// Whether a folder is one that a copy made since this one began and did not finish: it has the mode with which it
+    /// was made, and not the time of its source. In a finished one nothing is left over.
+    fn was_cut(&self, folder: &File) -> bool {
+        let (born_ns, _) = origin(folder);
+        file_meta(folder).is_ok_and(|meta| {
+            meta.mode & 0o777 == 0o700
+                && born_ns >= self.begun_ns
+                && meta.mtime_ns >= born_ns
+                && made::is_own(self.open, &meta)
+        })
+    }
+
+    fn remove(&self, name: &OsStr) {
+        let folder = &self.folder;
+        let Ok(meta) = folder.metadata(name) else { return };
+        if meta.ctime_ns < self.begun_ns || !self.is_leftover(name, &meta) {
+            return;
+        }
+        match reserved::temporary_of(name) {
+            // A journal goes with its temporary file, or is left over alone.
+            Some(temporary) if folder.metadata(temporary) == Err(Errno::ENOENT) => {
+                if meta.size_bytes == 0 || resume::is_journal_at(folder, name) {
+                    resume::remove_journal(folder, temporary);
+                }
+            }
+            Some(_) => {}
+            // It cannot be locked: a pump that makes one makes it again.
+            None if meta.kind != FileKind::Regular => drop(folder.remove(name)),
+            None if self.journal_stays(name) => {}
+            None => drop(remove_leftover(folder, name, Path::new(name))),
+        }
+    }
+
+    fn is_leftover(&self, name: &OsStr, meta: &Meta) -> bool {
+        use FileKind::{BlockDevice, CharDevice, Fifo, Regular, Symlink};
+        let is_young = || is_young(&self.folder, name, meta, self.begun_ns);
+        let is_as_made = match meta.kind {
+            Regular => is_as_made(meta),
+            // What `special.rs` makes.
+            Symlink | Fifo | CharDevice | BlockDevice => self.source.is_some(),
+            _ => return false,
+        };
+        (is_as_made && is_young() && made::is_own(self.open, meta)) || self.is_complete(meta)
+    }
+
+    /// Whether it is like something in the source's folder, of which it then lacks nothing but the name.
+    fn is_complete(&self, there: &Meta) -> bool {
+        let may_be = |name: &Name| name.kind.is_none_or(|kind| kind == there.kind);
+        self.source_has(may_be, |_, source| self.is_like(source, there))
+    }
+
+    fn is_like(&self, source: &Meta, there: &Meta) -> bool {
+        (source.kind, source.size_bytes) == (there.kind, there.size_bytes)
+            && same_time(source, there, 0)
+            && (made::is_own(self.open, there) || source.uid == there.uid)
+    }
+
+    /// Whether the source's folder has something of which name and metadata are these.
+    fn source_has(&self, may_be: impl Fn(&Name) -> bool, is_it: impl Fn(&Name, &Meta) -> bool) -> bool {
+        let Some(source) = self.source else { return false };
+        let mut cookie = 0;
+        while let Ok((names, next)) = source.list(cookie, true, Path::new(""))
+            && !names.is_empty()
+        {
+            cookie = next;
+            let found =
+                |name: &Name| source.metadata(name, PathBuf::new).is_ok_and(|meta| is_it(name, &meta));
+            if names.iter().any(|name| may_be(name) && found(name)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether its journal, which would go, too, is another's or of use.
+    fn journal_stays(&self, name: &OsStr) -> bool {
+        let journal = reserved::journal_name(name);
+        let Ok(meta) = self.folder.metadata(&journal) else { return false };
+        let is_ours = is_as_made(&meta) && is_young(&self.folder, &journal, &meta, self.begun_ns);
+        !is_ours || !self.is_gone(&journal) || (self.can_be_resumed(name) && !self.is_superseded(name))
+    }
+
+    /// Whether it was on its way to a name under which that very file stands by now, as a hard link to another.
+    fn is_superseded(&self, name: &OsStr) -> bool {
+        let is_for = |source: &Name| names_of(&source.name).any(|temporary| temporary == name);
+        let stands = |source: &Name, meta: &Meta| {
+            self.folder.metadata(&source.name).is_ok_and(|there| self.is_like(meta, &there))
+        };
+        self.source_has(is_for, |source, meta| {
+            resume::is_of(&self.folder, name, meta) && stands(source, meta)
+        })
+    }
+
+    fn can_be_resumed(&self, name: &OsStr) -> bool {
+        let file = names::open_source(self.open, name, true).map(Handle::Os);
+        file.is_ok_and(|file| resume::has_journal(self.open, name, &file))
+    }
+}
+
+fn is_folder(folder: &File, name: &Name) -> bool {
+    let asked = || names::metadata(folder, &name.name).is_ok_and(|meta| meta.kind == FileKind::Folder);
+    name.kind.map_or_else(asked, |kind| kind == FileKind::Folder)
+}

@@ -1,0 +1,121 @@
+//! What earlier runs left at a target and this one did not deal with.
+//!
+//! A copy that did not end well may have left files that the disk does not have. A later one that ends well has put
+//! right, or found on the list, what its source holds now. What the source does not have any more (a mount is away, a
+//! folder was moved) may be damaged still, and looks right when it comes back. So behind a list that stood, all files
+//! of the target are looked at once more before it goes: those that changed since the first of its runs began, and not
+//! in this one, must be known to it. A walk over the target, made only by a run that went on behind another.
+//!
+//! Must not know: what becomes of the list, how files are copied.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::problem::{Problem, shown_path};
+use crate::run::Shared;
+use crate::target::listed::{self, Name};
+use crate::tree::folder::side::Side;
+use crate::tree::list::journal::Journal;
+use datapump_files::disk::{FileKind, names};
+use datapump_files::reserved::LIST_NAME;
+use datapump_files::temporary::is_partial;
+
+/// So many are named; more only counted.
+const NAMED_MAX: usize = 3;
+
+/// Files of earlier runs that this one knows nothing of.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled {
+    count: u64,
+    named: Vec<PathBuf>,
+}
+
+/// Looks for them in a target whose list stood. A problem: a folder cannot be looked at, and anything may lie in it.
+pub(crate) fn find(
+    shared: &Shared<'_>,
+    journal: &Journal,
+    (root, path): (&Arc<File>, &Path),
+) -> Result<Unsettled, Problem> {
+    let mut found = Unsettled::default();
+    let mut folders = vec![Side::root_of(path, Arc::clone(root), &shared.trees.keeper)?];
+    while let Some(folder) = folders.pop() {
+        for name in found.look_in(journal, &folder)? {
+            folders.push(folder.child(&name)?);
+        }
+    }
+    Ok(found)
+}
+
+impl Unsettled {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The first of them and how many there are, in words.
+    pub(crate) fn words(&self) -> String {
+        let named: Vec<String> = self.named.iter().map(|path| format!("'{}'", shown_path(path))).collect();
+        match self.count - self.named.len() as u64 {
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    }
+
+    /// Looks at the files of a folder; the folders in it.
+    fn look_in(&mut self, journal: &Journal, folder: &Side) -> Result<Vec<OsString>, Problem> {
+        let (open, mut cookie, mut below) = (folder.file()?.0, 0, Vec::new());
+        loop {
+            let listed = listed::list(&open, cookie);
+            let (names, next) = listed.map_err(|errno| Problem::system("list", &folder.path(), errno.0))?;
+            if names.is_empty() {
+                return Ok(below);
+            }
+            cookie = next;
+            for Name { name, kind, .. } in names {
+                match kind {
+                    Some(FileKind::Folder) => below.push(name),
+                    Some(FileKind::Regular) | None => {
+                        below.extend(self.look_at(journal, &open, (folder, name)))
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Looks at a name; gives it back if it is a folder.
+    fn look_at(
+        &mut self,
+        journal: &Journal,
+        open: &File,
+        (folder, name): (&Side, OsString),
+    ) -> Option<OsString> {
+        let meta = names::metadata(open, &name).ok()?;
+        match meta.kind {
+            FileKind::Folder => return Some(name),
+            FileKind::Regular if journal.is_settled(&meta, || born_ns(open, &name)) => {}
+            FileKind::Regular if is_pumps(open, &name) => {}
+            FileKind::Regular => self.add(|| folder.path_of(&name)),
+            _ => {}
+        }
+        None
+    }
+
+    fn add(&mut self, path: impl FnOnce() -> PathBuf) {
+        self.count += 1;
+        if self.named.len() < NAMED_MAX {
+            self.named.push(path());
+        }
+    }
+}
+
+/// When a file was made; 0 if nobody tells.
+fn born_ns(folder: &File, name: &OsStr) -> i128 {
+    names::hold(folder, name).map_or(i128::MIN, |held| datapump_files::disk::origin(&held).0)
+}
+
+/// A list; or a partial file, which is judged by its own journal.
+fn is_pumps(folder: &File, name: &OsStr) -> bool {
+    name == LIST_NAME || is_partial(folder, name)
+}

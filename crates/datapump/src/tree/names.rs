@@ -1,0 +1,15 @@
+//! What becomes of one name of a tree: a file, a folder, a link, a device; or nothing.
+//!
+//! Must not know: how folders are listed, how blocks are moved.
+
+pub(crate) mod claims;
+pub(crate) mod content;
+pub(crate) mod entry;
+pub(crate) mod entry_argument;
+pub(crate) mod folded;
+pub(crate) mod hand;
+pub(crate) mod items;
+pub(crate) mod left_out;
+pub(crate) mod make_way;
+pub(crate) mod special;
+pub(crate) mod twins;

@@ -1,0 +1,106 @@
+//! Compares the content of a name with another file's by the one loop: with what stands at the target, with the file of
+//! `--link-dest`, with the other tree of `verify`.
+//!
+//! Must not know: what becomes of a name (`decide`, `finish`), how blocks are moved.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::sync::Arc;
+
+use datapump_engine::Handle;
+
+use crate::file::task::{Against, Finish, Leaf};
+use crate::open::held::{self, Held, Original};
+use crate::open::how::{self, Facts};
+use crate::open::sizes;
+use crate::open::{self, Landing};
+use crate::problem::Problem;
+use crate::report::Waits;
+use crate::run::Shared;
+use crate::target::listed::Name;
+use crate::tree::folder::branch::Looked;
+use crate::tree::folder::walk;
+use crate::tree::links::linking;
+use crate::tree::names::entry::Ready;
+use crate::tree::names::hand::Hand;
+use crate::tree::rules::compare::{self, Compared};
+use datapump_files::disk::{FileKind, Meta, names};
+
+impl Hand {
+    pub(crate) fn open_there(&self, name: &OsStr) -> Result<File, Problem> {
+        let opened = names::open_source(self.target()?, name, true);
+        opened.map_err(|errno| Problem::system("open", &self.target_path(name), errno.0))
+    }
+
+    /// Whether a file of `--link-dest` that is equal in size and time may be linked: with `--checksum` if it was read.
+    pub(crate) fn may_link(&self, shared: &Shared<'_>) -> bool {
+        !shared.trees.rules.reads_content() || self.looked == Looked::EqualsOlder
+    }
+
+    /// The file of `--link-dest` that is linked if its content is the same.
+    pub(crate) fn older_to_read(&self, shared: &Shared<'_>, name: &Name) -> Result<Option<File>, Problem> {
+        let is_open = matches!(self.looked, Looked::NotYet | Looked::Replaces);
+        if !is_open || self.branch.link_dest.is_none() || self.may_link(shared) {
+            return Ok(None);
+        }
+        linking::open_unchanged(shared, &self.spot(&name.name), (name, &self.meta(name)?))
+    }
+
+    /// Compares the content with another file's; a difference brings the name back to be copied.
+    pub(crate) fn check(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        name: &Name,
+        (other, against): (File, Against),
+    ) -> Result<Option<Ready>, Problem> {
+        let (one, meta) = self.open_file(shared, name)?;
+        let pair = (meta, one, Arc::new(Handle::Os(other)));
+        self.read_both(shared, waits, name, pair, Finish::Checked(against))
+    }
+
+    /// Compares a name with the one in the other tree.
+    pub(crate) fn compare(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        name: &Name,
+    ) -> Result<Option<Ready>, Problem> {
+        let meta = self.meta(name)?;
+        match compare::compare(shared, self, name, &meta)? {
+            Compared::Content(meta, one, other) => {
+                self.read_both(shared, waits, name, (meta, one, other), Finish::Nothing)
+            }
+            Compared::Done if meta.kind == FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
+            Compared::Done => Ok(None),
+        }
+    }
+
+    /// A file whose content is compared with another's by the one loop.
+    fn read_both(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        name: &Name,
+        (meta, one, other): (Meta, Held, Arc<Handle>),
+        finish: Finish,
+    ) -> Result<Option<Ready>, Problem> {
+        let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
+        let ranges = match sizes::goes_on_in(&one, &meta, self.branch.traits, &path)? {
+            true => Ok(None),
+            false => compare::ranges(shared, &meta, &one, &other).map(Some),
+        };
+        let ranges = ranges.map_err(|errno| Problem::system("read the map of", &path, errno.0))?;
+        let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
+        let how = how::decide(&facts, shared.settings.options);
+        let watched = !self.branch.traits.made_up;
+        let handle = one.here().cloned();
+        let original =
+            Original { path: path.clone(), held: one, meta, folder: self.source().folder(), watched };
+        let opened = held::Opened::file(handle, original, ranges);
+        let ends = open::ends(shared, (&path, &other_path), opened, how, &mut Landing::Compare(other))?;
+        let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
+        let task = open::task(shared, (path, other_path), ends, finish, leaf);
+        self.hand_on(shared, waits, Arc::new(task), how)
+    }
+}

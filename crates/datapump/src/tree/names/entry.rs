@@ -1,0 +1,391 @@
+//! Deals with the names of a folder, one after the other: what is it, what stands at the target, what is to be done.
+//!
+//! A small file is opened here and its blocks go to the lane that opened it; a large one is left to the lanes that
+//! move pieces.
+//!
+//! Must not know: how folders are listed and finished, how blocks are moved.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datapump_core::{Extent, Length, Way};
+
+use crate::file::finish;
+use crate::file::task::{Against, Leaf, Task};
+use crate::job::options::Sync;
+use crate::open::held::{self, Held, Original};
+use crate::open::how::{self, Facts, How};
+use crate::open::resumed;
+use crate::open::sizes;
+use crate::open::{self, Landing};
+use crate::problem::{Class, Problem};
+use crate::report::Waits;
+use crate::run::{Shared, Work};
+use crate::target::change::ChangeKind;
+use crate::target::listed::Name;
+use crate::tree::folder::branch::{Batch, Beside, Looked};
+use crate::tree::folder::walk;
+use crate::tree::links::linking::{self, Met};
+use crate::tree::links::{FileState, Spot};
+use crate::tree::list::doubts;
+use crate::tree::names::hand::Hand;
+use crate::tree::names::left_out;
+use crate::tree::names::make_way;
+use crate::tree::names::special;
+use crate::tree::rules::decide::{Action, adjusted};
+use crate::tree::rules::findings;
+use crate::tree::rules::right;
+use datapump_files::commit::{Before, Staged};
+use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
+use datapump_files::identity::FileId;
+use datapump_files::reserved::may_be_temporary;
+use datapump_files::resume::Wish;
+
+/// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.
+const SYNCED_MIN_BYTES: u64 = 4 << 20;
+
+/// A file must let its owner write to get extended attributes: xattr(7). Most modes do, and are right from the start.
+const WRITABLE: u32 = 0o600;
+
+/// A small file that is ready to be moved by the lane that opened it.
+pub(crate) type Ready = (Arc<Task>, Extent);
+
+impl Hand {
+    /// Deals with names until one is a small file to be moved, or none is left.
+    pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
+        while !shared.stop.load(Ordering::Relaxed) {
+            let name = self.names.next()?;
+            match self.deal_with(shared, waits, &name) {
+                Ok(Some(ready)) => return Some(ready),
+                Ok(None) => {}
+                Err(problem) => {
+                    if problem.class == Class::NoSpace {
+                        shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
+                    }
+                    self.branch.root.report(&shared.ledger, problem);
+                }
+            }
+        }
+        None
+    }
+
+    fn deal_with(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        name: &Name,
+    ) -> Result<Option<Ready>, Problem> {
+        // A comparison writes nothing.
+        if may_be_temporary(&name.name) && !shared.settings.compares && self.branch.put_off(name) {
+            shared.plan.hold();
+            return Ok(None);
+        }
+        let kind = self.kind(name)?;
+        if kind != FileKind::Folder
+            && shared.trees.select.has_below(|| self.paths.relative(&self.branch), &name.name)
+        {
+            let words = "is no folder, and names below it are on the list";
+            return Err(Problem::new(Class::Missing, "open", &self.source_path(&name.name), words));
+        }
+        if !shared.trees.select.includes(
+            || self.paths.relative(&self.branch),
+            &name.name,
+            kind == FileKind::Folder,
+        ) {
+            return Ok(None);
+        }
+        if left_out::is_left_out(shared, self, name, kind)? {
+            return Ok(None);
+        }
+        left_out::refuse_clash(shared, self, name)?;
+        match kind {
+            _ if shared.settings.compares => self.compare(shared, waits, name),
+            FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
+            FileKind::Regular => self.file(shared, waits, name),
+            FileKind::Socket => Ok(None),
+            _ if shared.ledger.full.is_full() && self.target.is_none() => {
+                self.leave_missing(shared, name).map(|()| None)
+            }
+            FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {
+                special::make(shared, self, name).map(|()| None)
+            }
+        }
+    }
+
+    fn leave_missing(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {
+        shared.ledger.leave_missing(self.meta(name)?.size_bytes);
+        self.branch.root.fail();
+        Ok(())
+    }
+
+    fn file(&self, shared: &Shared<'_>, waits: &mut Waits, name: &Name) -> Result<Option<Ready>, Problem> {
+        // What may be right as it stands is not opened to find out.
+        let there = self.there(&name.name)?;
+        if let Some(stands) = there.as_ref().filter(|_| self.looked == Looked::NotYet) {
+            match self.stays(shared, name, stands)? {
+                Stays::Yes => return Ok(None),
+                Stays::Perhaps => {
+                    let there = self.open_there(&name.name)?;
+                    return self.check(shared, waits, name, (there, Against::Target(None)));
+                }
+                Stays::No => {}
+            }
+        }
+        if shared.ledger.full.is_full() {
+            return self.leave_missing(shared, name).map(|()| None);
+        }
+        if let Some(older) = self.older_to_read(shared, name)? {
+            return self.check(shared, waits, name, (older, Against::Older));
+        }
+        let (held, meta) = match shared.settings.options.dry_run {
+            true => (None, self.meta(name)?),
+            false => self.open_file(shared, name).map(|(held, meta)| (Some(held), meta))?,
+        };
+        let in_the_way = shared.trees.rules.decide(&meta, there.as_ref()) == Action::MakeWay;
+        if in_the_way && !make_way::is_free(shared, self, name)? {
+            return Ok(None);
+        }
+        let there = there.filter(|_| !in_the_way);
+        let spot = self.spot(&name.name);
+        let Met::First(links) = linking::meet(shared, &spot, &meta, held.as_ref())? else { return Ok(None) };
+        match self.begin(shared, name, (held, meta), there.as_ref(), (spot, links)) {
+            Ok(Begun::Task(task, how)) => return self.hand_on(shared, waits, task, how),
+            Ok(Begun::Stands(spot, file)) => linking::stands(shared, &spot, links, file),
+            Ok(Begun::Later) => {}
+            Err(problem) => {
+                linking::failed(shared, links);
+                return Err(problem);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Links a file that is unchanged elsewhere, or opens its two ends; without a handle tells what would be done.
+    fn begin(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        (held, meta): (Option<Held>, Meta),
+        there: Option<&Meta>,
+        (spot, links): (Spot, Option<FileState>),
+    ) -> Result<Begun, Problem> {
+        if self.may_link(shared)
+            && let Some(file) = linking::link_unchanged(shared, &spot, (name, &meta))?
+        {
+            return Ok(Begun::Stands(spot, Some(file)));
+        }
+        let change = findings::change(shared, &self.branch, ChangeKind::Copy, &name.name, &meta, there);
+        let Some(held) = held else {
+            shared.ledger.tell(change);
+            return Ok(Begun::Stands(spot, None));
+        };
+        if links.is_none() && self.comes_later(shared, name, &meta) {
+            return Ok(Begun::Later);
+        }
+        let before = if there.is_some() { Before::Anything } else { Before::Nothing };
+        let leaf = Leaf { spot, links, change };
+        self.prepare(shared, name, (held, meta), before, leaf)
+    }
+
+    /// A large file waits while enough of them are open.
+    fn comes_later(&self, shared: &Shared<'_>, name: &Name, meta: &Meta) -> bool {
+        let large = meta.size_bytes > shared.settings.shape.request_bytes.into();
+        if !large || !shared.plan.has_enough_open() {
+            return false;
+        }
+        self.branch.hold();
+        shared.ledger.watch.found(meta.size_bytes);
+        let (branch, names) = (Arc::clone(&self.branch), vec![name.clone()]);
+        shared.plan.add_later(Work::Batch(Batch { branch, names, looked: self.looked, walks: false }));
+        true
+    }
+
+    /// Whether what stands at the target stays; if it does, all was done about it.
+    fn stays(&self, shared: &Shared<'_>, name: &Name, there: &Meta) -> Result<Stays, Problem> {
+        if !(shared.trees.rules.leaves_some() || self.continues()) {
+            return Ok(Stays::No);
+        }
+        let (meta, spot) = (self.meta(name)?, self.spot(&name.name));
+        if self.was_committed(name, &meta, there) {
+            return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
+        }
+        let action = match shared.trees.rules.decide(&meta, Some(there)) {
+            action if doubts::doubts(shared, (&self.branch, &name.name), (action, &meta, there)) => {
+                Action::Replace
+            }
+            Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
+            action => action,
+        };
+        match action {
+            Action::Leave(why) => right::left(shared, &spot, (&meta, there), why).map(|()| Stays::Yes),
+            Action::Keep(why) => right::kept(shared, &spot, (&meta, there), why).map(|()| Stays::Yes),
+            Action::Adjust => right::adjust(shared, &spot, &meta, there).map(|()| Stays::Yes),
+            Action::Compare => Ok(Stays::Perhaps),
+            _ => Ok(Stays::No),
+        }
+    }
+
+    /// Whether a name's extended attributes or access control lists are not those at the target.
+    pub(crate) fn hidden_differ(&self, shared: &Shared<'_>, name: &Name) -> bool {
+        self.target.as_deref().is_some_and(|to| findings::hidden_differ(shared, &self.source, name, to))
+    }
+
+    fn continues(&self) -> bool {
+        self.branch.root.journal().is_some_and(|journal| journal.continues)
+    }
+
+    fn was_committed(&self, name: &Name, source: &Meta, there: &Meta) -> bool {
+        let journal = self.branch.root.journal();
+        journal.is_some_and(|journal| journal.has(&self.branch.path_sum, &name.name, source, there))
+    }
+
+    /// Opens a regular file and takes its attributes from what is open.
+    pub(crate) fn open_file(&self, shared: &Shared<'_>, name: &Name) -> Result<(Held, Meta), Problem> {
+        let small_bytes = shared.settings.shape.request_bytes.into();
+        let path = self.source_path(&name.name);
+        let opened = self.source.open_file(name, &path, small_bytes, &shared.stop);
+        let (held, meta) = opened.map_err(Problem::vanished)?;
+        if meta.kind != FileKind::Regular {
+            let words = "is no file any more; copy again when the source is quiet";
+            return Err(Problem::new(Class::Changed, "open", &path, words));
+        }
+        Ok((held, meta))
+    }
+
+    fn prepare(
+        &self,
+        shared: &Shared<'_>,
+        name: &Name,
+        (held, meta): (Held, Meta),
+        before: Before,
+        leaf: Leaf,
+    ) -> Result<Begun, Problem> {
+        let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
+        let traits = self.branch.traits;
+        let ranges = sizes::ranges(shared, (&held, &meta), traits, &source_path)?;
+        let small = meta.size_bytes <= u64::from(shared.settings.shape.request_bytes);
+        let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
+        let how = how::decide(&facts, shared.settings.options);
+        let watched = !traits.made_up;
+        let handle = held.here().cloned();
+        let original =
+            Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
+        let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
+        let way = (before, small, wish.as_ref());
+        self.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+        let mut landing = Landing::Staged(self.stage(&name.name, &target_path, &meta, way)?);
+        let opened = held::Opened::file(handle, original, ranges);
+        // One call copies a small file, and shares its blocks where the file system can.
+        let how = How { try_reflink: how.try_reflink && !small, ..how };
+        let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
+        let ends = ends.inspect_err(|problem| landing.give_up(problem))?;
+        let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), leaf);
+        Ok(Begun::Task(Arc::new(task), how))
+    }
+
+    pub(crate) fn facts(&self, shared: &Shared<'_>, held: &Held, meta: &Meta, small: bool) -> Facts {
+        Facts {
+            size_bytes: meta.size_bytes,
+            // Small files are read where the cache is, cold or not.
+            cached: match held {
+                _ if small => Some(1.0),
+                Held::Here(handle) => handle.cached_fraction(meta.size_bytes),
+                Held::There(_) => None,
+            },
+            source_is_file: true,
+            sink_is_file: true,
+            bytes_are_looked_at: shared.settings.hashes || shared.settings.compares || held.here().is_none(),
+            same_file_system: self.branch.traits.same_file_system,
+            whole_file: !self.branch.traits.made_up,
+            synced_alone: shared.settings.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
+        }
+    }
+
+    /// The new file; in a folder of this user that only its mode closes, too.
+    fn stage(
+        &self,
+        name: &OsStr,
+        path: &Path,
+        meta: &Meta,
+        way: (Before, bool, Option<&Wish>),
+    ) -> Result<Staged, Problem> {
+        match self.staged(name, path, meta, way) {
+            Err(problem) if problem.class == Class::Denied && self.branch.open_up() => {
+                self.staged(name, path, meta, way)
+            }
+            staged => staged,
+        }
+    }
+
+    /// Without a name where that can be had and the file is small, else under a temporary one.
+    fn staged(
+        &self,
+        name: &OsStr,
+        path: &Path,
+        meta: &Meta,
+        (before, small, wish): (Before, bool, Option<&Wish>),
+    ) -> Result<Staged, Problem> {
+        let target = self.target.as_ref().expect("files are made where there is a target");
+        let folder = Folder::Os(Arc::clone(target));
+        let mode = meta.mode & 0o777 | WRITABLE;
+        if small && let Some(staged) = Staged::unnamed(&folder, name, path, mode, before)? {
+            return Ok(staged);
+        }
+        let names = (folder, name.to_owned(), path.to_path_buf());
+        Staged::temporary(names, before, wish, &Beside { branch: &self.branch, source: meta })
+    }
+
+    /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.
+    pub(crate) fn hand_on(
+        &self,
+        shared: &Shared<'_>,
+        waits: &mut Waits,
+        task: Arc<Task>,
+        how: How,
+    ) -> Result<Option<Ready>, Problem> {
+        self.branch.hold();
+        if self.walks {
+            let trips = if task.verify { 2 } else { 1 };
+            let bytes = task.expected_bytes();
+            shared.ledger.watch.found(if task.ranges().is_some() { bytes * trips } else { 0 });
+        }
+        shared.begin(&task);
+        let bytes = task.expected_bytes();
+        let way = Way::of(how.in_kernel);
+        match task.ranges() {
+            _ if bytes == 0 => finish::finish(shared, waits, task),
+            Some(&[(at, end)]) if end - at <= shared.settings.shape.request_bytes.into() => {
+                if task.may_bring_more() || shared.settings.options.delete {
+                    task.count();
+                    shared.plan.hold();
+                }
+                let extent = Extent { file: task.number, at, length: Length::Bytes(end - at), way };
+                return Ok(Some((task, extent)));
+            }
+            ranges => {
+                let ranges = ranges.map(<[_]>::to_vec);
+                shared.put_up(task, ranges, way);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How far a file came.
+enum Begun {
+    /// Its blocks are to be moved.
+    Task(Arc<Task>, How),
+    /// It stands already (the file), or only would be copied.
+    Stands(Spot, Option<FileId>),
+    /// It is met once more.
+    Later,
+}
+
+enum Stays {
+    Yes,
+    No,
+    /// Its content tells.
+    Perhaps,
+}

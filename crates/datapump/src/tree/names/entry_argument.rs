@@ -1,0 +1,66 @@
+//! A pipe, device, symbolic link or socket that the user named beside other sources: it is dealt with as in a tree.
+//!
+//! Must not know: how such things are made (`special`).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::job::options::Sync;
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::Shared;
+use crate::target::listed::Name;
+use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
+use crate::tree::folder::side::Side;
+use crate::tree::list::List;
+use crate::tree::names::hand::Hand;
+use crate::tree::names::special;
+use crate::tree::root::Root;
+use datapump_files::disk::{self, FileKind, Folder, PathAt, names};
+
+/// Makes the like of it, under the target's name.
+pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), Problem> {
+    let hand = hand(shared, from, to)?;
+    let name = Name::here(from.file_name().unwrap_or_default().to_owned(), None);
+    match hand.meta(&name)?.kind {
+        FileKind::Socket => {
+            shared
+                .ledger
+                .warn(format!("'{}' is a socket: it has no content and is left out", shown_path(from)));
+            return Ok(());
+        }
+        FileKind::Regular | FileKind::Folder => {
+            let words = "was replaced while it was copied; copy again";
+            return Err(Problem::new(Class::Changed, "open", from, words));
+        }
+        FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {}
+    }
+    special::make(shared, &hand, &name)?;
+    if !shared.settings.writes || shared.settings.options.sync == Sync::None {
+        return Ok(());
+    }
+    let synced = hand.target()?.sync_all();
+    synced.map_err(|error| Problem::system("sync the folder of", &to.path, error.raw_os_error().unwrap_or(5)))
+}
+
+/// The folders that it lies in and goes to, which are no tree: nothing else in them is looked at.
+fn hand(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<Hand, Problem> {
+    let above =
+        |path: &Path| path.parent().filter(|above| !above.as_os_str().is_empty()).map(Path::to_path_buf);
+    let (source_path, target_path) = (above(from), above(&to.path));
+    let (source_path, target_path) = (source_path.unwrap_or(".".into()), target_path.unwrap_or(".".into()));
+    let source = names::open_path(&source_path);
+    let source = source.map_err(|errno| Problem::system("open", &source_path, errno.0))?;
+    let source = Side::root(&source_path, source, &shared.trees.keeper)?;
+    let target = match to.folder_to_sync() {
+        Ok(Folder::Os(folder)) => folder,
+        Ok(Folder::Sim(_)) => return Err(Problem::usage("the simulation has no pipes")),
+        Err(errno) => return Err(Problem::system("open", &target_path, errno.0)),
+    };
+    let handed_down = disk::handed_down(&target);
+    let target = Side::root_of(&target_path, target, &shared.trees.keeper)?;
+    let root = Root::new(&source.meta, (&target_path, Some(&target.meta)), List::begun(None));
+    let traits = Traits { handed_down, ..Traits::default() };
+    let branch = Branch::new(None, &Arc::new(root), (source, Some(target)), traits, None);
+    let batch = Batch { branch, names: Vec::new(), looked: Looked::NotYet, walks: false };
+    Hand::take(batch).map_err(|(_, _, problem)| *problem)
+}

@@ -1,0 +1,107 @@
+//! A batch of names in a lane's hands: its two folders, open, and the paths of its names.
+//!
+//! Must not know: what is done with a name.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::problem::{Class, Problem};
+use crate::target::listed::Name;
+use crate::tree::folder::branch::{Batch, Branch, Looked};
+use crate::tree::folder::origin::Origin;
+use crate::tree::folder::paths::Paths;
+use crate::tree::links::Spot;
+use datapump_engine::Errno;
+use datapump_files::commit::taken;
+use datapump_files::disk::{FileKind, Meta, names};
+
+/// A batch in a lane's hands, with its folders open.
+pub(crate) struct Hand {
+    pub(crate) branch: Arc<Branch>,
+    pub(crate) source: Origin,
+    pub(crate) target: Option<Arc<File>>,
+    pub(crate) names: std::vec::IntoIter<Name>,
+    pub(crate) paths: Paths,
+    pub(crate) looked: Looked,
+    /// It may bring files that nobody knows of yet.
+    pub(crate) walks: bool,
+}
+
+impl Hand {
+    /// Opens the folders of a batch.
+    pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Box<Problem>)> {
+        let Batch { branch, names, looked, walks } = batch;
+        let source = branch.source.origin();
+        let target = branch.target.as_ref().map(|target| target.file()).transpose();
+        match (source, target) {
+            (Ok(source), Ok(target)) => {
+                let (target, paths) = (target.map(|target| target.0), Paths::default());
+                Ok(Hand { branch, source, target, names: names.into_iter(), paths, looked, walks })
+            }
+            (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, Box::new(problem))),
+        }
+    }
+
+    /// The open folder of the target.
+    pub(crate) fn target(&self) -> Result<&File, Problem> {
+        let words = "nothing is made here";
+        let missing = || Problem::new(Class::Io, "open", &self.branch.source.path(), words);
+        self.target.as_deref().ok_or_else(missing)
+    }
+
+    /// The same, if there is one.
+    pub(crate) fn open_target(&self) -> Option<Arc<File>> {
+        self.target.clone()
+    }
+
+    pub(crate) fn source(&self) -> &Origin {
+        &self.source
+    }
+
+    /// What stands under a name at the target.
+    pub(crate) fn there(&self, name: &OsStr) -> Result<Option<Meta>, Problem> {
+        let Some(target) = self.target.as_ref().filter(|_| !self.branch.traits.fresh) else {
+            return Ok(None);
+        };
+        match names::metadata(target, name) {
+            Ok(meta) if !self.branch.claim(&meta, name) => Err(taken(&self.target_path(name))),
+            Ok(meta) => Ok(Some(meta)),
+            Err(errno) if errno == Errno::ENOENT => Ok(None),
+            Err(errno) => Err(Problem::system("look at", &self.target_path(name), errno.0)),
+        }
+    }
+
+    pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
+        self.paths.source(&self.branch).join(name)
+    }
+
+    pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
+        self.paths.target(&self.branch).join(name)
+    }
+
+    pub(crate) fn spot(&self, name: &OsStr) -> Spot {
+        Spot { branch: Arc::clone(&self.branch), name: name.to_owned() }
+    }
+
+    /// Names that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.names.len()
+    }
+
+    /// What a name is; asked for where the listing does not tell.
+    pub(crate) fn kind(&self, name: &Name) -> Result<FileKind, Problem> {
+        match name.kind {
+            Some(kind) => Ok(kind),
+            None => self.meta(name).map(|meta| meta.kind),
+        }
+    }
+
+    /// What stands under a name of the source.
+    pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
+        let found = self.source.metadata(name, || self.source_path(&name.name));
+        // What a folder lists was there; what a list names may never have been.
+        found.map_err(|problem| if name.kind.is_some() { problem.vanished() } else { problem })
+    }
+}

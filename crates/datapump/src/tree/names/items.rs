@@ -1,0 +1,66 @@
+//! A source that the user named becomes work: a file, an entry beside others, or the root of a tree.
+//!
+//! Must not know: how blocks are moved, command lines.
+
+use std::sync::atomic::Ordering;
+
+use crate::open;
+use crate::open::existing;
+use crate::open::existing::Next;
+use crate::report::Waits;
+use crate::run::Shared;
+use crate::target::other_names;
+use crate::target::{Item, Target};
+use crate::tree::folder::plant;
+use crate::tree::names::entry_argument;
+use datapump_files::temporary;
+
+/// Opens what the user named: a file, or the root of a tree.
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    if item.is_left_out {
+        return shared.ledger.leave_out(&format!("'{}' {}", item.source, temporary::LEFT_OUT));
+    }
+    if let (Some(from), Target::Entry(to)) = (item.source.path(), &item.target) {
+        let made = entry_argument::make(shared, from, to);
+        return made.unwrap_or_else(|problem| shared.ledger.report(problem));
+    }
+    let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
+        return open_file(shared, waits, item);
+    };
+    item.warning.iter().for_each(|words| shared.ledger.warn(words.clone()));
+    if let Err(problem) = plant::plant(shared, (item.number, from), to) {
+        shared
+            .ledger
+            .failed_whole
+            .fetch_or(shared.settings.has_one_source && !shared.settings.compares, Ordering::Relaxed);
+        shared.ledger.report(problem);
+    }
+    shared.trees.walked(&shared.ledger.watch);
+}
+
+/// Opens a file that the user named, under the first of its names, unless what stands at its target stays.
+fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    if item.other_names.is_empty() || item.differs {
+        return open_one(shared, waits, item);
+    }
+    other_names::parted(shared, item).iter().for_each(|item| open_one(shared, waits, item));
+}
+
+fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
+    match existing::next(shared, item) {
+        Ok(Next::Copy(change)) if shared.settings.options.dry_run => {
+            shared.ledger.tell(change);
+            other_names::link_others(shared, item, None);
+        }
+        Ok(Next::Compare(back)) => {
+            let compared = item.target.at().cloned().map_or(Target::Null, Target::Compare);
+            open::open_item(shared, waits, &Item { target: compared, ..item.clone() }, Next::Compare(back));
+        }
+        Ok(Next::Stands(there)) => existing::stays(shared, item, &there),
+        Ok(next) => open::open_item(shared, waits, item, next),
+        Err(problem) => {
+            shared.ledger.report(problem);
+            other_names::apart(shared, item);
+        }
+    }
+}

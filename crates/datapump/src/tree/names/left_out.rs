@@ -1,0 +1,63 @@
+//! What of a source is left out for what it is: sockets, partial files of a pump, the list of an unfinished copy. It is
+//! told and counted. A comparison leaves out sockets alone.
+//!
+//! Must not know: patterns, how files are copied.
+
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::Shared;
+use crate::target::listed::Name;
+use crate::tree::names::hand::Hand;
+use datapump_files::disk::{FileKind, Folder};
+use datapump_files::reserved::{LIST_NAME, is_temporary, may_be_temporary};
+use datapump_files::temporary::{self};
+
+pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
+
+/// Whether a name is left out.
+pub(crate) fn is_left_out(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    kind: FileKind,
+) -> Result<bool, Problem> {
+    let has_name_of_list = hand.branch.parent.is_none() && name.name == LIST_NAME;
+    let words = match kind {
+        FileKind::Socket => SOCKET,
+        _ if shared.settings.compares => return Ok(false),
+        FileKind::Regular if has_name_of_list && is_pumps(hand, name)? => {
+            "is the list of a copy: the source is itself an unfinished copy; the list is left out"
+        }
+        _ if has_name_of_list => return Err(has_no_room(hand, name)),
+        FileKind::Regular if is_temporary(&name.name) && is_pumps(hand, name)? => temporary::LEFT_OUT,
+        _ => return Ok(false),
+    };
+    shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&hand.source_path(&name.name))));
+    Ok(true)
+}
+
+fn is_pumps(hand: &Hand, name: &Name) -> Result<bool, Problem> {
+    hand.source().is_pumps(&name.name, || hand.source_path(&name.name))
+}
+
+/// Something of the user has the name that the list of this very copy has in its target.
+fn has_no_room(hand: &Hand, name: &Name) -> Problem {
+    let words = "has the name of the list that stands in the target's root while it is copied, and is none; rename \
+                 it, or copy it by itself";
+    Problem::new(Class::Io, "copy", &hand.source_path(&name.name), words)
+}
+
+/// A name of the source that is a temporary name: refused where it could be that of a file which is written.
+pub(crate) fn refuse_clash(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
+    if !may_be_temporary(&name.name) || shared.settings.compares {
+        return Ok(());
+    }
+    let path = hand.target_path(&name.name);
+    if hand.branch.root.shares_target {
+        let words = "could be the name of a temporary file of another of the sources; copy them one by one";
+        return Err(Problem::new(Class::Refused, "create", &path, words));
+    }
+    match hand.open_target() {
+        Some(folder) => temporary::refuse_in_use(&Folder::Os(folder), &name.name, &path),
+        None => Ok(()),
+    }
+}

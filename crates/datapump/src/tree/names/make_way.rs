@@ -1,0 +1,109 @@
+//! What stands at the target and is of another kind than the source: a folder in the place of a file, or the reverse.
+//!
+//! What is no folder gives way, as a file does to another file, and so does a folder in which nothing is. Any other
+//! goes with `--delete` alone, and as all that goes: when the rest of the copy is done without an error. Until then
+//! the name waits.
+//!
+//! Must not know: how folders are removed with what is in them (`delete`).
+
+use std::sync::{Arc, PoisonError};
+
+use datapump_engine::Errno;
+
+use crate::problem::{Class, Problem};
+use crate::report::Waits;
+use crate::run::{Shared, Work};
+use crate::target::listed::Name;
+use crate::tree::finish;
+use crate::tree::folder::branch::{Batch, Branch, Looked};
+use crate::tree::names::hand::Hand;
+use datapump_files::disk::{FileKind, names};
+
+/// Whether nothing stands any more where a folder stood; if not, the name waits.
+pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<bool, Problem> {
+    let is_free = match shared.settings.options.dry_run {
+        // What would be removed is still there.
+        true => (hand.looked != Looked::NotYet && !is_in_the_way(hand, name)) || is_empty(hand, name)?,
+        false => remove(hand, name, FileKind::Folder)?,
+    };
+    if is_free || (shared.settings.options.delete && wait(shared, hand, name)) {
+        return Ok(is_free);
+    }
+    let words = match shared.settings.options.delete {
+        true => "is a folder from which not all could be removed, and the source is none",
+        false => "is a folder that is not empty, and the source is none; --delete removes it",
+    };
+    Err(Problem::new(Class::Refused, "replace", &hand.target_path(&name.name), words))
+}
+
+/// Removes what stands there; false for a folder in which something is.
+pub(crate) fn remove(hand: &Hand, name: &Name, kind: FileKind) -> Result<bool, Problem> {
+    let target = hand.target()?;
+    let remove = || names::remove(target, &name.name, kind == FileKind::Folder);
+    let removed = match remove() {
+        Err(Errno::EACCES) if hand.branch.open_up() => remove(),
+        removed => removed,
+    };
+    match removed {
+        Ok(()) | Err(Errno::ENOENT) => Ok(true),
+        Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
+        Err(errno) => Err(Problem::system("remove", &hand.target_path(&name.name), errno.0)),
+    }
+}
+
+fn is_in_the_way(hand: &Hand, name: &Name) -> bool {
+    hand.branch.root.is_in_the_way(hand.branch.key_of(&name.name))
+}
+
+fn is_empty(hand: &Hand, name: &Name) -> Result<bool, Problem> {
+    let names = names::open_folder(hand.target()?, &name.name).and_then(|folder| names::list(&folder, 0));
+    let wrong = |errno: Errno| Problem::system("list", &hand.target_path(&name.name), errno.0);
+    names.map(|(names, _)| names.is_empty()).map_err(wrong)
+}
+
+/// Puts a name off; false if its turn has come.
+fn wait(shared: &Shared<'_>, hand: &Hand, name: &Name) -> bool {
+    let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    if waiting.is_over {
+        return false;
+    }
+    let branch = Arc::clone(&hand.branch);
+    branch.hold();
+    shared.trees.walk(1);
+    branch.root.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).insert(branch.key_of(&name.name));
+    waiting.names.push((branch, name.clone()));
+    true
+}
+
+/// All else is done: folders that are in the way go, with all that is too much, and then it is the turn of the names.
+pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
+    let waiting = {
+        let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.is_over = true;
+        std::mem::take(&mut waiting.names)
+    };
+    if waiting.is_empty() {
+        return;
+    }
+    let was_made = finish::delete_rest(shared, waits, &roots(shared, &waiting));
+    shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
+    let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
+    let batch = |(branch, name)| Batch { branch, names: vec![name], looked, walks: true };
+    let batches: Vec<Work> = waiting.into_iter().map(batch).map(Work::Batch).collect();
+    shared.plan.add_first(batches.into_iter());
+}
+
+/// The roots of all trees: those that are done, and those that names wait in.
+fn roots(shared: &Shared<'_>, waiting: &[(Arc<Branch>, Name)]) -> Vec<Arc<Branch>> {
+    let mut roots = shared.trees.grown().clone();
+    for (branch, _) in waiting {
+        let mut root = branch;
+        while let Some(parent) = &root.parent {
+            root = parent;
+        }
+        if !roots.iter().any(|known| Arc::ptr_eq(known, root)) {
+            roots.push(Arc::clone(root));
+        }
+    }
+    roots
+}

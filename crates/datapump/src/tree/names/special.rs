@@ -1,0 +1,162 @@
+//! Makes what has no bytes of its own: symbolic links, pipes, devices.
+//!
+//! Must not know: how folders are listed, how blocks are moved.
+
+use std::ffi::OsStr;
+use std::fs::File;
+
+use datapump_engine::Errno;
+
+use crate::problem::{Class, Problem};
+use crate::run::Shared;
+use crate::target::change::ChangeKind;
+use crate::target::listed::Name;
+use crate::tree::links::linking::{self, Met};
+use crate::tree::names::hand::Hand;
+use crate::tree::names::make_way;
+use crate::tree::rules::decide::Action;
+use crate::tree::rules::findings;
+use crate::tree::rules::right;
+use datapump_files::commit::taken;
+use datapump_files::disk::{Bearer, FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::identity::{FileId, id};
+use datapump_files::keep::{Keep, New};
+use datapump_files::made;
+use datapump_files::reserved;
+
+/// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
+/// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.
+pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
+    let meta = hand.meta(name)?;
+    let mut there = hand.there(&name.name)?;
+    match shared.trees.rules.decide(&meta, there.as_ref()) {
+        Action::Leave(_) | Action::Keep(_) => return Ok(()),
+        Action::MakeWay if !make_way::is_free(shared, hand, name)? => return Ok(()),
+        Action::MakeWay => there = None,
+        _ => {}
+    }
+    let spot = hand.spot(&name.name);
+    if shared.trees.rules.leaves_some()
+        && let Some(there) = there.filter(|there| is_same(shared, hand, name, &meta, there))
+    {
+        return right::left(shared, &spot, (&meta, &there), "the same");
+    }
+    let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
+    // Before the old one is gone.
+    let change = findings::change(shared, &hand.branch, ChangeKind::Copy, &name.name, &meta, there.as_ref());
+    let made = match shared.settings.options.dry_run {
+        true => Ok(None),
+        false => placed(shared, hand, name, &meta, there.is_some())
+            .and_then(|copy| hand.branch.claim_made(&name.name).map(|()| copy)),
+    };
+    match &made {
+        Ok(copy) => {
+            shared.ledger.tell(change);
+            linking::stands(shared, &spot, links, *copy);
+        }
+        Err(_) => linking::failed(shared, links),
+    }
+    made.map(|_| ())
+}
+
+/// In a folder of this user that only its mode closes, too. Gives what was made.
+fn placed(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+    stands: bool,
+) -> Result<Option<FileId>, Problem> {
+    match replace(shared, hand, name, meta, stands) {
+        Err(problem) if problem.class == Class::Denied && hand.branch.open_up() => {
+            replace(shared, hand, name, meta, stands)
+        }
+        // A pump that ended meanwhile took it for a leftover: such a temporary name cannot be locked.
+        Err(problem) if problem.class == Class::Missing => replace(shared, hand, name, meta, stands),
+        placed => placed,
+    }
+}
+
+fn replace(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+    stands: bool,
+) -> Result<Option<FileId>, Problem> {
+    let (target, path) = (hand.target()?, hand.target_path(&name.name));
+    let source_path = hand.source_path(&name.name);
+    let wrong = |errno: Errno| match errno {
+        Errno::EEXIST => taken(&path),
+        errno => Problem::system(verb(meta.kind), &path, errno.0),
+    };
+    // What a kill leaves under that name is swept by a run that finds a list.
+    hand.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+    let points_to = match meta.kind {
+        FileKind::Symlink => Some(hand.source().read_symlink(name, &source_path)?),
+        _ => None,
+    };
+    let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
+    let (temporary, ()) = reserved::under_new_name(make).map_err(wrong)?;
+    let held = made::hold(target, &temporary, meta, &path)?;
+    let (to, keep) = (Bearer::Held(&held), shared.settings.options.keep);
+    let handed_down = hand.branch.traits.handed_down;
+    let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
+    let stood = stood.as_ref().map(Bearer::Held);
+    let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: stood };
+    let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
+    let done = kept.and_then(|kept| {
+        shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
+        match stands {
+            true => names::rename(target, &temporary, target, &name.name),
+            false => names::rename_new(target, &temporary, &name.name),
+        }
+        .map_err(wrong)
+    });
+    // What is not whole goes, best effort.
+    done.inspect_err(|_| {
+        let _ = names::remove(target, &temporary, false);
+    })?;
+    let has_names = meta.links > 1;
+    Ok(has_names.then(|| file_meta(&held)).and_then(Result::ok).map(|made| id(&made)))
+}
+
+/// What is replaced, where something of it stays.
+fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<File> {
+    let held = keep.leaves_some().then(|| names::hold(target, name)).and_then(Result::ok)?;
+    file_meta(&held).is_ok_and(|stood| stood.kind == meta.kind).then_some(held)
+}
+
+fn verb(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Symlink => "make the link",
+        FileKind::Fifo => "make the pipe",
+        _ => "make the device",
+    }
+}
+
+fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &OsStr) -> Outcome<()> {
+    match points_to {
+        Some(points_to) => names::make_symlink(points_to, target, temporary),
+        None => names::make_special(target, temporary, meta),
+    }
+}
+
+fn is_same(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: &Meta) -> bool {
+    let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
+    let rules = &shared.trees.rules;
+    if !rules.time_is_right(meta, there)
+        || !matches!(rules.kept(meta, &Meta { mode, ..*there }), Action::Leave(_))
+    {
+        return false;
+    }
+    if (meta.kind, meta.special_device) != (there.kind, there.special_device)
+        || hand.hidden_differ(shared, name)
+    {
+        return false;
+    }
+    let Ok(target) = hand.target() else { return false };
+    let path = hand.source_path(&name.name);
+    meta.kind != FileKind::Symlink
+        || hand.source().read_symlink(name, &path).ok() == names::read_symlink(target, &name.name).ok()
+}

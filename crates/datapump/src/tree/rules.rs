@@ -1,0 +1,12 @@
+//! The rules that decide about a name, and whether two names are the same in content and attributes.
+//!
+//! Must not know: how a name is found, how it is copied.
+
+pub(crate) mod checked;
+pub(crate) mod compare;
+pub(crate) mod compare_attributes;
+pub(crate) mod decide;
+pub(crate) mod filter;
+pub(crate) mod findings;
+pub(crate) mod right;
+pub(crate) mod select;

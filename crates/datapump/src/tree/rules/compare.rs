@@ -1,0 +1,167 @@
+//! Compares two trees, name by name: what is there, its kind, mode, time of change, link structure, other attributes
+//! where that is asked for (`compare_attributes`), and content, which the one loop
+//! reads on both sides. Each difference is a problem of class `mismatch`; nothing is written.
+//!
+//! Must not know: how folders are listed, how blocks are moved, how differences are printed.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::open::held::Held;
+use crate::problem::{Problem, shown_path};
+use crate::run::Shared;
+use crate::target::change;
+use crate::target::listed::{self, Name};
+use crate::tree::folder::branch::Branch;
+use crate::tree::folder::folder_done;
+use crate::tree::names::hand::Hand;
+use crate::tree::names::left_out::SOCKET;
+use crate::tree::rules::compare_attributes;
+use crate::tree::rules::compare_attributes::{differs, mode_and_time};
+use datapump_files::disk::{FileKind, Meta, names};
+use datapump_files::holes;
+use datapump_files::identity;
+
+/// What was found about a name that stands in both trees.
+pub(crate) enum Compared {
+    /// Nothing is left to compare.
+    Done,
+    /// Two regular files of equal size: their content is left.
+    Content(Meta, Held, Arc<Handle>),
+}
+
+/// Compares a name but for the content of files and folders.
+pub(crate) fn compare(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+) -> Result<Compared, Problem> {
+    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    let Some(there) = hand.there(&name.name)? else {
+        return Err(differs(&path, format!("is missing: there is no '{}'", shown_path(&other_path))));
+    };
+    if there.kind != meta.kind {
+        let (one, other) = (change::what(meta.kind), change::what(there.kind));
+        return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
+    }
+    if !shared.settings.options.content_only {
+        mode_and_time(shared, (&path, &other_path), meta, &there);
+        links(shared, &path, &other_path, meta, &there);
+    }
+    if shared.settings.options.compare_attributes {
+        compare_attributes::of_name(shared, hand, name, (meta, &there))?;
+    }
+    match meta.kind {
+        FileKind::Regular => content(shared, hand, name, meta, &there),
+        FileKind::Symlink => symlinks(hand, name).map(|()| Compared::Done),
+        FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
+            Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
+        }
+        _ => Ok(Compared::Done),
+    }
+}
+
+/// Which names are one file.
+fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other: &Meta) {
+    let (id, other_id) = (identity::id(one), identity::id(other));
+    let several = one.kind != FileKind::Folder && (one.links > 1 || other.links > 1);
+    let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
+    if several && !(twins.agree(id, other_id) && back.agree(other_id, id)) {
+        let name = shown_path(other_path);
+        shared
+            .ledger
+            .report(differs(path, format!("shares its content with other names than '{name}' does")));
+    }
+}
+
+fn content(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    meta: &Meta,
+    there: &Meta,
+) -> Result<Compared, Problem> {
+    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    if meta.size_bytes != there.size_bytes {
+        let words =
+            format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
+        return Err(differs(&path, words));
+    }
+    let small_bytes = shared.settings.shape.request_bytes.into();
+    let (one, _) = hand.source().open_file(name, &path, small_bytes, &shared.stop)?;
+    let other = names::open_source(hand.target()?, &name.name, true);
+    let other = other.map_err(|errno| Problem::system("open", &other_path, errno.0))?;
+    Ok(Compared::Content(*meta, one, Arc::new(Handle::Os(other))))
+}
+
+fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {
+    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    let wrong = |errno: Errno| Problem::system("read the link", &other_path, errno.0);
+    let one = hand.source().read_symlink(name, &path)?;
+    let other = names::read_symlink(hand.target()?, &name.name).map_err(wrong)?;
+    if one == other {
+        return Ok(());
+    }
+    let words = |content: &std::ffi::OsString| crate::shown(content.as_encoded_bytes());
+    let message =
+        format!("points to '{}', '{}' to '{}'", words(&one), shown_path(&other_path), words(&other));
+    Err(differs(&path, message))
+}
+
+/// The ranges that hold data on one side or the other.
+pub(crate) fn ranges(
+    shared: &Shared<'_>,
+    meta: &Meta,
+    one: &Held,
+    other: &Handle,
+) -> Result<Vec<(u64, u64)>, Errno> {
+    let here = match one {
+        Held::Here(one) => holes::ranges(one, meta, shared.settings.options.ignore_holes, &shared.stop)?,
+        Held::There(one) => one.ranges(meta, shared.settings.options.ignore_holes),
+    };
+    let other_meta = datapump_files::disk::FileCalls::meta(other)?;
+    let there = holes::ranges(other, &other_meta, shared.settings.options.ignore_holes, &shared.stop)?;
+    Ok(holes::union(here, there, meta.size_bytes))
+}
+
+/// The names of a folder that only the other tree has.
+pub(crate) fn others(shared: &Shared<'_>, branch: &Arc<Branch>) {
+    if let Err(problem) = tell_others(shared, branch) {
+        branch.root.report(&shared.ledger, problem);
+    }
+    folder_done::release(shared, branch);
+}
+
+fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
+    let Some(target) = &branch.target else { return Ok(()) };
+    let (one, other) = (branch.source.origin()?, target.file()?.0);
+    let (mut cookie, source_path) = (0, branch.source.path());
+    loop {
+        let listed = listed::list(&other, cookie);
+        let (names, next) = listed.map_err(|errno| Problem::system("list", &target.path(), errno.0))?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        cookie = next;
+        for name in &names {
+            let path = source_path.join(&name.name);
+            if one.if_there(&name.name, || path.clone())?.is_none() {
+                tell_other(shared, &other, name, (&path, &target.path_of(&name.name)));
+            }
+        }
+    }
+}
+
+/// A socket has no content, on whichever side it is.
+fn tell_other(shared: &Shared<'_>, folder: &File, name: &Name, (path, other_path): (&Path, &Path)) {
+    let asked = || names::metadata(folder, &name.name).ok().map(|meta| meta.kind);
+    let other_path = shown_path(other_path);
+    match name.kind.or_else(asked) {
+        Some(FileKind::Socket) => shared.ledger.leave_out(&format!("'{other_path}' {SOCKET}")),
+        _ => shared.ledger.report(differs(path, format!("is missing: there is only '{other_path}'"))),
+    }
+}

@@ -1,0 +1,152 @@
+//! Compares what files and folders carry besides content, mode and times: owner, access control lists, extended
+//! attributes. Each difference is a problem of class `mismatch`.
+//!
+//! Must not know: how folders are listed, how content is compared.
+
+use std::path::Path;
+
+use datapump_engine::{Errno, Handle};
+
+use crate::net::folder::far::FarFolder;
+use crate::open::held::{Held, Opened};
+use crate::problem::{Class, Problem, shown_path};
+use crate::run::Shared;
+use crate::target::listed::{Attributes, Name};
+use crate::tree::folder::origin::Origin;
+use crate::tree::folder::side::Side;
+use crate::tree::names::hand::Hand;
+use datapump_files::attributes::difference_words;
+use datapump_files::disk::{Bearer, FileCalls, FileKind, Meta, names};
+
+const UNTOLD: &str =
+    "attributes: the other side is an older version and does not tell them; install the same version";
+
+/// Compares a name; of a folder what is known before it is opened.
+pub(crate) fn of_name(
+    shared: &Shared<'_>,
+    hand: &Hand,
+    name: &Name,
+    (meta, there): (&Meta, &Meta),
+) -> Result<(), Problem> {
+    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    owner(shared, (&path, &other_path), meta, there);
+    if meta.kind == FileKind::Folder {
+        return Ok(());
+    }
+    let system =
+        |path: &Path, errno: Errno| Problem::system("open to compare the attributes of", path, errno.0);
+    let other = names::hold(hand.target()?, &name.name).map_err(|errno| system(&other_path, errno))?;
+    let (held, told);
+    let one = match hand.source() {
+        Origin::Here(folder) => {
+            held = names::hold(folder, &name.name).map_err(|errno| system(&path, errno))?;
+            Bearer::Held(&held)
+        }
+        Origin::There(folder) => {
+            let Some(found) = told_attributes(folder, name, meta.kind, &path)? else {
+                shared.ledger.warn_once(UNTOLD.into());
+                return Ok(());
+            };
+            told = found;
+            Bearer::Told(&told)
+        }
+    };
+    hidden(shared, (&path, &other_path), one, Bearer::Held(&other))
+}
+
+/// Mode and time of two regular files, and the other attributes where that is asked for; what else they are is told by
+/// the comparison of their content.
+pub(crate) fn of_files(
+    shared: &Shared<'_>,
+    opened: &Opened,
+    other: &Handle,
+    other_path: &Path,
+) -> Result<(), Problem> {
+    let (Some(one), Ok(there)) = (&opened.original, other.meta()) else { return Ok(()) };
+    if shared.settings.options.content_only || !opened.is_file || there.kind != FileKind::Regular {
+        return Ok(());
+    }
+    let paths = (one.path.as_path(), other_path);
+    mode_and_time(shared, paths, &one.meta, &there);
+    if !shared.settings.options.compare_attributes {
+        return Ok(());
+    }
+    owner(shared, paths, &one.meta, &there);
+    let told = match &one.held {
+        Held::Here(_) => None,
+        Held::There(file) => file.told(),
+    };
+    let from = match (opened.handle.as_deref(), told) {
+        (Some(Handle::Os(file)), _) => Bearer::Open(file),
+        (_, Some((_, told))) => Bearer::Told(told),
+        _ => return Ok(()),
+    };
+    let Handle::Os(other) = other else { return Ok(()) };
+    hidden(shared, paths, from, Bearer::Open(other))
+}
+
+/// Compares two open folders.
+pub(crate) fn of_folders(shared: &Shared<'_>, one: &Side, other: &Side) -> Result<(), Problem> {
+    let (from, to) = (one.origin()?, other.file()?.0);
+    hidden(shared, (&one.path(), &other.path()), from.bearer(), Bearer::Open(&to))
+}
+
+pub(crate) fn owner(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
+    if (one.uid, one.gid) != (there.uid, there.gid) {
+        let (name, Meta { uid, gid, .. }) = (shown_path(other), one);
+        let words = format!("belongs to {uid}:{gid}, '{name}' to {}:{}", there.uid, there.gid);
+        shared.ledger.report(differs(path, words));
+    }
+}
+
+/// Compares extended attributes and access control lists.
+pub(crate) fn hidden(
+    shared: &Shared<'_>,
+    (path, other): (&Path, &Path),
+    one: Bearer<'_>,
+    there: Bearer<'_>,
+) -> Result<(), Problem> {
+    let found = difference_words(one, there, &shown_path(other).to_string());
+    let found = found.map_err(|errno| Problem::system("list the attributes of", path, errno.0))?;
+    found.into_iter().for_each(|words| shared.ledger.report(differs(path, words)));
+    Ok(())
+}
+
+/// What another host tells of a name: with the listing, or when it is requested.
+fn told_attributes(
+    folder: &FarFolder,
+    name: &Name,
+    kind: FileKind,
+    path: &Path,
+) -> Result<Option<Attributes>, Problem> {
+    let listed: Option<&Attributes> = name.told.as_ref().and_then(|told| told.attributes.as_ref());
+    match (listed, kind) {
+        (Some(listed), _) => Ok(Some(listed.clone())),
+        (None, FileKind::Regular) => folder.attributes_of(&name.name, path),
+        (None, _) => folder.look_at(&name.name, path).map(|told| told.attributes),
+    }
+}
+
+/// Mode and time; each difference is told for itself.
+pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
+    let name = shown_path(other);
+    if one.kind != FileKind::Symlink && one.mode != there.mode {
+        shared
+            .ledger
+            .report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
+    }
+    if one.mtime_ns != there.mtime_ns {
+        let (time, other_time) = (time_words(one.mtime_ns), time_words(there.mtime_ns));
+        shared.ledger.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
+    }
+}
+
+/// Seconds since 1970 with nanoseconds: whoever compares them does not want them rounded.
+fn time_words(ns: i128) -> String {
+    const SECOND: i128 = 1_000_000_000;
+    format!("{}.{:09}", ns.div_euclid(SECOND), ns.rem_euclid(SECOND))
+}
+
+pub(crate) fn differs(path: &Path, words: impl Into<String>) -> Problem {
+    Problem::new(Class::Mismatch, "compare", path, words)
+}

@@ -1,0 +1,119 @@
+//! Finds out what the letters of a change say besides size, times, owner and mode: only where changes are told.
+//!
+//! Must not know: letters, what becomes of a name.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use crate::job::options::Keep;
+use crate::run::Shared;
+use crate::target::change::Findings;
+use crate::target::change::{Change, ChangeKind};
+use crate::target::listed::Name;
+use crate::target::{Item, change_of};
+use crate::tree::folder::branch::Branch;
+use crate::tree::folder::origin::Origin;
+use crate::tree::folder::side::Side;
+use crate::tree::rules::decide::window_ns;
+use datapump_files::attributes;
+use datapump_files::disk::{Bearer, FileKind, Meta, names};
+use std::fs::File;
+
+const ACL: Keep = Keep { acl: true, ..Keep::NOTHING };
+const XATTRS: Keep = Keep { xattrs: true, ..Keep::NOTHING };
+
+const UNTOLD: &str = "attributes of files: extended attributes and access control lists were not compared, because the \
+                      other side is an older version; install the same version on both sides";
+
+/// Of what is new.
+pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
+    Findings {
+        keep: shared.settings.options.keep,
+        sets_owners: shared.trees.rules.gives_away(),
+        groups: shared.trees.rules.groups(),
+        by_content: shared.settings.options.checksum,
+        window_ns: window_ns(shared.settings.options),
+        other_value: false,
+        other_acl: false,
+        other_xattrs: false,
+        leads_to: None,
+    }
+}
+
+/// Of a name in a folder. What cannot be found out is told by whoever acts on it.
+pub(crate) fn of_name(
+    shared: &Shared<'_>,
+    branch: &Branch,
+    name: &OsStr,
+    (meta, there): (&Meta, Option<&Meta>),
+) -> Findings {
+    let new = of_new(shared);
+    let Ok(origin) = branch.source.origin() else { return new };
+    let name_alone = Name::here(name.to_owned(), None);
+    let points_to = match meta.kind {
+        FileKind::Symlink => origin.read_symlink(&name_alone, &branch.source.path_of(name)).ok(),
+        _ => None,
+    };
+    let new = Findings { leads_to: points_to.as_ref().map(PathBuf::from), ..new };
+    let target = branch.target.as_ref().and_then(|target| target.file().ok());
+    let (Some(_), Some(target)) = (there.filter(|there| there.kind == meta.kind), target) else { return new };
+    // Of another host only regular files tell theirs alone.
+    let is_told = meta.kind == FileKind::Regular || matches!(origin, Origin::Here(_));
+    let differ =
+        |keep| is_told && origin.hidden_of_name_differ(&name_alone, &target.0, keep).unwrap_or(false);
+    let other_value = points_to.is_some_and(|to| names::read_symlink(&target.0, name).ok() != Some(to));
+    Findings {
+        other_value,
+        other_acl: new.keep.acl && differ(ACL),
+        other_xattrs: new.keep.xattrs && differ(XATTRS),
+        ..new
+    }
+}
+
+/// Of two open folders.
+pub(crate) fn of_folders(shared: &Shared<'_>, source: &Side, target: &Side) -> Findings {
+    let new = of_new(shared);
+    let (Ok(from), Ok(to)) = (source.origin(), target.file()) else { return new };
+    let differ = |keep| attributes::hidden_differ(from.bearer(), Bearer::Open(&to.0), keep).unwrap_or(false);
+    Findings {
+        other_acl: new.keep.acl && differ(ACL),
+        other_xattrs: new.keep.xattrs && differ(XATTRS),
+        ..new
+    }
+}
+
+/// What is told of a name of this folder, if anybody wants to know.
+pub(crate) fn change(
+    shared: &Shared<'_>,
+    branch: &Branch,
+    kind: ChangeKind,
+    name: &OsStr,
+    meta: &Meta,
+    there: Option<&Meta>,
+) -> Option<Box<Change>> {
+    shared.settings.tells_changes().then(|| {
+        let paths =
+            [branch.source.path(), branch.target_path(), branch.relative()].map(|path| path.join(name));
+        let findings = of_name(shared, branch, name, (meta, there));
+        Box::new(Change::new(kind, paths, meta, there, findings))
+    })
+}
+
+/// Whether a name's extended attributes or access control lists are not those at the target.
+pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, to: &File) -> bool {
+    let differ = source.hidden_of_name_differ(name, to, shared.settings.options.keep);
+    if differ.is_none() {
+        shared.ledger.warn_once(UNTOLD.into());
+    }
+    differ.unwrap_or(false)
+}
+
+/// What is told of a file that the user named, if anybody wants to know.
+pub(crate) fn change_of_item(
+    shared: &Shared<'_>,
+    item: &Item,
+    kind: ChangeKind,
+    there: Option<&Meta>,
+) -> Option<Box<Change>> {
+    if shared.settings.tells_changes() { change_of(item, kind, there, of_new(shared)) } else { None }
+}

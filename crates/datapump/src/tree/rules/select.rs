@@ -1,0 +1,222 @@
+//! Which names of a tree are dealt with: patterns, and lists of names.
+//!
+//! Must not know: how folders are listed, how patterns match (`filter`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::job::options::Selection;
+use crate::problem::Problem;
+use crate::target::listed::Name;
+use crate::tree::rules::filter::{Effect, Filter, ListedName, Rule, parse_names, read_lines};
+
+/// What was selected.
+#[derive(Debug, Default)]
+pub(crate) struct Select {
+    filter: Filter,
+    filters: bool,
+    /// Only these, if a list was given.
+    list: Option<NameList>,
+}
+
+/// The names of a list.
+#[derive(Debug, Default)]
+struct NameList {
+    /// For each folder its names on the list: those that were written, and folders that they lie in. No pattern hides
+    /// a folder that has some.
+    names: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    /// Folders that come with what lies in them.
+    with_contents: BTreeSet<Vec<u8>>,
+}
+
+/// Where the names of a folder come from.
+#[derive(Debug)]
+pub(crate) enum Listing {
+    /// From the folder itself, all of them.
+    Folder,
+    /// From a list; in order.
+    Listed(Vec<Name>),
+    /// From a list, and then all others from the folder itself.
+    Both(Vec<Name>),
+}
+
+impl Select {
+    /// Reads patterns and lists; an error says which one is wrong.
+    pub(crate) fn new(selection: &[Selection]) -> Result<Select, Problem> {
+        let (mut rules, mut names) = (Vec::new(), None);
+        for part in selection {
+            match part {
+                Selection::Exclude(pattern) => rules.push(Rule::exclude(pattern)),
+                Selection::Include(pattern) => rules.push(Rule::include(pattern)),
+                Selection::ExcludeFrom(content, zero) => match read_lines(content, *zero, Effect::Exclude) {
+                    Ok(more) => rules.extend(more.into_iter().map(Ok)),
+                    Err(error) => rules.push(Err(error)),
+                },
+                Selection::Names(content, zero) => {
+                    let list = parse_names(content, *zero).map_err(Problem::usage)?;
+                    // An empty list selects nothing.
+                    names.get_or_insert_with(Vec::new).extend(list);
+                }
+            }
+        }
+        let rules: Vec<Rule> = rules.into_iter().collect::<Result<_, _>>().map_err(Problem::usage)?;
+        let filters = !rules.is_empty();
+        let filter = Filter::new(rules);
+        let list = names.map(|names| NameList::new(names, &filter, filters));
+        Ok(Select { filter, filters, list })
+    }
+
+    /// Whether a name is dealt with. The folder's path is made only where there are patterns.
+    pub(crate) fn includes<P: AsRef<Path>>(
+        &self,
+        folder: impl FnOnce() -> P,
+        name: &OsStr,
+        is_folder: bool,
+    ) -> bool {
+        if !self.filters {
+            return true;
+        }
+        let path = folder().as_ref().join(name);
+        let path = path.as_os_str().as_bytes();
+        let is_implied = self.list.as_ref().is_some_and(|list| is_folder && list.names.contains_key(path));
+        is_implied || self.filter.includes(path, is_folder)
+    }
+
+    /// Whether a name that the user gave is dealt with, as if it lay in a folder that is copied. A pattern with a slash
+    /// at its front is about what lies in the folder that is named, not about that folder.
+    pub(crate) fn includes_argument(&self, name: &OsStr, is_folder: bool) -> bool {
+        !self.filters || self.filter.includes_argument(name.as_bytes(), is_folder)
+    }
+
+    /// Where the names of a folder come from.
+    pub(crate) fn listing<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P) -> Listing {
+        let Some(list) = &self.list else { return Listing::Folder };
+        let path = folder();
+        let path = path.as_ref().as_os_str().as_bytes();
+        let name = |name: &Vec<u8>| Name::here(OsStr::from_bytes(name).to_owned(), None);
+        let listed: Vec<Name> = list.names.get(path).into_iter().flatten().map(name).collect();
+        match list.with_contents.contains(path) {
+            true if listed.is_empty() => Listing::Folder,
+            true => Listing::Both(listed),
+            false => Listing::Listed(listed),
+        }
+    }
+
+    /// Whether a list has names below this one.
+    pub(crate) fn has_below<P: AsRef<Path>>(&self, folder: impl FnOnce() -> P, name: &OsStr) -> bool {
+        let path = || folder().as_ref().join(name);
+        self.list.as_ref().is_some_and(|list| list.names.contains_key(path().as_os_str().as_bytes()))
+    }
+
+    /// Whether only names of a list are dealt with.
+    pub(crate) fn is_list(&self) -> bool {
+        self.list.is_some()
+    }
+}
+
+impl NameList {
+    /// A name that a pattern excludes, whatever it is, brings no folders, as with rsync.
+    fn new(names: Vec<ListedName>, filter: &Filter, filters: bool) -> NameList {
+        let mut list = NameList::default();
+        let is_included = |name: &ListedName| {
+            let may_be_file = !name.with_contents && filter.includes(&name.path, false);
+            !filters || name.path.is_empty() || may_be_file || filter.includes(&name.path, true)
+        };
+        for ListedName { path, with_contents } in names.into_iter().filter(is_included) {
+            list.add(&path);
+            if with_contents {
+                list.with_contents.insert(path);
+            }
+        }
+        list
+    }
+
+    /// Adds a path and the folders it lies in.
+    fn add(&mut self, path: &[u8]) {
+        let mut rest = path;
+        while !rest.is_empty() {
+            let cut = rest.iter().rposition(|&byte| byte == b'/');
+            let (folder, name) = match cut {
+                Some(at) => (&rest[..at], &rest[at + 1..]),
+                None => (&b""[..], rest),
+            };
+            self.names.entry(folder.to_vec()).or_default().insert(name.to_vec());
+            rest = folder;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_brings_the_folders_that_its_names_lie_in() {
+        let select = Select::new(&[Selection::Names(b"a/b/c\nd\n".to_vec(), false)]).unwrap();
+        let listed = |folder: &str| -> Vec<String> {
+            let Listing::Listed(names) = select.listing(|| folder) else { panic!("a list was given") };
+            names.into_iter().map(|name| name.name.into_string().unwrap()).collect()
+        };
+        assert_eq!(listed(""), ["a", "d"]);
+        assert_eq!(listed("a"), ["b"]);
+        assert_eq!(listed("a/b"), ["c"]);
+        assert_eq!(listed("d"), [""; 0]);
+    }
+
+    #[test]
+    fn a_listed_folder_with_a_slash_comes_with_what_lies_in_it() {
+        let select = Select::new(&[Selection::Names(b"a/\nb/c/\nb/c/d\n".to_vec(), false)]).unwrap();
+        assert!(matches!(select.listing(|| "a"), Listing::Folder));
+        assert!(matches!(select.listing(|| "b/c"), Listing::Both(names) if names.len() == 1));
+        assert!(matches!(select.listing(|| "a/below"), Listing::Listed(names) if names.is_empty()));
+    }
+
+    #[test]
+    fn no_pattern_hides_the_folders_that_a_listed_name_lies_in() {
+        let list = Selection::Names(b"a/b/c\na/x\ny/z\n".to_vec(), false);
+        let exclude = |pattern: &[u8]| Selection::Exclude(pattern.to_vec());
+        let select =
+            Select::new(&[exclude(b"a"), exclude(b"/a/b"), exclude(b"x"), exclude(b"z"), list]).unwrap();
+        assert!(select.includes(|| "", OsStr::new("a"), true));
+        assert!(select.includes(|| "a", OsStr::new("b"), true));
+        assert!(select.includes(|| "a/b", OsStr::new("c"), false));
+        let Listing::Listed(root) = select.listing(|| "") else { panic!("a list was given") };
+        assert_eq!(root.len(), 1, "an excluded name brings no folder");
+    }
+
+    #[test]
+    fn a_listed_folder_that_is_excluded_holds_the_listed_names_below_it_alone() {
+        for written in ["d\nd/f\n", "d/\nd/f\n"] {
+            let list = Selection::Names(written.as_bytes().to_vec(), false);
+            let select = Select::new(&[Selection::Exclude(b"d/".to_vec()), list]).unwrap();
+            assert!(select.includes(|| "", OsStr::new("d"), true), "{written}");
+            assert!(
+                matches!(select.listing(|| "d"), Listing::Listed(names) if names.len() == 1),
+                "{written}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_argument_is_excluded_by_its_name() {
+        let select =
+            Select::new(&[Selection::Exclude(b"*.o".to_vec()), Selection::Exclude(b"/dir".to_vec())]);
+        let select = select.unwrap();
+        for (name, is_folder, included) in [
+            ("a.o", false, false),
+            ("a.o", true, false),
+            ("a.c", false, true),
+            ("dir", true, true),
+            ("dir", false, false),
+        ] {
+            assert_eq!(select.includes_argument(OsStr::new(name), is_folder), included, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_bad_pattern_is_a_usage_error() {
+        assert!(Select::new(&[Selection::Exclude(b"[a".to_vec())]).is_err());
+    }
+}
