@@ -7,21 +7,19 @@ mod explain;
 mod hints;
 mod lab;
 mod look;
-mod mirror;
 mod net;
-mod read;
-mod sync;
 mod trace;
-mod tree;
 mod tune;
-mod tuning;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::version::LONG_VERSION;
+use crate::output::version::LONG_VERSION;
 
 pub use copy::CopyArguments;
+pub use copy::mirror::MirrorArguments;
+pub use copy::read::read;
+pub use copy::tuning::{OutputArguments, When};
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{
@@ -33,12 +31,9 @@ pub use lab::{DepthsArguments, SimulateCommand};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
-pub use mirror::MirrorArguments;
 pub use net::{HostArguments, Insecure, ServeArguments};
-pub use read::read;
 pub use trace::TraceArguments;
 pub use tune::TuneArguments;
-pub use tuning::{OutputArguments, When};
 pub use watch::WatchArguments;
 
 /// Heading of flags that say what is moved and where it ends.

@@ -4,38 +4,17 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod bill;
-mod copy;
-mod demo;
-mod doctor;
-mod explain;
-mod findings;
-mod generate;
-mod guard;
-mod hash;
-mod inspection;
-mod json;
-mod lab;
-mod meter;
-mod mover;
+mod commands;
 mod output;
-mod path_words;
-mod progress;
-mod remote;
 mod run;
-mod serve;
-mod signals;
-mod ticket;
-mod trace;
-mod tune;
-mod verify;
-mod version;
-mod watch;
 
 use std::io::{ErrorKind, Write, stderr};
 use std::process::ExitCode;
 
 use args::Command;
+use commands::{copy, demo, doctor, explain, generate, hash, lab, serve, verify};
+use output::json;
+use run::guard;
 
 fn main() -> ExitCode {
     guard::quiet_panics(false);

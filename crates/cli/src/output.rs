@@ -4,6 +4,14 @@
 //!
 //! Must not know: commands, what the words say.
 
+pub(crate) mod bill;
+pub(crate) mod findings;
+pub(crate) mod json;
+pub(crate) mod meter;
+pub(crate) mod path_words;
+pub(crate) mod progress;
+pub(crate) mod version;
+
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,10 +19,8 @@ use datapump::{Change, ChangeKind, Class, Event, Problem, Report, Status, shown}
 use indicatif::ProgressBar;
 
 use crate::args::OutputArguments;
-use crate::bill;
-use crate::json;
-use crate::path_words::path_words;
-use crate::version::VERSION;
+use crate::output::path_words::path_words;
+use crate::output::version::VERSION;
 
 /// The system's number for a descriptor that is not open: errno(3).
 const EBADF: i32 = 9;

@@ -2,6 +2,13 @@
 //!
 //! Must not know: which command it is for.
 
+pub(crate) mod guard;
+pub(crate) mod inspection;
+pub(crate) mod mover;
+pub(crate) mod remote;
+pub(crate) mod signals;
+pub(crate) mod ticket;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -9,9 +16,9 @@ use std::thread;
 use datapump::{Job, Place, PlaceError, Report, Status, Watch};
 
 use crate::output::Output;
-use crate::progress::{Shown, show};
-use crate::signals::stop_flag;
-use crate::version::VERSION;
+use crate::output::progress::{Shown, show};
+use crate::output::version::VERSION;
+use crate::run::signals::stop_flag;
 
 /// The means of a command that runs jobs.
 #[derive(Debug)]

@@ -41,6 +41,7 @@ fn violations(files: &[File]) -> Vec<String> {
         }
     }
     rules::every_module_is_declared(files, &mut found);
+    rules::rooms_are_small(files, &mut found);
     rules::dependencies_point_one_way(files, &mut found);
     no_circles(files, &mut found);
     found.sort();
@@ -105,7 +106,7 @@ fn check(rows: &[(&str, &str, &str)]) {
 
 const MODULE: &str = "crates/datapump/src/walk.rs";
 const CORE: &str = "crates/core/src/plan.rs";
-const ENGINE: &str = "crates/engine/src/uring.rs";
+const ENGINE: &str = "crates/engine/src/engine/uring.rs";
 
 #[test]
 fn long_files_are_found() {
@@ -251,7 +252,7 @@ fn a_path_below_an_open_file_and_a_second_name_for_one_are_found() {
         (MODULE, "let a = format!(\"/proc/self/fd/{}\", 1);", "`disk/proc.rs` alone"),
         (MODULE, "let a = Path::new(\"/dev/fd/3\");", "`disk/proc.rs` alone"),
         (MODULE, "// /proc/self/fd/N is not for here\nlet a = \"/proc/self/status\";", ""),
-        ("crates/lab/src/pid/files.rs", "let a = \"/proc/self/fd\";", ""),
+        ("crates/lab/src/advise/pid/files.rs", "let a = \"/proc/self/fd\";", ""),
         (NAMES, "fn path_of_open_file() { f(\"/proc/self/fd/1\"); }", ""),
         (NAMES, "fn f() { f(\"/proc/self/fd/1\"); }\nfn g() { f(\"/proc/self/fd/2\"); }", "alone"),
         (MODULE, "open(path_of_open_file(&file), flags);", ""),
@@ -268,6 +269,20 @@ fn a_module_in_the_other_style_is_found() {
         ("crates/lab/src/report/chart.rs", "", ""),
         ("crates/cli/tests/support/mod.rs", "", ""),
     ]);
+}
+
+#[test]
+fn crowded_folders_are_found() {
+    let crowd = |count: u32| {
+        let name = |number| format!("crates/lab/src/rows/n{number}.rs");
+        let mut files: Vec<_> = (0..count).map(|number| File::new(&name(number), "")).collect();
+        files.push(File::new("crates/lab/src/rows/inner/one.rs", ""));
+        let mut found = Vec::new();
+        rules::rooms_are_small(&files, &mut found);
+        found
+    };
+    assert_eq!(crowd(12), [""; 0]);
+    assert_eq!(crowd(13), ["crates/lab/src/rows: 13 files, at most 12: give some a room of their own"]);
 }
 
 #[test]

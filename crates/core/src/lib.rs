@@ -13,13 +13,9 @@ mod file_life;
 mod hash_tree;
 pub mod journal;
 pub mod model;
-mod open_ended;
 pub mod problem;
 mod pump;
 pub mod resume;
-mod ring;
-mod slot;
-mod talk;
 pub mod units;
 pub mod wildcard;
 pub mod wire;
@@ -28,4 +24,6 @@ pub use block::{Block, Extent, Length, Way};
 pub use file_life::{Compared, Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, REPAIRS_MAX};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use pump::Pump;
-pub use talk::{Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer};
+pub use pump::talk::{
+    Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer,
+};

@@ -11,12 +11,20 @@
 //!
 //! Must not know: files, sockets, threads, clocks, which engine performs the requests, what the bytes are.
 
+mod in_kernel;
+pub(crate) mod open_ended;
+pub(crate) mod ring;
+pub(crate) mod slot;
+pub(crate) mod talk;
+
 use std::collections::BTreeSet;
 
-use crate::open_ended::OpenEnded;
-use crate::ring::Ring;
-use crate::slot::{EMPTY, SlotState, State};
-use crate::talk::{Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer};
+use crate::pump::open_ended::OpenEnded;
+use crate::pump::ring::Ring;
+use crate::pump::slot::{EMPTY, SlotState, State};
+use crate::pump::talk::{
+    Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer,
+};
 use crate::{Block, Extent, Length, Way};
 
 /// The copy loop of one lane.
@@ -390,62 +398,6 @@ impl Pump {
         self.counts.bytes += u64::from(block.len);
         self.release(slot);
         Event::Landed { block }
-    }
-
-    fn copy_completed(&mut self, slot: u32, settled: Settled) -> Event {
-        let entry = &mut self.slots[slot as usize];
-        let over = self.stopped || self.failed.contains(&entry.block.file);
-        match settled {
-            Settled::Moved(bytes) if !over => {
-                let asked = entry.block.len - entry.done;
-                entry.done += bytes;
-                if bytes < asked {
-                    self.counts.source_partial += 1;
-                    self.counts.partial_bytes += u64::from(bytes);
-                    return self.post_again(slot);
-                }
-                let block = entry.block;
-                self.counts.source_requests += 1;
-                self.leave_copy();
-                self.landed(slot, block)
-            }
-            Settled::Retry if !over => self.post_again(slot),
-            Settled::Unable if !over => self.read_instead(slot),
-            Settled::EndOfData if !over => self.copy_failed(slot, FaultKind::SourceEnded),
-            Settled::Failed(errno) if !over => self.copy_failed(slot, FaultKind::Errno(errno)),
-            _ => self.drop_copy(slot),
-        }
-    }
-
-    /// The kernel cannot copy these files itself: this block and those to come are read and written.
-    fn read_instead(&mut self, slot: u32) -> Event {
-        self.writing -= 1;
-        self.slots[slot as usize].state = State::Reading;
-        let file = self.slots[slot as usize].block.file;
-        if let Some(extent) = self.extent.as_mut().filter(|extent| extent.file == file) {
-            extent.way = Way::Slots;
-        }
-        self.post_again(slot)
-    }
-
-    fn drop_copy(&mut self, slot: u32) -> Event {
-        self.leave_copy();
-        self.release(slot);
-        Event::Nothing
-    }
-
-    fn leave_copy(&mut self) {
-        self.held -= 1;
-        self.reading -= 1;
-        self.writing -= 1;
-    }
-
-    fn copy_failed(&mut self, slot: u32, kind: FaultKind) -> Event {
-        self.leave_copy();
-        let side = if kind == FaultKind::SourceEnded { Side::Source } else { Side::Sink };
-        let fault = self.fault(slot, side, kind);
-        self.release(slot);
-        fault
     }
 
     fn read_failed(&mut self, slot: u32, kind: FaultKind) -> Event {

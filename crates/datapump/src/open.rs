@@ -43,7 +43,8 @@ use datapump_files::commit::Staged;
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use datapump_files::holes::Ranges;
-use datapump_files::{holes, mapped, stream};
+use datapump_files::holes::mapped;
+use datapump_files::{holes, stream};
 
 /// A file of another host.
 fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Problem> {
@@ -261,7 +262,7 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     let made_up = kind::is_made_up(magic);
     let goes_on = made_up
         || meta.size_bytes == 0
-        || datapump_files::sizes::goes_on(&handle, &meta, magic).map_err(system)?;
+        || datapump_files::holes::sizes::goes_on(&handle, &meta, magic).map_err(system)?;
     let (ranges, is_file) = match meta.kind {
         FileKind::BlockDevice => (Some(vec![(0, meta.size_bytes)]), true),
         FileKind::Regular if goes_on => (None, true),

@@ -6,6 +6,12 @@
 //!
 //! Must not know: what the requests are for, in which order they should be made.
 
+pub(crate) mod inline;
+pub(crate) mod threads;
+#[cfg(target_os = "linux")]
+pub(crate) mod uring;
+pub(crate) mod wait;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

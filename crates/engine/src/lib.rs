@@ -18,7 +18,6 @@ mod arena;
 mod engine;
 mod errno;
 mod handle;
-mod inline;
 #[cfg(target_os = "linux")]
 pub mod meter;
 mod op;
@@ -27,22 +26,18 @@ mod refused;
 pub mod sim;
 mod slot;
 mod stage;
-mod threads;
-#[cfg(target_os = "linux")]
-mod uring;
-mod wait;
 
 pub use arena::{ALIGNMENT_BYTES, Arena};
+pub use engine::inline::Inline;
+pub use engine::threads::Threads;
+#[cfg(target_os = "linux")]
+pub use engine::uring::Uring;
+pub use engine::wait::{WAIT_MAX, Wait};
 pub use engine::{Engine, Kind};
 pub use errno::Errno;
 pub use handle::Handle;
-pub use inline::Inline;
 pub use op::{Completion, Op, Place};
 pub use refused::Refused;
 pub use sim::Sim;
 pub use slot::{Slot, Span};
 pub use stage::{METERED, METERED_MAX, Spent, Stage};
-pub use threads::Threads;
-#[cfg(target_os = "linux")]
-pub use uring::Uring;
-pub use wait::{WAIT_MAX, Wait};

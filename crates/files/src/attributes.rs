@@ -5,17 +5,23 @@
 //!
 //! Must not know: names, when the file is committed.
 
+pub mod acl;
+pub mod keep;
+pub mod loss;
+pub mod skipped;
+pub mod xattrs;
+
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 
 use datapump_engine::{Errno, Handle};
 use rustix::fs::{Timespec, Timestamps};
 
+use crate::attributes::keep::{Keep, New, SET_ID_BITS};
+use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
+use crate::attributes::xattrs::{is_files_own, is_kept};
 use crate::disk::{Bearer, FileKind, Meta, Outcome, names, umask, xattr_names_at};
-use crate::keep::{Keep, New, SET_ID_BITS};
-use crate::loss::{Limit, Loss, Lost, not_permitted};
 use crate::problem::system_words;
-use crate::xattrs::{self, is_files_own, is_kept};
 
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
 pub fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: New<'_>) -> Outcome<Lost> {

@@ -12,17 +12,21 @@
 //!
 //! Must not know: where the bytes come from, who writes them, plans.
 
+pub mod made;
+pub mod partial;
+pub mod reserved;
+pub mod temporary;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
 use crate::problem::{Class, Problem, class_of};
-use crate::reserved;
 use crate::resume::{self, Found, Journal, Opened, Wish};
-use crate::temporary::{self, Siblings, busy, same_file};
 use datapump_core::units::bytes_words;
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
 pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;

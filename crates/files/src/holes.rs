@@ -12,6 +12,9 @@
 //!
 //! Must not know: the target.
 
+pub mod mapped;
+pub mod sizes;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Handle;

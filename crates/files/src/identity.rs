@@ -7,7 +7,7 @@ use std::path::Path;
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Disk, FileCalls, Folder, Meta};
-use crate::mapped;
+use crate::holes::mapped;
 use crate::problem::{Class, Problem};
 
 /// What tells a file from all others: its device and its number there.

@@ -9,24 +9,13 @@
 
 #![forbid(unsafe_code)]
 
-pub mod acl;
 pub mod attributes;
 pub mod commit;
 pub mod devices;
 pub mod disk;
 pub mod holes;
 pub mod identity;
-pub mod keep;
-pub mod loss;
-pub mod made;
-pub mod mapped;
-pub mod partial;
-pub mod reserved;
 pub mod resume;
-pub mod sizes;
-pub mod skipped;
 pub mod stream;
-pub mod temporary;
-pub mod xattrs;
 
 use datapump_core::problem;

@@ -23,8 +23,8 @@ use datapump_core::resume::{
 };
 use datapump_engine::{Errno, Handle};
 
+use crate::commit::reserved::journal_name;
 use crate::disk::{Access, FileCalls, FileKind, Folder, Meta, Outcome, names, why_not_own};
-use crate::reserved::journal_name;
 pub use sync::{EVERY, EVERY_BYTES, LAST_WAIT, SOON, Syncing};
 
 /// A file that is to be gone on with, now or by a later run.

@@ -20,57 +20,32 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::bail;
 
-mod bill;
-mod builtin;
-mod cache;
-mod compare;
-pub mod cost;
-pub mod depths;
-pub mod explain;
-mod files;
-mod finished;
-mod moment;
-mod notice;
-mod other;
+pub mod advise;
+pub mod judge;
 mod perform;
-pub mod pid;
 mod probe;
-pub mod profile;
-mod programs;
-mod progress;
-mod quiet;
-pub mod random;
 mod report;
-mod rerun;
 mod rig;
-mod room;
 pub mod row;
 mod session;
-pub mod stats;
-mod stop;
 pub mod study;
-mod summary;
-mod table;
-mod tcp_series;
-pub mod tcp_trace;
-mod tree;
-pub mod tune;
-mod words;
 
-pub use compare::{
+pub use advise::tune::state_folder;
+pub use judge::compare::{
     CellComparison, Comparison, Judged, Metric, NothingInCommon, compare, compare_binaries, compare_sides,
 };
-pub use files::is_same;
-pub use programs::own_hash;
+pub use probe::tcp_trace;
+pub use report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use report::{Page, report};
-pub use rerun::{RerunArguments, rerun};
-pub use summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
-pub use tune::state_folder;
+pub use rig::files::is_same;
+pub use rig::random;
+pub use session::programs::own_hash;
+pub use session::rerun::{RerunArguments, rerun};
 
-use crate::files::read_text;
-use crate::programs::Programs;
+use crate::rig::files::read_text;
 use crate::row::{Row, read_rows};
 use crate::session::Session;
+use crate::session::programs::Programs;
 use crate::study::{Changes, Study, StudyError};
 
 /// A built-in study in a list.
@@ -115,15 +90,15 @@ impl RunArguments {
 
 /// The built-in studies.
 pub fn list() -> Vec<Listed> {
-    let title = |study: &builtin::BuiltIn| {
+    let title = |study: &study::builtin::BuiltIn| {
         Study::parse(study.name, study.text, &Changes::default()).map_or(String::new(), |study| study.title)
     };
-    builtin::STUDIES.iter().map(|study| Listed { name: study.name, title: title(study) }).collect()
+    study::builtin::STUDIES.iter().map(|study| Listed { name: study.name, title: title(study) }).collect()
 }
 
 /// The file of a built-in study.
 pub fn show(name: &str) -> Option<&'static str> {
-    builtin::find(name).map(|study| study.text)
+    study::builtin::find(name).map(|study| study.text)
 }
 
 /// Runs a study and sums up the rows that its file then has. Rows that are there already are not measured again.
@@ -166,7 +141,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Study> {
 }
 
 fn unknown(name: &str, error: &std::io::Error) -> StudyError {
-    let names: Vec<&str> = builtin::STUDIES.iter().map(|study| study.name).collect();
+    let names: Vec<&str> = study::builtin::STUDIES.iter().map(|study| study.name).collect();
     let message = format!("no built-in study ({}), and no file that can be read: {error}", names.join(", "));
     StudyError { file: name.into(), key: String::new(), message }
 }

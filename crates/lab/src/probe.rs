@@ -12,3 +12,5 @@ pub mod soaked;
 pub mod soaker;
 pub mod sock_diag;
 pub mod sockets;
+pub(crate) mod tcp_series;
+pub mod tcp_trace;

@@ -3,6 +3,11 @@
 //! The page can be read without scripts, loads nothing, and shows whatever stands in a row as text. Must not know: how
 //! figures are computed, command lines, where the page goes.
 
+pub(crate) mod bill;
+pub(crate) mod summary;
+pub(crate) mod table;
+pub(crate) mod words;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -15,9 +20,9 @@ mod fits;
 mod html;
 mod series;
 
-use crate::files::replace;
+use crate::report::summary::{StudySummary, Summary};
+use crate::rig::files::replace;
 use crate::row::{self, Row};
-use crate::summary::{StudySummary, Summary};
 use chart::Chart;
 use html::{Html, text};
 

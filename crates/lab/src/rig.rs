@@ -3,6 +3,11 @@
 //! What it makes carries names of its own and is deleted when the rig goes, whatever happened. Must not know: what is
 //! run, how it is measured.
 
+pub(crate) mod cache;
+pub(crate) mod files;
+pub mod random;
+pub(crate) mod tree;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,13 +21,12 @@ use anyhow::{Context, bail};
 use datapump::Place;
 use datapump::units::parse_bytes;
 
-use crate::cache;
-use crate::finished::{Finished, delete};
-use crate::quiet::Disk;
-use crate::random::Random;
-use crate::room::Need;
+use crate::rig::random::Random;
+use crate::rig::tree::{Comparison, Facts, Layout};
+use crate::session::finished::{Finished, delete};
+use crate::session::quiet::Disk;
+use crate::session::room::Need;
 use crate::study::{Cell, JobTemplate, Level, Step, Study, Template, TreeTemplate, fill};
-use crate::tree::{self, Comparison, Facts, Layout};
 
 mod host;
 mod targets;

@@ -2,6 +2,17 @@
 //!
 //! Must not know: what is computed from rows, how a run is performed.
 
+pub(crate) mod finished;
+pub(crate) mod moment;
+pub(crate) mod notice;
+pub(crate) mod other;
+pub(crate) mod programs;
+pub(crate) mod progress;
+pub(crate) mod quiet;
+pub(crate) mod rerun;
+pub(crate) mod room;
+pub(crate) mod stop;
+
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,22 +21,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::RunArguments;
-use crate::bill::{Meters, coverage};
-use crate::finished::delete;
-use crate::moment::Moment;
-use crate::notice::tell;
-use crate::other::run_by;
 use crate::perform::{CommandLine, Measured, quoted, run_job};
 use crate::probe::host::{Host, load};
 use crate::probe::identity;
 use crate::probe::soaker::Coverage;
-use crate::programs::Programs;
-use crate::progress::Progress;
+use crate::probe::tcp_series::{Sampling, TcpSeries};
+use crate::report::bill::{Meters, coverage};
 use crate::rig::{Prepared, Rig, Targets};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
-use crate::stop;
+use crate::session::finished::delete;
+use crate::session::moment::Moment;
+use crate::session::notice::tell;
+use crate::session::other::run_by;
+use crate::session::programs::Programs;
+use crate::session::progress::Progress;
 use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
-use crate::tcp_series::{Sampling, TcpSeries};
 
 /// What one run of a study needs.
 #[derive(Debug)]

@@ -3,6 +3,8 @@
 //! A study is a TOML file. This module reads one into a checked [`Study`]; an error names the file, the key and what
 //! to write instead. Must not know: how a run is prepared, performed or measured.
 
+pub(crate) mod builtin;
+
 use std::collections::BTreeMap;
 use std::fmt;
 

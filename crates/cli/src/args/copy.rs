@@ -2,19 +2,25 @@
 //!
 //! Must not know: how a copy is made.
 
+pub(crate) mod mirror;
+pub(crate) mod read;
+pub(crate) mod sync;
+pub(crate) mod tree;
+pub(crate) mod tuning;
+
 use std::ffi::OsString;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 use datapump::{Choice, Options};
 
-use super::net::HostArguments;
-use super::sync::SyncArguments;
-use super::trace::TraceArguments;
-use super::tree::TreeArguments;
-use super::tune::TuneArguments;
-use super::tuning::{OutputArguments, TuningArguments, When};
-use super::{HOW, OUTPUT, WHAT};
+use crate::args::copy::sync::SyncArguments;
+use crate::args::copy::tree::TreeArguments;
+use crate::args::copy::tuning::{OutputArguments, TuningArguments, When};
+use crate::args::net::HostArguments;
+use crate::args::trace::TraceArguments;
+use crate::args::tune::TuneArguments;
+use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Copy files and folders
 ///

@@ -8,12 +8,12 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use datapump::Options;
 
-use super::WHAT;
-use super::net::HostArguments;
-use super::sync::SyncArguments;
-use super::trace::TraceArguments;
-use super::tuning::{OutputArguments, TuningArguments};
-use super::watch::WatchArguments;
+use crate::args::WHAT;
+use crate::args::copy::sync::SyncArguments;
+use crate::args::copy::tuning::{OutputArguments, TuningArguments};
+use crate::args::net::HostArguments;
+use crate::args::trace::TraceArguments;
+use crate::args::watch::WatchArguments;
 
 /// Copy, and say why it is as fast as it is and what would help
 ///

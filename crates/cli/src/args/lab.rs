@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Subcommand};
 
-use super::{HOW, OUTPUT, WHAT};
+use crate::args::{HOW, OUTPUT, WHAT};
 
 pub use files::FilesArguments;
 pub use fit::{LabFitArguments, LabModel};

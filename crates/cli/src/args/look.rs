@@ -9,9 +9,9 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use clap_complete::Shell;
 
-use super::net::HostArguments;
-use super::tuning::{OutputArguments, TuningArguments};
-use super::{OUTPUT, WHAT};
+use crate::args::copy::tuning::{OutputArguments, TuningArguments};
+use crate::args::net::HostArguments;
+use crate::args::{OUTPUT, WHAT};
 
 /// Compare two places and print each difference
 ///

@@ -12,8 +12,8 @@ use clap::{ArgAction, Args, ValueEnum, value_parser};
 use datapump::units::{parse_bytes, parse_duration};
 use datapump::{Assembly, Place, PlaceError, ServeOptions, SocketOptions};
 
-use super::tuning::parse_limit;
-use super::{HOW, TUNING, WHAT};
+use crate::args::copy::tuning::parse_limit;
+use crate::args::{HOW, TUNING, WHAT};
 
 /// Heading of flags that concern other hosts.
 const HOSTS: &str = "Other hosts";

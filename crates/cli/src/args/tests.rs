@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use super::command;
+use crate::args::command;
 
 /// Flags that give up a safety must be typed each time; the last is for programs only.
 const WITHOUT_VARIABLE: [&str; 5] = ["delete", "max-delete", "inplace", "insecure", "stdio"];

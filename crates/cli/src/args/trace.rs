@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OUTPUT;
+use crate::args::OUTPUT;
 
 /// A time series of what TCP says while a copy runs.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@
 use clap::{Args, ValueEnum};
 use datapump::units::parse_bytes;
 
-use super::TUNING;
+use crate::args::TUNING;
 
 /// Whether a search is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use datapump::units::parse_duration;
 
-use super::{HOW, WHAT};
+use crate::args::{HOW, WHAT};
 
 /// A process that is watched instead of a copy that is made.
 #[derive(Debug, Args)]

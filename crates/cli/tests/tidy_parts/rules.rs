@@ -2,6 +2,8 @@
 //!
 //! Must not know: where files come from, how violations are shown.
 
+use std::collections::BTreeMap;
+
 use super::text::{File, Word};
 
 /// A rule about one file.
@@ -361,6 +363,20 @@ fn nothing_lies_below_an_open_file(file: &File, found: &mut Vec<String>) {
             let what = "nothing is opened below an open file by a path: go by its handle and one name";
             tell(found, file, file.line_of(start), what);
         }
+    }
+}
+
+/// A folder with more files than these is no room in which something is found at a glance.
+const ROOM_FILES_MAX: usize = 12;
+
+/// Folders of sources have few files; what belongs together lies in one of its own.
+pub fn rooms_are_small(files: &[File], found: &mut Vec<String>) {
+    let mut rooms: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.is_rust() && file.path.contains("/src/")) {
+        *rooms.entry(file.path.rsplit_once('/').map_or("", |(room, _)| room)).or_default() += 1;
+    }
+    for (room, count) in rooms.into_iter().filter(|(_, count)| *count > ROOM_FILES_MAX) {
+        found.push(format!("{room}: {count} files, at most {ROOM_FILES_MAX}: give some a room of their own"));
     }
 }
 

@@ -14,14 +14,14 @@ use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
 use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
+use datapump_files::attributes::keep::New;
+use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
 use datapump_files::commit::Staged;
 use datapump_files::disk::{
     Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
 };
 use datapump_files::identity::{Change, changed, cut_short};
-use datapump_files::keep::New;
-use datapump_files::loss::Lost;
 use datapump_files::resume::Journal;
 
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {

@@ -14,8 +14,8 @@ use crate::target::place::Place;
 use crate::tree::folder::open_root::open_target;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::Side;
+use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, PathAt};
-use datapump_files::reserved::LIST_NAME;
 
 /// A mirror is one of a folder. What is missing is no usage error: it may come back.
 pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {

@@ -11,9 +11,9 @@ use datapump_engine::Errno;
 use crate::problem::{Class, Problem};
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
+use datapump_files::commit::reserved;
+use datapump_files::commit::temporary::{self, Siblings};
 use datapump_files::disk::{self, Meta, PathAt, folder_of, names};
-use datapump_files::reserved;
-use datapump_files::temporary::{self, Siblings};
 
 /// What lies beside a single file that is copied.
 #[derive(Clone, Copy, Debug)]

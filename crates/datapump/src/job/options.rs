@@ -8,7 +8,7 @@ use std::time::Duration;
 use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
 
-pub use datapump_files::keep::Keep;
+pub use datapump_files::attributes::keep::Keep;
 
 /// A choice that the program makes unless told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

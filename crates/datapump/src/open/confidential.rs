@@ -10,9 +10,9 @@ use std::sync::Arc;
 use datapump_engine::Handle;
 
 use crate::open::held::{Held, Original};
+use datapump_files::attributes::keep::Keep;
 use datapump_files::commit::Staged;
 use datapump_files::disk::{Bearer, Meta, Outcome, file_meta};
-use datapump_files::keep::Keep;
 
 const OWNER_ALONE: u32 = 0o600;
 const GROUP_AND_OTHERS: u32 = 0o077;

@@ -21,10 +21,10 @@ use crate::tree::list::doubts;
 use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
 use datapump_files::attributes;
+use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
 use datapump_files::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
 use datapump_files::identity::id;
-use datapump_files::keep::New;
 
 impl Target {
     /// Where something is written that stands there or will, but for trees.

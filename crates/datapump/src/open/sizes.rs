@@ -11,7 +11,7 @@ use crate::tree::folder::branch::Traits;
 use datapump_files::disk::Meta;
 use datapump_files::holes;
 use datapump_files::holes::Ranges;
-use datapump_files::sizes::goes_on;
+use datapump_files::holes::sizes::goes_on;
 
 /// The ranges of a file of a tree; `None` until its end. Another host tells of such files itself.
 pub(crate) fn ranges(

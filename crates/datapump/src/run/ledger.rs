@@ -15,7 +15,7 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::target::change::Change;
-use datapump_files::loss::{Limit, Lost};
+use datapump_files::attributes::loss::{Limit, Lost};
 
 /// Sums over all files.
 #[derive(Debug, Default)]

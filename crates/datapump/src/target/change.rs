@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::tree::rules::decide::same_time;
+use datapump_files::attributes::keep::Keep;
 use datapump_files::disk::{FileKind, Meta};
-use datapump_files::keep::Keep;
 
 /// What becomes of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

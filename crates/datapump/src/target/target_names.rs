@@ -15,8 +15,8 @@ use datapump_engine::Errno;
 
 use crate::problem::{Class, Problem};
 use crate::target::Target;
+use datapump_files::commit::reserved;
 use datapump_files::disk::{self, Folder, PathAt, names};
-use datapump_files::reserved;
 
 /// The targets that were given to sources.
 #[derive(Default)]

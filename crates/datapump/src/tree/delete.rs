@@ -28,11 +28,11 @@ use crate::tree::folder::visited::{self, FolderKey};
 use crate::tree::names::folded;
 use crate::tree::root::Root;
 use datapump_files::attributes;
+use datapump_files::attributes::keep::New;
+use datapump_files::commit::reserved::LIST_NAME;
+use datapump_files::commit::temporary::is_partial;
 use datapump_files::disk::{Bearer, FileKind, names};
 use datapump_files::identity::{FileId, id};
-use datapump_files::keep::New;
-use datapump_files::reserved::LIST_NAME;
-use datapump_files::temporary::is_partial;
 
 /// Removes what is too much in these trees.
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), Problem> {

@@ -21,8 +21,8 @@ use crate::tree::folder::side::WRITABLE;
 use crate::tree::list::journal::Journal;
 use crate::tree::list::unsettled;
 use datapump_files::attributes;
+use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{Bearer, Outcome, is_closed, names};
-use datapump_files::reserved::LIST_NAME;
 /// Why a list stays behind a run of fewer names.
 const OTHER_NAMES: &str =
     "of other names than these; what it left of those is put right by a copy without --exclude and the like";

@@ -13,7 +13,7 @@ use rustix::fs::{self, AtFlags, Gid, Mode, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno as System;
 use rustix::path::Arg;
 
-use crate::acl;
+use crate::attributes::acl;
 
 use super::proc::path_of_open_file;
 use super::{Meta, Outcome, names, os};

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::stats::Interval;
+use crate::judge::stats::Interval;
+use crate::report::summary::{CellSummary, StudySummary};
 use crate::study::{Level, SOAKER};
-use crate::summary::{CellSummary, StudySummary};
 
 /// More lines cannot be told apart.
 const LINES_MAX: usize = 40;

@@ -4,9 +4,9 @@
 
 use super::chart::{Chart, Point};
 use super::html::Html;
-use crate::cost::{self, CostFit, Figure, Fit, GroupFit};
+use crate::judge::cost::{self, CostFit, Figure, Fit, GroupFit};
+use crate::report::words::figures;
 use crate::row::Row;
-use crate::words::figures;
 
 const COSTS: [&str; 9] = [
     "group",

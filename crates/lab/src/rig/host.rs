@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 
 use super::targets::{own_name, sweep};
-use crate::finished::delete;
+use crate::session::finished::delete;
 
 const KIND: &str = "host";
 const FUNCTIONS: &str = include_str!("host.sh");

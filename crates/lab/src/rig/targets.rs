@@ -7,8 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::finished::delete;
 use crate::probe::host;
+use crate::session::finished::delete;
 
 /// Gives names; the folder goes when this is dropped.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats;
+use crate::judge::stats;
 
 /// The prediction's goal (issue "The lab"): within so many percent of the copy that follows.
 const WITHIN_PERCENT: f64 = 10.0;

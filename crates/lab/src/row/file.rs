@@ -10,8 +10,8 @@ use anyhow::Context;
 
 use super::Row;
 use super::read::{self, End};
-use crate::files::refuse_pipe;
-use crate::notice::tell;
+use crate::rig::files::refuse_pipe;
+use crate::session::notice::tell;
 
 /// A file of rows that are appended.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Study, StudyError};
-use crate::stats::VALUES_MIN;
+use crate::judge::stats::VALUES_MIN;
 
 /// An interval takes at least so many runs.
 const AT_LEAST_MIN: u32 = 3;

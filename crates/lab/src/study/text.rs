@@ -79,7 +79,7 @@ impl Study {
 mod tests {
     use super::super::Changes;
     use super::*;
-    use crate::builtin::STUDIES;
+    use crate::study::builtin::STUDIES;
 
     fn parse(text: &str, changes: &Changes) -> Study {
         Study::parse("some.toml", text, changes).unwrap_or_else(|error| panic!("{error}\n{text}"))

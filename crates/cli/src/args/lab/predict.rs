@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args};
 
-use crate::args::tuning::parse_request_size;
+use crate::args::copy::tuning::parse_request_size;
 use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Predict a chain from its parts, or a pipeline in simulated time

@@ -12,7 +12,7 @@ use datapump_transport::NetFault;
 
 use crate::problem::Class;
 use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
-use datapump_files::mapped;
+use datapump_files::holes::mapped;
 
 pub(crate) fn told(meta: &Meta) -> wire::Meta {
     wire::Meta {
@@ -104,7 +104,7 @@ pub(crate) fn stored_to() -> Fault {
 
 /// What it holds behind its size would be cut.
 pub(crate) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<(), Fault> {
-    if !datapump_files::sizes::goes_on(handle, meta, magic).map_err(|errno| fault("read", errno))? {
+    if !datapump_files::holes::sizes::goes_on(handle, meta, magic).map_err(|errno| fault("read", errno))? {
         return Ok(());
     }
     let bytes = meta.size_bytes;

@@ -17,8 +17,8 @@ use datapump_transport::NetFault;
 use crate::net::folder::convert::{Tell, generation};
 use crate::net::folder::convert::{attributes_named, attributes_of, told};
 use crate::target::listed::Name;
+use datapump_files::attributes::xattrs::may_be_files_own;
 use datapump_files::disk::{Bearer, FileKind, Meta, names, xattr_names_at};
-use datapump_files::xattrs::may_be_files_own;
 
 /// Names are told in messages of about so many bytes.
 const NAMES_BYTES: usize = 256 << 10;
@@ -58,7 +58,7 @@ pub(crate) fn tell_names(
 
 /// One name alone.
 pub(crate) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
-    let is_partial = datapump_files::partial::is_pumps_in(folder, &name.name);
+    let is_partial = datapump_files::commit::partial::is_pumps_in(folder, &name.name);
     let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
     if with_attributes && let Err(errno) = add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX) {
         (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0)));

@@ -20,7 +20,7 @@ use datapump_transport::NetFault;
 
 use crate::job::budget::{Charge, Share};
 use crate::net::folder::convert::{Tell, fault};
-use datapump_files::acl;
+use datapump_files::attributes::acl;
 
 /// Names that are told with one answer take at most so much of its message.
 const NAMES_BYTES_MAX: usize = 192 << 10;

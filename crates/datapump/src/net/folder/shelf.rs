@@ -32,13 +32,13 @@ use crate::problem::{Class, Problem};
 use crate::target::listed::{self, Name};
 use crate::target::place::Fill;
 use crate::tree::folder::side::{Keeper, Side};
+use datapump_files::commit::reserved;
+use datapump_files::commit::temporary;
 use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, folder_of, names};
 use datapump_files::disk::{folder_is_made_up, is_made_up};
 use datapump_files::holes;
-use datapump_files::mapped;
-use datapump_files::reserved;
-use datapump_files::sizes::Magics;
-use datapump_files::temporary;
+use datapump_files::holes::mapped;
+use datapump_files::holes::sizes::Magics;
 
 /// Folders that stay open at a time, and the least: each may be closed and opened again.
 const OPEN_FOLDERS: u64 = 64;

@@ -23,9 +23,9 @@ use crate::tree::list::doubt::Doubt;
 use crate::tree::names::claims::Claims;
 use crate::tree::root::Root;
 use datapump_files::commit::taken;
+use datapump_files::commit::temporary::Siblings;
 use datapump_files::disk::{Meta, names};
 use datapump_files::identity::id;
-use datapump_files::temporary::Siblings;
 
 /// A folder on its way.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use crate::tree::list::sweep;
 use crate::tree::rules::decide::Action;
 use datapump_engine::{Stage, meter::within};
 use datapump_files::attributes;
+use datapump_files::attributes::keep::New;
 use datapump_files::disk::{Bearer, names};
-use datapump_files::keep::New;
 
 /// One thing in a folder is done. The last finishes it, which is one thing less in its parent.
 pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {

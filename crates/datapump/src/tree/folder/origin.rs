@@ -16,10 +16,10 @@ use crate::open::held::Held;
 use crate::problem::{Class, Problem};
 use crate::target::listed::{self, Attributes, Name, Told};
 use datapump_files::attributes;
+use datapump_files::attributes::keep::New;
+use datapump_files::attributes::loss::Lost;
 use datapump_files::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
-use datapump_files::keep::New;
-use datapump_files::loss::Lost;
-use datapump_files::mapped;
+use datapump_files::holes::mapped;
 
 /// An open folder of the source.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Origin {
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.
     pub(crate) fn is_pumps(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<bool, Problem> {
         match self {
-            Origin::Here(folder) => Ok(datapump_files::partial::is_pumps_in(folder, name)),
+            Origin::Here(folder) => Ok(datapump_files::commit::partial::is_pumps_in(folder, name)),
             Origin::There(folder) => Ok(folder.look_at(name, &path())?.is_partial),
         }
     }

@@ -28,11 +28,11 @@ use crate::tree::list::list_file;
 use crate::tree::root::Root;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::findings;
+use datapump_files::commit::made;
+use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
+use datapump_files::commit::temporary;
 use datapump_files::disk::{self, Folder, PathAt, kind, names};
-use datapump_files::made;
-use datapump_files::reserved;
-use datapump_files::temporary;
 
 /// Begins a tree.
 pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &PathAt) -> Result<(), Problem> {

@@ -29,9 +29,9 @@ use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::right;
 use crate::tree::rules::select::Listing;
+use datapump_files::commit::made;
 use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
 use datapump_files::identity;
-use datapump_files::made;
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;

@@ -22,10 +22,10 @@ use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
+use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileCalls, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
-use datapump_files::reserved;
 /// The file system has no links, or not across what is mounted here: link(2) says EPERM, EXDEV, EOPNOTSUPP.
 const UNLINKABLE: [Errno; 3] = [Errno::EPERM, Errno::EXDEV, Errno::EOPNOTSUPP];
 

@@ -14,9 +14,9 @@ use crate::tree::list::doubt::Doubt;
 use crate::tree::list::journal::Journal;
 use crate::tree::list::list_file;
 use crate::tree::rules::decide::Action;
+use datapump_files::commit::reserved::LIST_NAME;
+use datapump_files::commit::temporary;
 use datapump_files::disk::{Folder, Meta, PathAt, file_meta, names};
-use datapump_files::reserved::LIST_NAME;
-use datapump_files::temporary;
 
 /// Folders above a target that are looked at: a path of PATH_MAX bytes has no more.
 const ABOVE_MAX: u32 = 2048;

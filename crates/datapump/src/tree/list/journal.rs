@@ -28,9 +28,9 @@ use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header};
 use crate::tree::list::list_clock::since;
 use crate::tree::list::list_file::{header_in, open_own};
+use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, why_foreign, why_not_own};
 use datapump_files::identity::{FileId, id};
-use datapump_files::reserved::LIST_NAME;
 
 /// The list of one tree.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ use crate::job::options::Options;
 use crate::problem::shown_path;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::list::header::{SourceRoot, header, is_of_folder};
+use datapump_files::commit::partial::open_list;
+use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, Folder, is_closed, names, origin, why_foreign, why_not_own};
-use datapump_files::partial::open_list;
-use datapump_files::reserved::LIST_NAME;
 
 /// Whether a folder holds the list of an unfinished copy of this source: what another run of it finds there is its own.
 pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {

@@ -18,11 +18,12 @@ use datapump_engine::{Errno, Handle};
 use crate::target::listed::{self, Name};
 use crate::tree::folder::origin::Origin;
 use crate::tree::rules::decide::same_time;
+use datapump_files::commit::made;
+use datapump_files::commit::reserved;
+use datapump_files::commit::reserved::{LIST_NAME, is_temporary, names_of};
+use datapump_files::commit::temporary::{is_as_made, is_young, remove_leftover};
 use datapump_files::disk::{FileKind, Folder, Meta, file_meta, names, origin};
-use datapump_files::reserved;
-use datapump_files::reserved::{LIST_NAME, is_temporary, names_of};
-use datapump_files::temporary::{is_as_made, is_young, remove_leftover};
-use datapump_files::{made, resume};
+use datapump_files::resume;
 
 /// A folder of the target, open.
 struct Swept<'run> {

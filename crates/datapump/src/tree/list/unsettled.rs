@@ -18,9 +18,9 @@ use crate::run::Shared;
 use crate::target::listed::{self, Name};
 use crate::tree::folder::side::Side;
 use crate::tree::list::journal::Journal;
+use datapump_files::commit::reserved::LIST_NAME;
+use datapump_files::commit::temporary::is_partial;
 use datapump_files::disk::{FileKind, names};
-use datapump_files::reserved::LIST_NAME;
-use datapump_files::temporary::is_partial;
 
 /// So many are named; more only counted.
 const NAMED_MAX: usize = 3;

@@ -37,10 +37,10 @@ use crate::tree::names::special;
 use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
 use crate::tree::rules::right;
+use datapump_files::commit::reserved::may_be_temporary;
 use datapump_files::commit::{Before, Staged};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
 use datapump_files::identity::FileId;
-use datapump_files::reserved::may_be_temporary;
 use datapump_files::resume::Wish;
 
 /// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.

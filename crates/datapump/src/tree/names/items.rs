@@ -13,7 +13,7 @@ use crate::target::other_names;
 use crate::target::{Item, Target};
 use crate::tree::folder::plant;
 use crate::tree::names::entry_argument;
-use datapump_files::temporary;
+use datapump_files::commit::temporary;
 
 /// Opens what the user named: a file, or the root of a tree.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {

@@ -7,9 +7,9 @@ use crate::problem::{Class, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::names::hand::Hand;
+use datapump_files::commit::reserved::{LIST_NAME, is_temporary, may_be_temporary};
+use datapump_files::commit::temporary::{self};
 use datapump_files::disk::{FileKind, Folder};
-use datapump_files::reserved::{LIST_NAME, is_temporary, may_be_temporary};
-use datapump_files::temporary::{self};
 
 pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out";
 

@@ -17,12 +17,12 @@ use crate::tree::names::make_way;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::right;
+use datapump_files::attributes::keep::{Keep, New};
+use datapump_files::commit::made;
+use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
 use datapump_files::disk::{Bearer, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
-use datapump_files::keep::{Keep, New};
-use datapump_files::made;
-use datapump_files::reserved;
 
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
 /// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.

@@ -4,8 +4,8 @@
 //! Must not know: how anything is done, paths.
 
 use crate::job::options::{Options, Update};
+use datapump_files::attributes::keep::SET_ID_BITS;
 use datapump_files::disk::{FileKind, Meta};
-use datapump_files::keep::SET_ID_BITS;
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use crate::tree::links::linking::{self, Met};
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::findings::hidden_differ;
+use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
 use datapump_files::disk::{Bearer, Meta, names};
 use datapump_files::identity::id;
-use datapump_files::keep::New;
 
 /// What stands at the target stays, whatever it is.
 pub(crate) fn tell_kept(shared: &Shared<'_>, spot: &Spot, why: &str) {

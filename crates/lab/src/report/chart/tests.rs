@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::report::summary::Summary;
 use crate::row::{COMPLETED, Row};
-use crate::summary::Summary;
 
 /// Rows of cells with these levels, five rounds of each.
 fn charts(cells: &[&[(&str, &str)]]) -> Vec<Chart> {

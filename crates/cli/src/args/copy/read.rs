@@ -1,0 +1,115 @@
+//! Reads the command line, and words clap's errors where it could say more.
+//!
+//! clap names the flag even when the value came from the environment (clap-rs/clap#5202), which sends people looking in
+//! the wrong place; here the variable is named.
+//!
+//! Must not know: what commands do.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
+
+use crate::args::hints;
+use crate::args::{Arguments, command};
+
+/// Reads what was typed. An error is also what `--help` and `--version` give: print it and end with its status.
+pub fn read(words: Vec<OsString>) -> Result<Arguments, Error> {
+    let mut command = command();
+    command
+        .try_get_matches_from_mut(behind_dashes(&words))
+        .and_then(|matches| arguments(&matches))
+        .map_err(|error| in_other_words(error, &mut command, &words))
+}
+
+fn arguments(matches: &ArgMatches) -> Result<Arguments, Error> {
+    let mut arguments = Arguments::from_arg_matches(matches)?;
+    match (&mut arguments.command, matches.subcommand()) {
+        (crate::args::Command::Copy(copy), Some((_, matches))) => copy.tree.take_order(matches),
+        (crate::args::Command::Mirror(mirror), Some((_, matches))) => mirror.0.tree.take_order(matches),
+        _ => {}
+    }
+    Ok(arguments)
+}
+
+/// Behind `--` a word that begins with a dash is a name, but clap, looking for the last of several names, takes it for
+/// a flag (clap 4.6: `copy -- a --b`). A `./` before it settles the matter; `-` alone stays what it is.
+fn behind_dashes(words: &[OsString]) -> Vec<OsString> {
+    let copies = words.get(1).is_some_and(|word| word == "copy" || word == "mirror");
+    let end = words.iter().position(|word| copies && word == "--").unwrap_or(words.len());
+    let settled = |(index, word): (usize, &OsString)| match word.as_bytes() {
+        [b'-', _, ..] if index > end => [OsStr::new("./"), word].into_iter().collect(),
+        _ => word.clone(),
+    };
+    words.iter().enumerate().map(settled).collect()
+}
+
+fn in_other_words(mut error: Error, command: &mut Command, words: &[OsString]) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => name_the_variable(&mut error, command, words),
+        ErrorKind::InvalidUtf8 => {
+            if let Some(variable) = unreadable_variable(command) {
+                let text = format!("the value of the environment variable {variable} is not UTF-8");
+                return command.error(ErrorKind::InvalidUtf8, text);
+            }
+        }
+        ErrorKind::UnknownArgument => add_hint(&mut error),
+        _ => {}
+    }
+    error
+}
+
+/// If the bad value came from the environment, the error is about the variable.
+fn name_the_variable(error: &mut Error, command: &Command, words: &[OsString]) {
+    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return };
+    let Some(flag) = shown.strip_prefix("--").map(name_of_flag).map(str::to_owned) else { return };
+    let Some(variable) = variable_of(command, &flag) else { return };
+    if std::env::var_os(&variable).is_some() && !is_typed(&flag, words) {
+        let shown = format!("environment variable {}", variable.to_string_lossy());
+        error.insert(ContextKind::InvalidArg, ContextValue::String(shown));
+    }
+}
+
+/// `depth <COUNT>` and `progress[=<WHEN>]` are about `depth` and `progress`.
+fn name_of_flag(shown: &str) -> &str {
+    shown.split([' ', '[', '=']).next().unwrap_or(shown)
+}
+
+fn is_typed(flag: &str, words: &[OsString]) -> bool {
+    let long = format!("--{flag}");
+    let typed = |word: &OsString| {
+        let rest = word.as_bytes().strip_prefix(long.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
+    };
+    words.iter().take_while(|word| *word != "--").any(typed)
+}
+
+/// All arguments of the command and its subcommands.
+fn all_arguments(command: &Command) -> Vec<&Arg> {
+    let below = command.get_subcommands().flat_map(all_arguments);
+    command.get_arguments().chain(below).collect()
+}
+
+fn variable_of(command: &Command, flag: &str) -> Option<OsString> {
+    let argument = all_arguments(command).into_iter().find(|argument| argument.get_long() == Some(flag))?;
+    argument.get_env().map(OsStr::to_owned)
+}
+
+/// The first variable of a flag whose value is not UTF-8.
+fn unreadable_variable(command: &Command) -> Option<String> {
+    let variables = all_arguments(command).into_iter().filter_map(Arg::get_env);
+    let unreadable = |name: &&OsStr| std::env::var_os(name).is_some_and(|value| value.to_str().is_none());
+    variables.into_iter().find(unreadable).map(|name| name.to_string_lossy().into_owned())
+}
+
+/// What users of cp, dd and rsync type out of habit gets an answer.
+fn add_hint(error: &mut Error) {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
+    if let Some(hint) = hints::hint(flag) {
+        // Instead of clap's own guess, which is the flag that is spelled most alike.
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
+    }
+}

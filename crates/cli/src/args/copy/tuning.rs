@@ -1,0 +1,232 @@
+//! Flags that several commands share: speed, and what is printed.
+//!
+//! Must not know: the commands.
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, ValueEnum, value_parser};
+use datapump::units::{parse_bytes, parse_rate};
+use datapump::{Choice, EngineChoice, Options, WaitChoice};
+
+use crate::args::{OUTPUT, TUNING};
+
+/// A choice that the program makes unless told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// The program decides by a measured rule
+    Auto,
+    /// Required: an error where it cannot be had
+    Always,
+    /// Forbidden
+    Never,
+}
+
+impl From<When> for Choice {
+    fn from(when: When) -> Choice {
+        match when {
+            When::Auto => Choice::Auto,
+            When::Always => Choice::Always,
+            When::Never => Choice::Never,
+        }
+    }
+}
+
+/// The engine asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// The first that works here
+    Auto,
+    /// io_uring: many requests with one system call
+    Uring,
+    /// One thread for each request in flight
+    Threads,
+    /// One request at a time
+    Inline,
+}
+
+/// How an engine waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WaitName {
+    /// Asleep in the kernel
+    Kernel,
+    /// Awake: looks again and again, and uses up a CPU
+    Spin,
+    /// Asleep at an eventfd, for studies
+    Eventfd,
+}
+
+impl From<WaitName> for WaitChoice {
+    fn from(name: WaitName) -> WaitChoice {
+        match name {
+            WaitName::Kernel => WaitChoice::Kernel,
+            WaitName::Spin => WaitChoice::Spin,
+            WaitName::Eventfd => WaitChoice::Eventfd,
+        }
+    }
+}
+
+/// How requests are made.
+#[derive(Debug, Args)]
+pub struct TuningArguments {
+    /// Size of one request
+    ///
+    /// A multiple of 1KiB from 1KiB to 64MiB, with its unit. Default: by a measured rule (-v prints it).
+    ///
+    /// Example: pump copy --request-size 1MiB in.bin out.bin
+    #[arg(long, value_name = "SIZE", env = "PUMP_REQUEST_SIZE", help_heading = TUNING)]
+    #[arg(value_parser = parse_request_size)]
+    pub request_size: Option<u32>,
+
+    /// Requests in flight at each end
+    ///
+    /// A count from 1 to 4096, for both ends; --source-depth and --sink-depth come before it. Memory is lanes times
+    /// both depths times the request size. Default: by a measured rule (-v prints it).
+    ///
+    /// Example: pump copy --depth 4 in.bin out.bin
+    #[arg(long, value_name = "COUNT", env = "PUMP_DEPTH", help_heading = TUNING)]
+    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(Options::DEPTH_MAX)))]
+    pub depth: Option<u32>,
+
+    /// Requests in flight at the source
+    ///
+    /// A count from 1 to 4096. Default: --depth.
+    ///
+    /// Example: pump copy --source-depth 8 --sink-depth 2 in.bin out.bin
+    #[arg(long, value_name = "COUNT", env = "PUMP_SOURCE_DEPTH", help_heading = TUNING)]
+    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(Options::DEPTH_MAX)))]
+    pub source_depth: Option<u32>,
+
+    /// Requests in flight at the sink
+    ///
+    /// A count from 1 to 4096. Default: --depth.
+    ///
+    /// Example: pump copy --sink-depth 1 in.bin /mnt/spinning/
+    #[arg(long, value_name = "COUNT", env = "PUMP_SINK_DEPTH", help_heading = TUNING)]
+    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(Options::DEPTH_MAX)))]
+    pub sink_depth: Option<u32>,
+
+    /// Parallel copy loops, each a thread with its own engine
+    ///
+    /// A count from 1 to 256. Default: 1; for folders two for each CPU, 2 to 8; with another host 2.
+    ///
+    /// Example: pump copy --lanes 2 in.bin /mnt/raid/
+    #[arg(long, value_name = "COUNT", env = "PUMP_LANES", help_heading = TUNING)]
+    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(Options::LANES_MAX)))]
+    pub lanes: Option<u32>,
+
+    /// What performs the requests
+    ///
+    /// An engine that this host does not offer is replaced by the next one, and the report says so; `pump doctor`
+    /// says why. Default: auto.
+    ///
+    /// Example: pump copy --engine threads in.bin out.bin
+    #[arg(long, value_name = "NAME", env = "PUMP_ENGINE", help_heading = TUNING)]
+    #[arg(value_enum, default_value_t = EngineName::Auto)]
+    pub engine: EngineName,
+
+    /// How each lane waits for the next completion
+    ///
+    /// To spin spares the time of being woken, which counts where single requests take microseconds, and costs a CPU
+    /// for each lane. The inline engine never waits. Default: kernel.
+    ///
+    /// Example: pump copy --wait spin --depth 1 in.bin out.bin
+    #[arg(long, value_name = "HOW", env = "PUMP_WAIT", help_heading = TUNING)]
+    #[arg(value_enum, default_value_t = WaitName::Kernel)]
+    pub wait: WaitName,
+
+    /// Whether requests go past the page cache
+    ///
+    /// Direct I/O spares the CPU a copy and is the faster way for large files that are not cached. Default: auto.
+    ///
+    /// Example: pump copy --direct=never in.bin out.bin
+    #[arg(long, value_name = "WHEN", env = "PUMP_DIRECT", help_heading = TUNING)]
+    #[arg(value_enum, default_value_t = When::Auto)]
+    pub direct: When,
+
+    /// Most bytes per second
+    ///
+    /// A size (per second), as in 100MiB, or bits, as in 90Mbit. Default: no limit.
+    ///
+    /// Example: pump copy --bwlimit 50MB big.bin /backup/
+    #[arg(long, value_name = "RATE", env = "PUMP_BWLIMIT", help_heading = TUNING)]
+    #[arg(value_parser = parse_limit)]
+    pub bwlimit: Option<u64>,
+}
+
+/// What is printed.
+#[derive(Debug, Args)]
+pub struct OutputArguments {
+    /// Say what was decided and why
+    ///
+    /// Engine, request size, depths, direct I/O and each file, on standard error. Default: off.
+    ///
+    /// Example: pump copy -v in.bin out.bin
+    #[arg(short, long, env = "PUMP_VERBOSE", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub verbose: bool,
+
+    /// Print problems only: neither progress nor a report
+    ///
+    /// Default: off.
+    ///
+    /// Example: pump copy -q in.bin out.bin
+    #[arg(short, long, env = "PUMP_QUIET", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub quiet: bool,
+
+    /// When progress is shown
+    ///
+    /// On a terminal it is a bar, elsewhere a line now and then. --progress alone means always. Default: auto, which is
+    /// a bar on a terminal and a line every 5 seconds elsewhere.
+    ///
+    /// Example: pump copy --progress=never in.bin out.bin
+    #[arg(long, value_name = "WHEN", env = "PUMP_PROGRESS", help_heading = OUTPUT, value_enum)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "always", default_value = "auto")]
+    pub progress: When,
+
+    /// Print events as JSON, one object a line, the last one a report
+    ///
+    /// On standard output, in the form of schema/events.schema.json. Default: off.
+    ///
+    /// Example: pump copy --json in.bin out.bin | tail -n 1
+    #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub json: bool,
+}
+
+impl TuningArguments {
+    /// What the library is asked for; the more specific depth wins.
+    pub fn options(&self) -> Options {
+        Options {
+            request_bytes: self.request_size,
+            source_depth: self.source_depth.or(self.depth),
+            sink_depth: self.sink_depth.or(self.depth),
+            lanes: self.lanes,
+            engine: match self.engine {
+                EngineName::Auto => EngineChoice::Auto,
+                EngineName::Uring => EngineChoice::Uring,
+                EngineName::Threads => EngineChoice::Threads,
+                EngineName::Inline => EngineChoice::Inline,
+            },
+            wait: WaitChoice::from(self.wait),
+            direct: Choice::from(self.direct),
+            bytes_per_second: self.bwlimit,
+            ..Options::default()
+        }
+    }
+}
+
+/// Reads `--request-size`; its limits are the library's.
+pub(in crate::args) fn parse_request_size(text: &str) -> Result<u32, String> {
+    let bytes = parse_bytes(text)?;
+    let small = u32::try_from(bytes).unwrap_or(u32::MAX);
+    Options { request_bytes: Some(small), source_depth: Some(1), sink_depth: Some(1), ..Options::default() }
+        .check()?;
+    Ok(small)
+}
+
+/// Reads `--bwlimit`.
+pub(crate) fn parse_limit(text: &str) -> Result<u64, String> {
+    let rate = parse_rate(text)?;
+    Options { bytes_per_second: Some(rate), ..Options::default() }.check()?;
+    Ok(rate)
+}

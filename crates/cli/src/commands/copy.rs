@@ -1,0 +1,140 @@
+//! `pump copy` and `pump mirror`.
+//!
+//! Must not know: how a copy is made.
+
+use datapump::{Event, Job, Place};
+
+use crate::args::{CopyArguments, MirrorArguments};
+use crate::commands::trace::Trace;
+use crate::commands::tune::tuned;
+use crate::output::Output;
+use crate::output::json;
+use crate::output::progress::shown;
+use crate::run::remote::{self, Wish};
+use crate::run::{Runner, places};
+
+/// Copies, or says what would be copied. Gives the exit status.
+pub fn copy(arguments: &CopyArguments) -> i32 {
+    command("copy", arguments)
+}
+
+/// The same of one folder, which its copy is to be the same as.
+pub fn mirror(MirrorArguments(arguments): &MirrorArguments) -> i32 {
+    command("mirror", arguments)
+}
+
+fn command(name: &str, arguments: &CopyArguments) -> i32 {
+    let mut output = Output::new(&arguments.output);
+    (output.itemize, output.dry_run) = (arguments.tree.itemize_changes, arguments.dry_run);
+    let status = match read_places(arguments) {
+        Ok((sources, target)) => perform(name, arguments, (sources, target), &output),
+        Err(message) => output.usage(message),
+    };
+    output.status(status)
+}
+
+fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String> {
+    let sources = places(&arguments.sources).map_err(|error| error.to_string())?;
+    let target = Place::parse(&arguments.target).map_err(|error| error.to_string())?;
+    if arguments.output.json && target == Place::Stream && !arguments.dry_run {
+        return Err("--json and the target '-' both want standard output; \
+                    leave --json out or name a file"
+            .into());
+    }
+    if arguments.tree.is_mirror {
+        refuse_no_folders(&sources, &target)?;
+    }
+    if arguments.no_target_directory && sources.len() > 1 {
+        return Err("-T makes the target one name, and there are several sources; leave -T out".into());
+    }
+    let streams = sources.iter().filter(|source| **source == Place::Stream).count();
+    if streams > 1 {
+        return Err("standard input can be read once only; name '-' once".into());
+    }
+    Ok((sources, target))
+}
+
+/// What cannot be a folder, wherever it is.
+fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
+    match sources.iter().chain([target]).find(|place| matches!(place, Place::Stream | Place::Null { .. })) {
+        Some(place) => Err(format!("'{place}' is no folder, and a mirror is of one; use pump copy")),
+        None => Ok(()),
+    }
+}
+
+fn perform(
+    name: &str,
+    arguments: &CopyArguments,
+    (sources, target): (Vec<Place>, Place),
+    output: &Output,
+) -> i32 {
+    if output.json {
+        output.result(&json::start(name, &sources, Some(&target)));
+    }
+    let options = match arguments.options() {
+        Ok(options) => options,
+        Err(message) => return output.usage(message),
+    };
+    if options.keep.owner {
+        output.tell_fakeroot();
+    }
+    arguments.tree.unheeded().iter().for_each(|words| output.event(Event::Note(words.clone())));
+    let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
+        Ok(trace) => trace,
+        Err(problem) => return output.refusal(&problem),
+    };
+    let runner = Runner::new(output, shown(&arguments.output));
+    let options = match tuned(&arguments.tune, &arguments.host, (&sources, &target), options, &runner) {
+        Ok(options) => options,
+        Err(message) => return output.usage(message),
+    };
+    if remote::is_meant(sources.iter().chain([&target])) {
+        let wish = Wish { sources, target, options, compares: false, tells_files: tells_files(output) };
+        return remote(arguments, wish, trace, &runner);
+    }
+    let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
+    if arguments.dry_run && !job.has_folders() && !arguments.tree.decides_by_name() {
+        return plan(&job, output);
+    }
+    let report = runner.run(job);
+    output.report(&report);
+    report.exit_status
+}
+
+fn tells_files(output: &Output) -> bool {
+    output.json || output.verbose
+}
+
+/// One side is on another host.
+fn remote(arguments: &CopyArguments, wish: Wish, trace: Trace, runner: &Runner<'_>) -> i32 {
+    let output = runner.output;
+    let run = || remote::perform(&arguments.host, wish, runner, &|event| output.event(event));
+    match trace.beside(run) {
+        Ok(mut report) => {
+            trace.settle(&mut report, output);
+            output.report(&report);
+            report.exit_status
+        }
+        Err(message) => output.usage(message),
+    }
+}
+
+/// `-n`: a line for each file on standard output.
+fn plan(job: &Job, output: &Output) -> i32 {
+    let planned = match job.plan() {
+        Ok(planned) => planned,
+        Err(problem) => return output.refusal(&problem),
+    };
+    for file in &planned {
+        if output.json {
+            output.result(&json::plan(file));
+        } else {
+            let bytes = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
+            output.result(&format!("'{}' -> '{}' ({bytes}; {})", file.source, file.target, file.how));
+        }
+    }
+    if output.json {
+        output.result(&json::report(&crate::output::empty_report(0, None)));
+    }
+    0
+}

@@ -1,0 +1,96 @@
+//! `pump explain`: a copy with the reasons for its speed.
+//!
+//! Must not know: how parts are measured, how a copy is made.
+
+use std::sync::atomic::Ordering;
+
+use datapump::{Options, Place, Status};
+use datapump_lab::advise::explain::{Case, Explained, Move, explain as explained};
+
+use crate::args::ExplainArguments;
+use crate::commands::trace::Trace;
+use crate::commands::watch::explain_process;
+use crate::output::Output;
+use crate::output::json;
+use crate::output::progress::shown;
+use crate::run::mover::moved;
+use crate::run::remote::{self, Caller};
+use crate::run::{Runner, places};
+
+/// Explains a copy. Gives the exit status of the copy.
+pub fn explain(arguments: &ExplainArguments) -> i32 {
+    let output = Output::new(&arguments.output);
+    if let Some(words) = arguments.contradiction() {
+        return output.usage(words);
+    }
+    if let Some(pid) = arguments.watch.pid {
+        let status = explain_process(pid, &arguments.watch, &output);
+        return output.status(status);
+    }
+    let status = match read_places(arguments) {
+        Ok((sources, target)) => perform(arguments, sources, target, &output),
+        Err(message) => output.usage(message),
+    };
+    output.status(status)
+}
+
+fn read_places(arguments: &ExplainArguments) -> Result<(Vec<Place>, Place), String> {
+    let mut places = places(&arguments.places).map_err(|error| error.to_string())?;
+    let target = places.pop().unwrap_or(Place::Stream);
+    let streams = places.iter().filter(|place| **place == Place::Stream).count();
+    match &target {
+        Place::Stream => Err("the explanation wants standard output; name a file, or null:".into()),
+        _ if streams > 1 => Err("standard input can be read once only; name '-' once".into()),
+        _ => Ok((places, target)),
+    }
+}
+
+fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, output: &Output) -> i32 {
+    if output.json {
+        output.result(&json::start("explain", &sources, Some(&target)));
+    }
+    let trace = match Trace::new(&arguments.trace, sources.iter().chain([&target])) {
+        Ok(trace) => trace,
+        Err(problem) => return output.refusal(&problem),
+    };
+    let far = remote::is_meant(sources.iter().chain([&target]));
+    let caller = match far.then(|| Caller::new(&arguments.host, sources.iter().chain([&target]))).transpose()
+    {
+        Ok(caller) => caller,
+        Err(message) => return output.usage(message),
+    };
+    let runner = Runner::new(output, shown(&arguments.output));
+    // Each lane has a connection: what is tried with other lanes must know of those that were asked for.
+    let plain = arguments.options();
+    let options = Options { lanes: plain.lanes.or(arguments.host.connections.filter(|_| far)), ..plain };
+    let case = Case { sources, target, options, stop: runner.stop() };
+    let mover = |wanted: Move| match wanted.is_real {
+        true => trace.beside(|| moved(wanted, caller.as_ref(), &runner)),
+        false => moved(wanted, caller.as_ref(), &runner),
+    };
+    let tell = |line: &str| {
+        if !arguments.output.quiet {
+            output.line(&format!("pump: {line}"));
+        }
+    };
+    let mut explained = explained(&case, &mover, &tell);
+    trace.settle(&mut explained.report, output);
+    report(&explained, output);
+    match case.stop.load(Ordering::Relaxed) {
+        true => Status::Interrupted as i32,
+        false => explained.report.exit_status,
+    }
+}
+
+fn report(explained: &Explained, output: &Output) {
+    match output.json {
+        true => output.result(&json::explained(explained)),
+        false => {
+            output.report(&explained.report);
+            // Of a copy that failed there is nothing to explain.
+            if !explained.words.is_empty() {
+                output.result(&explained.words);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `pump lab`: studies by name or file, rows and what they say.
+//!
+//! Must not know: what a study is made of, how rows are judged.
+
+mod compare;
+mod fit;
+mod predict;
+mod profile;
+mod report;
+mod rerun;
+mod simulate;
+mod tcp_watch;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datapump::{Class, Problem, Report, Status};
+use datapump_lab::judge::cost::{self, InputError};
+use datapump_lab::study::StudyError;
+use datapump_lab::{RunArguments, Summary};
+use serde_json::Value;
+
+use crate::args::{ChangesArguments, FilesArguments, LabCommand, LabRunArguments};
+use crate::output::json;
+use crate::output::version;
+use crate::output::{Output, empty_report};
+use crate::run::signals::stop_flag;
+
+/// Runs a command of the lab. Gives the exit status.
+pub fn lab(command: &LabCommand) -> i32 {
+    let output = Output::of_results(command.json());
+    let status = match command {
+        LabCommand::List => list(&output),
+        LabCommand::Show { name } => show(name, &output),
+        LabCommand::Run(arguments) => run(arguments, &output),
+        LabCommand::Rerun(arguments) => rerun::rerun(arguments, &output),
+        LabCommand::Fit(arguments) => fit::fit(arguments, &output),
+        LabCommand::Profile(arguments) => profile::profile(arguments, &output),
+        LabCommand::Predict(arguments) => predict::predict(arguments, &output),
+        LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
+        LabCommand::Compare(arguments) => compare::compare(arguments, &output),
+        LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
+        LabCommand::Report(arguments) => report::report(arguments, &output),
+        LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
+            Ok(summary) => print(&summary, Status::Done, &output),
+            Err(error) => refuse(&error, Status::Failed, &output),
+        },
+    };
+    output.status(status)
+}
+
+fn list(output: &Output) -> i32 {
+    let studies = datapump_lab::list();
+    let width = studies.iter().map(|study| study.name.len()).max().unwrap_or(0);
+    for study in studies {
+        output.result(&format!("{:<width$}  {}", study.name, study.title));
+    }
+    0
+}
+
+fn show(name: &str, output: &Output) -> i32 {
+    match datapump_lab::show(name) {
+        Some(text) => {
+            output.bytes(text.as_bytes());
+            0
+        }
+        None => {
+            let name = datapump::shown(name.as_bytes());
+            output.usage(format!("there is no built-in study '{name}'; `pump lab list` names them"))
+        }
+    }
+}
+
+fn run(arguments: &LabRunArguments, output: &Output) -> i32 {
+    let stop: Arc<AtomicBool> = stop_flag().unwrap_or_default();
+    let asked = asked(&arguments.study, &arguments.changes, &arguments.files, &stop);
+    ran(datapump_lab::run(asked), arguments.files.out.as_deref(), &stop, output)
+}
+
+/// What the library is asked.
+fn asked(
+    study: &str,
+    changes: &ChangesArguments,
+    files: &FilesArguments,
+    stop: &Arc<AtomicBool>,
+) -> RunArguments {
+    RunArguments {
+        study: study.to_owned(),
+        set: changes.set.clone(),
+        repeats: changes.repeats,
+        quick: changes.quick,
+        seed: changes.seed,
+        folder: files.folder.clone(),
+        out: files.out.clone(),
+        pump: None,
+        build: Some(version::build().into()),
+        stop: Arc::clone(stop),
+    }
+}
+
+/// Tells how a study went; `out` is the file of its rows, if it was named.
+fn ran(outcome: anyhow::Result<Summary>, out: Option<&Path>, stop: &AtomicBool, output: &Output) -> i32 {
+    match outcome {
+        // Failed runs are rows; that there are some is not done what was asked.
+        Ok(summary) if summary.failed_runs() > 0 => print(&summary, Status::Partial, output),
+        Ok(summary) => {
+            let status = print(&summary, Status::Done, output);
+            print_fit(&summary, out, output);
+            status
+        }
+        Err(error) if stop.load(Ordering::Relaxed) => refuse(&error, Status::Interrupted, output),
+        Err(error) if error.is::<StudyError>() => refuse(&error, Status::Usage, output),
+        Err(error) => refuse(&error, Status::Failed, output),
+    }
+}
+
+/// What a byte and a request cost, where request sizes were varied: the table of the experiments of SCIENCE, E9 to E14.
+fn print_fit(summary: &Summary, out: Option<&Path>, output: &Output) {
+    const SIZES_MIN: usize = 3;
+    let Some(study) = summary.studies.first().filter(|_| !output.json) else { return };
+    let sizes: BTreeSet<_> = study.cells.iter().filter_map(|cell| cell.asked.get("request_size")).collect();
+    let rows = out.map_or_else(|| PathBuf::from(format!("{}.jsonl", study.study)), Path::to_path_buf);
+    if sizes.len() >= SIZES_MIN
+        && let Ok(fits) = cost::fit_file(&rows, cost::Model::Cost)
+    {
+        output.bytes(shown_lines(&format!("\n{fits}")).as_bytes());
+    }
+}
+
+fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
+    if output.json {
+        output.result(&json::summary(summary));
+        output.result(&json::report(&empty_report(status as i32, None)));
+    } else {
+        output.bytes(shown_lines(&summary.to_string()).as_bytes());
+    }
+    status as i32
+}
+
+/// An event for each figure and the report, or the words.
+fn print_figures(event: &str, figures: &[Value], words: &str, status: Status, output: &Output) -> i32 {
+    if output.json {
+        figures.iter().for_each(|figures| output.result(&json::figures(event, figures)));
+        output.result(&json::report(&empty_report(status as i32, None)));
+    } else {
+        output.bytes(shown_lines(words).as_bytes());
+    }
+    status as i32
+}
+
+/// Tells what is wrong with a file or with what was asked of it.
+fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output) -> i32 {
+    let class = if error.is::<InputError>() { Class::Usage } else { Class::Io };
+    let message = datapump::shown(format!("{error:#}").as_bytes());
+    output.refusal(&Problem { class, path: None, host: None, operation, offset: None, message })
+}
+
+/// Lines for people: names from files must not reach the terminal as they are.
+fn shown_lines(text: &str) -> String {
+    text.lines().map(|line| datapump::shown(line.as_bytes()) + "\n").collect()
+}
+
+/// Tells why there are no figures.
+fn refuse(error: &anyhow::Error, status: Status, output: &Output) -> i32 {
+    let class = if status == Status::Usage { Class::Usage } else { Class::Io };
+    let message = datapump::shown(format!("{error:#}").as_bytes());
+    output.problem(&Problem { class, path: None, host: None, operation: "study", offset: None, message });
+    if output.json {
+        let report: Report = empty_report(status as i32, Some(class));
+        output.result(&json::report(&report));
+    }
+    status as i32
+}

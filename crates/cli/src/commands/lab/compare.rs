@@ -1,0 +1,64 @@
+//! `pump lab compare`: what two files of rows, or two builds of pump, say of each other.
+//!
+//! Must not know: how rows are compared, how a study is run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datapump::Status;
+use datapump_lab::study::StudyError;
+use datapump_lab::{Comparison, NothingInCommon};
+
+use super::{asked, refuse};
+use crate::args::{Compared, LabCompareArguments};
+use crate::output::json;
+use crate::output::{Output, empty_report};
+use crate::run::signals::stop_flag;
+
+/// Gives the exit status.
+pub fn compare(arguments: &LabCompareArguments, output: &Output) -> i32 {
+    let compared = match arguments.compared() {
+        Ok(compared) => compared,
+        Err(contradiction) => return output.usage(contradiction),
+    };
+    let stop: Arc<AtomicBool> = stop_flag().unwrap_or_default();
+    match of(&compared, arguments, &stop) {
+        // That nothing could be judged is not done what was asked.
+        Ok(comparison) if comparison.is_empty() => {
+            output.line("pump: nothing could be judged: that takes three runs of a cell on each side");
+            print(&comparison, Status::Failed, output)
+        }
+        Ok(comparison) => print(&comparison, Status::Done, output),
+        Err(error) if stop.load(Ordering::Relaxed) => refuse(&error, Status::Interrupted, output),
+        Err(error) if error.is::<NothingInCommon>() || error.is::<StudyError>() => {
+            refuse(&error, Status::Usage, output)
+        }
+        Err(error) => refuse(&error, Status::Failed, output),
+    }
+}
+
+fn of(
+    compared: &Compared<'_>,
+    arguments: &LabCompareArguments,
+    stop: &Arc<AtomicBool>,
+) -> anyhow::Result<Comparison> {
+    match compared {
+        Compared::Files(a, b) => datapump_lab::compare(a, b, arguments.metric),
+        Compared::Sides(rows) => datapump_lab::compare_sides(rows, arguments.metric),
+        Compared::Binaries(binaries, study) => {
+            let asked = asked(study, &arguments.changes, &arguments.files, stop);
+            datapump_lab::compare_binaries(&asked, binaries, arguments.metric)
+        }
+    }
+}
+
+fn print(comparison: &Comparison, status: Status, output: &Output) -> i32 {
+    if output.json {
+        comparison.warnings.iter().for_each(|words| output.line(&format!("pump: warning: {words}")));
+        output.result(&json::comparison(comparison));
+        output.result(&json::report(&empty_report(status as i32, None)));
+    } else {
+        output.bytes(comparison.to_string().as_bytes());
+    }
+    status as i32
+}

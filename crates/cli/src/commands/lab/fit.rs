@@ -1,0 +1,44 @@
+//! `pump lab fit`.
+//!
+//! Must not know: how a model is fitted.
+
+use datapump::{Class, Problem, Status};
+use datapump_lab::judge::cost::{self, Fits, Model};
+
+use crate::args::{LabFitArguments, LabModel};
+use crate::output::json;
+use crate::output::{Output, empty_report};
+
+/// Fits and prints. Gives the exit status.
+pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
+    let model = match arguments.model {
+        LabModel::Cost => Model::Cost,
+        LabModel::LevelOff => Model::LevelOff,
+    };
+    match cost::fit_file(&arguments.file, model) {
+        Ok(fits) => print(&fits, output),
+        Err(error) => super::refuse_input(&error, "fit", output),
+    }
+}
+
+fn print(fits: &Fits, output: &Output) -> i32 {
+    if output.json {
+        fits.fits.iter().for_each(|group| output.result(&json::figures("fit", &group.json())));
+        fits.notes.iter().for_each(|note| output.line(&format!("pump: {note}")));
+    } else {
+        output.bytes(super::shown_lines(&fits.to_string()).as_bytes());
+    }
+    for refused in &fits.refused {
+        let message = datapump::shown(format!("{}: {}", refused.group, refused.why).as_bytes());
+        let class = Class::Usage;
+        output.problem(&Problem { class, path: None, host: None, operation: "fit", offset: None, message });
+    }
+    let (status, class) = match fits.refused.is_empty() {
+        true => (Status::Done, None),
+        false => (Status::Partial, Some(Class::Usage)),
+    };
+    if output.json {
+        output.result(&json::report(&empty_report(status as i32, class)));
+    }
+    status as i32
+}

@@ -1,0 +1,80 @@
+//! `pump lab simulate`: models in simulated time.
+//!
+//! Must not know: the models.
+
+use datapump_lab::judge::depths::{self, Outcome};
+use serde_json::json;
+
+use crate::args::{DepthsArguments, SimulateCommand};
+use crate::output::{Output, empty_report};
+
+/// Runs a simulation. Gives the exit status.
+pub fn simulate(command: &SimulateCommand, output: &Output) -> i32 {
+    let SimulateCommand::Depths(arguments) = command;
+    compare_depths(arguments, output).unwrap_or_else(|error| super::refuse_input(&error, "simulate", output))
+}
+
+fn compare_depths(arguments: &DepthsArguments, output: &Output) -> anyhow::Result<i32> {
+    let outcomes = depths::simulate(arguments.table.as_deref())?;
+    if output.json {
+        outcomes
+            .iter()
+            .for_each(|outcome| output.result(&crate::output::json::figures("depths", &json!(outcome))));
+        output.result(&crate::output::json::report(&empty_report(0, None)));
+    } else {
+        output.bytes(table(&outcomes).as_bytes());
+        depths::conclusions(&outcomes).iter().for_each(|line| output.result(line));
+    }
+    Ok(0)
+}
+
+/// A line for each case, below what the columns are.
+fn table(outcomes: &[Outcome]) -> String {
+    let mut text = format!(
+        "{:>5} {:>13} {:>13} {:>7} {:>6} {:>5} {:>9} {:>14} {:>9} {:>6} {:>7} {:>7}  depth of the source\n",
+        "pool",
+        "source us",
+        "sink us",
+        "blocks",
+        "period",
+        "step",
+        "fixed s",
+        "best fixed s",
+        "rule s",
+        "ratio",
+        "swings",
+        "range"
+    );
+    outcomes.iter().for_each(|outcome| text.push_str(&line(outcome)));
+    text.push('\n');
+    text
+}
+
+fn line(it: &Outcome) -> String {
+    let device = |latency_us, transfer_us| format!("{latency_us}+{transfer_us}");
+    let best = format!("{:.3} ({}+{})", it.best_elapsed_s, it.best_source_depth, it.best_sink_depth);
+    let range = format!("{}-{}", it.source_depth_min, it.source_depth_max);
+    format!(
+        "{:>5} {:>13} {:>13} {:>7} {:>6} {:>5} {:>9.3} {best:>14} {:>9.3} {:>6.2} {:>7} {range:>7}  {}\n",
+        it.pool_buffers,
+        device(it.source_latency_us, it.source_transfer_us),
+        device(it.sink_latency_us, it.sink_transfer_us),
+        it.requests,
+        it.decision_period_requests,
+        it.step_buffers,
+        it.fixed_elapsed_s,
+        it.elapsed_s,
+        it.elapsed_relative_to_fixed,
+        it.full_swings,
+        trace(it),
+    )
+}
+
+fn trace(it: &Outcome) -> String {
+    let depths: Vec<String> = it.source_depth_trace.iter().map(u32::to_string).collect();
+    let shown = it.source_depth_trace.len() as u64 - 1;
+    match it.changes - shown {
+        0 => depths.join(" "),
+        more => format!("{} and {more} changes more", depths.join(" ")),
+    }
+}

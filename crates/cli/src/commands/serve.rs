@@ -1,0 +1,101 @@
+//! `pump serve`: prints where it listens and the ticket, and serves until it is told to stop. With `--stdio` it is the
+//! far end of a copy over ssh.
+//!
+//! Must not know: how sessions are held.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write, stderr, stdin, stdout};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use datapump::{Class, Server, Status};
+
+use crate::args::{Insecure, ServeArguments};
+use crate::run::guard;
+use crate::run::signals::stop_flag;
+use crate::run::ticket;
+
+/// Serves. Gives the exit status.
+pub fn serve(arguments: &ServeArguments) -> i32 {
+    let stop = match stop_flag() {
+        Ok(stop) => stop,
+        Err(error) => return failed(&format!("signals cannot be taken over: {error}")),
+    };
+    if arguments.stdio {
+        return far_end(stop);
+    }
+    let options = match arguments.options() {
+        Ok(options) => options,
+        Err(error) => return usage(&error.to_string()),
+    };
+    let server = match Server::bind(options, stop) {
+        Ok(server) => server,
+        Err(problem) if problem.class == Class::Usage => return usage(&problem.to_string()),
+        Err(problem) => return failed(&problem.to_string()),
+    };
+    match told(arguments, &server) {
+        Ok(()) => {
+            guard::log_panics();
+            server.run();
+            Status::Done as i32
+        }
+        Err(words) => failed(&words),
+    }
+}
+
+fn usage(words: &str) -> i32 {
+    failed(words);
+    Status::Usage as i32
+}
+
+/// Serves whoever started this over ssh, where he is at home.
+fn far_end(stop: Arc<AtomicBool>) -> i32 {
+    if stdin().is_terminal() || stdout().is_terminal() {
+        return usage("--stdio is for pump copy, which talks to it over ssh, not over a terminal");
+    }
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map_or(".".into(), PathBuf::from);
+    let streams = (stdin().as_fd().try_clone_to_owned(), stdout().as_fd().try_clone_to_owned());
+    let (Ok(input), Ok(output)) = streams else { return failed("standard input and output are needed") };
+    let served = Server::far_end(home, own_address(), stop)
+        .and_then(|server| server.run_carried(File::from(input), File::from(output)));
+    match served {
+        Ok(()) => Status::Done as i32,
+        Err(problem) => failed(&problem.to_string()),
+    }
+}
+
+/// The address of this host by which ssh reached it: the third word (ssh(1), ENVIRONMENT).
+fn own_address() -> Option<IpAddr> {
+    let connection = std::env::var("SSH_CONNECTION").ok()?;
+    connection.split(' ').nth(2)?.parse().ok()
+}
+
+fn failed(words: &str) -> i32 {
+    let _ = writeln!(stderr(), "pump: {words}");
+    Status::Failed as i32
+}
+
+/// Address and ticket, for who is to call.
+fn told(arguments: &ServeArguments, server: &Server) -> Result<(), String> {
+    let word = server.ticket().word();
+    let line = match &arguments.ticket_file {
+        _ if arguments.insecure.is_some_and(Insecure::is_open) => {
+            let _ = writeln!(
+                stderr(),
+                "pump: nothing is encrypted and nobody is asked for a ticket (--insecure)"
+            );
+            String::new()
+        }
+        Some(path) => {
+            ticket::write(path, &word).map_err(|problem| problem.to_string())?;
+            String::new()
+        }
+        None => format!("ticket: {word}\n"),
+    };
+    let mut out = stdout();
+    let printed = write!(out, "listening: {}\n{line}", server.address()).and_then(|()| out.flush());
+    printed.map_err(|error| format!("write to standard output: {error}"))
+}

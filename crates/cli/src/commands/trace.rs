@@ -1,0 +1,128 @@
+//! `--tcp-trace`: samples this process's connections while a copy runs.
+//!
+//! Nothing is done, and no thread started, unless it was asked for. Must not know: how connections are found and
+//! sampled, how a copy is made.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use datapump::{Class, Host, Place, Problem, Remote, Report, Status};
+use datapump_lab::tcp_trace::{TcpTarget, TcpTrace, TcpTraced};
+
+use crate::args::TraceArguments;
+use crate::output::Output;
+use crate::run::remote;
+
+/// Every line of such a file begins like this.
+const BEGINNING: &[u8] = br#"{"v":1,"event":"tcp","#;
+
+/// What was asked for, and what came of it.
+#[derive(Debug, Default)]
+pub struct Trace {
+    asked: Option<Asked>,
+    outcome: Mutex<Option<anyhow::Result<TcpTraced>>>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    path: PathBuf,
+    file: File,
+    is_over_ssh: bool,
+}
+
+impl Trace {
+    /// Opens the file, so that what cannot be written is told before anything is copied.
+    pub fn new<'place>(
+        arguments: &TraceArguments,
+        places: impl Iterator<Item = &'place Place> + Clone,
+    ) -> Result<Trace, Problem> {
+        let Some(path) = &arguments.tcp_trace else { return Ok(Trace::default()) };
+        if !remote::is_meant(places.clone()) {
+            let hint = "--tcp-trace is about TCP connections, and all places are on this host; \
+                        name a place on another host, or leave it out";
+            return Err(Problem::usage(hint));
+        }
+        let over_ssh = |place| matches!(place, &Place::Remote(Remote { host: Host::Ssh(_), .. }));
+        let is_over_ssh = places.clone().any(over_ssh);
+        let asked = Asked { path: path.clone(), file: opened(path)?, is_over_ssh };
+        Ok(Trace { asked: Some(asked), outcome: Mutex::default() })
+    }
+
+    /// Does what connects, beside the samples if they were asked for.
+    pub fn beside<T>(&self, run: impl FnOnce() -> T) -> T {
+        let Some(asked) = &self.asked else { return run() };
+        let started = asked.file.try_clone().map_err(anyhow::Error::from).and_then(|file| {
+            TcpTrace::start_into(TcpTarget::Process(std::process::id()), Box::new(file), &asked.path)
+        });
+        let (outcome, done) = match started {
+            Ok(trace) => {
+                let done = run();
+                (trace.finish(), done)
+            }
+            Err(error) => (Err(error), run()),
+        };
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        done
+    }
+
+    /// Tells what was seen. A series that could not be written is a problem of a copy that is otherwise whole.
+    pub fn settle(self, report: &mut Report, output: &Output) {
+        let Some(asked) = self.asked else { return };
+        match self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(Ok(traced)) if !output.quiet => output.line(&format!("pump: {}", words(&asked, &traced))),
+            Some(Ok(_)) | None => {}
+            Some(Err(error)) => {
+                let message = format!("no time series of the connections: {error:#}");
+                output.problem(&Problem::new(Class::Io, "sample", &asked.path, message));
+                *report.problems.entry(Class::Io.name().into()).or_default() += 1;
+                if report.exit_status == Status::Done as i32 {
+                    report.exit_status = Status::Failed as i32;
+                }
+            }
+        }
+    }
+}
+
+/// Opens a file to be written, and written over only if it is an earlier series.
+fn opened(path: &Path) -> Result<File, Problem> {
+    let problem = |error: io::Error| Problem::new(Class::Io, "create", path, error.to_string());
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => existing(path).map_err(problem)?,
+        made => return made.map_err(problem),
+    };
+    if !file.metadata().map_err(problem)?.is_file() {
+        return Ok(file);
+    }
+    let mut begins = Vec::new();
+    (&mut file).take(BEGINNING.len() as u64).read_to_end(&mut begins).map_err(problem)?;
+    if !begins.is_empty() && begins != BEGINNING {
+        let path = datapump::shown(path.as_os_str().as_encoded_bytes());
+        let hint =
+            format!("--tcp-trace '{path}': it holds something else than a time series; name a new file");
+        return Err(Problem::usage(hint));
+    }
+    file.set_len(0).map_err(problem)?;
+    OpenOptions::new().write(true).open(path).map_err(problem)
+}
+
+fn existing(path: &Path) -> io::Result<File> {
+    let is_file = std::fs::metadata(path)?.is_file();
+    OpenOptions::new().read(is_file).write(true).open(path)
+}
+
+fn words(asked: &Asked, traced: &TcpTraced) -> String {
+    let path = datapump::shown(asked.path.as_os_str().as_encoded_bytes());
+    let (samples, seconds) = (traced.samples, traced.elapsed_ns as f64 / 1e9);
+    match (traced.connections.len(), asked.is_over_ssh) {
+        (0, true) => format!(
+            "'{path}' has no samples: this command had no TCP connection of its own, only the channel of an ssh \
+             that another program holds, or none for 50 ms"
+        ),
+        (0, false) => format!("'{path}' has no samples: no TCP connection was there for 50 ms"),
+        (connections, _) => {
+            format!("'{path}': {samples} samples of {connections} TCP connections in {seconds:.1} s")
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `--tune`: what the lab finds to be the best way to move bytes between the user's own ends.
+//!
+//! Must not know: how it is found.
+
+use std::sync::atomic::Ordering;
+
+use datapump::{Options, Place};
+use datapump_lab::advise::explain::Case;
+use datapump_lab::advise::tune::{Wish, tune};
+
+use crate::args::{HostArguments, TuneArguments};
+use crate::output::Output;
+use crate::output::json;
+use crate::run::Runner;
+use crate::run::mover::moved;
+use crate::run::remote::{self, Caller};
+
+/// The options with what was found; as they were, where nothing was asked or nothing could be found. An error is one of
+/// usage.
+pub fn tuned(
+    arguments: &TuneArguments,
+    host: &HostArguments,
+    (sources, target): (&[Place], &Place),
+    options: Options,
+    runner: &Runner<'_>,
+) -> Result<Options, String> {
+    let Some(again) = arguments.again() else { return Ok(options) };
+    let places = || sources.iter().chain([target]);
+    let caller = remote::is_meant(places()).then(|| Caller::new(host, places())).transpose()?;
+    let case = Case { sources: sources.to_vec(), target: target.clone(), options, stop: runner.stop() };
+    let wish = Wish { memory_bytes: arguments.memory, again };
+    let output = runner.output;
+    let found =
+        tune(&case, &wish, &|wanted| moved(wanted, caller.as_ref(), runner), &|line| told(output, line));
+    Ok(match found {
+        Ok(tuned) => {
+            if output.json {
+                output.result(&json::tuned(&tuned));
+            }
+            tuned.chosen.options(&case.options)
+        }
+        Err(why) => {
+            let goes_on = !case.stop.load(Ordering::Relaxed);
+            let then = if goes_on { "; the copy goes on untuned" } else { "" };
+            output.line(&format!("pump: {why}{then}"));
+            case.options
+        }
+    })
+}
+
+fn told(output: &Output, line: &str) {
+    output.line(&format!("pump: {line}"));
+}

@@ -1,0 +1,86 @@
+//! `pump verify`: each difference a line on standard output; statuses as cmp has them.
+//!
+//! Must not know: how content is compared.
+
+use datapump::{Class, Event, Job, Keep, Options, Place, Report, Status};
+
+use crate::args::VerifyArguments;
+use crate::output::Output;
+use crate::output::json;
+use crate::output::progress::shown;
+use crate::run::Runner;
+use crate::run::remote::{self, Wish};
+
+/// Compares. Gives the exit status: 0 same, 1 different, 2 trouble.
+pub fn verify(arguments: &VerifyArguments) -> i32 {
+    let output = Output::new(&arguments.output);
+    let status = match (Place::parse(&arguments.one), Place::parse(&arguments.other)) {
+        (Ok(one), Ok(other)) => perform(arguments, one, other, &output),
+        (Err(error), _) | (_, Err(error)) => output.usage(error.to_string()),
+    };
+    // As cmp: 1 would say that the places differ, and trouble is 2.
+    match output.status(status) {
+        told if told != status => Status::Usage as i32,
+        told => told,
+    }
+}
+
+fn perform(arguments: &VerifyArguments, one: Place, other: Place, output: &Output) -> i32 {
+    if output.json {
+        output.result(&json::start("verify", std::slice::from_ref(&one), Some(&other)));
+    }
+    let sockets = arguments.host.sockets.options();
+    let &VerifyArguments { content_only, attributes, numeric_ids, .. } = arguments;
+    let keep = Keep { numeric_ids, ..Keep::default() };
+    let tuning = arguments.tuning.options();
+    let options = Options { content_only, compare_attributes: attributes, keep, sockets, ..tuning };
+    if attributes {
+        output.tell_fakeroot();
+    }
+    let runner = Runner::new(output, shown(&arguments.output));
+    let mut report = match compared(arguments, (one, other), options, &runner) {
+        Ok(report) => report,
+        Err(message) => return output.usage(message),
+    };
+    if runner.stopped() && report.files == 0 {
+        report.exit_status = Status::Interrupted as i32;
+    }
+    // As cmp: whatever kept the two from being compared is trouble.
+    if [Status::Refused as i32, Status::Lost as i32].contains(&report.exit_status) {
+        report.exit_status = Status::Usage as i32;
+    }
+    // Silence means the same, as with cmp; a report for people is for those who ask.
+    if output.json || output.verbose {
+        output.report(&report);
+    } else {
+        output.interruption(&report);
+    }
+    report.exit_status
+}
+
+fn compared(
+    arguments: &VerifyArguments,
+    (one, other): (Place, Place),
+    options: Options,
+    runner: &Runner<'_>,
+) -> Result<Report, String> {
+    let events = |event| show(runner.output, event);
+    if !remote::is_meant([&one, &other].into_iter()) {
+        return Ok(runner.run_with(Job::compare(one, other).options(options), &events));
+    }
+    let tells_files = runner.output.json;
+    let wish = Wish { sources: vec![one], target: other, options, compares: true, tells_files };
+    remote::perform(&arguments.host, wish, runner, &events)
+}
+
+/// Differences are results; trouble is trouble.
+fn show(output: &Output, event: Event) {
+    match event {
+        Event::Problem(problem) if problem.class == Class::Mismatch => {
+            let line = if output.json { json::problem(&problem) } else { problem.to_string() };
+            output.result(&line);
+        }
+        Event::File { .. } if !output.json => {}
+        event => output.event(event),
+    }
+}

@@ -1,0 +1,176 @@
+//! Shows how far a job is: a bar on a terminal, plain lines or events elsewhere.
+//!
+//! Must not know: what the job does.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use datapump::Watch;
+use datapump::units::{bytes_words, rate_words, with_commas};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::{OutputArguments, When};
+use crate::output::Output;
+use crate::output::json;
+use crate::output::meter::{Meter, Reading};
+
+/// A bar is redrawn five times a second: fast enough to look alive.
+const BAR_PERIOD: Duration = Duration::from_millis(200);
+/// Events, and lines that were asked for.
+const ASKED_PERIOD: Duration = Duration::from_secs(1);
+/// Lines in a log that nobody asked for.
+const LOG_PERIOD: Duration = Duration::from_secs(5);
+/// Steps of the bar: tenths of a percent.
+const BAR_STEPS: u64 = 1000;
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Not at all.
+    Nothing,
+    /// A bar on the terminal.
+    Bar,
+    /// Plain lines on standard error, this far apart.
+    Lines(Duration),
+    /// Events on standard output, this far apart.
+    Events(Duration),
+}
+
+/// What the flags and the terminal make of it.
+pub fn shown(arguments: &OutputArguments) -> Shown {
+    choose(arguments.progress, arguments.json, arguments.quiet, stderr().is_terminal())
+}
+
+fn choose(progress: When, json: bool, quiet: bool, terminal: bool) -> Shown {
+    match (progress, json, quiet, terminal) {
+        (When::Never, ..) | (When::Auto, _, true, _) => Shown::Nothing,
+        (_, true, ..) => Shown::Events(ASKED_PERIOD),
+        (_, false, _, true) => Shown::Bar,
+        (When::Always, false, _, false) => Shown::Lines(ASKED_PERIOD),
+        (When::Auto, false, _, false) => Shown::Lines(LOG_PERIOD),
+    }
+}
+
+/// Shows progress until the other side of `ended` is dropped.
+pub fn show(how: Shown, watch: &Watch, output: &Output, ended: &Receiver<()>) {
+    let period = match how {
+        Shown::Nothing => return,
+        Shown::Bar => BAR_PERIOD,
+        Shown::Lines(period) | Shown::Events(period) => period,
+    };
+    let start = Instant::now();
+    let mut meter = Meter::default();
+    let bar = (how == Shown::Bar).then(|| new_bar(output));
+    meter.read(0, &watch.snapshot());
+    while ended.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
+        let reading = meter.read(start.elapsed().as_nanos() as u64, &watch.snapshot());
+        match (&bar, how) {
+            (Some(bar), _) => draw(bar, &reading),
+            (None, Shown::Events(_)) => output.result(&json::progress(&reading)),
+            (None, _) => output.line(&words(&reading)),
+        }
+    }
+    output.clear();
+}
+
+fn new_bar(output: &Output) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(BAR_STEPS), ProgressDrawTarget::stderr());
+    bar.set_style(style("{wide_bar} {msg}"));
+    output.share(bar.clone());
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("##.")
+}
+
+fn draw(bar: &ProgressBar, reading: &Reading) {
+    match reading.percent {
+        Some(percent) => bar.set_position((percent * 10.0) as u64),
+        None => bar.set_style(style("{msg}")),
+    }
+    bar.set_message(words(reading));
+}
+
+/// `42.0 %, 1.0 GiB, 1.36 GB/s, 12 to 15 s left`.
+fn words(reading: &Reading) -> String {
+    let percent = reading.percent.map(|percent| format!("{percent:.1} %"));
+    let left = reading.time_left_s.map(|(low, high)| match (low.round(), high.round()) {
+        (low, high) if low == high => format!("{} left", time_words(low)),
+        (low, high) => format!("{} to {} left", time_words(low), time_words(high)),
+    });
+    let bytes = amount_words(reading);
+    let rate = rate_words(reading.rate_bytes_per_second);
+    let parts = [percent, Some(bytes), Some(rate), left];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `1.0 GiB`; of a tree `1.0 GiB of 2.0 GiB, 3 of 17 files`, and `at least 2.0 GiB` while it is walked.
+fn amount_words(reading: &Reading) -> String {
+    let bytes = bytes_words(reading.bytes);
+    let (found_bytes, found_files) = reading.found;
+    if found_files == 0 {
+        return bytes;
+    }
+    let least = if reading.bytes_total.is_some() { "" } else { "at least " };
+    let (done, found) = (with_commas(reading.files), with_commas(found_files));
+    format!("{bytes} of {least}{}, {done} of {least}{found} files", bytes_words(found_bytes))
+}
+
+/// Seconds for people: `45 s`, `12 min`, `3.5 h`.
+fn time_words(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 120.0 => format!("{seconds:.0} s"),
+        _ if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_for_terminals_only() {
+        for (progress, json, quiet, terminal, expected) in [
+            (When::Auto, false, false, true, Shown::Bar),
+            (When::Auto, false, false, false, Shown::Lines(LOG_PERIOD)),
+            (When::Auto, false, true, true, Shown::Nothing),
+            (When::Auto, true, false, true, Shown::Events(ASKED_PERIOD)),
+            (When::Auto, true, true, true, Shown::Nothing),
+            (When::Always, false, false, false, Shown::Lines(ASKED_PERIOD)),
+            (When::Always, false, true, true, Shown::Bar),
+            (When::Never, true, false, true, Shown::Nothing),
+        ] {
+            assert_eq!(
+                choose(progress, json, quiet, terminal),
+                expected,
+                "{progress:?} {json} {quiet} {terminal}"
+            );
+        }
+    }
+
+    #[test]
+    fn readings_are_put_into_words() {
+        let reading = Reading {
+            bytes: 1 << 30,
+            bytes_total: Some(2 << 30),
+            files: 0,
+            found: (0, 0),
+            percent: Some(50.0),
+            rate_bytes_per_second: 1.36e9,
+            time_left_s: Some((11.6, 15.2)),
+            ..Reading::default()
+        };
+        assert_eq!(words(&reading), "50.0 %, 1.0 GiB, 1.36 GB/s, 12 s to 15 s left");
+        let unknown = Reading { bytes_total: None, percent: None, time_left_s: None, ..reading };
+        assert_eq!(words(&unknown), "1.0 GiB, 1.36 GB/s");
+        let walked = Reading { found: (3 << 30, 1200), files: 7, ..unknown };
+        assert_eq!(words(&walked), "1.0 GiB of at least 3.0 GiB, 7 of at least 1,200 files, 1.36 GB/s");
+        assert_eq!(time_words(600.0), "10 min");
+        assert_eq!(time_words(12_600.0), "3.5 h");
+    }
+}

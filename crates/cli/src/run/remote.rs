@@ -1,0 +1,98 @@
+//! Copies and comparisons of which one side lies on another host.
+//!
+//! Must not know: which command it is for, how hosts talk.
+
+use std::time::Duration;
+
+use datapump::{Event, Host, Options, Place, Remote, RemoteCopy, Report, Shell, WayIn};
+
+use datapump_lab::advise::explain::Move;
+
+use crate::args::{HostArguments, Insecure};
+use crate::run::Runner;
+use crate::run::ticket::ticket;
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct Wish {
+    /// Where from.
+    pub sources: Vec<Place>,
+    /// Where to.
+    pub target: Place,
+    /// What is asked besides.
+    pub options: Options,
+    /// Nothing is written.
+    pub compares: bool,
+    /// Each file is told.
+    pub tells_files: bool,
+}
+
+/// Whether a place lies on another host.
+pub fn is_meant<'place>(mut places: impl Iterator<Item = &'place Place>) -> bool {
+    places.any(|place| matches!(place, Place::Remote(_)))
+}
+
+/// Does it. An error is one of usage.
+pub fn perform(
+    host: &HostArguments,
+    wish: Wish,
+    runner: &Runner<'_>,
+    events: &(dyn Fn(Event) + Sync),
+) -> Result<Report, String> {
+    let caller = Caller::new(host, wish.sources.iter().chain([&wish.target]))?;
+    let Wish { sources, target, options, compares, tells_files } = wish;
+    Ok(runner.watched(|watch, stop| {
+        let wanted = Move { sources, target, options, stop, watch, is_real: true };
+        RemoteCopy { tells_files, compares, ..caller.copy(wanted) }.run(events)
+    }))
+}
+
+/// Who is let in, as often as he calls.
+#[derive(Debug)]
+pub struct Caller<'host> {
+    host: &'host HostArguments,
+    way_in: WayIn,
+}
+
+impl<'host> Caller<'host> {
+    /// Reads the ticket, where one is needed. An error is one of usage.
+    pub fn new<'place>(
+        host: &'host HostArguments,
+        places: impl Iterator<Item = &'place Place>,
+    ) -> Result<Caller<'host>, String> {
+        Ok(Caller { host, way_in: way_in(host, places)? })
+    }
+
+    /// A copy, as the flags have it. What is only measured is not tried twice.
+    pub fn copy(&self, wanted: Move) -> RemoteCopy {
+        let host = self.host;
+        let unhashed = host.insecure.is_some_and(Insecure::is_unhashed);
+        RemoteCopy {
+            connections: host.connections.or(wanted.options.lanes),
+            peer_timeout: host.peer_timeout,
+            retry_for: if wanted.is_real { host.retry_for } else { Some(Duration::ZERO) },
+            options: Options { unhashed, ..wanted.options },
+            tells_files: false,
+            sources: wanted.sources,
+            target: wanted.target,
+            compares: false,
+            way_in: self.way_in.clone(),
+            stop: wanted.stop,
+            watch: wanted.watch,
+        }
+    }
+}
+
+/// What lets us in where the places are.
+fn way_in<'place>(
+    host: &HostArguments,
+    mut places: impl Iterator<Item = &'place Place>,
+) -> Result<WayIn, String> {
+    let is_over_ssh = |place: &Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));
+    match (places.any(is_over_ssh), host.insecure) {
+        (true, Some(_)) => Err("--insecure is for pump:// only; ssh encrypts anyway".into()),
+        (true, None) => Shell::new(&host.ssh, &host.remote_bin).map(WayIn::Ssh),
+        (false, Some(insecure)) if insecure.is_open() => Ok(WayIn::Open),
+        (false, _) => ticket(host.ticket_file.as_deref()).map(WayIn::Ticket),
+    }
+}

@@ -1,0 +1,66 @@
+//! Blocks that the kernel copies from file to file: one request that counts at both ends.
+//!
+//! Must not know: how the kernel does it.
+
+use super::Pump;
+use crate::Way;
+use crate::pump::slot::State;
+use crate::pump::talk::{Event, FaultKind, Settled, Side};
+
+impl Pump {
+    pub(super) fn copy_completed(&mut self, slot: u32, settled: Settled) -> Event {
+        let entry = &mut self.slots[slot as usize];
+        let over = self.stopped || self.failed.contains(&entry.block.file);
+        match settled {
+            Settled::Moved(bytes) if !over => {
+                let asked = entry.block.len - entry.done;
+                entry.done += bytes;
+                if bytes < asked {
+                    self.counts.source_partial += 1;
+                    self.counts.partial_bytes += u64::from(bytes);
+                    return self.post_again(slot);
+                }
+                let block = entry.block;
+                self.counts.source_requests += 1;
+                self.leave_copy();
+                self.landed(slot, block)
+            }
+            Settled::Retry if !over => self.post_again(slot),
+            Settled::Unable if !over => self.read_instead(slot),
+            Settled::EndOfData if !over => self.copy_failed(slot, FaultKind::SourceEnded),
+            Settled::Failed(errno) if !over => self.copy_failed(slot, FaultKind::Errno(errno)),
+            _ => self.drop_copy(slot),
+        }
+    }
+
+    /// The kernel cannot copy these files itself: this block and those to come are read and written.
+    fn read_instead(&mut self, slot: u32) -> Event {
+        self.writing -= 1;
+        self.slots[slot as usize].state = State::Reading;
+        let file = self.slots[slot as usize].block.file;
+        if let Some(extent) = self.extent.as_mut().filter(|extent| extent.file == file) {
+            extent.way = Way::Slots;
+        }
+        self.post_again(slot)
+    }
+
+    pub(super) fn drop_copy(&mut self, slot: u32) -> Event {
+        self.leave_copy();
+        self.release(slot);
+        Event::Nothing
+    }
+
+    fn leave_copy(&mut self) {
+        self.held -= 1;
+        self.reading -= 1;
+        self.writing -= 1;
+    }
+
+    fn copy_failed(&mut self, slot: u32, kind: FaultKind) -> Event {
+        self.leave_copy();
+        let side = if kind == FaultKind::SourceEnded { Side::Source } else { Side::Sink };
+        let fault = self.fault(slot, side, kind);
+        self.release(slot);
+        fault
+    }
+}

@@ -1,0 +1,138 @@
+//! Copies extended attributes and access control lists.
+//!
+//! One that cannot be kept is lost, and named; it never costs the content.
+//!
+//! Must not know: owners, modes, times.
+
+use std::ffi::{CStr, CString};
+
+use datapump_engine::Errno;
+
+use crate::attributes::acl;
+use crate::attributes::keep::{Keep, New};
+use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
+use crate::attributes::skipped::is_skipped;
+use crate::disk::{Bearer, FileKind, Outcome};
+const OWNER_WRITES: u32 = 0o200;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Set {
+    /// Something was set or removed: the mode may be another one now.
+    pub any: bool,
+    /// What the owning group may, if the source has an access control list that the target did not get.
+    pub group_bits: Option<u32>,
+}
+
+/// Gives `to` those that are kept of the source, and of what it replaces the others.
+pub fn copy(from: Bearer<'_>, to: Bearer<'_>, (keep, new): (Keep, New<'_>), lost: &mut Lost) -> Outcome<Set> {
+    let of_source = from.xattr_names()?;
+    let mut set = Set::default();
+    if !keep.acl && of_source.iter().any(|name| **name == *acl::ACCESS) {
+        set.group_bits = from.xattr_value(acl::ACCESS)?.and_then(|list| acl::group_bits(&list));
+    }
+    let mut names: Vec<(CString, Bearer<'_>)> =
+        of_source.into_iter().filter(|name| is_kept(name, keep)).map(|name| (name, from)).collect();
+    if let Some(replaced) = new.replaced {
+        let others = replaced.xattr_names()?.into_iter();
+        let others = others.filter(|name| !is_kept(name, keep) && !is_skipped(name));
+        names.extend(others.map(|name| (name, replaced)));
+    }
+    // An access control list may take from the owner what setting the others needs.
+    names.sort_by_key(|(name, _)| is_acl(name));
+    set.any = (!new.bare && remove_others(&names, to, (keep, new), lost)?) || !names.is_empty();
+    for (name, from) in &names {
+        let Some(value) = value_of(*from, name, lost)? else { continue };
+        if let Err(errno) = when_writable(to, || to.set_xattr(name, &value)) {
+            lost.push(not_set(name, errno));
+            if **name == *acl::ACCESS {
+                set.group_bits = acl::group_bits(&value);
+            }
+        }
+    }
+    Ok(set)
+}
+
+/// Does it also to a file of this user that its mode closes to writing. Its mode is set behind this.
+fn when_writable(to: Bearer<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()> {
+    match change() {
+        Err(Errno::EACCES) => {
+            let meta = to.meta()?;
+            let is_closed = meta.mode & OWNER_WRITES == 0 && meta.kind != FileKind::Symlink;
+            let opened = is_closed && to.set_mode(meta.mode | OWNER_WRITES).is_ok();
+            if opened { change() } else { Err(Errno::EACCES) }
+        }
+        changed => changed,
+    }
+}
+
+fn value_of(from: Bearer<'_>, name: &CStr, lost: &mut Lost) -> Outcome<Option<Vec<u8>>> {
+    match from.xattr_value(name) {
+        Err(errno @ (Errno::EPERM | Errno::EACCES)) => {
+            lost.push(Loss::system(Limit::File, errno, &format!("{}: could not be read", words_of(name))));
+            Ok(None)
+        }
+        value => value,
+    }
+}
+
+fn not_set(name: &CStr, errno: Errno) -> Loss {
+    let what = words_of(name);
+    let limit = match errno {
+        // A label is the business of the system that it is on.
+        Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP if !is_files_own(name) => Limit::User,
+        Errno::EPERM | Errno::EACCES => not_permitted(),
+        Errno::EOPNOTSUPP | Errno::EINVAL => Limit::FileSystem,
+        _ => return Loss::system(Limit::File, errno, &what),
+    };
+    Loss::new(limit, errno, format!("{what}: not permitted here; there may be others"))
+}
+
+fn words_of(name: &CStr) -> String {
+    format!("extended attribute {}", crate::problem::shown(name.to_bytes()))
+}
+
+/// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
+/// had. What is not kept of the source, labels of the system and properties of the file system stay.
+fn remove_others(
+    names: &[(CString, Bearer<'_>)],
+    to: Bearer<'_>,
+    (keep, new): (Keep, New<'_>),
+    lost: &mut Lost,
+) -> Outcome<bool> {
+    let is_wanted = |name: &CString| names.iter().any(|(wanted, _)| wanted == name);
+    let goes = |name: &CString| is_kept(name, keep) || new.replaced.is_some();
+    let others = to.xattr_names()?.into_iter();
+    let others: Vec<CString> =
+        others.filter(|name| is_files_own(name) && goes(name) && !is_wanted(name)).collect();
+    for name in &others {
+        if let Err(errno) = when_writable(to, || to.remove_xattr(name)) {
+            let what =
+                format!("{}: the source does not have it, and it could not be removed", words_of(name));
+            lost.push(Loss::system(Limit::File, errno, &what));
+        }
+    }
+    Ok(!others.is_empty())
+}
+
+/// What belongs to the file, whatever system it lies on.
+pub fn is_files_own(name: &CStr) -> bool {
+    may_be_files_own(name) && !is_skipped(name)
+}
+
+/// The same before the system that the copy goes to says which of them it skips.
+pub fn may_be_files_own(name: &CStr) -> bool {
+    let spaces = [&b"user."[..], b"trusted."];
+    let is_in_space = spaces.iter().any(|space| name.to_bytes().starts_with(space));
+    is_acl(name) || is_in_space || name == c"security.capability"
+}
+
+/// Whether it is kept of the source.
+pub fn is_kept(name: &CStr, keep: Keep) -> bool {
+    if is_acl(name) { keep.acl } else { keep.xattrs && !is_skipped(name) }
+}
+
+/// Whether an extended attribute holds an access control list.
+pub fn is_acl(name: &CStr) -> bool {
+    name.to_bytes().starts_with(b"system.posix_acl_")
+}

@@ -1,0 +1,36 @@
+//! What of a folder is unfinished work of a pump: partial files, their journals, the list of a copy.
+//!
+//! Must not know: what such a list says, who writes it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+
+use datapump_core::journal::{HEADER_BYTES, is_list, is_torn};
+
+use crate::commit::reserved::LIST_NAME;
+use crate::commit::temporary;
+use crate::disk::{FileKind, Meta, file_meta, names};
+
+/// Whether the list of an unfinished copy lies in a folder.
+pub fn is_list_in(folder: &File) -> bool {
+    let Some((mut file, _)) = open_list(folder) else { return false };
+    let mut head = Vec::new();
+    let read = (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head);
+    read.is_ok() && (is_list(&head) || is_torn(&head))
+}
+
+/// Whether a name is that of a file that a pump uses or can resume, or of the list of an unfinished copy.
+pub fn is_pumps_in(folder: &File, name: &OsStr) -> bool {
+    match name == LIST_NAME {
+        true => is_list_in(folder),
+        false => temporary::is_partial(folder, name),
+    }
+}
+
+/// Opens a list that is there for reading; what is no file is nobody's list (a pipe would be waited for).
+pub fn open_list(folder: &File) -> Option<(File, Meta)> {
+    let file = names::open_source(folder, OsStr::new(LIST_NAME), false).ok()?;
+    let meta = file_meta(&file).ok().filter(|meta| meta.kind == FileKind::Regular)?;
+    Some((file, meta))
+}

@@ -1,0 +1,188 @@
+//! What the ends of a copy are, as far as that decides which parts can be measured alone.
+//!
+//! Must not know: how a part is measured.
+
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use datapump::Place;
+use rustix::fs::FsWord;
+
+use super::Case;
+use super::timer::{Limit, limited};
+use crate::probe::host;
+use crate::session::quiet::{Disk, nearest_there};
+
+/// Longer than the discards of what is written here take (LIMITS, trap 1: 0.7 GB/s).
+const QUIET_WITHIN: Duration = Duration::from_secs(5);
+
+/// One end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// A file here; as a source, of so many bytes.
+    File(u64),
+    /// A folder here.
+    Folder,
+    /// On another host.
+    Far,
+    /// Null: there is nothing to measure.
+    Null,
+    /// A pipe or a device: what is taken out of it, or put into it, does not come back.
+    Once,
+    /// A source that is not there.
+    Missing,
+    /// A source without length: empty, or made up as it is read, as in /proc.
+    Empty,
+}
+
+/// The ends of a copy.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) source: End,
+    pub(super) sink: End,
+    /// One disk here serves both.
+    pub(super) is_shared: bool,
+    /// The disk that is written to, or else the one that is read.
+    pub(super) disk: Option<Disk>,
+    pub(super) cpus: u32,
+    /// A disk is read, and none stands behind the sink: the CPU writes what is in none of its caches.
+    pub(super) is_into_memory: bool,
+}
+
+impl Ends {
+    pub(super) fn of(case: &Case) -> Ends {
+        let source = match &case.sources[..] {
+            [one] => source_of(one),
+            _ => End::Folder,
+        };
+        let sink = sink_of(&case.target);
+        let disk = |end, place: Option<&Place>| match (end, place) {
+            (End::File(_) | End::Folder, Some(Place::Path(path))) => Disk::of(nearest_there(path)).ok(),
+            _ => None,
+        };
+        let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
+        let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
+        let has_disk = |disk: &Option<Disk>| disk.as_ref().is_some_and(|disk| disk.name().is_some());
+        let is_into_memory = has_disk(&from) && matches!(&case.target, Place::Path(path) if is_memory(path));
+        Ends { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), is_into_memory }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests() -> Ends {
+        let (source, sink) = (End::Once, End::File(0));
+        Ends { source, sink, is_shared: false, disk: None, cpus: 2, is_into_memory: false }
+    }
+
+    /// The copy goes over a network, and this host reads.
+    pub(super) fn is_push(&self) -> bool {
+        self.sink == End::Far
+    }
+
+    /// The copy goes over a network.
+    pub(super) fn is_far(&self) -> bool {
+        self.sink == End::Far || self.source == End::Far
+    }
+
+    /// Bytes of the source, if that is known.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self.source {
+            End::File(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Lets the disk come to rest after what was written and removed.
+    pub(super) fn wait_quiet(&self, stop: &AtomicBool) {
+        if let Some(disk) = &self.disk {
+            let limit = Limit { time: QUIET_WITHIN, bytes: u64::MAX };
+            let _ = limited(limit, stop, |flag, _| disk.wait_quiet(&flag));
+        }
+    }
+}
+
+fn source_of(place: &Place) -> End {
+    match place {
+        Place::Null { .. } => End::Null,
+        Place::Stream => End::Once,
+        Place::Remote(_) => End::Far,
+        Place::Path(path) => match std::fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => End::Folder,
+            Ok(meta) if meta.is_file() && meta.len() > 0 => End::File(meta.len()),
+            Ok(meta) if meta.is_file() => End::Empty,
+            Ok(_) => End::Once,
+            // The copy tells it.
+            Err(_) => End::Missing,
+        },
+    }
+}
+
+fn sink_of(place: &Place) -> End {
+    match place {
+        Place::Null { .. } => End::Null,
+        Place::Stream => End::Once,
+        Place::Remote(_) => End::Far,
+        Place::Path(path) => match std::fs::metadata(path) {
+            Ok(meta) if is_special(&meta) => End::Once,
+            Ok(meta) if meta.is_dir() => End::Folder,
+            _ => End::File(0),
+        },
+    }
+}
+
+/// The nearest folder that stands is kept in memory: statfs(2).
+fn is_memory(path: &Path) -> bool {
+    const TMPFS: FsWord = 0x0102_1994;
+    const RAMFS: FsWord = 0x8584_58f6;
+    let system = rustix::fs::statfs(nearest_there(path));
+    system.is_ok_and(|system| [TMPFS, RAMFS].contains(&system.f_type))
+}
+
+fn is_special(meta: &std::fs::Metadata) -> bool {
+    let kind = meta.file_type();
+    kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn ends_are_told_apart() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, empty] = ["file", "empty"].map(|name| folder.path().join(name));
+        std::fs::write(&file, b"12345").expect("room");
+        std::fs::write(&empty, b"").expect("room");
+        let path = |path: &Path| Place::Path(path.into());
+        for (what, place, source, sink) in [
+            ("a file", path(&file), End::File(5), End::File(0)),
+            ("a folder", path(folder.path()), End::Folder, End::Folder),
+            ("an empty file", path(&empty), End::Empty, End::File(0)),
+            ("nothing yet", path(&folder.path().join("new")), End::Missing, End::File(0)),
+            ("a device", path(Path::new("/dev/null")), End::Once, End::Once),
+            ("standard input", Place::Stream, End::Once, End::Once),
+        ] {
+            assert_eq!((source_of(&place), sink_of(&place)), (source, sink), "{what}");
+        }
+        let case = |target| Case {
+            sources: vec![path(&file)],
+            target,
+            options: Default::default(),
+            stop: Arc::default(),
+        };
+        assert!(
+            Ends::of(&case(path(&folder.path().join("a/b")))).is_shared || Disk::of(folder.path()).is_err()
+        );
+        assert!(!Ends::of(&case(Place::Stream)).is_shared);
+        assert!(!is_memory(Path::new("/proc/self")));
+        // A container may have none.
+        if Path::new("/dev/shm").is_dir() {
+            let into_memory = Ends::of(&case(path(Path::new("/dev/shm/new"))));
+            assert!(
+                into_memory.is_into_memory || Disk::of(folder.path()).is_ok_and(|disk| disk.name().is_none())
+            );
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! What parts allow together, and what limited a copy, given that and its own account.
+//!
+//! A chain is as fast as its slowest part (SCIENCE, M4); ends that share a device or a machine are not parts of that
+//! law, and are measured as one. Costs of others add up (M1, M2). Must not know: how parts are measured, what helps.
+
+use datapump::{LimitedBy, LimitedDetail, Report};
+use serde::Serialize;
+
+use super::ends::{End, Ends};
+use super::moved_bytes_per_s;
+use super::part::{Part, PartName, cpu_ns};
+use crate::judge::cost::{bottlenecks, cpu_bytes_per_s, relative_error_percent, sum_without_pumps};
+
+/// A lead below this part of the slower is no lead.
+const LEAD_MIN: f64 = 1.10;
+/// A prediction within this is taken as true.
+const ERROR_MAX_PERCENT: f64 = 10.0;
+/// A stage that took this part of the lanes' time is the cause, whatever its parts did alone.
+const CLEAR_FRACTION: f64 = 0.5;
+
+/// What the parts allow together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Bytes over time of the whole copy.
+    pub predicted_bytes_per_second: f64,
+    /// CPU time of both hosts for each byte.
+    pub predicted_ns_per_byte: f64,
+    /// The slowest part.
+    pub slowest: PartName,
+    /// Its bandwidth, without what it takes to begin and to end.
+    pub slowest_bytes_per_second: f64,
+    /// The next one, and its bandwidth.
+    pub next: (PartName, f64),
+    /// One device serves both ends.
+    pub shared_device: bool,
+}
+
+/// What the parts allow; none if there are none.
+pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
+    let joint = parts.iter().find(|part| part.name.is_joint());
+    let shared_device = joint.is_some_and(|joint| joint.name == PartName::Together);
+    let ns_per_byte = joint.map_or_else(|| costs(parts, ends), |joint| joint.cpu_ns_per_byte);
+    let mut speeds = apart(parts, shared_device, ends);
+    // What the pump does in one thread; a copy between hosts has one at each.
+    let threads = if ends.is_far() { 2 } else { 1 };
+    speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
+    if let Some(joint) = joint {
+        settle_joint(&mut speeds, joint);
+    }
+    let speeds = bottlenecks(speeds);
+    let [(slowest, speed), next, ..] = speeds[..] else { return None };
+    let most_ns = || parts.iter().map(|part| part.fixed_ns).fold(0.0, f64::max);
+    let fixed_ns = joint.map_or_else(most_ns, |joint| joint.fixed_ns);
+    let predicted =
+        ends.bytes().map_or(speed, |bytes| bytes as f64 / (bytes as f64 / speed + fixed_ns / 1e9));
+    Some(Prediction {
+        predicted_bytes_per_second: predicted,
+        predicted_ns_per_byte: ns_per_byte,
+        slowest,
+        slowest_bytes_per_second: speed,
+        next,
+        shared_device,
+    })
+}
+
+/// The parts that are parts of the law, each by itself, without the pump.
+fn apart(parts: &[Part], shared_device: bool, ends: &Ends) -> Vec<(PartName, f64)> {
+    let hidden = far_end(parts, ends);
+    let mut speeds: Vec<(PartName, f64)> = parts
+        .iter()
+        .filter(|part| !(shared_device && matches!(part.name, PartName::Source | PartName::Sink)))
+        .filter(|part| part.name != PartName::Pump && !part.name.is_joint())
+        .filter(|part| hidden.is_none_or(|hidden| part.name != hidden.name))
+        .map(|part| match (part.name, hidden) {
+            // Two measurements of one thing: the slower of two is not what it does.
+            (PartName::Network, Some(end)) if end.bytes_per_second < part.bytes_per_second => {
+                (part.name, (part.bytes_per_second + end.bytes_per_second) / 2.0)
+            }
+            _ => (part.name, part.bytes_per_second),
+        })
+        .collect();
+    settle_near_end(&mut speeds, ends);
+    speeds
+}
+
+/// No part is slower than the chain that it is in. Is one as slow, it is what slows the chain; of ends that share a
+/// device none is. A rate is kept by the copy alone.
+fn settle_joint(speeds: &mut Vec<(PartName, f64)>, joint: &Part) {
+    let speed = joint.bytes_per_second;
+    let in_chain = |name: PartName| name != PartName::RateLimit;
+    let slowest =
+        speeds.iter().filter(|(name, _)| in_chain(*name)).min_by(|one, other| one.1.total_cmp(&other.1));
+    let named = slowest.filter(|it| joint.name == PartName::Chain && it.1 <= speed * LEAD_MIN);
+    let name = named.map_or(joint.name, |it| it.0);
+    speeds.retain(|it| it.0 != name);
+    speeds.iter_mut().filter(|it| in_chain(it.0)).for_each(|it| it.1 = it.1.max(speed));
+    speeds.insert(0, (name, speed));
+}
+
+/// The end on another host, if it is no slower than the network: it was measured over that, so that it is at least as
+/// fast and nothing more is known.
+fn far_end<'parts>(parts: &'parts [Part], ends: &Ends) -> Option<&'parts Part> {
+    let known = |name| parts.iter().find(|part| part.name == name);
+    let end = known(if ends.is_push() { PartName::Sink } else { PartName::Source })?;
+    let network = known(PartName::Network).filter(|_| ends.is_far())?;
+    (end.bytes_per_second * LEAD_MIN >= network.bytes_per_second).then_some(end)
+}
+
+/// The end on this host with the network is no part of its own, unless it is slower than both by themselves.
+fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &Ends) {
+    let end = if ends.is_push() { PartName::Source } else { PartName::Sink };
+    let at = speeds.iter().position(|(name, _)| *name == PartName::Near);
+    let slower = (0..speeds.len())
+        .filter(|&at| [end, PartName::Network].contains(&speeds[at].0))
+        .min_by(|&one, &other| speeds[one].1.total_cmp(&speeds[other].1));
+    let Some((near, slower)) = at.zip(slower) else { return };
+    let (alone, with) = (speeds[slower].1, speeds[near].1);
+    if with * LEAD_MIN >= alone {
+        // Faster with the network than without it: another source than before, of which some was in memory by then.
+        let is_one = with <= alone * LEAD_MIN;
+        speeds[slower].1 = if is_one { with.min((alone + with) / 2.0) } else { alone };
+        speeds.remove(near);
+    }
+}
+
+/// Whether an end could not be measured: a pipe, a folder, one that has no room. Then the copy may be slower than its
+/// parts allow.
+pub(super) fn is_partial(parts: &[Part], ends: &Ends) -> bool {
+    let has = |name| parts.iter().any(|part| part.name == name || part.name.is_joint());
+    let is_known = |end, name| end == End::Null || has(name);
+    !(is_known(ends.source, PartName::Source) && is_known(ends.sink, PartName::Sink))
+}
+
+/// Each part but the bare pump contains one pump; between two hosts there are two.
+fn costs(parts: &[Part], ends: &Ends) -> f64 {
+    let cost = |name| parts.iter().find(|part| part.name == name).map(|part| part.cpu_ns_per_byte);
+    let pump = cost(PartName::Pump).unwrap_or(0.0);
+    // Both ends were measured over the network: it is in both.
+    if let Some(near) = cost(PartName::Near) {
+        let far = cost(if ends.is_push() { PartName::Sink } else { PartName::Source });
+        return far.zip(cost(PartName::Network)).map_or(near, |(far, network)| near + far - network).max(0.0);
+    }
+    // A far end is measured over the network, which it contains.
+    let names = match (ends.is_push(), ends.is_far()) {
+        (true, _) if cost(PartName::Sink).is_some() => vec![PartName::Source, PartName::Sink],
+        (false, true) if cost(PartName::Source).is_some() => vec![PartName::Source, PartName::Sink],
+        (_, true) => vec![PartName::Source, PartName::Network, PartName::Sink],
+        (_, false) => vec![PartName::Source, PartName::Sink],
+    };
+    let known: Vec<f64> = names.into_iter().filter_map(cost).collect();
+    let pumps_more = known.len().saturating_sub(1);
+    sum_without_pumps(known, pumps_more, pump).max(0.0)
+}
+
+/// What the copy did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) bytes_per_second: f64,
+    pub(super) ns_per_byte: f64,
+    pub(super) error_percent: Option<f64>,
+}
+
+impl Seen {
+    pub(super) fn of(report: &Report, prediction: Option<&Prediction>) -> Seen {
+        let bytes_per_second = moved_bytes_per_s(report);
+        let error = |prediction: &Prediction| {
+            relative_error_percent(bytes_per_second, prediction.predicted_bytes_per_second)
+        };
+        Seen {
+            bytes_per_second,
+            ns_per_byte: cpu_ns(report) as f64 / report.bytes_moved.max(1) as f64,
+            error_percent: prediction.and_then(error).map(f64::abs),
+        }
+    }
+}
+
+/// The cause: where the copy's own account and the parts agree, that; else whichever has the better evidence; and that
+/// it cannot be told, where neither has. Parts that lack an end are no evidence against a copy that is slower.
+pub(super) fn decide(
+    prediction: Option<&Prediction>,
+    is_partial: bool,
+    report: &Report,
+    seen: &Seen,
+) -> (LimitedBy, LimitedDetail) {
+    let told = (report.limited_by, report.limited_detail.clone());
+    let detail = &report.limited_detail;
+    let fraction = detail.waited_ns as f64 / detail.of_ns.max(1) as f64;
+    let is_clear = fraction >= CLEAR_FRACTION && !matches!(told.0, LimitedBy::Balanced | LimitedBy::Unknown);
+    let Some(prediction) = prediction else { return told };
+    let is_true = seen.error_percent.is_some_and(|error| error <= ERROR_MAX_PERCENT);
+    let leads = prediction.next.1 >= LEAD_MIN * prediction.slowest_bytes_per_second;
+    let by_parts = prediction.slowest.limit(told.0);
+    match () {
+        () if report.exit_status != 0 || detail.why == "rate limit" => told,
+        () if is_clear || (by_parts == told.0 && (prediction.slowest != PartName::Chain || is_true)) => told,
+        () if is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second => told,
+        () if is_true && leads => (by_parts, by_law(prediction, report)),
+        () if is_true => {
+            (LimitedBy::Balanced, LimitedDetail { why: "two stages take equal time".into(), ..told.1 })
+        }
+        () => {
+            let why = "the runs disagree".into();
+            (LimitedBy::Unknown, LimitedDetail { stage: String::new(), why, ..told.1 })
+        }
+    }
+}
+
+fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
+    let detail = &report.limited_detail;
+    let is_sealed = report.network.is_some_and(|network| network.is_sealed());
+    let (stage, why) = match prediction.slowest {
+        PartName::Source => ("read", "device"),
+        PartName::Sink => ("write", "device"),
+        PartName::Together => ("write", "shared device"),
+        PartName::Network => ("send", "slowest part"),
+        PartName::Pump => ("compute", "posting requests"),
+        PartName::Near if is_sealed => ("compute", "encryption"),
+        PartName::Near => ("compute", "copying"),
+        PartName::RateLimit => ("read", "rate limit"),
+        // Told by the copy itself.
+        PartName::Chain => (&*detail.stage, &*detail.why),
+    };
+    LimitedDetail { stage: stage.into(), why: why.into(), ..detail.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: PartName, mb_per_s: f64, ns_per_byte: f64) -> Part {
+        Part { bytes_per_second: mb_per_s * 1e6, cpu_ns_per_byte: ns_per_byte, ..Part::new(name) }
+    }
+
+    fn report(limited_by: LimitedBy, mb_per_s: u64, waited: u64) -> Report {
+        let detail = LimitedDetail { waited_ns: waited, of_ns: 100, ..LimitedDetail::default() };
+        Report {
+            bytes_moved: mb_per_s * 1_000_000,
+            elapsed_ns: 1_000_000_000,
+            limited_by,
+            limited_detail: detail,
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_chain_is_as_fast_as_its_slowest_part() {
+        use PartName::{Chain, Network, Pump, Sink, Source, Together};
+        let local = [part(Pump, 1e5, 0.02), part(Source, 2000.0, 0.1), part(Sink, 1500.0, 0.2)];
+        let shared = [&local[..], &[part(Together, 900.0, 0.3)]].concat();
+        let memory = [&local[..], &[part(Chain, 1000.0, 0.5)]].concat();
+        let disk = [&local[..], &[part(Chain, 1450.0, 0.5)]].concat();
+        let push = [
+            part(Pump, 1e5, 0.02),
+            part(Source, 2000.0, 0.1),
+            part(Network, 1000.0, 0.4),
+            part(Sink, 990.0, 0.6),
+        ];
+        let costly = [part(Pump, 1e5, 0.02), part(Source, 2000.0, 0.5), part(Sink, 3000.0, 0.6)];
+        for (what, parts, far, slowest, mb_per_s, ns_per_byte) in [
+            ("two disks", &local[..], End::File(0), Sink, 1500.0, 0.28),
+            ("one disk", &shared, End::File(0), Together, 900.0, 0.3),
+            ("into memory", &memory, End::File(0), Chain, 1000.0, 0.5),
+            ("one machine, and a slow disk", &disk, End::File(0), Sink, 1450.0, 0.5),
+            ("two hosts", &push, End::Far, Network, 995.0, 0.68),
+            ("one CPU", &costly, End::File(0), Pump, 1e3 / 1.08, 1.08),
+        ] {
+            let ends = Ends { source: End::Once, sink: far, ..Ends::for_tests() };
+            let got = predict(parts, &ends).expect("there are parts");
+            assert_eq!(got.slowest, slowest, "{what}");
+            assert!((got.predicted_bytes_per_second / 1e6 / mb_per_s - 1.0).abs() < 1e-9, "{what}: {got:?}");
+            assert!((got.predicted_ns_per_byte - ns_per_byte).abs() < 1e-9, "{what}: {got:?}");
+        }
+        assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &Ends::for_tests()), None);
+    }
+
+    #[test]
+    fn an_end_with_the_network_is_a_part_if_it_is_slower_than_both() {
+        use PartName::{Near, Network, Pump, Sink, Source};
+        for (what, near, slowest, mb_per_s) in [
+            ("as fast as the network", 960.0, Network, 960.0),
+            ("faster, by chance", 1080.0, Network, 1040.0),
+            ("much faster, out of memory", 1500.0, Network, 995.0),
+            ("slower than both", 700.0, Near, 700.0),
+        ] {
+            let parts = [(Pump, 1e5), (Source, 2000.0), (Network, 1000.0), (Near, near), (Sink, 990.0)];
+            let parts = parts.map(|(name, speed)| part(name, speed, 0.1));
+            let ends = Ends { source: End::File(0), sink: End::Far, ..Ends::for_tests() };
+            let got = predict(&parts, &ends).expect("there are parts");
+            assert_eq!(got.slowest, slowest, "{what}: {got:?}");
+            // A far end that is as fast as the network is a little slower still.
+            assert!((got.slowest_bytes_per_second / 1e6 - mb_per_s).abs() <= 10.0, "{what}: {got:?}");
+            assert!((got.predicted_ns_per_byte - 0.1).abs() < 1e-9, "{what}: {got:?}");
+        }
+    }
+
+    /// What is measured over the network is no slower part than the network, unless it is.
+    #[test]
+    fn a_far_end_hides_behind_the_network() {
+        use PartName::{Network, Pump, Sink, Source};
+        for (what, ends, source, network, sink, slowest) in [
+            ("a slow path, pull", (End::Far, End::File(0)), 4.5, 4.7, 1800.0, Network),
+            ("a slow path, push", (End::Once, End::Far), 1400.0, 4.7, 4.5, Network),
+            ("a slow disk there, pull", (End::Far, End::File(0)), 8.3, 600.0, 1800.0, Source),
+            ("a slow disk there, push", (End::Once, End::Far), 1400.0, 600.0, 8.3, Sink),
+            ("a slow disk here, pull", (End::Far, End::File(0)), 590.0, 600.0, 8.3, Sink),
+        ] {
+            let parts = [(Pump, 1e5), (Source, source), (Network, network), (Sink, sink)];
+            let parts = parts.map(|(name, speed)| part(name, speed, 0.1));
+            let ends = Ends { source: ends.0, sink: ends.1, ..Ends::for_tests() };
+            let got = predict(&parts, &ends).expect("there are parts");
+            assert_eq!(got.slowest, slowest, "{what}: {got:?}");
+            assert!(got.next.1 > 400e6, "{what}: {got:?}");
+            assert!(!is_partial(&parts, &ends), "{what}");
+            assert!(is_partial(&parts[..2], &ends), "{what}");
+        }
+    }
+
+    #[test]
+    fn the_better_evidence_decides() {
+        use LimitedBy::{Balanced, Cpu, Sink, Source, Unknown};
+        let prediction = |next| Prediction {
+            predicted_bytes_per_second: 1000e6,
+            predicted_ns_per_byte: 0.1,
+            slowest: PartName::Sink,
+            slowest_bytes_per_second: 1000e6,
+            next: (PartName::Source, next),
+            shared_device: false,
+        };
+        for (what, next, report, expected) in [
+            ("both say it", 2000e6, report(Sink, 950, 40), Sink),
+            ("the copy is sure", 2000e6, report(Source, 950, 80), Source),
+            ("the parts are right", 2000e6, report(Cpu, 950, 30), Sink),
+            ("two parts are equal", 1050e6, report(Cpu, 950, 30), Balanced),
+            ("nothing fits", 2000e6, report(Cpu, 500, 30), Unknown),
+            ("the copy knows, parts do not", 2000e6, report(Balanced, 980, 70), Sink),
+        ] {
+            let prediction = prediction(next);
+            let seen = Seen::of(&report, Some(&prediction));
+            let (limited_by, detail) = decide(Some(&prediction), false, &report, &seen);
+            assert_eq!(limited_by, expected, "{what}: {detail:?}");
+        }
+        // A small file: half of the time it takes to begin, and that is no lead of the sink.
+        let small = Prediction { predicted_bytes_per_second: 500e6, ..prediction(1050e6) };
+        let copy = report(Cpu, 500, 30);
+        let seen = Seen::of(&copy, Some(&small));
+        assert_eq!(decide(Some(&small), false, &copy, &seen).0, Balanced);
+        // The sink's share of the room was too small for it to be measured: 7.64 MB/s where 307 were "predicted".
+        let report = report(Source, 8, 45);
+        let seen = Seen::of(&report, Some(&prediction(2000e6)));
+        for (is_partial, expected) in [(true, Source), (false, Unknown)] {
+            assert_eq!(decide(Some(&prediction(2000e6)), is_partial, &report, &seen).0, expected);
+        }
+    }
+}

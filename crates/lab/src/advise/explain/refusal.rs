@@ -1,0 +1,132 @@
+//! Whether a copy would be refused: then nothing is measured, and the copy itself says why.
+//!
+//! Only what is certain counts: what is overlooked here is told by the copy all the same, after its parts were
+//! measured. Must not know: how parts are measured, what is told.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use datapump::{Options, Place, Status};
+use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
+use rustix::io::Errno;
+
+use super::ends::{End, Ends};
+use super::timer::{Limit, limited};
+use super::{Case, Move, Mover};
+
+/// A plan that takes longer is that of a large tree, which is not refused any more.
+const TIME: Duration = Duration::from_secs(3);
+/// Unit of `st_blocks`: stat(2).
+const BLOCK_BYTES: u64 = 512;
+
+/// Whether the copy would end before its first byte.
+pub(super) fn is_foreseen(case: &Case, ends: &Ends, mover: Mover<'_>) -> bool {
+    is_closed(case, ends) || has_no_room(case, ends) || is_refused(case, ends, mover)
+}
+
+/// As `pump copy -n` has it. Some files of several that cannot be copied are no reason to refuse the others.
+fn is_refused(case: &Case, ends: &Ends, mover: Mover<'_>) -> bool {
+    // To ask the other host, the pipe would be opened, and whoever writes into it would see it closed again.
+    if ends.source == End::Once && ends.is_far() {
+        return false;
+    }
+    let (sources, target) = (case.sources.clone(), case.target.clone());
+    let options = Options { dry_run: true, ..case.options.clone() };
+    let limit = Limit { time: TIME, bytes: u64::MAX };
+    let (moved, _) = limited(limit, &case.stop, |stop, watch| {
+        mover(Move { sources, target, options, stop, watch, is_real: false })
+    });
+    let goes_on = [Status::Done, Status::Interrupted, Status::Partial, Status::Changed];
+    !goes_on.iter().any(|status| *status as i32 == moved.report.exit_status)
+}
+
+/// The source may not be read, or nothing may be put where the target is to be.
+fn is_closed(case: &Case, ends: &Ends) -> bool {
+    let unreadable = match (ends.source, &case.sources[..]) {
+        (End::File(_) | End::Empty, [Place::Path(source)]) => is_denied(source, Access::READ_OK),
+        _ => false,
+    };
+    let unwritable = match (&case.target, ends.sink) {
+        (Place::Path(target), End::File(_) | End::Folder) => match receiver(target, ends.source) {
+            Some(folder) => !folder.is_dir() || is_denied(&folder, Access::WRITE_OK | Access::EXEC_OK),
+            None => false,
+        },
+        _ => false,
+    };
+    unreadable || unwritable
+}
+
+/// The folder in which a name is made; none where a tree may go into what stands there.
+fn receiver(target: &Path, source: End) -> Option<std::path::PathBuf> {
+    // Links are followed, and the file they lead to is replaced where it stands.
+    let real = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+    match (real.is_dir(), source) {
+        (true, End::Folder) => None,
+        (true, _) => Some(real),
+        (false, _) => {
+            let parent = real.parent().filter(|parent| !parent.as_os_str().is_empty());
+            Some(parent.unwrap_or(Path::new(".")).to_path_buf())
+        }
+    }
+}
+
+fn is_denied(path: &Path, access: Access) -> bool {
+    let asked = accessat(CWD, path, access, AtFlags::EACCESS);
+    matches!(asked, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
+}
+
+/// What the source occupies is more than the target's file system has, for root too.
+fn has_no_room(case: &Case, ends: &Ends) -> bool {
+    let (Place::Path(target), [Place::Path(source)]) = (&case.target, &case.sources[..]) else {
+        return false;
+    };
+    let (End::File(bytes), End::File(_) | End::Folder) = (ends.source, ends.sink) else { return false };
+    let occupied = std::fs::metadata(source).map_or(0, |meta| meta.blocks() * BLOCK_BYTES);
+    let room = receiver(target, ends.source).and_then(|folder| statvfs(&folder).ok());
+    room.is_some_and(|room| bytes.min(occupied) > room.f_bfree.saturating_mul(room.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advise::explain::Moved;
+    use datapump::Report;
+    use std::path::PathBuf;
+
+    fn is_foreseen_of(source: &str, target: PathBuf, exit_status: Status) -> bool {
+        let sources = vec![Place::Path(source.into())];
+        let case = Case {
+            sources,
+            target: Place::Path(target),
+            options: Options::default(),
+            stop: Default::default(),
+        };
+        let mover = |wanted: Move| {
+            assert!(wanted.options.dry_run && !wanted.is_real, "nothing is written");
+            Moved { report: Report { exit_status: exit_status as i32, ..Report::default() }, problem: None }
+        };
+        is_foreseen(&case, &Ends::of(&case), &mover)
+    }
+
+    #[test]
+    fn what_would_be_refused_is_known_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (source, target) = (folder.path().join("source"), folder.path().join("target"));
+        std::fs::write(&source, b"12345").expect("room");
+        let source = source.to_str().expect("a name");
+        for (what, source, target, status, expected) in [
+            ("all is well", source, target.clone(), Status::Done, false),
+            ("into a folder", source, folder.path().into(), Status::Done, false),
+            ("one of several", source, target.clone(), Status::Partial, false),
+            ("the user stopped it", source, target.clone(), Status::Interrupted, false),
+            ("asked wrongly", source, target.clone(), Status::Usage, true),
+            ("nobody is there", source, target.clone(), Status::Lost, true),
+            ("no folder for it", source, target.join("deep/er"), Status::Done, true),
+            ("a file for a folder", source, PathBuf::from(source).join("x"), Status::Done, true),
+            ("a pipe of the system", "/dev/null", target, Status::Done, false),
+        ] {
+            assert_eq!(is_foreseen_of(source, target, status), expected, "{what}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Profiles of made-up rows: what is forecast, what is refused.
+
+use super::*;
+use crate::row::COMPLETED;
+use crate::study::Level;
+
+const MIB: u64 = 1 << 20;
+
+/// A run of a gigabyte that costs a byte and a request so much, at so many bytes per second.
+fn row(study: &str, size: &str, cb: f64, cr_us: f64, bytes_per_second: f64, time: &str) -> Row {
+    let request = datapump::units::parse_bytes(size).expect("a size") as f64;
+    let bytes = 1_000_000_000;
+    Row {
+        study: study.into(),
+        asked: BTreeMap::from([("request_size".to_string(), Level::from(size))]),
+        outcome: COMPLETED.into(),
+        bytes,
+        elapsed_ns: (bytes as f64 * 1e9 / bytes_per_second) as u64,
+        user_ns: Some(((cb + cr_us * 1000.0 / request) * bytes as f64) as u64),
+        system_ns: Some(0),
+        time: time.into(),
+        ..Row::default()
+    }
+}
+
+const SIZES_HERE: [&str; 4] = ["64KiB", "256KiB", "1MiB", "4MiB"];
+
+fn rows() -> Vec<Row> {
+    let parts = [
+        ("cpu", 0.0, 0.02, 1e12),
+        ("network", 0.3, 5.0, 4e9),
+        ("disk-source", 0.02, 8.0, 3e9),
+        ("disk-sink", 0.04, 10.0, 1.5e9),
+        ("disk-both", 0.05, 15.0, 1e9),
+    ];
+    parts
+        .iter()
+        .flat_map(|&(study, cb, cr, speed)| SIZES_HERE.map(|size| row(study, size, cb, cr, speed, "")))
+        .collect()
+}
+
+fn profile() -> Profile {
+    Profile { time: "2026-01-01T00:00:00Z".into(), ..of_rows(&rows(), Path::new(".")).expect("in order") }
+}
+
+#[test]
+fn rows_of_another_level_of_what_is_held_are_in_no_profile() {
+    let mut warm = row("network", "1MiB", 9.0, 9.0, 1e9, "");
+    warm.asked.insert("fill".into(), Level::from("noise"));
+    let all: Vec<Row> = rows().into_iter().chain([warm]).collect();
+    assert_eq!(of_rows(&all, Path::new(".")).expect("in order").components, profile().components);
+}
+
+fn chain(words: &str) -> Vec<String> {
+    words.split(',').map(String::from).collect()
+}
+
+#[test]
+fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
+    let profile = profile();
+    let request = MIB as f64;
+    // One disk serves both ends: 1 GB/s, as if they took turns. An end contains a pump, the network two; two programs
+    // at one disk cost what two such did.
+    for (words, size, bottleneck, bytes_per_second, ns_per_byte) in [
+        ("disk_source,pump,disk_sink", MIB, "disk", 1e9, 0.06 + (18.0 - 0.02) * 1000.0 / request),
+        ("disk_source,pump", MIB, "disk_source", 3e9, 0.02 + 8000.0 / request),
+        (
+            "disk_source,pump,network,pump,disk_sink",
+            MIB,
+            "disk",
+            1e9,
+            0.35 + (20.0 - 0.04) * 1000.0 / request,
+        ),
+        ("pump,disk_sink", 2 * MIB, "disk_sink", 1.5e9, 0.04 + 10.0 * 1000.0 / (2.0 * request)),
+    ] {
+        let got = profile.forecast(&chain(words), size).expect("known");
+        assert_eq!(got.bottleneck, bottleneck, "{words}: {got:?}");
+        assert!((got.bytes_per_second / bytes_per_second - 1.0).abs() < 1e-3, "{words}: {got:?}");
+        assert!((got.ns_per_byte / ns_per_byte - 1.0).abs() < 1e-3, "{words}: {got:?} for {ns_per_byte}");
+        assert_eq!(got.by, if size == MIB { "sizes" } else { "line" });
+    }
+    let speed = |profile: &Profile| {
+        profile.forecast(&chain("disk_source,disk_sink"), MIB).expect("known").bytes_per_second
+    };
+    let mut better = profile.clone();
+    better.components[4].sizes.iter_mut().for_each(|size| size.bytes_per_second = 1.2e9);
+    assert!((speed(&better) / 1.2e9 - 1.0).abs() < 1e-3, "what was measured for both at once");
+    better.components.truncate(4);
+    assert!((speed(&better) / 1e9 - 1.0).abs() < 1e-3, "in turns, by an older profile");
+    let error = profile.forecast(&chain("disk_source,tape"), MIB).expect_err("unknown").to_string();
+    assert!(error.contains("no component 'tape'") && error.contains("disk_sink"), "{error}");
+}
+
+#[test]
+fn forecasts_are_set_against_copies_that_came_later() {
+    let profile = profile();
+    let copies =
+        |time: &str| SIZES_HERE.map(|size| row("local-copy", size, 0.06, 18.0 - 0.02, 1.02e9, time)).to_vec();
+    let words = chain("disk_source,pump,disk_sink");
+    let against = profile.against(&words, &copies("2026-01-02T00:00:00Z")).expect("later");
+    assert_eq!(against.sizes.len(), 4);
+    assert!((against.bandwidth_error_median_percent - 2.0).abs() < 0.1, "{against:?}");
+    assert!(against.cpu_error_worst_percent < 0.1, "{against:?}");
+    let error = profile.against(&words, &copies("2025-12-31T00:00:00Z")).expect_err("earlier").to_string();
+    assert!(error.contains("a forecast comes before"), "{error}");
+    // Who names a part that is not there can mend it, with rows as without.
+    let error = profile.against(&chain("tape"), &copies("2026-01-02T00:00:00Z")).expect_err("unknown");
+    assert!(error.is::<crate::judge::cost::InputError>(), "{error:#}");
+}
+
+#[test]
+fn a_profile_of_another_machine_is_refused_unless_meant() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("profile.json");
+    let write = |profile: &Profile| {
+        std::fs::write(&path, serde_json::to_string(profile).expect("JSON")).expect("room");
+    };
+    write(&profile());
+    let ours = Profile::read(&path, false).expect("ours");
+    assert_eq!((ours.machine, ours.components.len()), (profile().machine, 5));
+    let mut other = profile();
+    other.machine.host = "elsewhere".into();
+    write(&other);
+    let error = format!("{:#}", Profile::read(&path, false).expect_err("another"));
+    assert!(
+        error.contains("another machine: its host is elsewhere") && error.contains("--other-machine"),
+        "{error}"
+    );
+    assert_eq!(Profile::read(&path, true).expect("it is meant").machine, other.machine);
+    let (mut twice, mut still) = (profile(), profile());
+    twice.components.push(twice.components[0].clone());
+    still.components[1].sizes[0].bytes_per_second = 0.0;
+    for (damaged, words) in [(twice, "'pump' is there twice"), (still, "'network' has a bandwidth of 0")] {
+        write(&damaged);
+        let error = format!("{:#}", Profile::read(&path, false).expect_err("damaged"));
+        assert!(error.contains(words), "{error}");
+    }
+    write(&Profile { v: VERSION + 1, ..profile() });
+    assert!(
+        format!("{:#}", Profile::read(&path, true).expect_err("a later one")).contains("another version")
+    );
+    std::fs::write(&path, "{}").expect("room");
+    assert!(format!("{:#}", Profile::read(&path, true).expect_err("no profile")).contains("is no profile"));
+}
+
+#[test]
+fn a_failed_run_makes_no_profile() {
+    let failed = Row {
+        outcome: "io".into(),
+        message: Some("it broke".into()),
+        ..row("cpu", "1MiB", 1.0, 1.0, 1e9, "")
+    };
+    let error = of_rows(&[failed], Path::new(".")).expect_err("failed").to_string();
+    assert!(error.contains("the study cpu failed: it broke"), "{error}");
+}

@@ -1,0 +1,336 @@
+//! `--tune`: request size, depths, lanes or connections for the user's own ends, found by a short search.
+//!
+//! The depth that hides the latency is computed (SCIENCE, M7); from there points are compared by rehearsals of the
+//! copy's first bytes, which leave nothing behind. What was found is remembered for the machine, the two ends and
+//! the memory allowed. Must not know: command lines, how a host is reached, how bytes are moved.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use datapump::units::bytes_words;
+use datapump::{Options, Place, Report, Status, Update};
+
+mod memory;
+mod point;
+mod search;
+mod tuned;
+
+pub use memory::state_folder;
+pub use point::{Bounds, Point};
+pub use search::Tried;
+pub use tuned::Tuned;
+
+use crate::advise::explain::{Case, Move, Moved, Mover, moved_bytes_per_s};
+use crate::probe::host;
+use memory::{Memory, Remembered};
+use search::{depth_needed, search};
+
+/// All of it ends soon after this.
+const TIME: Duration = Duration::from_secs(16);
+/// One rehearsal: long beside its beginning and its sync.
+const REHEARSAL: Duration = Duration::from_millis(250);
+const FIRST_BYTES: u64 = 8 << 20;
+/// What one rehearsal writes at most, of what rehearsals may.
+const PARTS: u64 = 8;
+/// Memory of all slots unless told.
+const MEMORY_BYTES: u64 = 256 << 20;
+const LANES_MAX: u32 = 8;
+/// What the program chooses at most for a file, on one host and between two.
+const USUAL: Point = Point { request_bytes: 1 << 20, source_depth: 2, sink_depth: 2, lanes: 1 };
+const USUAL_FAR: Point = Point { source_depth: 4, lanes: 2, ..USUAL };
+const INTERRUPTED: &str = "the search was interrupted, and nothing is chosen";
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// Most memory of all slots.
+    pub memory_bytes: Option<u64>,
+    /// Search anew, whatever is remembered.
+    pub again: bool,
+}
+
+/// Finds what to use for a copy. `tell` gets a line for each thing that is known.
+///
+/// Errors: why it cannot be found; the copy can be made as it is.
+pub fn tune(case: &Case, wish: &Wish, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Result<Tuned, String> {
+    let memory_bytes = wish.memory_bytes.unwrap_or(MEMORY_BYTES);
+    let (memory, found) = recalled(case, wish, memory_bytes, tell);
+    let mut bench = Bench::new(case, mover);
+    if let Some(found) = found {
+        bench.check(&found.point)?;
+        let time = datapump::shown(found.time.as_bytes());
+        tell(&format!("tuned before, on {time}: {}", found.point.words()));
+        return Ok(found.tuned());
+    }
+    let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * host::cpus()) };
+    let bounds = Bounds { memory_bytes, lanes };
+    let first = bench.rehearse(&bench.first_options(bounds), FIRST_BYTES)?;
+    let start = Point::of(&first).within(bounds);
+    bench.size(&first);
+    let hint = bench.depth_hint(start, bounds);
+    tell(&format!("tuning from {} in {} of memory", start.words(), bytes_words(memory_bytes)));
+    let tried = search(start, hint, bounds, &mut |point, bytes| bench.speed(point, bytes));
+    tried.iter().for_each(|tried| tell(&words(tried)));
+    // What a search that was cut short had not tried may be the best.
+    if case.stop.load(Ordering::Relaxed) {
+        return Err(INTERRUPTED.into());
+    }
+    let tuned = bench.tuned(start, tried);
+    tell(&summary(&tuned));
+    if let Some(memory) = memory {
+        memory.keep(&Remembered::of(&tuned)).unwrap_or_else(|why| tell(&why));
+    }
+    Ok(tuned)
+}
+
+/// Where it is remembered, if that can be, and what was found before, if that is wanted.
+fn recalled(
+    case: &Case,
+    wish: &Wish,
+    memory_bytes: u64,
+    tell: &dyn Fn(&str),
+) -> (Option<Memory>, Option<Remembered>) {
+    let Some(memory) = Memory::of(case, memory_bytes) else { return (None, None) };
+    if wish.again {
+        return (Some(memory), None);
+    }
+    match memory.recall(tell) {
+        Ok(found) => (Some(memory), found),
+        Err(why) => {
+            tell(&why);
+            (None, None)
+        }
+    }
+}
+
+fn words(tried: &Tried) -> String {
+    let taken = if tried.is_taken { "taken" } else { "not taken" };
+    format!("tried {}: {:.2} times as fast, {taken}", tried.point.words(), tried.times)
+}
+
+fn summary(tuned: &Tuned) -> String {
+    let seconds = tuned.spent_ns as f64 / 1e9;
+    let gain = match tuned.chosen == tuned.start {
+        true => "nothing that was tried is faster".into(),
+        false => format!("{:.2} times as fast", tuned.gain),
+    };
+    format!("chosen in {seconds:.1} s: {} ({gain}): {}", tuned.chosen.words(), tuned.chosen.flags())
+}
+
+/// Rehearses a copy.
+struct Bench<'case> {
+    case: &'case Case,
+    mover: Mover<'case>,
+    start: Instant,
+    bytes: u64,
+    written_bytes: u64,
+    is_far: bool,
+}
+
+impl<'case> Bench<'case> {
+    fn new(case: &'case Case, mover: Mover<'case>) -> Bench<'case> {
+        let is_far = case.sources.iter().chain([&case.target]).any(|place| matches!(place, Place::Remote(_)));
+        Bench { case, mover, start: Instant::now(), bytes: FIRST_BYTES, written_bytes: 0, is_far }
+    }
+
+    /// The program's own choice, or as much of it as there is memory for.
+    fn first_options(&self, bounds: Bounds) -> Options {
+        let (options, usual) = (&self.case.options, if self.is_far { USUAL_FAR } else { USUAL });
+        let point = Point {
+            request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
+            source_depth: options.source_depth.unwrap_or(usual.source_depth),
+            sink_depth: options.sink_depth.unwrap_or(usual.sink_depth),
+            lanes: options.lanes.unwrap_or(usual.lanes),
+        };
+        match point.memory_bytes() <= bounds.memory_bytes {
+            true => options.clone(),
+            false => point.within(bounds).options(options),
+        }
+    }
+
+    /// A folder, or what is missing, cannot be rehearsed: then nothing that was found before was found for it.
+    fn check(&mut self, point: &Point) -> Result<(), String> {
+        let options = point.options(&self.case.options);
+        // Nothing cuts short what goes to null.
+        let is_null = matches!(self.case.target, Place::Null { .. });
+        let checked = match is_null {
+            true => self.perform(Options { dry_run: true, ..options }, 1),
+            false => self.perform(options, 1),
+        };
+        self.judged(checked, 0).map(|_| ())
+    }
+
+    fn tuned(&self, start: Point, tried: Vec<Tried>) -> Tuned {
+        let taken = || tried.iter().filter(|tried| tried.is_taken);
+        Tuned {
+            chosen: taken().next_back().map_or(start, |tried| tried.point),
+            start,
+            gain: taken().map(|tried| tried.times).product(),
+            spent_ns: self.start.elapsed().as_nanos() as u64,
+            written_bytes: self.written_bytes,
+            remembered: None,
+            tried,
+        }
+    }
+
+    /// The first bytes of the copy, as it would be made.
+    fn rehearse(&mut self, options: &Options, bytes: u64) -> Result<Report, String> {
+        let moved = self.perform(options.clone(), bytes);
+        self.judged(moved, 1)
+    }
+
+    /// A rehearsal that moved as many bytes as it should at least.
+    fn judged(&self, moved: Moved, least_bytes: u64) -> Result<Report, String> {
+        let Moved { report, problem } = moved;
+        match report.exit_status == Status::Done as i32 && report.bytes_moved >= least_bytes {
+            true => Ok(report),
+            false if self.case.stop.load(Ordering::Relaxed) => Err(INTERRUPTED.into()),
+            false => Err(format!("cannot tune: {}", problem.as_deref().unwrap_or("nothing was moved"))),
+        }
+    }
+
+    fn perform(&mut self, options: Options, bytes: u64) -> Moved {
+        let is_null = matches!(self.case.target, Place::Null { .. });
+        let rehearsal = Options {
+            rehearsal_bytes: (!is_null).then_some(bytes),
+            no_resume: true,
+            inplace: false,
+            verify: false,
+            update: Update::All,
+            ..options
+        };
+        // Null gives as much as it is asked for.
+        let cut = |place: &Place| match place {
+            Place::Null { fill, .. } => Place::Null { bytes: Some(bytes), fill: *fill },
+            place => place.clone(),
+        };
+        let moved = (self.mover)(Move {
+            sources: self.case.sources.iter().map(cut).collect(),
+            target: self.case.target.clone(),
+            options: rehearsal,
+            stop: self.case.stop.clone(),
+            watch: Default::default(),
+            is_real: false,
+        });
+        self.written_bytes += moved.report.bytes_moved;
+        moved
+    }
+
+    /// How many bytes take about the time of a rehearsal.
+    fn size(&mut self, first: &Report) {
+        let most = Options::REHEARSAL_BYTES_MAX / PARTS;
+        let bytes = moved_bytes_per_s(first) * REHEARSAL.as_secs_f64();
+        self.bytes = (bytes as u64).clamp(FIRST_BYTES, most);
+    }
+
+    fn speed(&mut self, point: &Point, least_bytes: u64) -> Option<f64> {
+        if self.start.elapsed() >= TIME {
+            return None;
+        }
+        let bytes = self.bytes.max(least_bytes).min(Options::REHEARSAL_BYTES_MAX / PARTS);
+        let report = self.rehearse(&point.options(&self.case.options), bytes).ok()?;
+        Some(moved_bytes_per_s(&report))
+    }
+
+    /// The depth that the closed form gives, from the bandwidth at depth 1 and at four times the start's, or what of
+    /// that there is memory for.
+    fn depth_hint(&mut self, start: Point, bounds: Bounds) -> Option<u32> {
+        let at = |depth| Point { source_depth: depth, sink_depth: depth, lanes: 1, ..start }.within(bounds);
+        let alone = self.speed(&at(1), 0)?;
+        let full = self.speed(&at(4 * start.source_depth), 0)?;
+        let request = f64::from(start.request_bytes);
+        Some(depth_needed(request * 1e9 / alone, request * 1e9 / full).next_power_of_two())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datapump::Fill;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    fn case_of(sources: Vec<Place>) -> Case {
+        let target = Place::Null { bytes: None, fill: Fill::Zero };
+        Case { sources, target, options: Options::default(), stop: Default::default() }
+    }
+
+    /// Of two sources nothing is remembered.
+    fn case() -> Case {
+        let null = || Place::Null { bytes: None, fill: Fill::Zero };
+        case_of(vec![null(), null()])
+    }
+
+    fn report_of(options: &Options) -> Report {
+        let Options { request_bytes, source_depth, sink_depth, lanes, .. } = *options;
+        Report {
+            bytes_moved: 1 << 20,
+            elapsed_ns: 1_000_000,
+            request_bytes: request_bytes.unwrap_or(1 << 20),
+            source_depth: source_depth.unwrap_or(2),
+            sink_depth: sink_depth.unwrap_or(2),
+            lanes: lanes.unwrap_or(1),
+            ..Report::default()
+        }
+    }
+
+    /// What is tried takes no more memory than what may be chosen.
+    #[test]
+    fn no_rehearsal_takes_more_memory_than_is_allowed() {
+        let most = AtomicU64::new(0);
+        let mover = |wanted: Move| {
+            let report = report_of(&wanted.options);
+            most.fetch_max(Point::of(&report).memory_bytes(), Ordering::Relaxed);
+            Moved { report, problem: None }
+        };
+        for memory_bytes in [256 << 10, 1 << 20, 4 << 20, 8 << 20, 64 << 20] {
+            let wish = Wish { memory_bytes: Some(memory_bytes), again: true };
+            most.store(0, Ordering::Relaxed);
+            tune(&case(), &wish, &mover, &|_| {}).expect("it moves");
+            let most = most.load(Ordering::Relaxed);
+            assert!(most <= memory_bytes, "{memory_bytes} allowed, {most} taken");
+        }
+    }
+
+    /// Whenever it is stopped: nothing is called chosen.
+    #[test]
+    fn a_search_that_is_interrupted_chooses_nothing() {
+        for after in [1, 2, 6, 11] {
+            let (case, runs) = (case(), AtomicU64::new(0));
+            let mover = |wanted: Move| {
+                let is_cut = runs.fetch_add(1, Ordering::Relaxed) + 1 >= after;
+                wanted.stop.store(is_cut, Ordering::Relaxed);
+                let status = if is_cut { Status::Interrupted } else { Status::Done };
+                let report = Report { exit_status: status as i32, ..report_of(&wanted.options) };
+                Moved { report, problem: None }
+            };
+            let told = std::sync::Mutex::new(String::new());
+            let tell = |line: &str| told.lock().expect("no panic").push_str(line);
+            let wish = Wish { memory_bytes: None, again: true };
+            assert_eq!(tune(&case, &wish, &mover, &tell).err().as_deref(), Some(INTERRUPTED), "{after}");
+            let told = told.into_inner().expect("no panic");
+            assert!(!told.contains("chosen"), "{after}: {told}");
+        }
+    }
+
+    /// What was remembered is not for what cannot be rehearsed, whatever it is remembered for.
+    #[test]
+    fn what_was_found_is_for_what_can_be_rehearsed() {
+        let case = case();
+        for (status, problem, expected) in [
+            (Status::Done, None, None),
+            (
+                Status::Failed,
+                Some("open 'x': it is not there"),
+                Some("cannot tune: open 'x': it is not there"),
+            ),
+            (Status::Usage, Some("'x' is a folder"), Some("cannot tune: 'x' is a folder")),
+        ] {
+            let mover = |_: Move| {
+                let report = Report { exit_status: status as i32, ..Report::default() };
+                Moved { report, problem: problem.map(str::to_string) }
+            };
+            let checked = Bench::new(&case, &mover).check(&USUAL);
+            assert_eq!(checked.err().as_deref(), expected, "{status:?}");
+        }
+    }
+}

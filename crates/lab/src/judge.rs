@@ -1,0 +1,8 @@
+//! What rows say: statistics, comparisons, the cost model, the experiment about depths.
+//!
+//! Must not know: how rows came to be.
+
+pub(crate) mod compare;
+pub mod cost;
+pub mod depths;
+pub mod stats;

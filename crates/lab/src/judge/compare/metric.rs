@@ -1,0 +1,152 @@
+//! What of a row is compared. The less the better, for all of them.
+//!
+//! Must not know: how two rows are compared.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::judge::cost::{CpuBy, cpu_ns};
+use crate::report::words;
+use crate::row::Row;
+
+/// What of a row is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Wall time.
+    #[default]
+    Elapsed,
+    /// Wall time for a byte: for runs that moved different amounts.
+    ElapsedPerByte,
+    /// CPU time of the process or the command, user and system.
+    Cpu,
+    /// That for a byte.
+    CpuPerByte,
+    /// That for a request.
+    CpuPerRequest,
+    /// CPU time of the whole machine.
+    MachineCpu,
+    /// Largest memory of any process of the command.
+    Memory,
+}
+
+/// All of them with their names.
+const NAMES: [(Metric, &str); 7] = [
+    (Metric::Elapsed, "elapsed"),
+    (Metric::ElapsedPerByte, "elapsed-per-byte"),
+    (Metric::Cpu, "cpu"),
+    (Metric::CpuPerByte, "cpu-per-byte"),
+    (Metric::CpuPerRequest, "cpu-per-request"),
+    (Metric::MachineCpu, "machine-cpu"),
+    (Metric::Memory, "memory"),
+];
+
+impl Metric {
+    /// The value of a row; `None` if it was not measured. What is 0 was too small to be measured.
+    pub fn of(self, row: &Row) -> Option<f64> {
+        let cpu = || cpu_ns(row, CpuBy::Process);
+        let value = match self {
+            Metric::Elapsed => row.elapsed_ns as f64,
+            Metric::ElapsedPerByte => row.elapsed_ns as f64 / row.bytes as f64,
+            Metric::Cpu => cpu()?,
+            Metric::CpuPerByte => cpu()? / row.bytes as f64,
+            Metric::CpuPerRequest => cpu()? / row.requests? as f64 / 1e3,
+            Metric::MachineCpu => row.machine_cpu_ns? as f64,
+            Metric::Memory => row.max_rss_bytes? as f64,
+        };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+
+    /// Whether it grows with the bytes that are moved.
+    pub fn grows_with_bytes(self) -> bool {
+        matches!(self, Metric::Elapsed | Metric::Cpu | Metric::MachineCpu)
+    }
+
+    /// The unit of its values.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::Elapsed | Metric::Cpu | Metric::MachineCpu => "ns",
+            Metric::ElapsedPerByte | Metric::CpuPerByte => "ns/byte",
+            Metric::CpuPerRequest => "us/request",
+            Metric::Memory => "bytes",
+        }
+    }
+
+    /// A value for people.
+    pub fn words(self, value: f64) -> String {
+        match self {
+            Metric::Memory => datapump::units::bytes_words(value as u64),
+            _ if self.unit() == "ns" => words::ns(value),
+            _ => format!("{} {}", words::figures(value), self.unit()),
+        }
+    }
+
+    /// What a ratio above 1 says of B.
+    pub fn better(self) -> &'static str {
+        match self {
+            Metric::Elapsed | Metric::ElapsedPerByte => "is faster",
+            Metric::Memory => "takes less memory",
+            _ => "takes less CPU time",
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(NAMES.iter().find(|(metric, _)| metric == self).map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Metric, String> {
+        let found = NAMES.iter().find(|(_, name)| *name == word);
+        found.map(|(metric, _)| *metric).ok_or_else(|| {
+            let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
+            format!("'{word}' cannot be compared; write {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_its_name_and_value() {
+        let row = Row {
+            bytes: 1000,
+            requests: Some(4),
+            elapsed_ns: 8000,
+            user_ns: Some(1500),
+            system_ns: Some(500),
+            machine_cpu_ns: Some(3000),
+            max_rss_bytes: Some(4096),
+            ..Row::default()
+        };
+        for (name, value, words) in [
+            ("elapsed", 8000.0, "8.00 µs"),
+            ("elapsed-per-byte", 8.0, "8.00 ns/byte"),
+            ("cpu", 2000.0, "2.00 µs"),
+            ("cpu-per-byte", 2.0, "2.00 ns/byte"),
+            ("cpu-per-request", 0.5, "0.500 us/request"),
+            ("machine-cpu", 3000.0, "3.00 µs"),
+            ("memory", 4096.0, "4.0 KiB"),
+        ] {
+            let metric: Metric = name.parse().expect(name);
+            assert_eq!((metric.to_string().as_str(), metric.of(&row)), (name, Some(value)), "{name}");
+            assert_eq!(metric.words(value), words, "{name}");
+            assert_eq!(serde_json::to_value(metric).expect("JSON"), name);
+            let none = Row { user_ns: None, elapsed_ns: 0, ..Row::default() };
+            assert_eq!(metric.of(&none), None, "{name}");
+        }
+        let error = "speed".parse::<Metric>().expect_err("no metric");
+        assert!(
+            error.starts_with("'speed' cannot be compared; write elapsed, elapsed-per-byte, cpu"),
+            "{error}"
+        );
+    }
+}

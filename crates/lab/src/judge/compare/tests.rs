@@ -1,0 +1,275 @@
+//! S48 and S49 of SCIENCE.md on synthetic rows, A against A drawn from the kept rows, and what is told.
+
+use std::path::Path;
+
+use super::*;
+use crate::judge::stats::tests::deviate;
+use crate::rig::random::Random;
+use crate::row::{COMPLETED, VERSION};
+
+const ROUNDS: u32 = 10;
+
+fn row(cell: usize, repeat: u32, elapsed_ns: f64) -> Row {
+    Row {
+        v: VERSION,
+        study: "grid".into(),
+        asked: BTreeMap::from([("depth".into(), Level::from(cell as i64))]),
+        repeat,
+        outcome: COMPLETED.into(),
+        bytes: 1 << 20,
+        elapsed_ns: elapsed_ns as u64,
+        host: "here".into(),
+        ..Row::default()
+    }
+}
+
+/// A file of rows with 3 % noise; `factor` is what a cell's time is multiplied by.
+fn file(cells: usize, rounds: u32, random: &mut Random, factor: impl Fn(usize) -> f64) -> Vec<Row> {
+    let runs = (0..rounds).flat_map(|round| (0..cells).map(move |cell| (round, cell)));
+    runs.map(|(round, cell)| row(cell, round, 1e9 * factor(cell) * (1.0 + 0.03 * deviate(random)))).collect()
+}
+
+fn compared(a: &[Row], b: &[Row]) -> Comparison {
+    Comparison::of(["a".into(), "b".into()], [a, b], Metric::Elapsed).expect("cells in common")
+}
+
+/// A level without a word and no such factor look alike, and are two cells.
+#[test]
+fn cells_that_differ_by_nothing_that_is_shown_are_told_all_the_same() {
+    let plain = |asked: &[(&str, &str)]| Row {
+        asked: asked.iter().map(|(name, word)| (name.to_string(), Level::from(*word))).collect(),
+        ..row(0, 0, 1e9)
+    };
+    let rows = [plain(&[]), plain(&[("depth", "")])];
+    let text = compared(&rows, &rows).to_string();
+    assert!(text.contains("verdict") && text.contains("too few runs"), "{text}");
+}
+
+fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
+    comparison.cells.iter().map(|cell| cell.judged.verdict).collect()
+}
+
+/// Whether anything is said to differ, a cell or all.
+fn flags(comparison: &Comparison) -> bool {
+    let all = verdicts(comparison).into_iter().chain([comparison.overall.verdict]);
+    all.into_iter().any(|verdict| verdict != Verdict::NoDifferenceShown)
+}
+
+#[test]
+fn a_against_a_is_flagged_in_at_most_7_percent() {
+    for (cells, rounds, draws) in [(1, ROUNDS, 1000), (1, 3, 1000), (12, ROUNDS, 300), (6, 5, 300)] {
+        let flagged = (0..draws).filter(|&seed| {
+            let mut random = Random::of(seed, "a/a");
+            let [a, b] = [(); 2].map(|()| file(cells, rounds, &mut random, |_| 1.0));
+            flags(&compared(&a, &b))
+        });
+        let flagged = flagged.count() as u64;
+        assert!(flagged * 100 <= 7 * draws, "{cells} cells, {rounds} rounds: {flagged} of {draws}");
+    }
+}
+
+#[test]
+fn a_change_of_10_percent_is_flagged_in_at_least_95_percent() {
+    for (factor, verdict) in [(0.9, Verdict::Faster), (1.1, Verdict::Slower)] {
+        let flagged = (0..1000).filter(|&seed| {
+            let mut random = Random::of(seed, "change");
+            let a = file(1, ROUNDS, &mut random, |_| 1.0);
+            let b = file(1, ROUNDS, &mut random, |_| factor);
+            compared(&a, &b).overall.verdict == verdict
+        });
+        let flagged = flagged.count();
+        assert!(flagged >= 950, "{factor}: {flagged} of 1000");
+    }
+}
+
+#[test]
+fn a_halved_cell_of_a_grid_is_flagged_and_hardly_another() {
+    const CELLS: usize = 24;
+    let (mut found, mut others) = (0, 0);
+    for seed in 0..50 {
+        let mut random = Random::of(seed, "halved");
+        let halved = random.below(CELLS);
+        let a = file(CELLS, ROUNDS, &mut random, |_| 1.0);
+        let b = file(CELLS, ROUNDS, &mut random, |cell| if cell == halved { 2.0 } else { 1.0 });
+        let verdicts = verdicts(&compared(&a, &b));
+        found += usize::from(verdicts[halved] == Verdict::Slower);
+        others += verdicts.iter().filter(|verdict| **verdict != Verdict::NoDifferenceShown).count();
+    }
+    others -= found;
+    assert_eq!(found, 50, "the cell that was halved");
+    assert!(others * 20 <= 50 * (CELLS - 1), "{others} other cells");
+}
+
+/// Files of kept rows with the cells that have enough repeats to be split in two.
+fn kept() -> Vec<Vec<Row>> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench"));
+    let names = std::fs::read_dir(folder).expect("bench").map(|entry| entry.expect("readable").path());
+    let mut names: Vec<_> = names.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).collect();
+    names.sort();
+    let rows = names.iter().map(|path| read_rows(path).expect("rows"));
+    let enough = |rows: &Vec<Row>, row: &Row| {
+        rows.iter().filter(|it| it.is_completed() && it.asked == row.asked && it.study == row.study).count()
+            >= 6
+    };
+    let split = rows.map(|rows| rows.iter().filter(|row| enough(&rows, row)).cloned().collect());
+    split.filter(|rows: &Vec<Row>| !rows.is_empty()).collect()
+}
+
+/// Each cell's runs in two halves by chance; `paired` numbers the rounds of each half anew.
+fn halves(rows: &[Row], random: &mut Random, paired: bool) -> [Vec<Row>; 2] {
+    let mut halves = [Vec::new(), Vec::new()];
+    for runs in by_cell(rows).values() {
+        let mut runs = runs.clone();
+        random.shuffle(&mut runs);
+        let half = runs.len() / 2;
+        for (side, part) in [&runs[..half], &runs[half..2 * half]].into_iter().enumerate() {
+            let numbered = part.iter().zip(0..).map(|(row, round)| Row {
+                repeat: if paired { round } else { row.repeat },
+                ..(*row).clone()
+            });
+            halves[side].extend(numbered);
+        }
+    }
+    halves
+}
+
+#[test]
+fn kept_rows_against_themselves_show_no_difference_in_93_percent() {
+    let files = kept();
+    assert!(files.len() >= 5, "{} files with enough rows", files.len());
+    let mut random = Random::of(1, "halves");
+    let shown = (0..200).filter(|draw| {
+        let [a, b] = halves(&files[draw % files.len()], &mut random, (draw / files.len()).is_multiple_of(2));
+        !flags(&compared(&a, &b))
+    });
+    let shown = shown.count();
+    assert!(shown >= 186, "no difference shown in {shown} of 200");
+}
+
+#[test]
+fn rounds_are_pairs_so_drift_does_not_matter() {
+    let drift = |round: u32| f64::from(1 + round % 5);
+    let side = |factor: f64, seed: u64| -> Vec<Row> {
+        (0..ROUNDS)
+            .map(|round| Row {
+                seed,
+                ..row(0, round, 1e8 * drift(round) * factor * (1.0 + f64::from(round) / 1e4))
+            })
+            .collect()
+    };
+    let paired = compared(&side(1.0, 1), &side(0.5, 1));
+    assert_eq!(paired.cells[0].pairs, 10);
+    assert!(
+        [paired.overall.ratio, paired.overall.ratio_low]
+            .iter()
+            .all(|it| (it.unwrap_or(0.0) - 2.0).abs() < 1e-6)
+    );
+    let apart = compared(&side(1.0, 1), &side(0.5, 2));
+    assert_eq!((apart.cells[0].pairs, apart.overall.verdict), (0, Verdict::NoDifferenceShown));
+}
+
+#[test]
+fn a_ratio_within_the_band_of_a_against_a_is_no_verdict() {
+    // Each pair agrees to the last digit, and the rounds of each file do not agree at all.
+    let side = |factor: f64| -> Vec<Row> {
+        (0..ROUNDS).map(|round| row(0, round, factor * 1e8 * f64::from(1 + round * 7 % 5))).collect()
+    };
+    let overall = compared(&side(1.0), &side(0.9)).overall;
+    assert!(overall.ratio_low > Some(1.0) && overall.band_high > overall.ratio, "{overall:?}");
+    assert_eq!((overall.verdict, overall.why), (Verdict::NoDifferenceShown, Some(IN_THE_BAND)));
+}
+
+#[test]
+fn fewer_than_three_runs_have_no_interval() {
+    let mut random = Random::new(1);
+    for (rounds, empty, why) in [(1, true, Some(TOO_FEW)), (2, true, Some(TOO_FEW)), (3, false, None)] {
+        let a = file(1, rounds, &mut random, |_| 2.0);
+        let b = file(1, rounds, &mut random, |_| 1.0);
+        let comparison = compared(&a, &b);
+        let overall = comparison.overall;
+        assert_eq!((comparison.is_empty(), overall.ratio_low.is_none()), (empty, empty), "{rounds}");
+        assert_eq!((overall.why, overall == comparison.cells[0].judged), (why, true), "{rounds}");
+        assert!(overall.ratio.is_some_and(|ratio| (1.7..2.3).contains(&ratio)), "{rounds}: {overall:?}");
+    }
+    let cpu = Comparison::of(["a".into(), "b".into()], [&[row(0, 0, 1.0)], &[row(0, 0, 1.0)]], Metric::Cpu);
+    let overall = cpu.expect("a cell").overall;
+    assert_eq!((overall.why, overall.ratio), (Some(NOT_MEASURED), None));
+}
+
+#[test]
+fn files_without_a_common_cell_are_refused_with_what_they_have() {
+    let other = Row { study: "other".into(), ..row(1, 0, 1.0) };
+    let many: Vec<Row> = (0..9).map(|cell| row(cell, 0, 1.0)).collect();
+    for (b, hint) in [
+        (vec![], "b.jsonl has no rows"),
+        (vec![other], "b.jsonl has other (depth=1)"),
+        (vec![row(77, 0, 1.0)], "a.jsonl has grid (depth=0), grid (depth=1)"),
+        (vec![row(77, 0, 1.0)], "grid (depth=5) and 3 more; b.jsonl has grid (depth=77). Give two files"),
+    ] {
+        let files = ["a.jsonl", "b.jsonl"].map(String::from);
+        let error = Comparison::of(files, [&many, &b], Metric::Elapsed).expect_err("refused").to_string();
+        assert!(
+            error.starts_with("no cell stands in both files: a.jsonl has ") && error.contains(hint),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_differs_besides_is_warned_of() {
+    let plain: Vec<Row> = (0..3).map(|round| row(0, round, 1e9)).collect();
+    let changed = |change: fn(&mut Row)| {
+        let mut rows = plain.clone();
+        rows.iter_mut().for_each(change);
+        rows.push(row(5, 0, 1.0));
+        compared(&plain, &rows)
+    };
+    for (change, warning) in [
+        (
+            (|row| row.host = "there".into()) as fn(&mut Row),
+            "the host is not the same: here in A, here and there in B",
+        ),
+        (|row| row.kernel = "9.1".into(), "the kernel is not the same: unknown in A, unknown and 9.1 in B"),
+        (|row| row.cpu_model = "Z80".into(), "the processor is not the same"),
+        (|row| row.cpus = 3, "the number of processors is not the same: 0 in A, 0 and 3 in B"),
+        (|row| row.clock_source = "hpet".into(), "the clock is not the same"),
+        (|row| row.file_system = "xfs".into(), "the file system is not the same"),
+        (
+            |row| row.cache_state = "cold".into(),
+            "(depth=0): the source was not in the same state: unknown in A, cold in B",
+        ),
+        (
+            |row| row.bytes = 7,
+            "(depth=0): not as many bytes were moved: 1048576 in A, 7 in B; compare elapsed-per-byte",
+        ),
+    ] {
+        let comparison = changed(change);
+        assert!(comparison.warnings.len() == 1 && comparison.warnings[0].contains(warning), "{comparison:?}");
+        assert_eq!(comparison.notes, ["only in B, left out: grid (depth=5)"]);
+    }
+    let failed = changed(|row| row.outcome = if row.repeat == 0 { "io".into() } else { COMPLETED.into() });
+    assert_eq!(failed.notes[1..], ["failed runs of B, in no figure: 1"]);
+    assert_eq!(changed(|row| row.version = "2".into()).warnings, [""; 0], "versions are what is compared");
+}
+
+#[test]
+fn the_text_says_which_way_and_how_it_was_judged() {
+    let side = |factor: f64| -> Vec<Row> {
+        let runs = (0..3).flat_map(|round| (0..2).map(move |cell| (cell, round)));
+        runs.map(|(cell, round)| row(cell, round, if cell == 0 { factor * 1e9 } else { 1e9 })).collect()
+    };
+    let expected = "\
+B b against A a
+ratio: elapsed of A / elapsed of B; above 1 B is faster
+intervals: 95 % for all 3 at once (Bonferroni, so that each agrees with its verdict); a verdict only outside the band \
+of A against A
+
+  depth     runs       A       B  ratio        interval        A/A band              verdict
+      0  3 pairs  1.00 s  500 ms  2.000  2.000 .. 2.000  1.000 .. 1.000               faster
+      1  3 pairs  1.00 s  1.00 s  1.000  1.000 .. 1.000  1.000 .. 1.000  no difference shown
+overall                           1.414  1.414 .. 1.414  1.000 .. 1.000               faster
+";
+    assert_eq!(compared(&side(1.0), &side(0.5)).to_string(), expected);
+    let few = compared(&side(1.0)[..2], &side(0.5)).to_string();
+    assert!(few.contains("no intervals: too few runs") && few.contains("shown (too few runs)"), "{few}");
+}

@@ -1,0 +1,323 @@
+//! From a file to fits: rows of studies, or a table, are parted into groups that differ in nothing but what the model
+//! is about, and each group is fitted.
+//!
+//! Must not know: how a fit is made, how it is shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::judge::cost::cpu::{CpuBy, cpu_ns};
+use crate::judge::cost::fit::level_off::{Latency, LevelOff, fit_level_off};
+use crate::judge::cost::fit::{CostFit, Point, fit_cost};
+use crate::judge::cost::input::InputError;
+use crate::judge::cost::table::{CsvRow, CsvTable};
+use crate::row::{BYTE_ORDER_MARK, Row, rows_of};
+use crate::study::Level;
+
+/// The columns of a table that say how large a request is.
+const SIZE_COLUMNS: [&str; 2] = ["request_size_bytes", "request_size"];
+/// The columns of a table that say what it costs.
+const COST_COLUMNS: [&str; 5] =
+    ["observed_ns_per_byte", "ns_per_byte", "cpu_ns_per_byte", "cost_us_per_request", "cpu_us_per_request"];
+
+type Levels = BTreeMap<String, Level>;
+
+/// What is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Cost per byte and per request.
+    Cost,
+    /// Latency of many readers of one server.
+    LevelOff,
+}
+
+/// What a file gave.
+#[derive(Debug, Default)]
+pub struct Fits {
+    /// A fit for each group that has one.
+    pub fits: Vec<GroupFit>,
+    /// The others.
+    pub refused: Vec<Refused>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// The fit of a group.
+#[derive(Debug)]
+pub struct GroupFit {
+    /// The study, the table's component, or the table's name.
+    pub component: String,
+    /// The level of every other factor.
+    pub asked: Levels,
+    /// How CPU time was measured; `None` for a table.
+    pub cpu_by: Option<CpuBy>,
+    /// The fit.
+    pub fit: Fit,
+}
+
+/// A fit of either model.
+#[derive(Debug)]
+pub enum Fit {
+    /// Cost per byte and per request.
+    Cost(CostFit),
+    /// Latency of many readers.
+    LevelOff(LevelOff),
+}
+
+/// A group without a fit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Which group.
+    pub group: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Fits a model to a file of rows or a table.
+///
+/// Errors: what the system says; a line that is no row; an [`InputError`] for a table that is not in order or if no
+/// group at all has a fit.
+pub fn fit_file(path: &Path, model: Model) -> anyhow::Result<Fits> {
+    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    let fits = match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => fit_rows(&rows_of(path, &bytes)?, model, bytes.last() != Some(&b'\n')),
+        _ => of_table(&CsvTable::parse(path, text)?, model)?,
+    };
+    match fits.fits.is_empty() {
+        true => Err(nothing(path, &fits).into()),
+        false => Ok(fits),
+    }
+}
+
+fn nothing(path: &Path, fits: &Fits) -> InputError {
+    let why = |refused: &Refused| format!("{}: {}", refused.group, refused.why);
+    let whys: Vec<String> = fits.refused.iter().map(why).collect();
+    let message = if whys.is_empty() { "no run has completed".to_string() } else { whys.join("; ") };
+    InputError::of_file(path, format!("nothing to fit: {message}"))
+}
+
+impl Fits {
+    fn add(&mut self, group: GroupFit) {
+        self.fits.push(group);
+    }
+
+    fn refuse(&mut self, group: String, why: impl ToString) {
+        self.refused.push(Refused { group, why: why.to_string() });
+    }
+}
+
+impl GroupFit {
+    fn of_table(component: String, fit: Fit) -> GroupFit {
+        GroupFit { component, asked: Levels::new(), cpu_by: None, fit }
+    }
+
+    /// The component with the levels of its factors: `disk-source, depth 4`.
+    pub fn name(&self) -> String {
+        name(&self.component, &self.asked)
+    }
+
+    /// As the fields of an event.
+    pub fn json(&self) -> Value {
+        let mut fields = match &self.fit {
+            Fit::Cost(fit) => cost_json(fit),
+            Fit::LevelOff(fit) => json!(fit),
+        };
+        fields["model"] = match self.fit {
+            Fit::Cost(_) => "cost".into(),
+            Fit::LevelOff(_) => "level-off".into(),
+        };
+        fields["component"] = self.component.as_str().into();
+        fields["asked"] = json!(self.asked);
+        fields["cpu_by"] = json!(self.cpu_by);
+        fields
+    }
+}
+
+fn cost_json(fit: &CostFit) -> Value {
+    let (cb, cr) = (fit.cb_ns_per_byte, fit.cr_us_per_request);
+    json!({
+        "points": fit.points,
+        "cb_ns_per_byte": cb.value,
+        "cb_ns_per_byte_low": cb.low,
+        "cb_ns_per_byte_high": cb.high,
+        "cb_ns_per_byte_standard_error": cb.standard_error,
+        "cr_us_per_request": cr.value,
+        "cr_us_per_request_low": cr.low,
+        "cr_us_per_request_high": cr.high,
+        "cr_us_per_request_standard_error": cr.standard_error,
+        "worst_relative_error_percent": fit.worst_relative_error_percent,
+        "residuals": fit.sizes,
+        "warning": fit.warning,
+    })
+}
+
+fn name(component: &str, asked: &Levels) -> String {
+    let levels: Vec<String> = asked.iter().map(|(factor, level)| format!(", {factor} {level}")).collect();
+    format!("{component}{}", levels.concat())
+}
+
+fn of_table(table: &CsvTable, model: Model) -> Result<Fits, InputError> {
+    let mut fits = Fits::default();
+    match model {
+        Model::Cost => {
+            let columns = (table.one_of(&SIZE_COLUMNS)?, table.one_of(&COST_COLUMNS)?);
+            for (component, points) in parted(table, "component", |row| point(row, columns))? {
+                match fit_cost(&points) {
+                    Ok(fit) => fits.add(GroupFit::of_table(component, Fit::Cost(fit))),
+                    Err(why) => fits.refuse(component, why),
+                }
+            }
+        }
+        Model::LevelOff => {
+            table.require(&["readers", "latency_s"])?;
+            for (stage, latencies) in parted(table, "stage", latency)? {
+                match fit_level_off(&stage, &latencies) {
+                    Ok(fit) => fits.add(GroupFit::of_table(file_stem(&table.path), Fit::LevelOff(fit))),
+                    Err(why) => fits.refuse(file_stem(&table.path), why),
+                }
+            }
+        }
+    }
+    Ok(fits)
+}
+
+fn file_stem(path: &Path) -> String {
+    path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// What the rows of a table say, parted by a column, in the order in which its values come. Without that column there
+/// is one part, named after the file.
+fn parted<T>(
+    table: &CsvTable,
+    column: &str,
+    read: impl Fn(&CsvRow<'_>) -> Result<T, InputError>,
+) -> Result<Vec<(String, Vec<T>)>, InputError> {
+    let mut parts: Vec<(String, Vec<T>)> = Vec::new();
+    for row in table.rows() {
+        let name = match table.has(column) {
+            true => row.text(column)?.to_string(),
+            false => file_stem(&table.path),
+        };
+        let value = read(&row)?;
+        match parts.iter_mut().find(|part| part.0 == name) {
+            Some(part) => part.1.push(value),
+            None => parts.push((name, vec![value])),
+        }
+    }
+    Ok(parts)
+}
+
+fn point(row: &CsvRow<'_>, (size, cost): (&str, &str)) -> Result<Point, InputError> {
+    let request_size_bytes = match size {
+        "request_size" => datapump::units::parse_bytes(row.text(size)?).map_err(|why| row.wrong(why))? as f64,
+        _ => row.above_zero(size)?,
+    };
+    if request_size_bytes == 0.0 {
+        return Err(row.wrong(format!("`{size}` must be above 0")));
+    }
+    let cost_value = row.number(cost)?;
+    let per_request = cost.ends_with("us_per_request");
+    let ns_per_byte = if per_request { cost_value * 1000.0 / request_size_bytes } else { cost_value };
+    Ok(Point { request_size_bytes, ns_per_byte })
+}
+
+fn latency(row: &CsvRow<'_>) -> Result<Latency, InputError> {
+    let aggregate = row.optional("aggregate_bandwidth_mb_per_s")?;
+    Ok(Latency {
+        readers: row.whole("readers", 1, u64::from(u32::MAX))? as u32,
+        latency_s: row.above_zero("latency_s")?,
+        aggregate_bytes_per_s: aggregate.map(|rate| rate * 1e6),
+    })
+}
+
+/// Fits a model to rows; `torn` if some were lost.
+pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
+    let factor = if model == Model::Cost { "request_size" } else { "readers" };
+    let mut groups: BTreeMap<(String, Levels), Vec<&Row>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.is_completed()) {
+        let mut asked = row.asked.clone();
+        asked.remove(factor);
+        groups.entry((row.study.clone(), asked)).or_default().push(row);
+    }
+    let mut fits = Fits { notes: notes(rows, torn), ..Fits::default() };
+    for ((component, asked), rows) in groups {
+        let group = name(&component, &asked);
+        let fit = match model {
+            Model::Cost => cost_of_rows(&rows).map(|(fit, by)| (Fit::Cost(fit), Some(by))),
+            Model::LevelOff => level_off_of_rows(&component, &asked, &rows).map(|fit| (fit, None)),
+        };
+        match fit {
+            Ok((fit, cpu_by)) => fits.add(GroupFit { component, asked, cpu_by, fit }),
+            Err(why) => fits.refuse(group, why),
+        }
+    }
+    fits
+}
+
+fn notes(rows: &[Row], torn: bool) -> Vec<String> {
+    let failed = rows.iter().filter(|row| !row.is_completed()).count();
+    let hosts: BTreeSet<&str> = rows.iter().map(|row| row.host.as_str()).collect();
+    let hosts: Vec<&str> = hosts.into_iter().collect();
+    let told = [
+        (failed > 0).then(|| format!("{failed} runs failed; their rows are in no fit")),
+        torn.then(|| "the last line is cut off and is left out".to_string()),
+        (hosts.len() > 1).then(|| format!("rows of several hosts are fitted together: {}", hosts.join(", "))),
+    ];
+    told.into_iter().flatten().collect()
+}
+
+fn cost_of_rows(rows: &[&Row]) -> Result<(CostFit, CpuBy), String> {
+    let sized: Vec<(f64, &Row)> =
+        rows.iter().map(|row| Ok((request_size_bytes(row)?, *row))).collect::<Result<_, String>>()?;
+    let by = best_measure(&sized).ok_or("no measure of CPU time is there for every request size")?;
+    let point = |&(request_size_bytes, row): &(f64, &Row)| {
+        let ns_per_byte = cpu_ns(row, by)? / row.bytes as f64;
+        Some(Point { request_size_bytes, ns_per_byte })
+    };
+    let points: Vec<Point> = sized.iter().filter_map(point).collect();
+    fit_cost(&points).map(|fit| (fit, by)).map_err(|why| why.to_string())
+}
+
+/// The best measure of CPU time that some row of each request size has. Rows without it are left out, so that
+/// measures are not mixed.
+fn best_measure(sized: &[(f64, &Row)]) -> Option<CpuBy> {
+    let sizes = |by: Option<CpuBy>| -> BTreeSet<u64> {
+        let has = |row: &Row| by.is_none_or(|by| cpu_ns(row, by).is_some());
+        sized.iter().filter(|(_, row)| has(row)).map(|(size, _)| size.to_bits()).collect()
+    };
+    CpuBy::ALL.into_iter().find(|&by| sizes(Some(by)) == sizes(None))
+}
+
+fn request_size_bytes(row: &Row) -> Result<f64, String> {
+    let run = format!("run {} of round {}", row.order, row.repeat);
+    if row.bytes == 0 {
+        return Err(format!("{run} moved no bytes"));
+    }
+    row.request_bytes().map(|bytes| bytes as f64).map_err(|why| format!("{run}: {why}"))
+}
+
+fn level_off_of_rows(component: &str, asked: &Levels, rows: &[&Row]) -> Result<Fit, String> {
+    let latencies = rows.iter().map(|row| {
+        let readers = match row.asked.get("readers") {
+            Some(&Level::Number(readers)) => u32::try_from(readers).ok().filter(|&readers| readers > 0),
+            _ => None,
+        };
+        let latency_s = row.elapsed_ns as f64 / 1e9;
+        let readers = readers.ok_or("the factor readers must be a whole number above 0 in every row")?;
+        let aggregate_bytes_per_s = (row.bytes > 0).then(|| row.bytes as f64 / latency_s);
+        match row.elapsed_ns {
+            0 => Err("a run took no time"),
+            _ => Ok(Latency { readers, latency_s, aggregate_bytes_per_s }),
+        }
+    });
+    let latencies = latencies.collect::<Result<Vec<Latency>, &str>>()?;
+    let stage = asked.get("stage").map_or_else(|| component.to_string(), Level::to_string);
+    fit_level_off(&stage, &latencies).map(Fit::LevelOff).map_err(|why| why.to_string())
+}
+
+#[cfg(test)]
+mod tests;

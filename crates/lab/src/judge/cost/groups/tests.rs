@@ -1,0 +1,213 @@
+//! Files become groups, groups become fits.
+
+use super::*;
+use crate::judge::cost::tests::golden;
+use crate::row::{COMPLETED, RowFile, VERSION};
+
+/// A run that costs 2 ns for a byte and 50 us for a request.
+fn row(study: &str, depth: i64, request_size: &str, repeat: u32) -> Row {
+    let request_bytes = datapump::units::parse_bytes(request_size).expect("a size");
+    let bytes: u64 = 1 << 30;
+    let cpu_ns = 2 * bytes + bytes / request_bytes * 50_000;
+    let asked =
+        BTreeMap::from([("request_size".into(), Level::from(request_size)), ("depth".into(), depth.into())]);
+    Row {
+        v: VERSION,
+        study: study.into(),
+        asked,
+        repeat,
+        outcome: COMPLETED.into(),
+        bytes,
+        elapsed_ns: 10_000_000_000,
+        cpus: 2,
+        user_ns: Some(cpu_ns / 4),
+        system_ns: Some(cpu_ns / 4),
+        machine_cpu_ns: Some(cpu_ns),
+        ..Row::default()
+    }
+}
+
+fn rows(change: impl Fn(Row) -> Row) -> Vec<Row> {
+    let sizes = ["32KiB", "64KiB", "128KiB", "256KiB"];
+    let cell =
+        |depth| sizes.iter().flat_map(move |size| (0..3).map(move |round| row("tiny", depth, size, round)));
+    [1, 4].into_iter().flat_map(cell).map(change).collect()
+}
+
+fn cost(group: &GroupFit) -> (f64, f64) {
+    match &group.fit {
+        Fit::Cost(fit) => (fit.cb_ns_per_byte.value, fit.cr_us_per_request.value),
+        Fit::LevelOff(_) => panic!("a cost fit"),
+    }
+}
+
+fn is_near(got: (f64, f64), expected: (f64, f64)) -> bool {
+    (got.0 - expected.0).abs() < 1e-6 && (got.1 - expected.1).abs() < 1e-3
+}
+
+#[test]
+fn rows_that_differ_in_the_request_size_alone_are_one_fit() {
+    let fits = fit_rows(&rows(|row| row), Model::Cost, false);
+    let names: Vec<String> = fits.fits.iter().map(GroupFit::name).collect();
+    assert_eq!(names, ["tiny, depth 1", "tiny, depth 4"]);
+    assert!(fits.fits.iter().all(|group| is_near(cost(group), (2.0, 50.0))), "{fits:?}");
+    assert_eq!((fits.refused, fits.notes), (vec![], vec![]));
+}
+
+#[test]
+fn the_best_measure_of_cpu_time_is_taken_and_none_is_mixed() {
+    let soaked = |row: Row| {
+        let soaked_ns = 2 * row.elapsed_ns - row.machine_cpu_ns.unwrap_or(0);
+        Row { soaked_ns: Some(soaked_ns), machine_cpu_ns: Some(2 * row.elapsed_ns), ..row }
+    };
+    let soaked_once = |row: Row| if row.repeat == 0 { soaked(row) } else { row };
+    let soaked_small = |row: Row| if row.asked["request_size"] == "32KiB".into() { soaked(row) } else { row };
+    let process = |row: Row| Row { machine_cpu_ns: None, ..row };
+    for (case, rows, by, points, expected) in [
+        ("machine", rows(|row| row), CpuBy::Machine, 12, (2.0, 50.0)),
+        ("soaker", rows(soaked), CpuBy::Soaker, 12, (2.0, 50.0)),
+        ("soaker in one round", rows(soaked_once), CpuBy::Soaker, 4, (2.0, 50.0)),
+        ("soaker at one size", rows(soaked_small), CpuBy::Process, 12, (1.0, 25.0)),
+        ("process", rows(process), CpuBy::Process, 12, (1.0, 25.0)),
+    ] {
+        let fits = fit_rows(&rows, Model::Cost, false);
+        let group = &fits.fits[0];
+        assert_eq!(group.cpu_by, Some(by), "{case}");
+        assert_eq!(group.json()["points"], points, "{case}");
+        assert!(is_near(cost(group), expected), "{case}: {:?}", cost(group));
+    }
+}
+
+#[test]
+fn rows_without_a_fit_are_named() {
+    let unsized_row = |mut row: Row| {
+        row.asked.remove("request_size");
+        row
+    };
+    let no_cpu = |row: Row| Row { user_ns: None, machine_cpu_ns: None, ..row };
+    let one_size = |row: Row| Row { asked: BTreeMap::from([("request_size".into(), "1KiB".into())]), ..row };
+    for (rows, why) in [
+        (rows(unsized_row), "no factor request_size"),
+        (rows(no_cpu), "no measure of CPU time"),
+        (rows(one_size), "1 request size does not tell"),
+        (rows(|row| Row { bytes: 0, ..row }), "moved no bytes"),
+        (rows(|row| row)[..2].to_vec(), "2 points are too few for an interval"),
+    ] {
+        let fits = fit_rows(&rows, Model::Cost, false);
+        assert!(fits.fits.is_empty() && fits.refused[0].why.contains(why), "{why}: {fits:?}");
+    }
+}
+
+#[test]
+fn what_was_asked_counts_where_nothing_was_achieved() {
+    let achieved = |row: Row| {
+        let asked = row.asked["request_size"].to_string();
+        let bytes = datapump::units::parse_bytes(&asked).expect("a size");
+        let mut row = Row { achieved: BTreeMap::from([("request_size".into(), bytes.into())]), ..row };
+        row.asked.insert("request_size".into(), format!("about {asked}").as_str().into());
+        row
+    };
+    let fits = fit_rows(&rows(achieved), Model::Cost, false);
+    assert!(is_near(cost(&fits.fits[0]), (2.0, 50.0)), "{fits:?}");
+}
+
+#[test]
+fn failed_runs_and_torn_lines_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows.jsonl");
+    let mut file = RowFile::open(&path).expect("new").0;
+    let failed = Row { outcome: "io".into(), ..row("tiny", 1, "1MiB", 0) };
+    rows(|row| row).iter().chain([&failed]).for_each(|row| file.append(row).expect("room"));
+    let whole = std::fs::read(&path).expect("readable");
+    std::fs::write(&path, [&whole[..], b"{\"v\":1,\"stu"].concat()).expect("writable");
+    let fits = fit_file(&path, Model::Cost).expect("fits");
+    let notes = fits.notes.join("\n");
+    assert!(notes.contains("1 runs failed") && notes.contains("the last line is cut off"), "{notes}");
+    assert_eq!(fits.fits.len(), 2);
+}
+
+#[test]
+fn many_readers_are_fitted_from_rows() {
+    let of = |readers: i64| Row {
+        asked: BTreeMap::from([("readers".into(), readers.into()), ("stage".into(), "plain".into())]),
+        elapsed_ns: 1_000_000_000 * readers.max(3) as u64,
+        bytes: 10_000_000 * readers as u64,
+        ..row("legion", 1, "1MiB", 0)
+    };
+    let fits = fit_rows(&[1, 2, 5, 10].map(of), Model::LevelOff, false);
+    let fit = fits.fits[0].json();
+    assert_eq!(fit["stage"], "plain");
+    assert_eq!((&fit["r1_s"], &fit["d_s"]), (&3.0.into(), &1.0.into()), "{fit}");
+    assert_eq!(fit["plateau_bytes_per_s"], 1e7);
+    let refused = fit_rows(&[row("tiny", 1, "1MiB", 0)], Model::LevelOff, false).refused;
+    assert!(refused[0].why.contains("factor readers"), "{refused:?}");
+}
+
+#[test]
+fn tables_are_fitted_with_the_columns_they_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("t.csv");
+    for (header, first, second, third) in [
+        ("request_size_bytes,observed_ns_per_byte", "50000,3", "100000,2.5", "25000,4"),
+        ("request_size,cpu_ns_per_byte", "50kB,3", "100kB,2.5", "25000B,4"),
+        ("request_size_bytes,cost_us_per_request", "50000,150", "100000,250", "25000,100"),
+    ] {
+        std::fs::write(&path, format!("{header}\n{first}\n{second}\n{third}\n")).expect("writable");
+        let fits = fit_file(&path, Model::Cost).expect(header);
+        assert_eq!(fits.fits[0].name(), "t");
+        assert!(is_near(cost(&fits.fits[0]), (2.0, 50.0)), "{header}: {fits:?}");
+    }
+}
+
+#[test]
+fn a_table_may_hold_several_components() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("t.csv");
+    let lines = ["a,50000,3", "b,50000,1", "a,100000,2.5", "a,25000,4", "b,100000,1"].join("\n");
+    std::fs::write(&path, format!("component,request_size_bytes,ns_per_byte\n{lines}\n")).expect("writable");
+    let fits = fit_file(&path, Model::Cost).expect("a fit");
+    assert_eq!((fits.fits.len(), fits.fits[0].name()), (1, "a".to_string()));
+    assert_eq!(fits.refused[0].group, "b");
+    assert!(fits.refused[0].why.contains("2 points are too few"), "{fits:?}");
+}
+
+#[test]
+fn the_receiver_of_the_paper_is_warned_of() {
+    for (table, words) in [
+        ("datapump_table1_disk_source.csv", None),
+        ("datapump_table2_disk_sink.csv", Some("the line misses by up to 13.5 %")),
+        ("datapump_table3_network_sender.csv", None),
+        ("datapump_table4_network_receiver.csv", Some("Cr is negative")),
+        ("datapump_table5_local_copy.csv", None),
+    ] {
+        let fits = fit_file(&golden(table), Model::Cost).expect(table);
+        let warning = fits.fits[0].json()["warning"].as_str().map(str::to_owned);
+        assert_eq!(warning.is_some(), words.is_some(), "{table}: {warning:?}");
+        assert!(warning.unwrap_or_default().contains(words.unwrap_or_default()), "{table}");
+    }
+    let legion = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff).expect("fits");
+    assert_eq!(legion.fits.len(), 5);
+}
+
+#[test]
+fn tables_that_are_not_in_order_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("t.csv");
+    for (model, text, complaint) in [
+        (Model::Cost, "size,ns\n1,2\n", "line 1: no column `request_size_bytes` or `request_size`"),
+        (Model::Cost, "request_size_bytes,ns_per_byte\n1,x\n", "line 2: `ns_per_byte` must be a number"),
+        (Model::Cost, "request_size,ns_per_byte\n64K,1\n", "line 2: '64K' has no clear unit"),
+        (Model::Cost, "request_size,ns_per_byte\n0B,1\n", "must be above 0"),
+        (Model::Cost, "request_size_bytes,ns_per_byte\n-4,1\n", "must be above 0"),
+        (Model::Cost, "request_size_bytes,ns_per_byte\n4,1\n8,1\n", "2 points are too few for an interval"),
+        (Model::LevelOff, "request_size_bytes,ns_per_byte\n4,1\n", "no column `readers`"),
+        (Model::LevelOff, "readers,latency_s\n1.5,1\n", "`readers` must be a whole number"),
+        (Model::LevelOff, "readers,latency_s\n2,1\n", "no row with 1 reader"),
+        (Model::LevelOff, "", "there are no rows"),
+    ] {
+        std::fs::write(&path, text).expect("writable");
+        let error = fit_file(&path, model).expect_err(complaint);
+        assert!(error.is::<InputError>(), "{error:#}");
+        assert!(format!("{error:#}").contains(complaint), "{complaint}: {error:#}");
+    }
+}

@@ -1,0 +1,265 @@
+//! Median, mean, intervals and ratios of samples: functions of numbers and a seed.
+//!
+//! Must not know: rows, studies, what the numbers measure.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use crate::rig::random::Random;
+
+mod estimate;
+
+pub(crate) use estimate::student_quantile;
+pub use estimate::{ESTIMATE_VALUES_MIN, Estimate};
+
+/// Resamples of a bootstrap. The interval's ends lie near the 0.4 % quantile for 7 values, so that 2000 resamples
+/// leave 8 beyond each end.
+const RESAMPLES: usize = 2000;
+
+/// Fewer values have no 95 % interval of the median: even the whole range of 4 covers it in 87.5 % of samples only
+/// (1 - 2 / 2^4); the range of 5 covers it in 93.75 %.
+pub const VALUES_MIN: usize = 5;
+
+/// The range in which the true value lies with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether the value lies inside.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+/// The middle value, or the mean of the two middle ones. `None` without values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    middle(&sorted)
+}
+
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let upper = *sorted.get(sorted.len() / 2)?;
+    match sorted.len() % 2 {
+        1 => Some(upper),
+        _ => Some((sorted[sorted.len() / 2 - 1] + upper) / 2.0),
+    }
+}
+
+/// The arithmetic mean. `None` without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The standard deviation of the population the sample is from (n - 1). `None` below two values.
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// The standard error of the mean. `None` below two values.
+pub fn standard_error(values: &[f64]) -> Option<f64> {
+    Some(standard_deviation(values)? / (values.len() as f64).sqrt())
+}
+
+/// The 95 % interval of the median, by bootstrap. `None` below [`VALUES_MIN`] values.
+///
+/// Plain percentiles of the resamples are too narrow for few values (7 of them cover in 87 % of samples), so their
+/// places are moved outward as Hesterberg gives it ("What Teachers Should Know about the Bootstrap", 2014: expanded
+/// percentile interval).
+pub fn median_interval(values: &[f64], seed: u64) -> Option<Interval> {
+    if values.len() < VALUES_MIN {
+        return None;
+    }
+    let mut random = Random::of(seed, "bootstrap");
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mut medians: Vec<f64> = (0..RESAMPLES).map(|_| resampled_median(&sorted, &mut random)).collect();
+    medians.sort_by(f64::total_cmp);
+    let beyond = (expanded_tail(values.len()) * RESAMPLES as f64).floor() as usize;
+    Some(Interval { low: medians[beyond], high: medians[RESAMPLES - 1 - beyond] })
+}
+
+/// The median of as many draws from the sorted values. Indices are counted instead of sorting the draws.
+fn resampled_median(sorted: &[f64], random: &mut Random) -> f64 {
+    let mut counts = vec![0_usize; sorted.len()];
+    (0..sorted.len()).for_each(|_| counts[random.below(sorted.len())] += 1);
+    let at = |place: usize| {
+        let mut passed = 0;
+        let index = counts.iter().position(|count| {
+            passed += count;
+            passed > place
+        });
+        sorted[index.unwrap_or(sorted.len() - 1)]
+    };
+    let upper = at(sorted.len() / 2);
+    if sorted.len() % 2 == 1 { upper } else { (at(sorted.len() / 2 - 1) + upper) / 2.0 }
+}
+
+/// The part of the resamples beyond each end of a 95 % interval of `count` values.
+fn expanded_tail(count: usize) -> f64 {
+    let count = count as f64;
+    Normal::standard().sf((count / (count - 1.0)).sqrt() * student_quantile(count - 1.0, 0.975))
+}
+
+/// What a comparison shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    /// Faster than what it is compared with.
+    #[serde(rename = "faster")]
+    Faster,
+    /// Slower than what it is compared with.
+    #[serde(rename = "slower")]
+    Slower,
+    /// The interval of the ratio contains 1, or there are too few pairs for an interval.
+    #[serde(rename = "no difference shown")]
+    NoDifferenceShown,
+}
+
+impl Verdict {
+    /// The words of `pump lab compare`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::NoDifferenceShown => "no difference shown",
+        }
+    }
+}
+
+/// How many times as fast one thing is as another, from runs in pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Number of pairs.
+    pub pairs: usize,
+    /// The median over the pairs of (the other's time) / (its time): 2 is twice as fast.
+    pub ratio: f64,
+    /// The ratio's 95 % interval; null below five pairs.
+    pub interval: Option<Interval>,
+    /// What that shows.
+    pub verdict: Verdict,
+}
+
+/// Compares times in pairs `(its, the other's)`, each of one round. `None` without pairs.
+pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
+    let ratios: Vec<f64> = pairs.iter().map(|(its, other)| other / its).collect();
+    let interval = median_interval(&ratios, seed);
+    let verdict = match interval {
+        Some(Interval { low, .. }) if low > 1.0 => Verdict::Faster,
+        Some(Interval { high, .. }) if high < 1.0 => Verdict::Slower,
+        Some(_) | None => Verdict::NoDifferenceShown,
+    };
+    Some(Ratio { pairs: pairs.len(), ratio: median(&ratios)?, interval, verdict })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A normal deviate around 0 (Box and Muller).
+    pub(crate) fn deviate(random: &mut Random) -> f64 {
+        let mut unit = || (random.number() >> 11) as f64 / (1_u64 << 53) as f64;
+        let (one, other) = (1.0 - unit(), unit());
+        (-2.0 * one.ln()).sqrt() * (2.0 * std::f64::consts::PI * other).cos()
+    }
+
+    #[test]
+    fn middles_and_means() {
+        for (values, middle, average) in [
+            (&[][..], None, None),
+            (&[3.0], Some(3.0), Some(3.0)),
+            (&[4.0, 1.0], Some(2.5), Some(2.5)),
+            (&[9.0, 1.0, 2.0], Some(2.0), Some(4.0)),
+            (&[1.0, 2.0, 3.0, 10.0], Some(2.5), Some(4.0)),
+        ] {
+            assert_eq!((median(values), mean(values)), (middle, average), "{values:?}");
+        }
+        assert_eq!(
+            standard_deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]),
+            Some((32.0_f64 / 7.0).sqrt())
+        );
+        assert_eq!(standard_error(&[1.0]), None);
+    }
+
+    /// How many of 1000 seeded samples have an interval that covers the true median. Normal samples stand for all:
+    /// an interval made of order statistics moves along with every monotonic change of the values.
+    fn covered(count: usize) -> usize {
+        let covers = |seed| {
+            let mut random = Random::of(seed, "coverage");
+            let values: Vec<f64> = (0..count).map(|_| deviate(&mut random)).collect();
+            median_interval(&values, seed).expect("enough values").contains(0.0)
+        };
+        (0..1000).filter(|&seed| covers(seed)).count()
+    }
+
+    #[test]
+    fn the_interval_contains_the_true_median_about_95_percent_of_the_time() {
+        for (count, low, high) in [(5, 920, 960), (7, 930, 990), (10, 930, 980), (20, 930, 980)] {
+            let covered = covered(count);
+            assert!((low..=high).contains(&covered), "{count} values: {covered} of 1000");
+        }
+    }
+
+    /// How many of 1000 seeded comparisons of 10 pairs, with 3 % noise, show a difference.
+    fn flagged(true_ratio: f64) -> usize {
+        let shows = |seed| {
+            let mut random = Random::of(seed, "pairs");
+            let mut time = |level: f64| level * (1.0 + 0.03 * deviate(&mut random));
+            let pairs: Vec<(f64, f64)> = (0..10).map(|_| (time(1.0), time(true_ratio))).collect();
+            paired_ratio(&pairs, seed).expect("pairs").verdict != Verdict::NoDifferenceShown
+        };
+        (0..1000).filter(|&seed| shows(seed)).count()
+    }
+
+    #[test]
+    fn a_against_a_shows_no_difference_and_ten_percent_are_seen() {
+        let same = flagged(1.0);
+        assert!(same <= 70, "{same} of 1000 comparisons of A with A are flagged; S48 allows 70");
+        let faster = flagged(1.1);
+        assert!(faster >= 950, "{faster} of 1000 changes of 10 % are flagged; S48 wants 950");
+    }
+
+    #[test]
+    fn ratios_say_how_many_times_as_fast() {
+        let pairs = |other: f64, count| vec![(1.0, other); count];
+        for (other, count, verdict) in [
+            (2.0, 5, Verdict::Faster),
+            (0.5, 5, Verdict::Slower),
+            (1.0, 5, Verdict::NoDifferenceShown),
+            (2.0, 4, Verdict::NoDifferenceShown),
+        ] {
+            let ratio = paired_ratio(&pairs(other, count), 1).expect("pairs");
+            assert_eq!((ratio.ratio, ratio.verdict), (other, verdict), "{other} times, {count} pairs");
+        }
+        assert_eq!(paired_ratio(&[], 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_median_and_lies_in_the_range(
+            values in prop::collection::vec(1e-3..1e9_f64, VALUES_MIN..40),
+            seed: u64,
+        ) {
+            let interval = median_interval(&values, seed).expect("enough values");
+            let low = values.iter().copied().fold(f64::MAX, f64::min);
+            let high = values.iter().copied().fold(f64::MIN, f64::max);
+            prop_assert!(interval.low >= low && interval.high <= high);
+            prop_assert!(interval.contains(median(&values).expect("values")));
+            prop_assert_eq!(Some(interval), median_interval(&values, seed));
+        }
+
+        #[test]
+        fn the_order_of_values_does_not_matter(mut values in prop::collection::vec(0.0..1e9_f64, 5..20), seed: u64) {
+            let before = median_interval(&values, 1);
+            Random::new(seed).shuffle(&mut values);
+            prop_assert_eq!(before, median_interval(&values, 1));
+        }
+    }
+}

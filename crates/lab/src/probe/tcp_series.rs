@@ -1,0 +1,67 @@
+//! The probe `tcp`: of each run a time series of its TCP connections in a file beside the rows, and what it came to in
+//! its row.
+//!
+//! Must not know: what is run, how connections are found and sampled.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::probe::tcp_trace::{TcpConnection, TcpTarget, TcpTrace};
+use crate::study::{Run, Study};
+
+/// Where the series go: `cpu.tcp` beside `cpu.jsonl`.
+#[derive(Debug)]
+pub struct TcpSeries {
+    folder: PathBuf,
+}
+
+/// A series of a run that goes on.
+#[derive(Debug)]
+pub struct Sampling {
+    trace: TcpTrace,
+    path: PathBuf,
+}
+
+impl TcpSeries {
+    /// Makes the folder.
+    pub fn beside(rows: &Path) -> anyhow::Result<TcpSeries> {
+        let folder = rows.with_extension("tcp");
+        std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+        Ok(TcpSeries { folder })
+    }
+
+    /// Begins to sample what this process has started, and starts. A warm-up has no row, and no series.
+    pub fn start(&self, study: &Study, run: &Run) -> anyhow::Result<Option<Sampling>> {
+        let Some(order) = run.order else { return Ok(None) };
+        let path = self.folder.join(format!("{}-{}-{order:06}.jsonl", study.name, study.seed));
+        let trace = TcpTrace::start(TcpTarget::Process(std::process::id()), &path)?;
+        Ok(Some(Sampling { trace, path }))
+    }
+}
+
+impl Sampling {
+    /// Ends the series. Null, and no file, if no connection was seen.
+    pub fn finish(self) -> anyhow::Result<Option<Value>> {
+        let traced = self.trace.finish()?;
+        if traced.connections.is_empty() {
+            std::fs::remove_file(&self.path).with_context(|| format!("remove {}", self.path.display()))?;
+            return Ok(None);
+        }
+        let sum = |count: fn(&TcpConnection) -> u64| traced.connections.iter().map(count).sum::<u64>();
+        let names = self.path.parent().and_then(Path::file_name).zip(self.path.file_name());
+        let file = names.map(|(folder, name)| Path::new(folder).join(name));
+        Ok(Some(json!({
+            "file": file.map(|file| file.to_string_lossy().into_owned()),
+            "rounds": traced.rounds,
+            "samples": traced.samples,
+            "elapsed_ns": traced.elapsed_ns,
+            "connections": traced.connections.len(),
+            "left_out": traced.left_out,
+            "bytes_acked": sum(|it| it.bytes_acked),
+            "bytes_received": sum(|it| it.bytes_received),
+            "retransmitted_segments": sum(|it| it.retransmitted_segments),
+        })))
+    }
+}

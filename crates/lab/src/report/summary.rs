@@ -1,0 +1,419 @@
+//! What rows say: per cell the median time with its interval, rates and CPU costs, and ratios to the baselines.
+//!
+//! Everything is computed from rows, and the same rows give the same figures. Must not know: how runs are made, how
+//! figures are printed.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::judge::cost::{CpuBy, cpu_ns};
+use crate::judge::stats::{self, Interval, Ratio};
+use crate::row::{Row, explained_words};
+use crate::study::{COMMAND, Level};
+
+const GIB: f64 = (1_u64 << 30) as f64;
+/// Intervals are resampled with this seed, so that the same rows always give the same figures.
+const SEED: u64 = 1;
+/// SCIENCE, section 0: runs that start above this load for each processor are marked.
+const LOAD_PER_CPU_MAX: f64 = 0.5;
+
+type Levels = BTreeMap<String, Level>;
+
+/// What files of rows say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Version of this form.
+    pub v: u32,
+    /// The studies, by name.
+    pub studies: Vec<StudySummary>,
+}
+
+/// What the rows of one study say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StudySummary {
+    /// Its name.
+    pub study: String,
+    /// Number of rows.
+    pub runs: usize,
+    /// Rows of runs that did not do what was asked. They are in no figure.
+    pub failed: usize,
+    /// Programs that the study requires and that were not there.
+    pub absent: Vec<String>,
+    /// False if a required program was absent: then the report counts for nothing.
+    pub counts: bool,
+    /// The cells: by their levels, commands by their median.
+    pub cells: Vec<CellSummary>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// A figure with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// Number of values.
+    pub n: usize,
+    /// The median.
+    pub median: f64,
+    /// The median's 95 % interval; null below five values.
+    pub interval: Option<Interval>,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation; null below two values.
+    pub standard_deviation: Option<f64>,
+    /// The standard error of the mean; null below two values.
+    pub standard_error: Option<f64>,
+}
+
+/// What the rows of one cell say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// The level of every factor.
+    pub asked: Levels,
+    /// Runs that did what was asked.
+    pub completed: usize,
+    /// The others, by outcome.
+    pub failed: BTreeMap<String, usize>,
+    /// What went wrong first, if something did.
+    pub message: Option<String>,
+    /// Bytes that one run moves.
+    pub bytes: u64,
+    /// Wall time of a run; null if none completed.
+    pub elapsed_ns: Option<Sample>,
+    /// Bytes over the median time.
+    pub bytes_per_second: Option<f64>,
+    /// Wall time for a request; null where requests are not known.
+    pub ns_per_request: Option<Sample>,
+    /// Mean size of what a receive from the network returned; null without a network.
+    pub mean_part_bytes: Option<Sample>,
+    /// CPU time of the process or the command, user and system, in seconds per GiB.
+    pub cpu_seconds_per_gib: Option<Sample>,
+    /// CPU time of the whole machine, in seconds per GiB.
+    pub machine_cpu_seconds_per_gib: Option<Sample>,
+    /// CPU time of the whole run by the soaker, for each byte; null where it was off or did not have all CPUs.
+    pub soaker_cpu_ns_per_byte: Option<Sample>,
+    /// The same for each request.
+    pub soaker_cpu_us_per_request: Option<Sample>,
+    /// Largest memory of any run.
+    pub max_rss_bytes: Option<u64>,
+    /// How it compares with the study's baselines.
+    pub ratios: Vec<BaselineRatio>,
+}
+
+/// How many times as fast a cell is as a baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BaselineRatio {
+    /// Levels of the baseline that differ from the cell's.
+    pub baseline: Levels,
+    /// The ratio of their times, in pairs of one round.
+    #[serde(flatten)]
+    pub ratio: Ratio,
+}
+
+/// A row, and the file it is from: only rows of one file, seed and round are pairs.
+type Found<'rows> = (usize, &'rows Row);
+
+impl Summary {
+    /// Sums up files of rows.
+    pub fn of(files: &[Vec<Row>]) -> Summary {
+        let mut studies: BTreeMap<&str, Vec<Found<'_>>> = BTreeMap::new();
+        for (file, row) in
+            files.iter().enumerate().flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
+        {
+            studies.entry(&row.study).or_default().push((file, row));
+        }
+        let studies = studies.into_iter().map(|(name, rows)| StudySummary::of(name, &rows)).collect();
+        Summary { v: 1, studies }
+    }
+
+    /// Runs that did not do what was asked, over all studies.
+    pub fn failed_runs(&self) -> usize {
+        self.studies.iter().map(|study| study.failed).sum()
+    }
+}
+
+impl StudySummary {
+    fn of(name: &str, rows: &[Found<'_>]) -> StudySummary {
+        let mut cells: BTreeMap<&Levels, Vec<Found<'_>>> = BTreeMap::new();
+        rows.iter().for_each(|&(file, row)| cells.entry(&row.asked).or_default().push((file, row)));
+        let baselines: BTreeSet<&Levels> = rows.iter().flat_map(|(_, row)| &row.baselines).collect();
+        let absent: BTreeSet<&String> = rows.iter().flat_map(|(_, row)| &row.absent).collect();
+        let ratios = |asked: &Levels| -> Vec<BaselineRatio> {
+            baselines.iter().filter_map(|baseline| ratio_to(asked, baseline, &cells)).collect()
+        };
+        let mut summaries: Vec<CellSummary> = cells
+            .iter()
+            .map(|(asked, rows)| CellSummary { ratios: ratios(asked), ..CellSummary::of(asked, rows) })
+            .collect();
+        summaries.sort_by(CellSummary::by_levels);
+        StudySummary {
+            study: name.into(),
+            runs: rows.len(),
+            failed: rows.iter().filter(|(_, row)| !row.is_completed()).count(),
+            counts: absent.is_empty(),
+            absent: absent.into_iter().cloned().collect(),
+            cells: summaries,
+            notes: notes(rows),
+        }
+    }
+}
+
+impl CellSummary {
+    fn of(asked: &Levels, rows: &[Found<'_>]) -> CellSummary {
+        let completed: Vec<&Row> =
+            rows.iter().map(|(_, row)| *row).filter(|row| row.is_completed()).collect();
+        let mut failed = BTreeMap::new();
+        let failures = rows.iter().map(|(_, row)| row).filter(|row| !row.is_completed());
+        failures.clone().for_each(|row| *failed.entry(row.outcome.clone()).or_default() += 1);
+        let elapsed_ns = sample(&completed, |row| Some(row.elapsed_ns as f64));
+        let bytes = completed.first().map_or(0, |row| row.bytes);
+        let per_gib = |row: &Row, ns: f64| (row.bytes > 0).then(|| ns / 1e9 / (row.bytes as f64 / GIB));
+        CellSummary {
+            asked: asked.clone(),
+            completed: completed.len(),
+            failed,
+            message: failures.into_iter().find_map(|row| row.message.clone()),
+            bytes,
+            elapsed_ns,
+            bytes_per_second: elapsed_ns.filter(|_| bytes > 0).map(|time| bytes as f64 * 1e9 / time.median),
+            ns_per_request: sample(&completed, |row| {
+                row.requests.filter(|&count| count > 0).map(|count| row.elapsed_ns as f64 / count as f64)
+            }),
+            mean_part_bytes: sample(&completed, |row| row.mean_part_bytes.map(|bytes| bytes as f64)),
+            cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, cpu_ns(row, CpuBy::Process)?)),
+            machine_cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.machine_cpu_ns? as f64)),
+            soaker_cpu_ns_per_byte: sample(&completed, |row| soaker_ns_per(row, Some(row.bytes))),
+            soaker_cpu_us_per_request: sample(&completed, |row| {
+                soaker_ns_per(row, row.requests).map(|ns| ns / 1e3)
+            }),
+            max_rss_bytes: completed.iter().filter_map(|row| row.max_rss_bytes).max(),
+            ratios: Vec::new(),
+        }
+    }
+
+    /// By the levels of all factors but the command, then the fastest command first.
+    fn by_levels(&self, other: &CellSummary) -> Ordering {
+        let levels = |cell: &CellSummary| {
+            let others = cell.asked.iter().filter(|(name, _)| *name != COMMAND);
+            others.map(|(_, level)| level.clone()).collect::<Vec<_>>()
+        };
+        let time = |cell: &CellSummary| cell.elapsed_ns.map_or(f64::MAX, |time| time.median);
+        let (ours, theirs) = (levels(self), levels(other));
+        let by_value = ours.iter().zip(&theirs).map(|(one, other)| one.by_value(other));
+        let by_value = by_value.fold(Ordering::Equal, Ordering::then);
+        by_value.then(time(self).total_cmp(&time(other))).then_with(|| self.asked.cmp(&other.asked))
+    }
+}
+
+fn soaker_ns_per(row: &Row, count: Option<u64>) -> Option<f64> {
+    let cpu_ns = row.soaker.as_ref()?.cpu_ns? as f64;
+    count.filter(|&count| count > 0).map(|count| cpu_ns / count as f64)
+}
+
+fn sample(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Option<Sample> {
+    let values: Vec<f64> = rows.iter().filter_map(|row| value(row)).collect();
+    Some(Sample {
+        n: values.len(),
+        median: stats::median(&values)?,
+        interval: stats::median_interval(&values, SEED),
+        mean: stats::mean(&values)?,
+        standard_deviation: stats::standard_deviation(&values),
+        standard_error: stats::standard_error(&values),
+    })
+}
+
+/// Compares a cell with the cell that has the baseline's levels and otherwise its own; not with itself.
+fn ratio_to(
+    asked: &Levels,
+    baseline: &Levels,
+    cells: &BTreeMap<&Levels, Vec<Found<'_>>>,
+) -> Option<BaselineRatio> {
+    let mut other = asked.clone();
+    other.extend(baseline.clone());
+    if other == *asked {
+        return None;
+    }
+    let pairs = pairs(cells.get(asked)?, cells.get(&other)?);
+    let ratio = stats::paired_ratio(&pairs, SEED)?;
+    Some(BaselineRatio { baseline: baseline.clone(), ratio })
+}
+
+/// The times of two cells in the rounds that both completed.
+fn pairs(its: &[Found<'_>], others: &[Found<'_>]) -> Vec<(f64, f64)> {
+    let round = |&(file, row): &Found<'_>| (file, row.seed, row.repeat);
+    let completed = |found: &&Found<'_>| found.1.is_completed() && found.1.elapsed_ns > 0;
+    let times: BTreeMap<_, u64> =
+        others.iter().filter(completed).map(|found| (round(found), found.1.elapsed_ns)).collect();
+    let pair = |found: &Found<'_>| Some((found.1.elapsed_ns as f64, *times.get(&round(found))? as f64));
+    its.iter().filter(completed).filter_map(pair).collect()
+}
+
+fn notes(rows: &[Found<'_>]) -> Vec<String> {
+    let count = |marked: fn(&Row) -> bool| rows.iter().filter(|(_, row)| marked(row)).count();
+    let loaded = count(|row| row.load > LOAD_PER_CPU_MAX * f64::from(row.cpus));
+    let restless = count(|row| row.quiet == Some(false));
+    let all = rows.len();
+    let load = format!(
+        "{loaded} of {all} runs began at a load above {LOAD_PER_CPU_MAX} for each processor; the study's own runs \
+         count towards it"
+    );
+    let rest = format!("{restless} of {all} runs began although the disk had not come to rest");
+    let mixed = [
+        ("hosts", distinct(rows, |row| &row.host)),
+        ("kernels", distinct(rows, |row| &row.kernel)),
+        ("file systems", distinct(rows, |row| &row.file_system)),
+        ("versions of pump", distinct(rows, |row| &row.version)),
+    ];
+    let mixed = mixed.iter().filter(|(_, some)| some.len() > 1).map(|(what, some)| {
+        let some: Vec<&str> = some.iter().copied().collect();
+        format!("rows of several {what} are mixed: {}", some.join(", "))
+    });
+    let marked = [(loaded, load), (restless, rest)].into_iter().filter(|(count, _)| *count > 0);
+    let explained = explained_words(rows.iter().filter_map(|(_, row)| row.explained.as_ref()));
+    marked.map(|(_, words)| words).chain(mixed).chain(soaker_notes(rows)).chain(explained).collect()
+}
+
+/// What is to be doubted of the CPU time by the soaker, and what it fell back to.
+fn soaker_notes(rows: &[Found<'_>]) -> Vec<String> {
+    let soaked: Vec<_> = rows.iter().filter_map(|(_, row)| row.soaker.as_ref()).collect();
+    let noisy: Vec<_> = soaked.iter().filter(|soaker| soaker.noisy).collect();
+    let noise = noisy.first().map(|first| {
+        let (some, all) = (noisy.len(), soaked.len());
+        format!("{some} of {all} runs with the soaker are noisy; the first: {}", first.why.join("; "))
+    });
+    let fallback: BTreeSet<&String> = soaked.iter().flat_map(|soaker| &soaker.fallback).collect();
+    noise.into_iter().chain(fallback.into_iter().map(|words| format!("the soaker: {words}"))).collect()
+}
+
+fn distinct<'rows>(rows: &[Found<'rows>], field: fn(&Row) -> &String) -> BTreeSet<&'rows str> {
+    rows.iter().map(|(_, row)| field(row).as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::stats::Verdict;
+    use crate::row::COMPLETED;
+
+    fn row(command: &str, repeat: u32, elapsed_ns: u64) -> Row {
+        Row {
+            v: 1,
+            study: "peers".into(),
+            asked: BTreeMap::from([(COMMAND.into(), command.into()), ("size".into(), "1GiB".into())]),
+            repeat,
+            outcome: COMPLETED.into(),
+            bytes: 1 << 30,
+            elapsed_ns,
+            user_ns: Some(500_000_000),
+            system_ns: Some(250_000_000),
+            machine_cpu_ns: Some(1_000_000_000),
+            cpus: 2,
+            baselines: vec![BTreeMap::from([(COMMAND.into(), "cp".into())])],
+            ..Row::default()
+        }
+    }
+
+    fn rounds(count: u32) -> Vec<Row> {
+        (0..count)
+            .flat_map(|round| {
+                let drift = 1_000_000_000 + u64::from(round) * 100_000_000;
+                [row("cp", round, drift * 3), row("pump", round, drift * 2), row("same", round, drift * 3)]
+            })
+            .collect()
+    }
+
+    fn study(files: &[Vec<Row>]) -> StudySummary {
+        Summary::of(files).studies.remove(0)
+    }
+
+    #[test]
+    fn ratios_are_of_pairs_so_drift_does_not_matter() {
+        let study = study(&[rounds(7)]);
+        let commands: Vec<String> = study.cells.iter().map(|cell| cell.asked[COMMAND].to_string()).collect();
+        assert_eq!(commands, ["pump", "cp", "same"], "the fastest first");
+        for (cell, ratio) in study.cells.iter().zip([
+            Some((1.5, Verdict::Faster)),
+            None,
+            Some((1.0, Verdict::NoDifferenceShown)),
+        ]) {
+            let got = cell.ratios.first().map(|it| (it.ratio.ratio, it.ratio.verdict));
+            assert_eq!(got, ratio, "{:?}", cell.asked);
+        }
+        let pump = &study.cells[0];
+        assert_eq!(pump.ratios[0].ratio.pairs, 7);
+        assert_eq!(pump.elapsed_ns.map(|time| time.median), Some(2.6e9));
+        assert_eq!(pump.cpu_seconds_per_gib.map(|cpu| cpu.median), Some(0.75));
+        assert_eq!(pump.machine_cpu_seconds_per_gib.map(|cpu| cpu.median), Some(1.0));
+        assert_eq!(pump.ns_per_request, None);
+    }
+
+    #[test]
+    fn rows_of_different_files_are_no_pairs() {
+        let cp: Vec<Row> = rounds(5).into_iter().filter(|row| row.asked[COMMAND] == "cp".into()).collect();
+        let pump: Vec<Row> =
+            rounds(5).into_iter().filter(|row| row.asked[COMMAND] == "pump".into()).collect();
+        let study = study(&[cp, pump]);
+        assert!(study.cells.iter().all(|cell| cell.ratios.is_empty()));
+    }
+
+    #[test]
+    fn failed_runs_are_counted_and_in_no_figure() {
+        let mut rows = rounds(5);
+        rows[1].outcome = "io".into();
+        rows[1].message = Some("exit status: 1".into());
+        let study = study(&[rows]);
+        let pump = study.cells.iter().find(|cell| cell.asked[COMMAND] == "pump".into()).expect("a cell");
+        assert_eq!((study.runs, study.failed, pump.completed), (15, 1, 4));
+        assert_eq!(pump.failed, BTreeMap::from([("io".to_string(), 1)]));
+        assert_eq!(pump.message.as_deref(), Some("exit status: 1"));
+        assert_eq!(pump.ratios[0].ratio.pairs, 4);
+        assert_eq!(pump.ratios[0].ratio.verdict, Verdict::NoDifferenceShown, "four pairs show nothing");
+    }
+
+    #[test]
+    fn an_absent_program_makes_the_report_count_for_nothing() {
+        let mut rows = rounds(1);
+        rows[0].absent = vec!["mbuffer".into()];
+        let study = study(&[rows]);
+        assert_eq!((study.counts, study.absent), (false, vec!["mbuffer".to_string()]));
+    }
+
+    #[test]
+    fn the_cpu_time_of_the_soaker_stands_beside_that_of_the_process() {
+        let soaker = |cpu_ns: Option<i64>| {
+            let (noisy, why) = (cpu_ns.is_none(), vec!["not quiet".into()]);
+            Some(crate::row::Soaked {
+                cpu_ns,
+                noisy,
+                why,
+                fallback: vec!["nice 19".into()],
+                ..Default::default()
+            })
+        };
+        let mut rows = rounds(3);
+        rows.retain(|row| row.asked[COMMAND] == "cp".into());
+        for (row, cpu_ns) in rows.iter_mut().zip([Some(2 << 30), Some(-(1 << 30)), None]) {
+            (row.soaker, row.requests) = (soaker(cpu_ns), Some(1 << 10));
+        }
+        let study = study(&[rows]);
+        let cell = &study.cells[0];
+        let means = |sample: Option<Sample>| sample.map(|it| (it.n, it.mean));
+        assert_eq!(means(cell.soaker_cpu_ns_per_byte), Some((2, 0.5)));
+        assert_eq!(means(cell.soaker_cpu_us_per_request), Some((2, 524.288)));
+        let notes = ["1 of 3 runs with the soaker are noisy; the first: not quiet", "the soaker: nice 19"];
+        assert_eq!(study.notes, notes);
+    }
+
+    #[test]
+    fn marks_and_mixtures_are_noted() {
+        let mut rows = rounds(1);
+        rows[0].load = 1.5;
+        rows[1].quiet = Some(false);
+        rows[2].host = "other".into();
+        let notes = study(&[rows]).notes.join("\n");
+        for hint in ["1 of 3 runs began at a load", "1 of 3 runs began although", "rows of several hosts"] {
+            assert!(notes.contains(hint), "{notes}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A summary as text: a table of cells, and a sentence for every ratio.
+//!
+//! Must not know: how the figures were computed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::judge::stats::{Interval, Verdict};
+use crate::report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
+use crate::report::words;
+
+impl fmt::Display for Summary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, study) in self.studies.iter().enumerate() {
+            let gap = if index > 0 { "\n" } else { "" };
+            write!(out, "{gap}{study}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for StudySummary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fixed: Vec<String> =
+            self.fixed().iter().map(|(name, level)| format!(", {name} {level}")).collect();
+        writeln!(out, "{}: {} runs{}", self.study, self.runs, fixed.concat())?;
+        for program in &self.absent {
+            writeln!(out, "{program} is not installed here: a report without it counts for nothing")?;
+        }
+        write!(out, "\n{}", Table(self.rows()))?;
+        let ratios = self.ratio_lines();
+        if !ratios.is_empty() {
+            writeln!(out, "\ntimes as fast, median of the rounds' ratios [95 % interval]:")?;
+            ratios.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+        }
+        let remarks = self.remarks();
+        if !remarks.is_empty() {
+            writeln!(out)?;
+        }
+        remarks.iter().try_for_each(|remark| writeln!(out, "note: {remark}"))
+    }
+}
+
+impl StudySummary {
+    fn factors(&self) -> Vec<&String> {
+        let names: BTreeSet<&String> = self.cells.iter().flat_map(|cell| cell.asked.keys()).collect();
+        names.into_iter().collect()
+    }
+
+    /// Factors with one level: said once.
+    pub(crate) fn fixed(&self) -> Vec<(&String, String)> {
+        let levels =
+            |name: &str| -> BTreeSet<String> { self.cells.iter().map(|cell| level(cell, name)).collect() };
+        let fixed = |name: &'_ String| levels(name).pop_first().filter(|_| levels(name).len() == 1);
+        self.factors().into_iter().filter_map(|name| Some((name, fixed(name)?))).collect()
+    }
+
+    pub(crate) fn varied(&self) -> Vec<&String> {
+        let fixed = self.fixed();
+        self.factors().into_iter().filter(|name| !fixed.iter().any(|(other, _)| other == name)).collect()
+    }
+
+    /// The table, head first; columns without any figure are left out.
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
+        let figures = [
+            "n",
+            "time",
+            "95 % interval",
+            "MB/s",
+            "ns/request",
+            "KiB/receive",
+            "CPU s/GiB",
+            "machine s/GiB",
+            "soaker ns/B",
+            "soaker us/request",
+        ];
+        let head = self.varied().into_iter().cloned().chain(figures.map(String::from)).collect();
+        let cells = self.cells.iter().map(|cell| {
+            let levels = self.varied().into_iter().map(|name| level(cell, name));
+            levels.chain(figures_of(cell)).collect()
+        });
+        let rows: Vec<Vec<String>> = std::iter::once(head).chain(cells).collect();
+        let filled: Vec<bool> =
+            (0..rows[0].len()).map(|at| rows[1..].iter().any(|row| !row[at].is_empty())).collect();
+        let keep =
+            |row: Vec<String>| row.into_iter().zip(&filled).filter(|(_, keep)| **keep).map(|(it, _)| it);
+        rows.into_iter().map(|row| keep(row).collect()).collect()
+    }
+
+    /// Ratios between baselines are left to the JSON form: here they would hide those that were asked for.
+    pub(crate) fn is_baseline(&self, cell: &CellSummary) -> bool {
+        let mut baselines = self.cells.iter().flat_map(|cell| &cell.ratios).map(|ratio| &ratio.baseline);
+        baselines.any(|baseline| baseline.iter().all(|(name, level)| cell.asked.get(name) == Some(level)))
+    }
+
+    fn ratio_lines(&self) -> Vec<String> {
+        let with = |cell: &CellSummary, ratio: &BaselineRatio| {
+            let own: Vec<String> = self.varied().into_iter().map(|name| level(cell, name)).collect();
+            let other: Vec<String> = ratio.baseline.values().map(ToString::to_string).collect();
+            format!("{} / {}: {}", own.join(" "), other.join(" "), ratio_words(ratio))
+        };
+        let compared = self.cells.iter().filter(|cell| !self.is_baseline(cell));
+        let pairs = compared.flat_map(|cell| cell.ratios.iter().map(move |ratio| (cell, ratio)));
+        pairs.map(|(cell, ratio)| with(cell, ratio)).collect()
+    }
+
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let failures = self.cells.iter().filter(|cell| !cell.failed.is_empty()).map(|cell| {
+            let levels: Vec<String> = cell.asked.values().map(ToString::to_string).collect();
+            let counts: Vec<String> =
+                cell.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
+            let message = cell.message.as_deref().map_or(String::new(), |words| format!(" ({words})"));
+            format!("{}: failed runs: {}{message}", levels.join(" "), counts.join(", "))
+        });
+        failures.chain(self.notes.iter().cloned()).collect()
+    }
+}
+
+fn level(cell: &CellSummary, name: &str) -> String {
+    cell.asked.get(name).map_or(String::new(), ToString::to_string)
+}
+
+fn figures_of(cell: &CellSummary) -> Vec<String> {
+    let median = |sample: &Option<Sample>| sample.map_or(String::new(), |it| words::figures(it.median));
+    let interval = cell.elapsed_ns.and_then(|time| time.interval);
+    vec![
+        cell.completed.to_string(),
+        cell.elapsed_ns.map_or(String::new(), |time| words::ns(time.median)),
+        interval.map_or(String::new(), |it| format!("{} .. {}", words::ns(it.low), words::ns(it.high))),
+        cell.bytes_per_second.map_or(String::new(), |rate| words::figures(rate / 1e6)),
+        median(&cell.ns_per_request),
+        cell.mean_part_bytes.map_or(String::new(), |part| words::figures(part.median / 1024.0)),
+        median(&cell.cpu_seconds_per_gib),
+        median(&cell.machine_cpu_seconds_per_gib),
+        median(&cell.soaker_cpu_ns_per_byte),
+        median(&cell.soaker_cpu_us_per_request),
+    ]
+}
+
+fn ratio_words(ratio: &BaselineRatio) -> String {
+    let ratio = &ratio.ratio;
+    let interval = match ratio.interval {
+        Some(Interval { low, high }) => format!("[{low:.2}..{high:.2}], n = {}", ratio.pairs),
+        None => format!("(n = {}, too few for an interval)", ratio.pairs),
+    };
+    let verdict = match ratio.verdict {
+        Verdict::NoDifferenceShown => format!(", {}", ratio.verdict.words()),
+        Verdict::Faster | Verdict::Slower => String::new(),
+    };
+    format!("{:.2} {interval}{verdict}", ratio.ratio)
+}
+
+/// Columns as wide as their widest entry, figures to the right.
+pub struct Table(pub Vec<Vec<String>>);
+
+impl fmt::Display for Table {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.0.first().map_or(0, Vec::len);
+        let width = |at: usize| self.0.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.0 {
+            let padded: Vec<String> =
+                row.iter().zip(&widths).map(|(entry, width)| format!("{entry:>width$}")).collect();
+            writeln!(out, "{}", padded.join("  "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{COMPLETED, Row};
+    use std::collections::BTreeMap;
+
+    fn row(command: &str, repeat: u32, elapsed_ns: u64) -> Row {
+        let level = |word: &str| word.into();
+        Row {
+            v: 1,
+            study: "peers".into(),
+            asked: BTreeMap::from([("command".into(), level(command)), ("size".into(), level("1GiB"))]),
+            repeat,
+            outcome: COMPLETED.into(),
+            bytes: 1 << 30,
+            elapsed_ns,
+            machine_cpu_ns: Some(250_000_000),
+            cpus: 2,
+            baselines: vec![BTreeMap::from([("command".into(), level("cp"))])],
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn the_table_reads_like_this() {
+        let rounds =
+            (0..5).flat_map(|round| [row("cp", round, 2_000_000_000), row("pump", round, 1_000_000_000)]);
+        let mut rows: Vec<Row> = rounds.collect();
+        rows.push(Row { outcome: "io".into(), message: Some("exit status: 1".into()), ..row("cp", 5, 1) });
+        rows[0].absent = vec!["mbuffer".into()];
+        let expected = "\
+peers: 11 runs, size 1GiB
+mbuffer is not installed here: a report without it counts for nothing
+
+command  n    time     95 % interval  MB/s  machine s/GiB
+   pump  5  1.00 s  1.00 s .. 1.00 s  1074          0.250
+     cp  5  2.00 s  2.00 s .. 2.00 s   537          0.250
+
+times as fast, median of the rounds' ratios [95 % interval]:
+  pump / cp: 2.00 [2.00..2.00], n = 5
+
+note: cp 1GiB: failed runs: 1 io (exit status: 1)
+";
+        assert_eq!(Summary::of(&[rows]).to_string(), expected);
+    }
+
+    #[test]
+    fn few_rounds_show_no_difference() {
+        let text =
+            Summary::of(&[vec![row("cp", 0, 2_000_000_000), row("pump", 0, 1_000_000_000)]]).to_string();
+        assert!(
+            text.contains("pump / cp: 2.00 (n = 1, too few for an interval), no difference shown"),
+            "{text}"
+        );
+        assert!(!text.contains("note:") && !text.contains("interval  "), "{text}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Whether the rows of a study are enough, by its own rule.
+//!
+//! The same rows give the same answer, so a study that was interrupted ends where it would have ended. Must not know:
+//! how runs are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::judge::stats::Interval;
+use crate::report::summary::{CellSummary, Summary};
+use crate::row::Row;
+use crate::study::{Level, StopFigure, StopRule};
+
+/// Whether every interval over the first `rounds` is narrow. They must be complete for these cells. A cell of which no
+/// run was completed is not waited for.
+pub fn is_enough(rule: &StopRule, cells: &[&BTreeMap<String, Level>], rows: &[Row], rounds: u32) -> bool {
+    if rounds < rule.at_least {
+        return false;
+    }
+    let cells: BTreeSet<&BTreeMap<String, Level>> = cells.iter().copied().collect();
+    let counts = |row: &&Row| row.repeat < rounds && cells.contains(&row.asked);
+    let rows: Vec<Row> = rows.iter().filter(counts).cloned().collect();
+    let runs: BTreeSet<_> = rows.iter().map(|row| (&row.asked, row.repeat)).collect();
+    if runs.len() < cells.len() * rounds as usize {
+        return false;
+    }
+    let summary = Summary::of(&[rows]);
+    summary.studies.iter().flat_map(|study| &study.cells).all(|cell| is_narrow(rule, cell))
+}
+
+fn is_narrow(rule: &StopRule, cell: &CellSummary) -> bool {
+    let narrow = |figure: f64, interval: Option<Interval>| {
+        interval.is_some_and(|interval| (interval.high - interval.low) / figure < rule.narrower_than)
+    };
+    match rule.of {
+        StopFigure::Elapsed => cell.elapsed_ns.is_none_or(|time| narrow(time.median, time.interval)),
+        StopFigure::Ratio => cell.ratios.iter().all(|it| narrow(it.ratio.ratio, it.ratio.interval)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{COMPLETED, VERSION};
+
+    fn cell(command: &str) -> BTreeMap<String, Level> {
+        BTreeMap::from([("command".to_string(), command.into())])
+    }
+
+    /// Both cells drift; their ratio does not.
+    fn rows(rounds: u32, drift: u64) -> Vec<Row> {
+        let row = |command: &str, repeat: u32, elapsed_ns: u64| Row {
+            v: VERSION,
+            asked: cell(command),
+            repeat,
+            outcome: COMPLETED.into(),
+            elapsed_ns,
+            baselines: vec![cell("cp")],
+            ..Row::default()
+        };
+        let time = |round: u32| 1_000_000 + u64::from(round) * drift;
+        (0..rounds)
+            .flat_map(|round| [row("cp", round, 2 * time(round)), row("pump", round, time(round))])
+            .collect()
+    }
+
+    #[test]
+    fn rounds_are_enough_when_every_interval_is_narrow() {
+        let rule = |of, at_least| StopRule { narrower_than: 0.03, of, at_least, at_most: 50 };
+        let (elapsed, ratio) = (StopFigure::Elapsed, StopFigure::Ratio);
+        for (of, at_least, rounds, drift, enough) in [
+            (elapsed, 5, 5, 0, true),
+            (elapsed, 5, 4, 0, false),
+            (elapsed, 3, 4, 0, false),
+            (elapsed, 6, 5, 0, false),
+            (elapsed, 5, 5, 100_000, false),
+            (ratio, 5, 5, 100_000, true),
+            (ratio, 3, 4, 0, false),
+        ] {
+            let [cp, pump] = ["cp", "pump"].map(cell);
+            let all = rows(rounds, drift);
+            let got = is_enough(&rule(of, at_least), &[&cp, &pump], &all, rounds);
+            assert_eq!(got, enough, "{of:?} {at_least} {rounds} {drift}");
+            // Rows of later rounds and of other cells change nothing; a round that is not complete is none.
+            let more = [all.clone(), rows(9, 900_000)[2 * rounds as usize..].to_vec()].concat();
+            assert_eq!(is_enough(&rule(of, at_least), &[&cp, &pump], &more, rounds), enough);
+            assert!(!is_enough(&rule(of, at_least), &[&cp, &pump], &all[1..], rounds));
+        }
+    }
+
+    #[test]
+    fn a_cell_that_always_fails_is_not_waited_for() {
+        let mut all = rows(5, 0);
+        let failed = all.iter_mut().filter(|row| row.asked == cell("pump")).enumerate();
+        failed.for_each(|(at, row)| {
+            row.outcome = "io".into();
+            row.elapsed_ns = 1 + 1_000_000 * at as u64;
+        });
+        let rule = StopRule { narrower_than: 0.03, of: StopFigure::Elapsed, at_least: 5, at_most: 50 };
+        assert!(is_enough(&rule, &[&cell("cp"), &cell("pump")], &all, 5));
+    }
+}

@@ -1,0 +1,99 @@
+//! The studies that come with the program.
+//!
+//! Must not know: what is in them.
+
+/// A study that comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        /// All of them, in the order of a list.
+        pub const STUDIES: &[BuiltIn] =
+            &[$(BuiltIn { name: $name, text: include_str!(concat!("../../studies/", $name, ".toml")) }),*];
+    };
+}
+
+built_in!(
+    "cpu",
+    "cpu-waits",
+    "waits-paced",
+    "disk-source",
+    "disk-sink",
+    "disk-sink-growth",
+    "disk-both",
+    "network",
+    "network-parts",
+    "local-copy",
+    "network-copy",
+    "depth",
+    "peers-local-file",
+    "peers-local-file-warm",
+    "peers-local-file-nosync",
+    "peers-local-file-verify",
+    "peers-local-tree",
+    "peers-local-tree-cold",
+    "peers-local-tree-usr",
+    "peers-local-tree-empty",
+    "peers-local-tree-mixed",
+    "peers-local-tree-update",
+    "peers-local-tree-verify",
+    "peers-remote-file",
+    "peers-remote-tree",
+    "remote-tls-cost",
+    "start-remote",
+    "resume-remote",
+    "soaker-perturbation",
+    "bill-cost",
+    "explain-prediction",
+    "tune",
+);
+
+/// The study of this name.
+pub fn find(name: &str) -> Option<BuiltIn> {
+    STUDIES.iter().copied().find(|study| study.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{Changes, Study, Template};
+
+    #[test]
+    fn every_built_in_study_is_in_order_also_in_its_small_form() {
+        for study in STUDIES {
+            for quick in [false, true] {
+                let changes = Changes { quick, ..Changes::default() };
+                let read = Study::parse(study.name, study.text, &changes).expect(study.name);
+                assert_eq!(read.name, study.name, "the file is named like the study");
+                assert!(!read.purpose.is_empty(), "{}: no purpose", study.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_in_the_folder_is_built_in() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/studies");
+        for entry in std::fs::read_dir(folder).expect("the folder") {
+            let name = entry.expect("readable").file_name().into_string().expect("UTF-8");
+            assert!(find(name.trim_end_matches(".toml")).is_some(), "{name} is not built in");
+        }
+    }
+
+    #[test]
+    fn programs_that_are_required_stand_in_a_command() {
+        for study in STUDIES {
+            let read = Study::parse(study.name, study.text, &Changes::default()).expect(study.name);
+            let Template::Command(lines) = &read.template else { continue };
+            for program in &read.requires {
+                let named = lines.values().any(|line| crate::session::names(line, program));
+                assert!(named, "{}: no command runs {program}", study.name);
+            }
+        }
+    }
+}
