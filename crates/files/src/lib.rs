@@ -3,7 +3,7 @@
 //!
 //! Handles in, handles and typed errors out. A file is written under a temporary name or none ([`commit`]), described
 //! in a journal beside it ([`resume`]), gets its attributes ([`attributes`]) and then its name; what a killed run left
-//! is recognised ([`temporary`]). Every name is looked up in an open folder ([`disk`]), never by a joined path.
+//! is recognised ([`commit::temporary`]). Every name is looked up in an open folder ([`disk`]), never by a joined path.
 //!
 //! Must not know: jobs, plans, trees, lanes, hosts.
 
