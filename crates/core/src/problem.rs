@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+mod operation;
+
+pub use operation::Operation;
+
 /// The exit statuses of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i32)]
@@ -116,7 +120,7 @@ pub struct Problem {
     /// The other host that the file lies on, as the user named it.
     pub host: Option<String>,
     /// What was being done: `open`, `read`, `write`, `sync`, `rename`, …
-    pub operation: &'static str,
+    pub operation: Operation,
     /// Offset in bytes, where it matters.
     pub offset: Option<u64>,
     /// What the system said and what to do next, without path and offset.
@@ -125,7 +129,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with a file, without an offset.
-    pub fn new(class: Class, operation: &'static str, path: &Path, message: impl Into<String>) -> Problem {
+    pub fn new(class: Class, operation: Operation, path: &Path, message: impl Into<String>) -> Problem {
         Problem {
             class,
             path: Some(path.to_path_buf()),
@@ -142,14 +146,14 @@ impl Problem {
             class: Class::Usage,
             path: None,
             host: None,
-            operation: "arguments",
+            operation: Operation::Arguments,
             offset: None,
             message: message.into(),
         }
     }
 
     /// A problem that the system reported.
-    pub fn system(operation: &'static str, path: &Path, errno: i32) -> Problem {
+    pub fn system(operation: Operation, path: &Path, errno: i32) -> Problem {
         Problem::new(class_of(errno), operation, path, system_words(errno))
     }
 
@@ -255,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_problem_names_operation_path_offset_and_cause() {
-        let problem = Problem::system("write", Path::new("out.bin"), 28).at(4096);
+        let problem = Problem::system(Operation::Write, Path::new("out.bin"), 28).at(4096);
         assert_eq!(
             problem.to_string(),
             "write 'out.bin' at byte 4096: No space left on device (os error 28)"

@@ -32,7 +32,7 @@ use crate::net::folder::far::Far;
 use crate::net::folder::shelf::Shelf;
 use crate::net::server::giver;
 use crate::open::how::{Facts, decide};
-use crate::problem::{Class, Problem, Status};
+use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::account::{Account, Around, sorted, unexplained, version};
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
@@ -279,7 +279,7 @@ impl Job {
 
     fn refuse_missing_link_dest(&self) -> Result<(), Problem> {
         let Some(path) = &self.options.link_dest else { return Ok(()) };
-        let wrong = |words: &str| Problem::new(Class::Usage, "--link-dest", path, words);
+        let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
         match self.world.disk.metadata(path) {
             Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
             Ok(_) => Err(wrong("is no folder")),

@@ -60,7 +60,7 @@ pub use job::{Job, Planned};
 pub use net::client::remote_copy::RemoteCopy;
 pub use net::server::Server;
 pub use net::server::serve_options::ServeOptions;
-pub use problem::{Class, Problem, Status, shown};
+pub use problem::{Class, Operation, Problem, Status, shown};
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::watch::{Snapshot, Watch};
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Network, Report, Waits};

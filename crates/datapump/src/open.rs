@@ -32,7 +32,7 @@ use crate::open::held::Opened;
 use crate::open::held::{Held, Original};
 use crate::open::how::{Facts, How, decide};
 use crate::open::reserve::{rehearsed, reserve};
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::other_names;
@@ -60,11 +60,11 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
     };
     if !tells_ranges {
         let words = "is made up by the kernel as it is read; of another host such files are not copied yet";
-        return Err(Problem::new(Class::Io, "open", path, words));
+        return Err(Problem::new(Class::Io, Operation::Open, path, words));
     }
     let here = || Ok(file.ranges(&meta, shared.settings.options.ignore_holes));
     let ranges = ranges(shared, here, &meta, &item.target);
-    let ranges = Some(ranges.map_err(|errno| Problem::system("read the map of", path, errno.0))?);
+    let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
     let held = Held::There(Arc::clone(&file));
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
     let ordinary = meta.size_bytes > 0;
@@ -250,7 +250,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
 }
 
 fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
-    let system = |errno: datapump_engine::Errno| Problem::system("open", path, errno.0);
+    let system = |errno: datapump_engine::Errno| Problem::system(Operation::Open, path, errno.0);
     let handle = Arc::new(shared.settings.world.disk.open(path, Access::Read).map_err(system)?);
     let meta = handle.meta().map_err(system)?;
     let mut meta = mapped::believed(&handle, meta, &shared.stop).map_err(system)?;
@@ -272,7 +272,7 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
         }
         FileKind::CharDevice | FileKind::Fifo => (None, false),
         FileKind::Folder | FileKind::Socket | FileKind::Symlink => {
-            return Err(Problem::new(Class::Changed, "open", path, "is no file any more"));
+            return Err(Problem::new(Class::Changed, Operation::Open, path, "is no file any more"));
         }
     };
     // The map of holes may have synced the source, which changes nothing that is watched.
@@ -359,7 +359,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
         Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
         // What a device or a pipe took stays there.
         Target::Special(at) | Target::Device(at) if shared.settings.options.rehearsal_bytes.is_some() => {
-            Err(Problem::new(Class::Usage, "rehearse", &at.path, "is no file"))
+            Err(Problem::new(Class::Usage, Operation::Rehearse, &at.path, "is no file"))
         }
         Target::Special(at) => {
             stream::open_special(at, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
@@ -368,7 +368,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             Staged::rehearsed(at).map(Landing::Staged)
         }
         Target::Tree(at) => {
-            Err(Problem::new(Class::Changed, "open", &at.path, "the source is no folder any more"))
+            Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
         Target::File(at) if shared.settings.options.inplace => {
@@ -395,7 +395,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
 }
 
 fn open_at(at: &PathAt, access: Access) -> Result<Handle, Problem> {
-    at.open(access).map_err(|errno| Problem::system("open", &at.path, errno.0))
+    at.open(access).map_err(|errno| Problem::system(Operation::Open, &at.path, errno.0))
 }
 
 /// Tries to share the source's blocks: then nothing is left to move.
@@ -434,7 +434,7 @@ fn complete(
 ) -> Result<Ends, Problem> {
     if shared.settings.options.reflink == Choice::Always {
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
-        return Err(Problem::new(Class::Io, "reflink", name, message));
+        return Err(Problem::new(Class::Io, Operation::Reflink, name, message));
     }
     // A direct read cannot tell less than one unit from the end, which alone ends such a file.
     let ends = opened.ranges.is_some();

@@ -21,7 +21,7 @@ use crate::file::task::{Finish, Task};
 use crate::job::settings::Settings;
 use crate::job::world::EngineNeed;
 use crate::net::folder::far::Far;
-use crate::problem::{Class, Problem, class_of};
+use crate::problem::{Class, Operation, Problem, class_of};
 use crate::report::Asked;
 use crate::run::ledger::Ledger;
 use crate::run::plan::Plan;
@@ -125,7 +125,7 @@ impl Shared<'_> {
     /// A problem that the system reported for a transfer; a full disk tells how much room is left.
     pub(crate) fn system_problem(
         &self,
-        operation: &'static str,
+        operation: Operation,
         name: &Path,
         errno: i32,
         task: &Task,

@@ -23,7 +23,7 @@ use datapump_engine::Errno;
 
 use crate::job::options::Options;
 use crate::net::folder::far::Far;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::Place;
 use crate::tree::list::header::SourceRoot;
@@ -152,7 +152,7 @@ fn is_copied(target: &Target) -> bool {
 
 /// What another host may not have written: through a link, or into a device.
 fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
-    let refused = |path: &Path, words: &str| Err(Problem::new(Class::Refused, "open", path, words));
+    let refused = |path: &Path, words: &str| Err(Problem::new(Class::Refused, Operation::Open, path, words));
     match target {
         Target::File(at) | Target::Tree(at) if at.is_symlink() => {
             refused(&at.path, "is a symbolic link, which is not followed for another host")
@@ -177,7 +177,7 @@ impl Hosts<'_> {
         match (source, self.far) {
             (Place::Path(path), _) => {
                 let found = self.disk.metadata(path);
-                Some(found.map_err(|errno| Problem::system("open", path, errno.0)))
+                Some(found.map_err(|errno| Problem::system(Operation::Open, path, errno.0)))
             }
             (Place::Remote(remote), Some(far)) => far.look(number, &remote.path).transpose(),
             (Place::Remote(_), None) => Some(Err(Problem::usage(format!(
@@ -189,7 +189,7 @@ impl Hosts<'_> {
 }
 
 fn usage(path: &Path, message: &str) -> Problem {
-    Problem::new(Class::Usage, "copy", path, message)
+    Problem::new(Class::Usage, Operation::Copy, path, message)
 }
 
 /// The folder that receives the sources, if the target is one.
@@ -252,7 +252,7 @@ fn source_meta(
             Err(usage(path, "is no file and no folder; of another host only those are copied"))
         }
         FileKind::Socket => {
-            Err(Problem::new(Class::Io, "open", path, "is a socket: it has no content to copy"))
+            Err(Problem::new(Class::Io, Operation::Open, path, "is a socket: it has no content to copy"))
         }
         FileKind::BlockDevice if !options.devices => {
             Err(usage(path, "is a block device; say --devices to copy its content"))
@@ -288,7 +288,9 @@ fn resolve(
         Ok(meta) => existing(hosts, at, &meta, options),
         Err(_) if at.is_symlink() => Err(usage(&at.path, LINK_TO_NOTHING)),
         // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
-        Err(errno) if errno == Errno::ENAMETOOLONG => Err(Problem::system("create", &at.path, errno.0)),
+        Err(errno) if errno == Errno::ENAMETOOLONG => {
+            Err(Problem::system(Operation::Create, &at.path, errno.0))
+        }
         Err(_) => Ok(Target::File(at)),
     }
 }
@@ -343,7 +345,9 @@ fn resolve_tree(
             return Err(usage(&at.path, words));
         }
         Ok(_) => {}
-        Err(errno) if errno == Errno::ENAMETOOLONG => return Err(Problem::system("make", &at.path, errno.0)),
+        Err(errno) if errno == Errno::ENAMETOOLONG => {
+            return Err(Problem::system(Operation::Make, &at.path, errno.0));
+        }
         Err(_) => {}
     }
     Ok(Target::Tree(at))
@@ -378,9 +382,11 @@ fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Re
 fn behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
     let path = at.path.clone();
     let behind = at.behind_links().and_then(|at| Ok((at.metadata_of_name()?, at)));
-    match behind.map_err(|errno| Problem::system("follow", &path, errno.0))? {
+    match behind.map_err(|errno| Problem::system(Operation::Follow, &path, errno.0))? {
         (found, at) if (found.device, found.inode) == (meta.device, meta.inode) => Ok(at),
-        _ => Err(Problem::new(Class::Changed, "follow", &path, "was replaced meanwhile; copy again")),
+        _ => {
+            Err(Problem::new(Class::Changed, Operation::Follow, &path, "was replaced meanwhile; copy again"))
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
-use crate::problem::{Class, Problem, class_of};
+use crate::problem::{Class, Operation, Problem, class_of};
 use crate::resume::{self, Found, Journal, Opened, Wish};
 use datapump_core::units::bytes_words;
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
@@ -151,7 +151,7 @@ impl Staged {
             }
             // EISDIR: kernels before 3.11 took it for the folder (open(2)).
             Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS | Errno::EISDIR) => Ok(None),
-            Err(errno) => Err(Problem::system("create", path, errno.0)),
+            Err(errno) => Err(Problem::system(Operation::Create, path, errno.0)),
         }
     }
 
@@ -161,7 +161,7 @@ impl Staged {
         let made = Staged::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
             let words = "this file system has no files without a name, and its folder is not to be littered";
-            Problem::new(Class::Io, "measure", path, words)
+            Problem::new(Class::Io, Operation::Measure, path, words)
         })
     }
 
@@ -174,11 +174,11 @@ impl Staged {
             Err(Errno::ENOENT) => return Staged::replacing(target, None, siblings),
             existing => existing,
         };
-        let handle = made.map_err(|errno| Problem::system("open", path, errno.0))?;
+        let handle = made.map_err(|errno| Problem::system(Operation::Open, path, errno.0))?;
         if handle.meta().map_or(true, |meta| meta.kind != FileKind::Regular) {
-            return Err(Problem::new(Class::Changed, "open", path, "is no file any more"));
+            return Err(Problem::new(Class::Changed, Operation::Open, path, "is no file any more"));
         }
-        if !handle.lock().map_err(|errno| Problem::system("lock", path, errno.0))? {
+        if !handle.lock().map_err(|errno| Problem::system(Operation::Lock, path, errno.0))? {
             return Err(busy(path));
         }
         let names = (folder, name, path.clone());
@@ -223,11 +223,11 @@ impl Staged {
         let most = bytes_words((free_bytes / REHEARSAL_FREE_PARTS).min(REHEARSAL_BYTES_MAX));
         let words =
             format!("a rehearsal of {needed} may use one in twenty of the {room} that are free: {most}");
-        Err(Problem::new(Class::NoSpace, "reserve", &self.path, words).at(0))
+        Err(Problem::new(Class::NoSpace, Operation::Reserve, &self.path, words).at(0))
     }
 
     fn no_room(&self, errno: Errno, ranges: &[(u64, u64)], free_bytes: u64) -> Problem {
-        let mut problem = Problem::system("reserve", &self.path, errno.0);
+        let mut problem = Problem::system(Operation::Reserve, &self.path, errno.0);
         if class_of(errno.0) == Class::NoSpace {
             let needed: u64 = ranges.iter().map(|(start, end)| end - start).sum();
             problem.message = format!("{}; {}", problem.message, room_words(Some(needed), free_bytes));
@@ -254,7 +254,7 @@ impl Staged {
             Stage::Unnamed => return self.reopen_unnamed(),
         };
         let opened = self.folder.open(name, Access::Read);
-        let opened = opened.map_err(|errno| Problem::system("open", &self.path, errno.0))?;
+        let opened = opened.map_err(|errno| Problem::system(Operation::Open, &self.path, errno.0))?;
         if !self.is_in_place() {
             self.still_ours(name)?;
         }
@@ -263,7 +263,7 @@ impl Staged {
 
     fn reopen_unnamed(&self) -> Result<Handle, Problem> {
         let opened = names::open_again(self.handle.os(), Access::Read).map(Handle::Os);
-        opened.map_err(|errno| Problem::system("open", &self.path, errno.0))
+        opened.map_err(|errno| Problem::system(Operation::Open, &self.path, errno.0))
     }
 
     /// Puts data and attributes on stable storage. Gives: *synced*. A sync that fails is final: what the kernel could
@@ -271,7 +271,7 @@ impl Staged {
     pub fn sync(&self) -> Result<(), Problem> {
         self.handle.sync().map_err(|errno| {
             self.journal().inspect(|journal| journal.distrust(errno));
-            Problem::system("sync", &self.path, errno.0)
+            Problem::system(Operation::Sync, &self.path, errno.0)
         })
     }
 
@@ -291,7 +291,7 @@ impl Staged {
         };
         match renamed {
             Err(Errno::EEXIST) if self.before == Before::Nothing => return Err(taken(&self.path)),
-            renamed => renamed.map_err(|errno| Problem::system("rename", &self.path, errno.0))?,
+            renamed => renamed.map_err(|errno| Problem::system(Operation::Rename, &self.path, errno.0))?,
         }
         // Killed before this, the journal is left; it belongs to a temporary file that is not there.
         self.journal().inspect(|journal| journal.remove());
@@ -301,7 +301,7 @@ impl Staged {
     /// A link cannot replace a name: the file gets a temporary one first.
     fn link_over(&self) -> Result<Outcome<()>, Problem> {
         // Whoever finds it under the temporary name sees that it is in use.
-        if !self.handle.try_lock().map_err(|errno| Problem::system("lock", &self.path, errno.0))? {
+        if !self.handle.try_lock().map_err(|errno| Problem::system(Operation::Lock, &self.path, errno.0))? {
             return Err(busy(&self.path));
         }
         let linked = reserved::under_new_name(|temporary| self.folder.link_in(&self.handle, temporary));
@@ -319,7 +319,7 @@ impl Staged {
         if self.is_in_place() {
             return Ok(());
         }
-        self.folder.sync().map_err(|errno| Problem::system("sync the folder of", &self.path, errno.0))
+        self.folder.sync().map_err(|errno| Problem::system(Operation::SyncFolderOf, &self.path, errno.0))
     }
 
     /// In a folder that others may write to, the temporary name may have been given to another file.
@@ -328,7 +328,7 @@ impl Staged {
             return Ok(());
         }
         let words = "another program removed or replaced its temporary file; the target was not changed";
-        Err(Problem::new(Class::Refused, "rename", &self.path, words))
+        Err(Problem::new(Class::Refused, Operation::Rename, &self.path, words))
     }
 
     /// Leaves what was written, and its journal, for the same command to go on with; removes it if that gains nothing.
@@ -380,10 +380,10 @@ fn found_or_created(
 fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
     let path = &target.path;
     let folder = target.folder_to_sync();
-    let folder = folder.map_err(|errno| Problem::system("open the folder of", path, errno.0))?;
+    let folder = folder.map_err(|errno| Problem::system(Operation::OpenFolder, path, errno.0))?;
     let name = target
         .name()
-        .ok_or_else(|| Problem::new(Class::Usage, "create", path, "this is no name of a file"))?;
+        .ok_or_else(|| Problem::new(Class::Usage, Operation::Create, path, "this is no name of a file"))?;
     Ok((folder, name.to_os_string()))
 }
 
@@ -391,7 +391,7 @@ fn open_parent(target: &PathAt) -> Result<(Folder, OsString), Problem> {
 pub fn taken(path: &Path) -> Problem {
     let words = "something took the name meanwhile: another program, or another name of the source that this file \
                  system takes for the same (upper and lower case); it was left as it is";
-    Problem::new(Class::Refused, "create", path, words)
+    Problem::new(Class::Refused, Operation::Create, path, words)
 }
 
 /// `1.0 GiB are needed, 200.0 MiB are free`, with the exact bytes; `None` while nobody knows how many are needed.

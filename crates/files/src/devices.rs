@@ -8,12 +8,12 @@ use datapump_engine::{Errno, Handle};
 
 use crate::commit::room_words;
 use crate::disk::{Access, PathAt};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 
 /// Opens a device that nothing else uses, and on which so many bytes have room.
 pub fn open_device(at: &PathAt, needed_bytes: u64) -> Result<Handle, Problem> {
     let handle = at.open(Access::WriteAlone).map_err(|errno| {
-        let mut problem = Problem::system("open", &at.path, errno.0);
+        let mut problem = Problem::system(Operation::Open, &at.path, errno.0);
         if errno == Errno::EBUSY {
             problem.message += ": it is mounted, or used otherwise; unmount it first";
         }
@@ -22,7 +22,7 @@ pub fn open_device(at: &PathAt, needed_bytes: u64) -> Result<Handle, Problem> {
     let room_bytes = device_bytes(&handle, &at.path)?;
     if needed_bytes > room_bytes {
         let words = room_words(Some(needed_bytes), room_bytes);
-        return Err(Problem::new(Class::NoSpace, "reserve", &at.path, words).at(0));
+        return Err(Problem::new(Class::NoSpace, Operation::Reserve, &at.path, words).at(0));
     }
     Ok(handle)
 }
@@ -30,5 +30,5 @@ pub fn open_device(at: &PathAt, needed_bytes: u64) -> Result<Handle, Problem> {
 /// Size of an open block device.
 pub fn device_bytes(handle: &Handle, path: &Path) -> Result<u64, Problem> {
     datapump_engine::os::linux::block_device_bytes(handle.os())
-        .map_err(|error| Problem::system("measure", path, error.raw_os_error().unwrap_or(5)))
+        .map_err(|error| Problem::system(Operation::Measure, path, error.raw_os_error().unwrap_or(5)))
 }

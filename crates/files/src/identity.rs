@@ -8,7 +8,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Disk, FileCalls, Folder, Meta};
 use crate::holes::mapped;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 
 /// What tells a file from all others: its device and its number there.
 pub type FileId = (u64, u64);
@@ -43,7 +43,7 @@ pub struct OpenSource<'open> {
 /// What happened to it since, if something did.
 pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>, Problem> {
     let OpenSource { path, handle, before, folder } = source;
-    let now = handle.meta().map_err(|errno| Problem::system("stat", path, errno.0))?;
+    let now = handle.meta().map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
     let was_stored_to = mapped::was_stored_to(handle, &now);
     // A name that is taken away or given to another file leaves its mark on the file (a name less, a new time of
     // attributes). So for the small files of trees, open for microseconds, the open file alone is asked.
@@ -70,7 +70,12 @@ pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>
 pub fn changed(path: &Path, words: &str, target_is_kept: bool) -> Problem {
     let kept = if target_is_kept { "the target was not changed" } else { "do not use what was copied" };
     let next = format!("{kept}; copy again when the source is quiet");
-    Problem::new(Class::Changed, "copy", path, format!("the source {words} while it was copied; {next}"))
+    Problem::new(
+        Class::Changed,
+        Operation::Copy,
+        path,
+        format!("the source {words} while it was copied; {next}"),
+    )
 }
 
 /// The problem of a log that was written to while it was copied.
@@ -78,7 +83,7 @@ pub fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
     let words = format!(
         "the source {words} while it was copied; its first {bytes} bytes are copied, with the time that it had then"
     );
-    Problem::new(Class::Changed, "copy", path, words)
+    Problem::new(Class::Changed, Operation::Copy, path, words)
 }
 
 /// What happened. `named` is what the path refers to now.

@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use datapump_engine::{Errno, Handle};
 
 use crate::disk::{Access, Disk, FileKind, Outcome, PathAt};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use datapump_engine::WAIT_MAX;
 
 /// A pipe is widened to this if the system lets us (its default is 64 KiB): fewer, larger transfers. The largest that
@@ -30,11 +30,12 @@ pub fn standard_output() -> Result<Handle, Problem> {
 
 fn duplicate(number: u8, fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<Handle, Problem> {
     if datapump_engine::os::linux::was_closed(number) {
-        return Err(Problem::system("open", Path::new(name), Errno::EBADF.0));
+        return Err(Problem::system(Operation::Open, Path::new(name), Errno::EBADF.0));
     }
     let owned = fd.try_clone_to_owned();
-    let owned =
-        owned.map_err(|error| Problem::system("open", Path::new(name), error.raw_os_error().unwrap_or(5)))?;
+    let owned = owned.map_err(|error| {
+        Problem::system(Operation::Open, Path::new(name), error.raw_os_error().unwrap_or(5))
+    })?;
     let _ = rustix::pipe::fcntl_setpipe_size(&owned, PIPE_BYTES);
     Ok(Handle::Os(owned.into()))
 }
@@ -44,7 +45,7 @@ pub fn open_special(target: &PathAt, stop: &Arc<AtomicBool>) -> Result<Handle, P
     let (path, owned) = (&target.path, target.clone());
     match target.metadata().map(|meta| meta.kind) {
         Ok(FileKind::Fifo) => open_waiting(path, stop, move || owned.open(Access::Write)),
-        _ => target.open(Access::Write).map_err(|errno| Problem::system("open", path, errno.0)),
+        _ => target.open(Access::Write).map_err(|errno| Problem::system(Operation::Open, path, errno.0)),
     }
 }
 
@@ -63,20 +64,24 @@ fn open_waiting(
 ) -> Result<Handle, Problem> {
     let (sender, receiver) = channel();
     let spawned = std::thread::Builder::new().spawn(move || sender.send(open()));
-    spawned.map_err(|error| Problem::system("open", path, error.raw_os_error().unwrap_or(5)))?;
+    spawned.map_err(|error| Problem::system(Operation::Open, path, error.raw_os_error().unwrap_or(5)))?;
     loop {
         match receiver.recv_timeout(WAIT_MAX) {
-            Ok(opened) => return opened.map(widened).map_err(|errno| Problem::system("open", path, errno.0)),
+            Ok(opened) => {
+                return opened.map(widened).map_err(|errno| Problem::system(Operation::Open, path, errno.0));
+            }
             Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
                 return Err(Problem::new(
                     Class::Io,
-                    "open",
+                    Operation::Open,
                     path,
                     "interrupted while waiting for the other side of the pipe",
                 ));
             }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(Problem::system("open", path, Errno::EIO.0)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Problem::system(Operation::Open, path, Errno::EIO.0));
+            }
         }
     }
 }

@@ -6,10 +6,7 @@ use std::io;
 
 use datapump_core::wire::WireError;
 
-use datapump_core::problem::{Class, Problem};
-
-/// The operation of a problem with a host that nobody answers at.
-pub const REACH: &str = "reach";
+use datapump_core::problem::{Class, Operation, Problem};
 
 /// Why a connection is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +58,8 @@ impl NetFault {
             _ => Class::Lost,
         };
         let words = self.words();
-        let operation = if matches!(self, NetFault::Unreached(_)) { REACH } else { "connect" };
+        let operation =
+            if matches!(self, NetFault::Unreached(_)) { Operation::Reach } else { Operation::Connect };
         Problem {
             class,
             path: None,

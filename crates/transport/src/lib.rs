@@ -24,7 +24,7 @@ mod tls;
 pub use accept::{Caller, Handshake, Waiting};
 pub use channel::{Carried, Channel, Digest, HANDSHAKE_MAX};
 pub use dial::{Dialer, Route, Welcome};
-pub use fault::{NetFault, REACH};
+pub use fault::NetFault;
 pub use line::{CutOnPanic, Line, Stopping};
 pub use pipe::Pipe;
 pub use pool::{Dial, Pool};

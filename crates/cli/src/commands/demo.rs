@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::units::bytes_words;
 use datapump::{
-    Fill, Host, Job, Options, Place, Problem, Remote, RemoteCopy, Report, ServeOptions, Server, Status, WayIn,
+    Fill, Host, Job, Operation, Options, Place, Problem, Remote, RemoteCopy, Report, ServeOptions, Server,
+    Status, WayIn,
 };
 
 use crate::args::DemoArguments;
@@ -34,7 +35,7 @@ pub fn demo(arguments: &DemoArguments) -> i32 {
         Ok(folder) => perform(arguments.path.as_deref(), &folder, &runner),
         Err((path, error)) => {
             let errno = error.raw_os_error().unwrap_or_default();
-            output.refusal(&Problem::system("make a temporary folder in", &path, errno))
+            output.refusal(&Problem::system(Operation::MakeTemporaryFolder, &path, errno))
         }
     };
     output.status(status)
@@ -81,7 +82,7 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
     }
     if let Err(error) = removed {
         let errno = error.raw_os_error().unwrap_or_default();
-        let problem = Problem::system("remove", &folder.path, errno);
+        let problem = Problem::system(Operation::Remove, &folder.path, errno);
         output.problem(&problem);
         return end(output, &Report { exit_status: Status::Failed as i32, ..report });
     }

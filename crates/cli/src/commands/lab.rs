@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use datapump::{Class, Problem, Report, Status};
+use datapump::{Class, Operation, Problem, Report, Status};
 use datapump_lab::judge::cost::{self, InputError};
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
@@ -151,7 +151,7 @@ fn print_figures(event: &str, figures: &[Value], words: &str, status: Status, ou
 }
 
 /// Tells what is wrong with a file or with what was asked of it.
-fn refuse_input(error: &anyhow::Error, operation: &'static str, output: &Output) -> i32 {
+fn refuse_input(error: &anyhow::Error, operation: Operation, output: &Output) -> i32 {
     let class = if error.is::<InputError>() { Class::Usage } else { Class::Io };
     let message = datapump::shown(format!("{error:#}").as_bytes());
     output.refusal(&Problem { class, path: None, host: None, operation, offset: None, message })
@@ -166,7 +166,14 @@ fn shown_lines(text: &str) -> String {
 fn refuse(error: &anyhow::Error, status: Status, output: &Output) -> i32 {
     let class = if status == Status::Usage { Class::Usage } else { Class::Io };
     let message = datapump::shown(format!("{error:#}").as_bytes());
-    output.problem(&Problem { class, path: None, host: None, operation: "study", offset: None, message });
+    output.problem(&Problem {
+        class,
+        path: None,
+        host: None,
+        operation: Operation::Study,
+        offset: None,
+        message,
+    });
     if output.json {
         let report: Report = empty_report(status as i32, Some(class));
         output.result(&json::report(&report));

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use datapump::{Class, Host, Place, Problem, Remote, Report, Status};
+use datapump::{Class, Host, Operation, Place, Problem, Remote, Report, Status};
 use datapump_lab::tcp_trace::{TcpTarget, TcpTrace, TcpTraced};
 
 use crate::args::TraceArguments;
@@ -75,7 +75,7 @@ impl Trace {
             Some(Ok(_)) | None => {}
             Some(Err(error)) => {
                 let message = format!("no time series of the connections: {error:#}");
-                output.problem(&Problem::new(Class::Io, "sample", &asked.path, message));
+                output.problem(&Problem::new(Class::Io, Operation::Sample, &asked.path, message));
                 *report.problems.entry(Class::Io.name().into()).or_default() += 1;
                 if report.exit_status == Status::Done as i32 {
                     report.exit_status = Status::Failed as i32;
@@ -87,7 +87,7 @@ impl Trace {
 
 /// Opens a file to be written, and written over only if it is an earlier series.
 fn opened(path: &Path) -> Result<File, Problem> {
-    let problem = |error: io::Error| Problem::new(Class::Io, "create", path, error.to_string());
+    let problem = |error: io::Error| Problem::new(Class::Io, Operation::Create, path, error.to_string());
     let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => existing(path).map_err(problem)?,
         made => return made.map_err(problem),

@@ -56,7 +56,7 @@ pub fn problem(problem: &Problem) -> String {
         Some(path) => add_path(&mut body, "path", path),
         None => drop(body.insert("path".into(), Value::Null)),
     }
-    body.insert("operation".into(), problem.operation.into());
+    body.insert("operation".into(), problem.operation.words().into());
     body.insert("offset".into(), problem.offset.into());
     body.insert("message".into(), problem.message.clone().into());
     event("problem", &Value::Object(body).to_string())

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use datapump::{EngineChoice, Fill, Job, Options, Place, Problem};
+use datapump::{EngineChoice, Fill, Job, Operation, Options, Place, Problem};
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::process::{Resource, getrlimit};
 
@@ -95,12 +95,12 @@ fn inspect_folder(path: &Path) -> Result<FolderState, Problem> {
     let failed = |operation, error: std::io::Error| {
         Problem::system(operation, path, error.raw_os_error().unwrap_or_default())
     };
-    let whole = path.canonicalize().map_err(|error| failed("open", error))?;
+    let whole = path.canonicalize().map_err(|error| failed(Operation::Open, error))?;
     let folder = match whole.parent() {
         Some(parent) if !whole.is_dir() => parent.to_path_buf(),
         _ => whole,
     };
-    let room = rustix::fs::statvfs(&folder).map_err(|error| failed("look at", error.into()))?;
+    let room = rustix::fs::statvfs(&folder).map_err(|error| failed(Operation::LookAt, error.into()))?;
     let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mount = mount_of(&mounts, &folder).unwrap_or_default();
     let files = two_files(&folder);

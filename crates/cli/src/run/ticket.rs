@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write, stderr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use datapump::{Class, Problem, Ticket};
+use datapump::{Class, Operation, Problem, Ticket};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -83,7 +83,7 @@ pub fn write(path: &Path, word: &str) -> Result<(), Problem> {
     })
 }
 
-const WRITE: &str = "write the ticket to";
+const WRITE: Operation = Operation::WriteTicket;
 const OWNER_ALONE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// What stands under the name goes, so it must be a file that this user has there and nowhere else.

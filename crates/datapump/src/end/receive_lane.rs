@@ -5,6 +5,7 @@
 //!
 //! Must not know: names, what becomes of a block that was received.
 
+use crate::problem::Operation;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -223,7 +224,12 @@ fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<Before, NetF
         (Answer::File { meta, .. }, FarFile::Small(_)) if meta.size_bytes.0 != u64::from(len) => {
             let words =
                 Some("changed its length after it was listed; copy again when the source is quiet".into());
-            Ok(Before::Nothing(Fault { operation: "read".into(), errno: None, words, class: None }))
+            Ok(Before::Nothing(Fault {
+                operation: Operation::Read.words().into(),
+                errno: None,
+                words,
+                class: None,
+            }))
         }
         (Answer::File { meta, attributes, .. }, FarFile::Small(small)) => {
             let bytes = weight::of_attributes(&attributes);

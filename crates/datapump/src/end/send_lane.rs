@@ -4,6 +4,7 @@
 //!
 //! Must not know: which tasks read the blocks, who requests them, why.
 
+use crate::problem::Operation;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -217,5 +218,5 @@ impl SendLane {
 
 fn changed() -> Fault {
     let words = Some("changed while it was read; copy again when the source is quiet".into());
-    Fault { operation: "read".into(), errno: None, words, class: None }
+    Fault { operation: Operation::Read.words().into(), errno: None, words, class: None }
 }

@@ -12,7 +12,7 @@ use crate::file::changed::{check_unchanged, find_change};
 use crate::file::task::{Finish, Task};
 use crate::job::options::Keep;
 use crate::open::held::{Held, Original};
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
@@ -71,16 +71,16 @@ pub(crate) fn set_length(task: &Task) -> Result<(), Problem> {
     let staged = staged(task);
     // A sync that failed beside the copy counts as the last one does: what it was to keep may be lost.
     let synced_aside = staged.journal().map_or(Ok(()), Journal::close);
-    synced_aside.map_err(|errno| Problem::system("sync", &task.target_name, errno.0))?;
+    synced_aside.map_err(|errno| Problem::system(Operation::Sync, &task.target_name, errno.0))?;
     let cut_off = cut_to_length(task, staged);
-    cut_off.map_err(|errno| Problem::system("set the length of", &task.target_name, errno.0))
+    cut_off.map_err(|errno| Problem::system(Operation::SetLength, &task.target_name, errno.0))
 }
 
 /// Puts what was written on stable storage.
 pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
     match &task.finish {
         Finish::Device(handle) => {
-            handle.sync().map_err(|errno| Problem::system("sync", &task.target_name, errno.0))
+            handle.sync().map_err(|errno| Problem::system(Operation::Sync, &task.target_name, errno.0))
         }
         _ => staged(task).sync(),
     }
@@ -96,7 +96,7 @@ pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
         (Finish::Nothing, Sink::Stream(handle)) => handle,
         _ => return Ok(()),
     };
-    handle.flush().map_err(|errno| Problem::system("close", &task.target_name, errno.0))
+    handle.flush().map_err(|errno| Problem::system(Operation::Close, &task.target_name, errno.0))
 }
 
 /// Gives the file its name. One that is only measured never gets one.
@@ -125,7 +125,7 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     if task.leaf.is_some() || matches!(task.finish, Finish::Checked(_)) {
         return Ok(());
     }
-    let system = |errno: Errno| Problem::system("stat", &task.target_name, errno.0);
+    let system = |errno: Errno| Problem::system(Operation::Stat, &task.target_name, errno.0);
     let length = task.length();
     let goes_on = match is_made_up(&file.handle) {
         true => file.handle.peek(length, &mut [0]).map_err(system)? > 0,
@@ -136,7 +136,7 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     }
     let source = shown_path(&task.source_name);
     let words = format!("goes on where '{source}' ends");
-    Err(Problem::new(Class::Mismatch, "compare", &task.target_name, words).at(length))
+    Err(Problem::new(Class::Mismatch, Operation::Compare, &task.target_name, words).at(length))
 }
 
 /// Removes the padding of a direct write, and what an older file had behind the end.
@@ -155,7 +155,7 @@ pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged)
         Some(original) => copy_attributes(original, staged, keep, new),
         None => attributes_of_new(staged, new),
     };
-    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &task.target_name, errno.0))?;
+    let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
     shared.ledger.tell_lost(lost, || task.target_name.clone());
     Ok(())
 }

@@ -9,7 +9,7 @@ use datapump_core::{Fault, FaultKind, Side};
 use crate::end::{Sink, TRIES_MAX, Trouble};
 use crate::file::task::Task;
 use crate::net::folder::refusal;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use datapump_files::identity;
 
@@ -19,7 +19,7 @@ pub(crate) fn told(fault: Fault) -> ask::Fault {
         FaultKind::Errno(errno) => (Some(ErrorNumber::of(errno)), None),
         _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
     };
-    ask::Fault { operation: "read".into(), errno, words, class: None }
+    ask::Fault { operation: Operation::Read.words().into(), errno, words, class: None }
 }
 
 /// The words for a fault of the loop.
@@ -28,10 +28,10 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Prob
         return problem.clone();
     }
     let (operation, name) = match (fault.side, task.reads_back(), &task.sink) {
-        (Side::Source, true, _) => ("read back", &task.target_name),
-        (Side::Source, false, _) => ("read", &task.source_name),
-        (Side::Sink, _, Sink::Compare(_)) => ("read", &task.target_name),
-        (Side::Sink, _, _) => ("write", &task.target_name),
+        (Side::Source, true, _) => (Operation::ReadBack, &task.target_name),
+        (Side::Source, false, _) => (Operation::Read, &task.source_name),
+        (Side::Sink, _, Sink::Compare(_)) => (Operation::Read, &task.target_name),
+        (Side::Sink, _, _) => (Operation::Write, &task.target_name),
     };
     match fault.kind {
         FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
@@ -48,7 +48,8 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Prob
         }
         FaultKind::Differs => {
             let other = crate::shown(std::os::unix::ffi::OsStrExt::as_bytes(task.source_name.as_os_str()));
-            Problem::new(Class::Mismatch, "compare", name, format!("differs from '{other}'")).at(fault.at)
+            Problem::new(Class::Mismatch, Operation::Compare, name, format!("differs from '{other}'"))
+                .at(fault.at)
         }
     }
 }
@@ -66,7 +67,7 @@ pub(crate) fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> 
             let words = format!(
                 "came damaged over the network {TRIES_MAX} times; check the memory of both hosts, then copy again"
             );
-            Problem::new(Class::Mismatch, "receive", name, words).at(at)
+            Problem::new(Class::Mismatch, Operation::Receive, name, words).at(at)
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::file::task::{Finish, Parts, Task};
 use crate::job::options::Choice;
 use crate::net::folder::far::FarFile;
 use crate::open::direct::direct;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::units::bytes_words;
 use datapump_files::disk::FileCalls;
@@ -129,5 +129,5 @@ pub(crate) fn gives_again(source: &Source) -> bool {
 pub(crate) fn mismatch(written: &Task, words: &str) -> Problem {
     let kept = if written.target_is_kept() { "the target was not changed" } else { "do not use the target" };
     let message = format!("{words}; {kept}; check the device and its cables (dmesg), then copy again");
-    Problem::new(Class::Mismatch, "verify", &written.target_name, message)
+    Problem::new(Class::Mismatch, Operation::Verify, &written.target_name, message)
 }

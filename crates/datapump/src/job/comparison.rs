@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::job::options::Options;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::place::{Fill, Place};
 use crate::target::{self, Hosts, Item, Target};
 use datapump_files::disk::{FileKind, Meta, PathAt};
@@ -31,7 +31,7 @@ pub(crate) fn items(
     let null = Place::Null { bytes: None, fill: Fill::Noise };
     let (mut items, problems) = target::items(hosts, sources, (&null, None), options)?;
     let at = PathAt::find(hosts.disk, other);
-    let there = at.metadata().map_err(|errno| Problem::system("open", other, errno.0))?;
+    let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     for item in &mut items {
         item.target = Target::Compare(at.clone());
         // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
@@ -39,7 +39,7 @@ pub(crate) fn items(
         let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
         if let (Some(bytes), Some(path)) = (differ, item.source.path()) {
             let words = format!("has {bytes} bytes, '{}' has {}", shown_path(other), there.size_bytes);
-            return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", path, words)]));
+            return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, Operation::Compare, path, words)]));
         }
     }
     Ok((items, problems))
@@ -48,7 +48,7 @@ pub(crate) fn items(
 /// Two folders become one tree; a folder and a file differ in kind.
 fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Compared>, Problem> {
     let at = PathAt::find(hosts.disk, other);
-    let there = at.metadata().map_err(|errno| Problem::system("open", other, errno.0))?;
+    let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };
     let meta = meta?;
     let name = shown_path(other);
@@ -71,7 +71,7 @@ fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Com
         (true, false) => format!("is a folder, '{name}' is a file"),
         (false, true) => format!("is a file, '{name}' is a folder"),
     };
-    Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, "compare", one, words)])))
+    Ok(Some((Vec::new(), vec![Problem::new(Class::Mismatch, Operation::Compare, one, words)])))
 }
 
 /// No blocks, and a page at most: then comparing costs less than finding out.

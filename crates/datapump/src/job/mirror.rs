@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::job::options::Options;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::Hosts;
 use crate::target::listed::Name;
@@ -47,7 +47,7 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &Side, at: &PathAt) ->
          many names",
         shown_path(&at.path)
     );
-    Err(Problem::new(Class::Refused, "mirror", &source.path(), words))
+    Err(Problem::new(Class::Refused, Operation::Mirror, &source.path(), words))
 }
 
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::target::{Hosts, Item, Target};
 use datapump_files::commit::reserved;
@@ -99,7 +99,7 @@ pub(crate) fn refuse_clashes(items: &[Item]) -> Result<(), Problem> {
         if items.iter().any(clashes) {
             let words =
                 "could be the name of a temporary file of another of the sources; copy them one by one";
-            return Err(Problem::new(Class::Usage, "copy", &at.path, words));
+            return Err(Problem::new(Class::Usage, Operation::Copy, &at.path, words));
         }
     }
     Ok(())

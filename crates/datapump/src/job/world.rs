@@ -11,7 +11,7 @@ use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
 use datapump_engine::{Arena, Engine, Kind, Refused, Sim, WAIT_MAX, Wait};
 
 use crate::job::options::{EngineChoice, WaitChoice};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::Asked;
 use crate::report::charges::ThreadTime;
 use crate::units::bytes_words;
@@ -138,7 +138,14 @@ fn no_memory(need: &EngineNeed) -> Problem {
         "there is no memory for {} of slots (both depths x request size, for each lane); ask for less",
         bytes_words(bytes)
     );
-    Problem { class: Class::Io, path: None, host: None, operation: "allocate", offset: None, message }
+    Problem {
+        class: Class::Io,
+        path: None,
+        host: None,
+        operation: Operation::Allocate,
+        offset: None,
+        message,
+    }
 }
 
 /// What a lane asks of an engine.

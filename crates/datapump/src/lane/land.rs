@@ -12,7 +12,7 @@ use crate::end::Source;
 use crate::file::fault;
 use crate::file::finish;
 use crate::file::task::Task;
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::report::watch::Watch;
 use crate::target::place::Fill;
 use datapump_files::resume::Journal;
@@ -91,7 +91,7 @@ impl Lane<'_> {
             && let Err(errno) = told(journal, block)
         {
             // Nothing that comes now would mend it: the rest is not waited for.
-            finish::fail(self.shared, task, Problem::system("sync", &task.target_name, errno.0));
+            finish::fail(self.shared, task, Problem::system(Operation::Sync, &task.target_name, errno.0));
         }
         self.landed_bytes += bytes;
         if self.draining {

@@ -11,7 +11,7 @@ use datapump_transport::NetFault;
 use super::Lane;
 use crate::end::{self, Answered, Completed, Posted};
 use crate::file::task::Task;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 
 /// What was requested will not come.
 const LOST: Settled = Settled::Failed(Errno::ECONNRESET.0);
@@ -88,7 +88,14 @@ impl Lane<'_> {
         self.check_cancel();
         waited.map_err(|errno| {
             let message = format!("the engine failed: {}", crate::problem::system_words(errno.0));
-            Problem { class: Class::Io, path: None, host: None, operation: "wait", offset: None, message }
+            Problem {
+                class: Class::Io,
+                path: None,
+                host: None,
+                operation: Operation::Wait,
+                offset: None,
+                message,
+            }
         })
     }
 

@@ -4,6 +4,7 @@
 //!
 //! Must not know: who requests them, why, how they are sent.
 
+use crate::problem::Operation;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -153,7 +154,7 @@ fn unwanted() -> Box<Answer> {
 }
 
 fn unwanted_fault() -> Fault {
-    Fault { operation: "read".into(), errno: Some(EINVAL), words: None, class: None }
+    Fault { operation: Operation::Read.words().into(), errno: Some(EINVAL), words: None, class: None }
 }
 
 /// A pipe, or null.

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how honest peers are served; other tests hold that.
 
+use crate::problem::Operation;
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -241,7 +242,7 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
     let folder = told(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
     let fault = |number| {
         let errno = Some(ErrorNumber(number));
-        Answer::Fault(Fault { operation: "open".into(), errno, words: None, class: None })
+        Answer::Fault(Fault { operation: Operation::Open.words().into(), errno, words: None, class: None })
     };
     let sized = |bytes| Answer::Meta {
         meta: Meta { size_bytes: FileSize(bytes), ..folder },

@@ -37,7 +37,7 @@ pub(crate) use crate::net::client::root::Root;
 use crate::net::server::joins::NewSession;
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, State};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::rate::Rate;
 
 /// Greetings that are answered at a time: each is a thread, for as long as that takes.
@@ -69,7 +69,14 @@ impl Server {
         options.sockets.check().map_err(Problem::usage)?;
         let wrong = |error: std::io::Error| {
             let message = format!("listen on {}: {error}", options.listen);
-            Problem { class: Class::Io, path: None, host: None, operation: "listen", offset: None, message }
+            Problem {
+                class: Class::Io,
+                path: None,
+                host: None,
+                operation: Operation::Listen,
+                offset: None,
+                message,
+            }
         };
         let listener = TcpListener::bind(options.listen).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
@@ -91,7 +98,7 @@ impl Server {
         let (waker, woken) = pair().map_err(|error| Problem {
             class: Class::Io,
             path: None,
-            operation: "listen",
+            operation: Operation::Listen,
             host: None,
             offset: None,
             message: format!("make a pair of sockets: {error}"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use datapump_engine::Handle;
 
 use crate::job::options::Choice;
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::run::Shared;
 use datapump_files::disk::FileCalls;
 
@@ -27,7 +27,7 @@ pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) 
     match handle.set_direct() {
         Ok(()) => Ok(true),
         Err(errno) if demanded && !shared.settings.world.is_simulated() => {
-            Err(Problem::system("open directly", name, errno.0))
+            Err(Problem::system(Operation::OpenDirectly, name, errno.0))
         }
         Err(_) => Ok(false),
     }

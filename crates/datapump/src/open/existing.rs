@@ -10,7 +10,7 @@ use datapump_engine::Errno;
 
 use crate::job::options::{Options, Selection, Sync};
 use crate::net::folder::far::FarFile;
-use crate::problem::{Problem, shown_path};
+use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change::{Change, ChangeKind};
 use crate::target::other_names;
@@ -83,7 +83,7 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
     let there = match at.metadata() {
         Ok(there) => Some(there),
         Err(Errno::ENOENT) => None,
-        Err(errno) => return Err(Problem::system("look at", &at.path, errno.0)),
+        Err(errno) => return Err(Problem::system(Operation::LookAt, &at.path, errno.0)),
     };
     match (action(shared, item, at, there.as_ref()), there) {
         (Action::Keep(why) | Action::Leave(why), Some(there)) => {
@@ -126,7 +126,9 @@ impl Carrier {
         match (&item.source, &shared.far) {
             (Place::Path(path), _) => {
                 let held = names::hold_path(path);
-                held.map(Carrier::Here).map(Some).map_err(|errno| Problem::system("open", path, errno.0))
+                held.map(Carrier::Here)
+                    .map(Some)
+                    .map_err(|errno| Problem::system(Operation::Open, path, errno.0))
             }
             (Place::Remote(remote), Some(far)) => {
                 far.open_place(item.number, &remote.path).map(|file| Some(Carrier::There(Box::new(file))))
@@ -163,7 +165,7 @@ fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
 /// The content was compared and is right; time, owner, mode or what is hidden may not be.
 pub(crate) fn right_content(shared: &Shared<'_>, item: &Item) -> Result<(), Problem> {
     let (Some(meta), Some(at)) = (&item.meta, item.target.at()) else { return Ok(()) };
-    let there = at.metadata().map_err(|errno| Problem::system("look at", &at.path, errno.0))?;
+    let there = at.metadata().map_err(|errno| Problem::system(Operation::LookAt, &at.path, errno.0))?;
     let in_time = shared.trees.rules.time_is_right(meta, &there);
     match shared.trees.rules.kept(meta, &there) {
         Action::Leave(_) if in_time && !hidden_differ(shared, item, at) => {
@@ -177,8 +179,8 @@ pub(crate) fn right_content(shared: &Shared<'_>, item: &Item) -> Result<(), Prob
 
 /// Sets the attributes of a file whose content is right.
 fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> {
-    let system = |operation: &'static str| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
-    let there = at.metadata().map_err(system("look at"))?;
+    let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
+    let there = at.metadata().map_err(system(Operation::LookAt))?;
     if !shared.settings.options.dry_run {
         set_attributes(shared, item, (at, &there))?;
     }
@@ -199,18 +201,17 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
     };
     let held = names::hold_the(folder, name, there).map_err(|errno| match errno {
         Errno::ENOENT | Errno::ESTALE => taken(&at.path),
-        errno => Problem::system("open to set the attributes of", &at.path, errno.0),
+        errno => Problem::system(Operation::OpenToSetAttributes, &at.path, errno.0),
     })?;
     let syncs = shared.settings.options.sync != Sync::None;
     let opened = syncs.then(|| names::open_source(folder, name, true)).and_then(Result::ok);
     let lost =
         attributes::copy(from, meta, Bearer::Held(&held), shared.settings.options.keep, New::default());
-    let lost = lost.map_err(|errno| Problem::system("set the attributes of", &at.path, errno.0))?;
+    let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &at.path, errno.0))?;
     shared.ledger.tell_lost(lost, || at.path.clone());
     match syncs {
-        true => {
-            names::sync_of(opened, folder, name).map_err(|errno| Problem::system("sync", &at.path, errno.0))
-        }
+        true => names::sync_of(opened, folder, name)
+            .map_err(|errno| Problem::system(Operation::Sync, &at.path, errno.0)),
         false => Ok(()),
     }
 }
@@ -243,7 +244,7 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
     }
     if !shared.settings.options.dry_run && shared.settings.options.sync != Sync::None {
         let synced = at.folder_to_sync().and_then(|folder| folder.sync());
-        synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))?;
+        synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &at.path, errno.0))?;
     }
     shared.ledger.tell(findings::change_of_item(shared, item, ChangeKind::Link, None));
     Ok(Some(there))

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::open::held::Held;
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::run::Shared;
 use crate::tree::folder::branch::Traits;
 use datapump_files::disk::Meta;
@@ -29,14 +29,14 @@ pub(crate) fn ranges(
         return Ok(None);
     }
     let ranges = holes::ranges(handle, meta, shared.settings.options.ignore_holes, &shared.stop);
-    ranges.map(Some).map_err(|errno| Problem::system("read the map of", path, errno.0))
+    ranges.map(Some).map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))
 }
 
 /// [`goes_on`] of a file of a tree.
 pub(crate) fn goes_on_in(held: &Held, meta: &Meta, traits: Traits, path: &Path) -> Result<bool, Problem> {
     match held {
         Held::Here(handle) => goes_on(handle, meta, traits.source_magic)
-            .map_err(|errno| Problem::system("read", path, errno.0).at(meta.size_bytes)),
+            .map_err(|errno| Problem::system(Operation::Read, path, errno.0).at(meta.size_bytes)),
         Held::There(_) => Ok(false),
     }
 }

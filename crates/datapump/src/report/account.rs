@@ -7,7 +7,7 @@ use datapump_engine::meter::Meters;
 use datapump_transport::Carried;
 
 use crate::lane::LaneResult;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, Measured};
 use crate::report::charges::{ThreadTime, waits_alone};
 use crate::report::latency;
@@ -202,7 +202,7 @@ pub(crate) fn busy(lanes: &[LaneResult]) -> impl Iterator<Item = &LaneResult> {
 pub(crate) fn unexplained() -> Problem {
     let words =
         "not everything was done, and nothing says why: a mistake of pump; copy again, and please report it";
-    Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) }
+    Problem { class: Class::Io, operation: Operation::Finish, ..Problem::usage(words) }
 }
 
 /// What the lanes leave behind, and why some could not run.

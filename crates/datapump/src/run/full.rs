@@ -6,13 +6,21 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::problem::{Class, Problem, system_words};
+use crate::problem::{Class, Operation, Problem, system_words};
 use crate::units::bytes_words;
 use datapump_engine::Errno;
 
 /// What needs room. An attribute that does not fit costs no more than itself.
-const OPERATIONS: [&str; 8] =
-    ["write", "reserve", "create", "make", "link", "make the link", "make the pipe", "make the device"];
+const OPERATIONS: [Operation; 8] = [
+    Operation::Write,
+    Operation::Reserve,
+    Operation::Create,
+    Operation::Make,
+    Operation::Link,
+    Operation::MakeLink,
+    Operation::MakePipe,
+    Operation::MakeDevice,
+];
 
 /// Whether room is left, and what was not copied since there is none.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use datapump_engine::Handle;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::Asked;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
@@ -62,7 +62,8 @@ impl Tally {
 }
 
 /// What only the side that writes does.
-const OWN_OPERATIONS: [&str; 5] = ["lock", "create", "make", "rename", "delete"];
+const OWN_OPERATIONS: [Operation; 5] =
+    [Operation::Lock, Operation::Create, Operation::Make, Operation::Rename, Operation::Delete];
 
 /// What the lanes of a run count and tell.
 pub(crate) struct Ledger<'run> {
@@ -138,7 +139,7 @@ impl Ledger<'_> {
                 Limit::FileSystem if !self.is_first_of(&format!("lost-{}", loss.words)) => {}
                 Limit::FileSystem | Limit::File => {
                     self.tally().attributes_lost += 1;
-                    self.report(Problem::new(loss.class, "set the attributes of", &path(), loss.words));
+                    self.report(Problem::new(loss.class, Operation::SetAttributes, &path(), loss.words));
                 }
             }
         }

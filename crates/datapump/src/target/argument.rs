@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{Target, own_name, stands_for_content};
 use crate::job::options::Options;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::place::Place;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
@@ -28,7 +28,7 @@ pub(super) fn as_entry(source: &Place, folder: Option<&PathAt>) -> Result<Target
         (_, _, path) => {
             let words =
                 "is no file and no folder: beside others it is copied into a folder only; name it alone";
-            Err(Problem::new(Class::Io, "open", path.unwrap_or(Path::new("")), words))
+            Err(Problem::new(Class::Io, Operation::Open, path.unwrap_or(Path::new("")), words))
         }
     }
 }

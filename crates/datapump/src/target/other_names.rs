@@ -13,7 +13,7 @@ use datapump_engine::Errno;
 
 use crate::file::task::{Finish, Task};
 use crate::job::options::{Options, Sync};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::place::Place;
@@ -135,7 +135,7 @@ fn sync(shared: &Shared<'_>, first: &Item) -> Result<(), Problem> {
         shared.settings.writes && shared.settings.options.sync != Sync::None && !first.other_names.is_empty();
     let Some(at) = first.target.at().filter(|_| writes) else { return Ok(()) };
     let synced = at.folder_to_sync().and_then(|folder| folder.sync());
-    synced.map_err(|errno| Problem::system("sync the folder of", &at.path, errno.0))
+    synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &at.path, errno.0))
 }
 
 /// False if it cannot be had.
@@ -144,7 +144,7 @@ fn link(shared: &Shared<'_>, (first, there): (&Item, Option<&Meta>), other: &Ite
     let stands = match to.metadata() {
         Ok(stands) => Some(stands),
         Err(Errno::ENOENT) => None,
-        Err(errno) => return Err(Problem::system("look at", &to.path, errno.0)),
+        Err(errno) => return Err(Problem::system(Operation::LookAt, &to.path, errno.0)),
     };
     let is_it = stands.zip(there.copied()).is_some_and(|(stands, there)| id(&stands) == id(&there));
     let is_as_new = there.is_some_and(|there| kept_ns(shared, other) == Some(there.mtime_ns));
@@ -171,13 +171,13 @@ fn held(from: &PathAt, there: &Meta) -> Result<File, Problem> {
     let (folder, name) = ends(from)?;
     names::hold_the(folder, name, there).map_err(|errno| match errno {
         Errno::ENOENT | Errno::ESTALE => taken(&from.path),
-        errno => Problem::system("open to link", &from.path, errno.0),
+        errno => Problem::system(Operation::OpenToLink, &from.path, errno.0),
     })
 }
 
 fn ends(at: &PathAt) -> Result<(&File, &OsStr), Problem> {
     match (at.folder(), at.name()) {
         (Ok(Folder::Os(folder)), Some(name)) => Ok((folder, name)),
-        _ => Err(Problem::new(Class::Io, "link", &at.path, "its folder cannot be opened")),
+        _ => Err(Problem::new(Class::Io, Operation::Link, &at.path, "its folder cannot be opened")),
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::Target;
 use datapump_files::commit::reserved;
 use datapump_files::disk::{self, Folder, PathAt, names};
@@ -62,7 +62,7 @@ impl TargetNames {
 }
 
 fn refused(path: &Path, why: &str) -> Problem {
-    Problem::new(Class::Usage, "copy", path, format!("{why}; copy them one by one"))
+    Problem::new(Class::Usage, Operation::Copy, path, format!("{why}; copy them one by one"))
 }
 
 /// A folder in which names are tried.

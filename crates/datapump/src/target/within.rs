@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::usage;
 use crate::job::options::Options;
-use crate::problem::{Problem, shown_path};
+use crate::problem::{Operation, Problem, shown_path};
 use crate::tree::rules::select::{Listing, Select};
 use datapump_files::disk::{Disk, PathAt, Step, way};
 
@@ -16,7 +16,7 @@ pub(super) fn refuse_into_itself(
     (source, target): (&Path, &PathAt),
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
-    let meta = disk.metadata(source).map_err(|errno| Problem::system("open", source, errno.0))?;
+    let meta = disk.metadata(source).map_err(|errno| Problem::system(Operation::Open, source, errno.0))?;
     let is_there = |steps: &Vec<Step>| {
         let may_pass = |step: &Step| !options.one_file_system || step.device == meta.device;
         steps.iter().all(may_pass) && is_dealt_with(select, steps)

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change::deletion;
 use crate::target::listed::{self, Name};
@@ -166,7 +166,7 @@ impl Pass<'_> {
             }
             let folder = here.target.file()?.0;
             let (names, cookie) = listed::list(&folder, here.cookie)
-                .map_err(|errno| Problem::system("list", &here.target.path(), errno.0))?;
+                .map_err(|errno| Problem::system(Operation::List, &here.target.path(), errno.0))?;
             here.cookie = cookie;
             let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
             let above = open.len() - 1;
@@ -315,7 +315,7 @@ impl Pass<'_> {
             "is not what it was when it was copied (something in it, or a mount, came or went): {removed} (--delete); \
              run the same command again when the source is quiet"
         );
-        self.shared.ledger.report(Problem::new(Class::Changed, "delete", path, words));
+        self.shared.ledger.report(Problem::new(Class::Changed, Operation::Delete, path, words));
     }
 
     /// `--max-delete` is reached, and one more would go.
@@ -330,7 +330,7 @@ impl Pass<'_> {
             }
             Step::Remove => format!("{most} names were removed, and no more may be (--max-delete)"),
         };
-        Problem { class: Class::Refused, operation: "delete", ..Problem::usage(words) }
+        Problem { class: Class::Refused, operation: Operation::Delete, ..Problem::usage(words) }
     }
 
     /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at
@@ -359,7 +359,7 @@ impl Pass<'_> {
             Some(kind) => kind,
             None => {
                 let meta = names::metadata(folder, &name.name);
-                meta.map_err(|errno| Problem::system("look at", &path(), errno.0))?.kind
+                meta.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))?.kind
             }
         };
         // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
@@ -396,7 +396,7 @@ impl Pass<'_> {
                 Err(Errno::ENOENT) => {}
                 // What is excluded lies in it.
                 Err(Errno::ENOTEMPTY) => return Ok(()),
-                Err(errno) => return Err(Problem::system("remove", &above.path_of(name), errno.0)),
+                Err(errno) => return Err(Problem::system(Operation::Remove, &above.path_of(name), errno.0)),
             }
         }
         if self.step == Step::Remove && self.shared.settings.tells_changes() {
@@ -427,7 +427,7 @@ impl Pass<'_> {
                 let keep = self.shared.settings.options.keep;
                 let kept =
                     attributes::copy(from.bearer(), &source.meta, Bearer::Open(&to), keep, New::default());
-                kept.map_err(|errno| Problem::system("set the times of", &done.target.path(), errno.0))?;
+                kept.map_err(|errno| Problem::system(Operation::SetTimes, &done.target.path(), errno.0))?;
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use datapump_engine::{Errno, Stage, meter::within};
 
 use crate::job::options::Sync;
-use crate::problem::{Class, Problem, shown_path, system_words};
+use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::tree::delete;
@@ -38,7 +38,11 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     let lost = shared.trees.planted() - grown.len();
     if lost > 0 {
         let words = format!("{lost} of the trees could not be finished; copy again");
-        shared.ledger.report(Problem { class: Class::Io, operation: "finish", ..Problem::usage(words) });
+        shared.ledger.report(Problem {
+            class: Class::Io,
+            operation: Operation::Finish,
+            ..Problem::usage(words)
+        });
     }
     grown.iter().for_each(|branch| close_list(shared, branch));
     if shared.settings.options.delete && !shared.settings.compares && !shared.trees.was_made_way() {
@@ -107,7 +111,7 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
         let _stage = within(Stage::Sync);
         if let Err(errno) = names::sync_all(folder) {
             grown.iter().for_each(|branch| branch.root.fail());
-            shared.ledger.report(Problem::system("sync the file system of", path, errno.0));
+            shared.ledger.report(Problem::system(Operation::SyncFileSystem, path, errno.0));
             said = Err((path.as_path(), errno));
         }
     }
@@ -119,7 +123,7 @@ fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
 /// before the list goes the same command goes on, and nothing is left to do behind.
 fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
-    let wrong = |errno: Errno| Problem::system("finish", &target.path(), errno.0);
+    let wrong = |errno: Errno| Problem::system(Operation::Finish, &target.path(), errno.0);
     let folder = target.file()?.0;
     sweep_folder(shared, branch)?;
     // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that

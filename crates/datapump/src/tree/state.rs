@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::process::{getegid, getgroups};
 
 use crate::job::options::Options;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::tree::folder::branch::Branch;
 use crate::tree::folder::side::Keeper;
@@ -123,7 +123,7 @@ impl Trees {
             return Ok(());
         }
         let words = "is a folder that this copy fills under another name; it was left as it is";
-        Err(Problem::new(Class::Refused, "enter", path, words))
+        Err(Problem::new(Class::Refused, Operation::Enter, path, words))
     }
 
     /// A tree was begun.

@@ -12,14 +12,14 @@ use datapump_engine::Errno;
 
 use crate::commit::reserved::{LIST_NAME, under_new_name};
 use crate::disk::{Bearer, FileKind, Meta, file_meta, names};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 
 /// File systems take times from a clock that moves in ticks of at most this.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Holds a pipe, a device or a symbolic link that was made like `like`.
 pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<File, Problem> {
-    let system = |errno: Errno| Problem::system("open what was made for", path, errno.0);
+    let system = |errno: Errno| Problem::system(Operation::OpenMade, path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
     let meta = Bearer::Held(&held).meta().map_err(system)?;
     let is_like = (meta.kind, meta.special_device) == (like.kind, like.special_device);
@@ -31,7 +31,7 @@ pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<Fil
 
 /// Holds a folder that was made, whatever its mode.
 pub fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<File, Problem> {
-    let system = |errno: Errno| Problem::system("open what was made for", path, errno.0);
+    let system = |errno: Errno| Problem::system(Operation::OpenMade, path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
     let meta = Bearer::Held(&held).meta().map_err(system)?;
     match meta.kind == FileKind::Folder && is_own(folder, &meta) {
@@ -61,13 +61,13 @@ pub fn check_folder(
 /// Whether an open folder is a new root: this user's, with nothing in it but the list of a run that was killed. A
 /// folder of this user's that somebody else gave the temporary name would be handed on with all that it holds.
 pub fn check_root(above: &File, made: &File, path: &Path) -> Result<(), Problem> {
-    let meta = file_meta(made).map_err(|errno| Problem::system("make", path, errno.0))?;
+    let meta = file_meta(made).map_err(|errno| Problem::system(Operation::Make, path, errno.0))?;
     match holds_a_list_alone(made) && is_own(above, &meta) {
         true => Ok(()),
         false => {
             let words = "what stands under its temporary name was made by somebody else, or is not empty; choose \
                          another place";
-            Err(Problem::new(Class::Refused, "make", path, words))
+            Err(Problem::new(Class::Refused, Operation::Make, path, words))
         }
     }
 }
@@ -104,5 +104,5 @@ pub fn is_own(folder: &File, meta: &Meta) -> bool {
 
 fn replaced(path: &Path) -> Problem {
     let words = "another program put something else in its place while it was made; that was left as it is";
-    Problem::new(Class::Refused, "make", path, words)
+    Problem::new(Class::Refused, Operation::Make, path, words)
 }

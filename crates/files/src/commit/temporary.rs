@@ -20,7 +20,7 @@ use datapump_engine::{Errno, Handle};
 use crate::commit::made;
 use crate::commit::reserved::{is_temporary, journal_name, may_be_temporary, temporary_of};
 use crate::disk::{self, Access, FileCalls, FileKind, Folder, Meta, names};
-use crate::problem::{self, Class, Problem};
+use crate::problem::{self, Class, Operation, Problem};
 use crate::resume;
 
 /// Why a file of a source is not copied.
@@ -98,7 +98,7 @@ pub fn create(
                 true => continue,
                 false => return Ok(None),
             },
-            made => made.map_err(|errno| Problem::system("create", path, errno.0))?,
+            made => made.map_err(|errno| Problem::system(Operation::Create, path, errno.0))?,
         };
         if locked_and_ours(folder, temporary, &handle, path)? {
             return Ok(own_journal_alone(folder, temporary, siblings).then_some(handle));
@@ -136,13 +136,13 @@ fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, a
 fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Siblings) -> Result<bool, Problem> {
     let meta = match folder.metadata(temporary) {
         Err(Errno::ENOENT) => return Ok(true),
-        meta => meta.map_err(|errno| Problem::system("look for leftovers of", path, errno.0))?,
+        meta => meta.map_err(|errno| Problem::system(Operation::LookForLeftovers, path, errno.0))?,
     };
     let is_file = meta.kind == FileKind::Regular;
     if !is_file && !siblings.is_tree() {
         let name = problem::shown(temporary.as_bytes());
         let words = format!("{name} stands in the way and is no file of ours; remove it");
-        return Err(Problem::new(Class::Refused, "create", path, words));
+        return Err(Problem::new(Class::Refused, Operation::Create, path, words));
     }
     if !is_file || !is_leftover(folder, temporary, &meta, siblings) {
         return Ok(false);
@@ -189,9 +189,9 @@ pub fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Resul
     };
     let leftover = match opened {
         Err(Errno::ENOENT) => return Ok(()),
-        opened => opened.map_err(|errno| system("open the leftover of", errno))?,
+        opened => opened.map_err(|errno| system(Operation::OpenLeftover, errno))?,
     };
-    if !leftover.lock().map_err(|errno| system("lock", errno))? {
+    if !leftover.lock().map_err(|errno| system(Operation::Lock, errno))? {
         return Err(busy(path));
     }
     // Locked, but is it still the one under the name? Another pump may have replaced it in between.
@@ -199,7 +199,7 @@ pub fn remove_leftover(folder: &Folder, temporary: &OsStr, path: &Path) -> Resul
         resume::remove_journal(folder, temporary);
         match folder.remove(temporary) {
             Ok(()) | Err(Errno::ENOENT) => {}
-            Err(errno) => return Err(system("remove the leftover of", errno)),
+            Err(errno) => return Err(system(Operation::RemoveLeftover, errno)),
         }
     }
     Ok(())
@@ -212,7 +212,7 @@ fn locked_and_ours(
     handle: &Handle,
     path: &Path,
 ) -> Result<bool, Problem> {
-    let locked = handle.try_lock().map_err(|errno| Problem::system("lock", path, errno.0))?;
+    let locked = handle.try_lock().map_err(|errno| Problem::system(Operation::Lock, path, errno.0))?;
     Ok(locked && same_file(folder, temporary, handle))
 }
 
@@ -227,11 +227,11 @@ pub fn same_file(folder: &Folder, name: &OsStr, handle: &Handle) -> bool {
 /// Another pump has the lock.
 pub fn busy(path: &Path) -> Problem {
     let words = "another pump is writing it; wait for it to end, or choose another name";
-    Problem::new(Class::Refused, "create", path, words)
+    Problem::new(Class::Refused, Operation::Create, path, words)
 }
 
 /// Each of the names is passed by.
 pub fn all_taken(path: &Path) -> Problem {
     let words = "something stands under each of its temporary names (.pump- and 16 digits); remove what is not needed";
-    Problem::new(Class::Refused, "create", path, words)
+    Problem::new(Class::Refused, Operation::Create, path, words)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use datapump::{Class, Problem};
+use datapump::{Class, Operation, Problem};
 
 mod advice;
 mod connections;
@@ -85,7 +85,7 @@ fn state_of(pid: u32) -> Option<parse::Stat> {
 }
 
 fn refuse(class: Class, message: String) -> Problem {
-    Problem { class, path: None, host: None, operation: "watch", offset: None, message }
+    Problem { class, path: None, host: None, operation: Operation::Watch, offset: None, message }
 }
 
 /// What cannot be watched is told before anything else.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how a model is fitted.
 
-use datapump::{Class, Problem, Status};
+use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, Fits, Model};
 
 use crate::args::{LabFitArguments, LabModel};
@@ -17,7 +17,7 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
     };
     match cost::fit_file(&arguments.file, model) {
         Ok(fits) => print(&fits, output),
-        Err(error) => super::refuse_input(&error, "fit", output),
+        Err(error) => super::refuse_input(&error, Operation::Fit, output),
     }
 }
 
@@ -31,7 +31,14 @@ fn print(fits: &Fits, output: &Output) -> i32 {
     for refused in &fits.refused {
         let message = datapump::shown(format!("{}: {}", refused.group, refused.why).as_bytes());
         let class = Class::Usage;
-        output.problem(&Problem { class, path: None, host: None, operation: "fit", offset: None, message });
+        output.problem(&Problem {
+            class,
+            path: None,
+            host: None,
+            operation: Operation::Fit,
+            offset: None,
+            message,
+        });
     }
     let (status, class) = match fits.refused.is_empty() {
         true => (Status::Done, None),

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use datapump::Status;
+use datapump::{Operation, Status};
 use datapump_lab::judge::cost::{self, PartsFile, PipelineTable};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub fn predict(arguments: &LabPredictArguments, output: &Output) -> i32 {
         (.., Some(parts)) => chain(parts, arguments, output),
         _ => return output.usage("name what is predicted: --parts, --profile, --pipeline or --golden"),
     };
-    done.unwrap_or_else(|error| super::refuse_input(&error, "predict", output))
+    done.unwrap_or_else(|error| super::refuse_input(&error, Operation::Predict, output))
 }
 
 fn chain(parts: &Path, arguments: &LabPredictArguments, output: &Output) -> anyhow::Result<i32> {

@@ -2,6 +2,7 @@
 //!
 //! Must not know: the models.
 
+use datapump::Operation;
 use datapump_lab::judge::depths::{self, Outcome};
 use serde_json::json;
 
@@ -11,7 +12,8 @@ use crate::output::{Output, empty_report};
 /// Runs a simulation. Gives the exit status.
 pub fn simulate(command: &SimulateCommand, output: &Output) -> i32 {
     let SimulateCommand::Depths(arguments) = command;
-    compare_depths(arguments, output).unwrap_or_else(|error| super::refuse_input(&error, "simulate", output))
+    compare_depths(arguments, output)
+        .unwrap_or_else(|error| super::refuse_input(&error, Operation::Simulate, output))
 }
 
 fn compare_depths(arguments: &DepthsArguments, output: &Output) -> anyhow::Result<i32> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use datapump::{Class, Problem, Status};
+use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::tcp_trace::{Nobody, TcpTrace, TcpTraced};
 
 use crate::args::TcpWatchArguments;
@@ -58,7 +58,7 @@ fn class(error: &anyhow::Error) -> Class {
     let of = |cause: &(dyn std::error::Error + 'static)| {
         let errno = || cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
         let nobody = cause.is::<Nobody>().then_some(Class::Missing);
-        nobody.or_else(|| Some(Problem::system("watch", Path::new(""), errno()?).class))
+        nobody.or_else(|| Some(Problem::system(Operation::Watch, Path::new(""), errno()?).class))
     };
     error.chain().find_map(of).unwrap_or(Class::Io)
 }
@@ -66,7 +66,14 @@ fn class(error: &anyhow::Error) -> Class {
 fn refuse(error: &anyhow::Error, output: &Output) -> i32 {
     let message = datapump::shown(format!("{error:#}").as_bytes());
     let class = class(error);
-    output.refusal(&Problem { class, path: None, host: None, operation: "watch", offset: None, message })
+    output.refusal(&Problem {
+        class,
+        path: None,
+        host: None,
+        operation: Operation::Watch,
+        offset: None,
+        message,
+    })
 }
 
 fn tell(traced: &TcpTraced, interrupted: bool, arguments: &TcpWatchArguments, output: &Output) -> i32 {
@@ -93,7 +100,7 @@ fn nothing_seen(output: &Output) -> i32 {
     output.refusal(&Problem {
         class: Class::Missing,
         path: None,
-        operation: "watch",
+        operation: Operation::Watch,
         host: None,
         offset: None,
         message: message.into(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Way};
-use datapump_transport::{NetFault, REACH};
+use datapump_transport::NetFault;
 
 use crate::job::Job;
 use crate::job::budget::Budget;
@@ -23,7 +23,7 @@ use crate::net::folder::shelf::{Flow, Origin, Shelf};
 use crate::net::folder::told;
 use crate::net::server::control::Next;
 use crate::net::server::giver;
-use crate::problem::{Class, Problem, Status};
+use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::{Cpu, Report};
 use crate::run::event::Event;
@@ -66,8 +66,9 @@ impl RemoteCopy {
             let is_lost = report.exit_status == Status::Lost as i32 && may_again;
             let left = patience.saturating_sub(since.elapsed());
             // Who never answered is not waited for: a name may be written wrongly.
-            let goes_on =
-                |problem: &Problem| is_lost && !left.is_zero() && (has_begun || problem.operation != REACH);
+            let goes_on = |problem: &Problem| {
+                is_lost && !left.is_zero() && (has_begun || problem.operation != Operation::Reach)
+            };
             match lost {
                 Some(problem) if goes_on(&problem) && !self.stop.load(Ordering::Relaxed) => {
                     events(Event::Warning(format!("{problem}; trying again")));

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::target::place::{Fill, Place};
 use datapump_files::disk::{Disk, Folder};
 
@@ -29,7 +29,7 @@ impl Root {
             Place::Path(path) => match Disk::Os.folder(path) {
                 Ok(Folder::Os(folder)) => Ok(Root::Folder(folder)),
                 Ok(Folder::Sim(_)) => unreachable!("the system's own file system"),
-                Err(errno) => Err(Problem::system("open", path, errno.0)),
+                Err(errno) => Err(Problem::system(Operation::Open, path, errno.0)),
             },
             Place::Null { bytes, fill } => Ok(Root::Null { bytes: *bytes, fill: *fill }),
             place => Err(Problem::usage(format!("'{place}' cannot be served; name a folder of this host"))),

@@ -19,7 +19,7 @@ use datapump_transport::{Carrier, Pipe};
 use crate::net::client::root::Root;
 use crate::net::server::Server;
 use crate::net::server::serve_options::ServeOptions;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::account::version;
 use crate::target::place::Place;
 
@@ -58,7 +58,7 @@ impl Server {
         output.write_all(opening.line(&version()).as_bytes()).map_err(|error| Problem {
             class: Class::Io,
             path: None,
-            operation: "connect",
+            operation: Operation::Connect,
             host: None,
             offset: None,
             message: format!("write to standard output: {error}"),

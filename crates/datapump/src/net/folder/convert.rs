@@ -10,7 +10,7 @@ use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
-use crate::problem::Class;
+use crate::problem::{Class, Operation};
 use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
 use datapump_files::holes::mapped;
 
@@ -91,20 +91,27 @@ const EPERM: i32 = 1;
 const EACCES: i32 = 13;
 
 /// What could not be done here, for the other side.
-pub(crate) fn fault(operation: &str, errno: Errno) -> Fault {
-    Fault { operation: operation.into(), errno: Some(ErrorNumber::of(errno.0)), words: None, class: None }
+pub(crate) fn fault(operation: Operation, errno: Errno) -> Fault {
+    Fault {
+        operation: operation.words().into(),
+        errno: Some(ErrorNumber::of(errno.0)),
+        words: None,
+        class: None,
+    }
 }
 
 /// A source was changed while it was read.
 pub(crate) fn stored_to() -> Fault {
     let words = format!("{}; copy again when the source is quiet", mapped::STORED_TO);
     let class = Some(Class::Changed.name().into());
-    Fault { operation: "read".into(), errno: None, words: Some(words), class }
+    Fault { operation: Operation::Read.words().into(), errno: None, words: Some(words), class }
 }
 
 /// What it holds behind its size would be cut.
 pub(crate) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<(), Fault> {
-    if !datapump_files::holes::sizes::goes_on(handle, meta, magic).map_err(|errno| fault("read", errno))? {
+    if !datapump_files::holes::sizes::goes_on(handle, meta, magic)
+        .map_err(|errno| fault(Operation::Read, errno))?
+    {
         return Ok(());
     }
     let bytes = meta.size_bytes;
@@ -112,7 +119,7 @@ pub(crate) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<()
         "holds more than the {bytes} bytes that its file system tells; copy it on its own host first"
     );
     let class = Some(Class::Io.name().into());
-    Err(Fault { operation: "read".into(), errno: None, words: Some(words), class })
+    Err(Fault { operation: Operation::Read.words().into(), errno: None, words: Some(words), class })
 }
 
 /// Takes one answer after the other; an error is one of the connection.

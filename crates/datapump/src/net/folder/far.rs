@@ -24,7 +24,7 @@ use crate::net::folder::convert::heard;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::net::folder::weight;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{Attributes, Name, Told};
 use datapump_files::disk::{FileKind, Meta};
 
@@ -343,9 +343,9 @@ impl FarFolder {
             return Ok(None);
         }
         let told = self.look_closely(name, Some(true), path)?;
-        let meta = told.meta.map_err(|errno| Problem::system("look at", path, errno.0))?;
+        let meta = told.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
         if meta.kind != FileKind::Regular && told.attributes.is_none() {
-            return Err(Problem::new(Class::Changed, "look at", path, "is no file any more"));
+            return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));
         }
         self.far.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
         Ok(told.attributes)

@@ -6,6 +6,7 @@
 //!
 //! Must not know: which answer means what, whether owners are kept.
 
+use crate::problem::Operation;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,7 +113,7 @@ impl Telling {
                 self.tell(Answer::Names { entries, cookie, more: true, owners: None }, names, tell)?;
                 self.tell(Answer::Names { entries: rest, cookie, more, owners: None }, names, tell)
             }
-            _ => tell(Answer::Fault(fault("read the owners of", E2BIG))),
+            _ => tell(Answer::Fault(fault(Operation::ReadOwners, E2BIG))),
         }
     }
 }

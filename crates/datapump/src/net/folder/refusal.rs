@@ -8,24 +8,16 @@ use datapump_core::wire::ask::Fault;
 use datapump_core::wire::bounds::ErrorNumber;
 
 use crate::job::budget::OverBudget;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 
 /// What this side may not hold of the other.
 pub(crate) fn over_budget(over: OverBudget, path: &Path) -> Problem {
-    Problem::new(Class::Refused, "read", path, over.words())
+    Problem::new(Class::Refused, Operation::Read, path, over.words())
 }
 
 /// What the other side could not do, as if it had been tried here.
 pub(crate) fn problem_of(fault: &Fault, path: &Path) -> Problem {
-    let operation = match fault.operation.as_str() {
-        "open" => "open",
-        "list" => "list",
-        "read" => "read",
-        "look at" => "look at",
-        "read the map of" => "read the map of",
-        "read the attributes of" => "read the attributes of",
-        _ => "read",
-    };
+    let operation = Operation::named(&fault.operation).unwrap_or(Operation::Read);
     /// EXDEV: openat2(2) was to stay beneath a folder.
     const LEADS_OUT: i32 = 18;
     match (&fault.errno, &fault.words) {
@@ -58,7 +50,7 @@ mod tests {
         ] {
             let class = class.map(String::from);
             let fault = Fault {
-                operation: "open".into(),
+                operation: Operation::Open.words().into(),
                 errno: errno.map(ErrorNumber),
                 words: Some("words".into()),
                 class,

@@ -28,7 +28,7 @@ use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, 
 use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use crate::net::folder::owners::OwnNames;
 use crate::open::how::{self, Facts};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{self, Name};
 use crate::target::place::Fill;
 use crate::tree::folder::side::{Keeper, Side};
@@ -148,7 +148,7 @@ impl Shelf {
                 self.files().remove(&file);
                 Ok(Answer::Done)
             }
-            Ask::Fetch { .. } | Ask::Read { .. } => Err(fault("read", EINVAL)),
+            Ask::Fetch { .. } | Ask::Read { .. } => Err(fault(Operation::Read, EINVAL)),
         };
         tell(one.unwrap_or_else(Answer::Fault))
     }
@@ -162,16 +162,16 @@ impl Shelf {
     }
 
     fn place(&self, number: u32) -> Outcome<&Origin> {
-        self.places.get(number as usize).ok_or_else(|| fault("open", ENOENT))
+        self.places.get(number as usize).ok_or_else(|| fault(Operation::Open, ENOENT))
     }
 
     fn folder(&self, number: u64) -> Outcome<Arc<Side>> {
-        self.folders().get(&number).cloned().ok_or_else(|| fault("open", EBADF))
+        self.folders().get(&number).cloned().ok_or_else(|| fault(Operation::Open, EBADF))
     }
 
     /// An open file, or what stands for one.
     pub(crate) fn file(&self, number: u64) -> Outcome<Taken> {
-        self.files().get(&number).map(|(taken, _)| taken.clone()).ok_or_else(|| fault("read", EBADF))
+        self.files().get(&number).map(|(taken, _)| taken.clone()).ok_or_else(|| fault(Operation::Read, EBADF))
     }
 
     /// A place is a pipe: it is read in its own order.
@@ -193,7 +193,7 @@ impl Shelf {
             return Ok(flow.told());
         }
         let file = origin.open()?;
-        let meta = file_meta(&file).map_err(|errno| fault("look at", errno))?;
+        let meta = file_meta(&file).map_err(|errno| fault(Operation::LookAt, errno))?;
         let is_partial = origin.is_partial().then_some(true);
         Ok(Answer::Meta { meta: told(&meta), named: None, is_partial, owners: None })
     }
@@ -214,7 +214,7 @@ impl Shelf {
 
     fn charge(&self, bytes: usize, files: u64) -> Outcome<Charge> {
         self.share.charge(bytes, files).map_err(|over| Fault {
-            operation: "open".into(),
+            operation: Operation::Open.words().into(),
             errno: None,
             words: Some(over.words().into()),
             class: Some(Class::Refused.name().into()),
@@ -224,7 +224,7 @@ impl Shelf {
     fn keep_folder(&self, number: u64, side: Arc<Side>) -> Outcome<Answer> {
         let open = side.file().map_err(problem)?.0;
         if side.meta.kind != FileKind::Folder {
-            return Err(fault("open", ENOTDIR));
+            return Err(fault(Operation::Open, ENOTDIR));
         }
         let attributes = attributes(Bearer::Open(&open))?;
         let answer = Answer::Folder {
@@ -239,7 +239,7 @@ impl Shelf {
 
     fn listed(&self, folder: u64, cookie: u64) -> Outcome<Listed> {
         let folder = self.folder(folder)?.file().map_err(problem)?.0;
-        let (names, cookie) = listed::list(&folder, cookie).map_err(|errno| fault("list", errno))?;
+        let (names, cookie) = listed::list(&folder, cookie).map_err(|errno| fault(Operation::List, errno))?;
         Ok((folder, names, cookie))
     }
 
@@ -264,7 +264,7 @@ impl Shelf {
     fn opened(&self, above: u64, name: &[u8]) -> Outcome<(Arc<Handle>, Arc<Side>, OsString)> {
         let (side, name) = (self.folder(above)?, plain(name)?);
         let folder = side.file().map_err(problem)?.0;
-        let file = names::open_source(&folder, name, true).map_err(|errno| fault("open", errno))?;
+        let file = names::open_source(&folder, name, true).map_err(|errno| fault(Operation::Open, errno))?;
         Ok((Arc::new(Handle::Os(file)), side, name.to_owned()))
     }
 
@@ -290,8 +290,8 @@ impl Shelf {
     }
 
     fn look_again(&self, number: u64) -> Outcome<Answer> {
-        let Taken::File(given) = self.file(number)? else { return Err(fault("look at", EINVAL)) };
-        let meta = given.handle.meta().map_err(|errno| fault("look at", errno))?;
+        let Taken::File(given) = self.file(number)? else { return Err(fault(Operation::LookAt, EINVAL)) };
+        let meta = given.handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
         // What was appended to has pages that were written, and the caller sees that it grew.
         if meta.size_bytes <= given.meta.size_bytes && mapped::was_stored_to(&given.handle, &meta) {
             return Err(stored_to());
@@ -315,7 +315,7 @@ impl Shelf {
         let side = self.folder(above)?;
         let folder = side.file().map_err(problem)?.0;
         if name.is_empty() {
-            let meta = file_meta(&folder).map_err(|errno| fault("look at", errno))?;
+            let meta = file_meta(&folder).map_err(|errno| fault(Operation::LookAt, errno))?;
             return Ok(Answer::Meta { meta: told(&meta), named: None, is_partial: None, owners: None });
         }
         let name = plain(name)?;
@@ -403,7 +403,7 @@ impl Origin {
             Origin::Beneath(root, path) => names::open_beneath(root, path),
             Origin::Flow(_) => Err(ENOTDIR),
         };
-        opened.map_err(|errno| fault("open", errno))
+        opened.map_err(|errno| fault(Operation::Open, errno))
     }
 }
 
@@ -419,14 +419,14 @@ impl Flow {
 fn plain(name: &[u8]) -> Outcome<&OsStr> {
     match is_plain(name) {
         true => Ok(OsStr::from_bytes(name)),
-        false => Err(fault("open", EINVAL)),
+        false => Err(fault(Operation::Open, EINVAL)),
     }
 }
 
 /// What this side would tell its own user, without the path: the other side knows it.
 fn problem(problem: Problem) -> Fault {
     Fault {
-        operation: problem.operation.into(),
+        operation: problem.operation.words().into(),
         errno: None,
         words: Some(problem.message),
         class: Some(problem.class.name().into()),
@@ -434,11 +434,13 @@ fn problem(problem: Problem) -> Fault {
 }
 
 fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
-    let meta = handle.meta().map_err(|errno| fault("look at", errno))?;
+    let meta = handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
     match meta.kind {
-        FileKind::Regular => mapped::believed(handle, meta, stop).map_err(|errno| fault("look at", errno)),
+        FileKind::Regular => {
+            mapped::believed(handle, meta, stop).map_err(|errno| fault(Operation::LookAt, errno))
+        }
         _ => Err(Fault {
-            operation: "open".into(),
+            operation: Operation::Open.words().into(),
             errno: None,
             words: Some("is no file any more".into()),
             class: None,
@@ -449,15 +451,16 @@ fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
 fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>> {
     // More pieces than fit into a message are told as one.
     let range = |(start, end)| Range { start: FileSize::of(start), end: FileSize::of(end) };
-    let ranges = holes::ranges(handle, meta, false, stop).map_err(|errno| fault("read the map of", errno))?;
+    let ranges =
+        holes::ranges(handle, meta, false, stop).map_err(|errno| fault(Operation::ReadMap, errno))?;
     let ranges = if ranges.len() > RANGES_MAX { vec![(0, meta.size_bytes)] } else { ranges };
     Ok(ranges.into_iter().map(range).collect())
 }
 
 fn attributes(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
-    let attributes = attributes_of(bearer).map_err(|errno| fault("read the attributes of", errno))?;
+    let attributes = attributes_of(bearer).map_err(|errno| fault(Operation::ReadAttributes, errno))?;
     match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
-        true => Err(fault("read the attributes of", E2BIG)),
+        true => Err(fault(Operation::ReadAttributes, E2BIG)),
         false => Ok(attributes),
     }
 }

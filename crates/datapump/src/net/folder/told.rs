@@ -12,45 +12,12 @@ use datapump_core::wire::session as wire;
 use minicbor::bytes::ByteVec;
 use serde_json::Value;
 
-use crate::problem::{Class, Problem, Status};
+use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::change::{Change, ChangeKind};
 
-/// What problems are about; others are told as `copy`.
-const OPERATIONS: [&str; 30] = [
-    "arguments",
-    "open",
-    "read",
-    "write",
-    "sync",
-    "rename",
-    "create",
-    "reserve",
-    "look at",
-    "list",
-    "make",
-    "link",
-    "verify",
-    "compare",
-    "lock",
-    "remove",
-    "delete",
-    "finish",
-    "receive",
-    "connect",
-    "enter",
-    "allocate",
-    "stat",
-    "set the attributes of",
-    "read the map of",
-    "read the attributes of",
-    "read the link",
-    "make the link",
-    "make the pipe",
-    "make the device",
-];
 const KINDS: [(ChangeKind, &str); 4] = [
     (ChangeKind::Copy, "copy"),
     (ChangeKind::Link, "link"),
@@ -99,7 +66,7 @@ pub(crate) fn tell(event: Event) -> wire::Event {
         Event::Problem(problem) => wire::Event::Problem {
             class: problem.class.name().into(),
             path: problem.path.as_deref().map(bytes),
-            operation: problem.operation.into(),
+            operation: problem.operation.words().into(),
             offset: problem.offset.map(FileSize::of),
             message: words(problem.message),
             yours: problem.host.is_some().then_some(true),
@@ -133,7 +100,7 @@ pub(crate) fn hear(event: wire::Event, host: &str) -> Event {
                 host: (yours != Some(true) && name.is_some()).then(|| host.to_owned()),
                 class: Class::named(&class).unwrap_or(Class::Io),
                 path: name.map(path),
-                operation: OPERATIONS.into_iter().find(|known| *known == operation).unwrap_or("copy"),
+                operation: Operation::named(&operation).unwrap_or(Operation::Copy),
                 offset: offset.map(|offset| offset.0),
                 message: crate::shown(message.as_bytes()),
             })
@@ -206,10 +173,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_being_done_arrives_as_what_it_was() {
+        for &operation in Operation::ALL {
+            let problem = Problem::new(Class::Io, operation, Path::new("x"), "");
+            let Event::Problem(heard) = hear(tell(Event::Problem(problem)), "host") else {
+                panic!("no problem")
+            };
+            assert_eq!(heard.operation, operation);
+        }
+        let problem = Problem::new(Class::Io, Operation::Sync, Path::new("x"), "");
+        let wire::Event::Problem { class, path, offset, message, yours, .. } = tell(Event::Problem(problem))
+        else {
+            panic!("no problem")
+        };
+        let newer = wire::Event::Problem { class, path, offset, message, yours, operation: "fly".into() };
+        assert!(
+            matches!(hear(newer, "host"), Event::Problem(problem) if problem.operation == Operation::Copy)
+        );
+    }
+
+    #[test]
     fn whatever_is_told_fits_into_a_message() {
         let long = PathBuf::from(format!("begin/{}/end", "d/".repeat(2_000_000)));
         let problem = |path: PathBuf, message: String| {
-            Event::Problem(Problem { message, ..Problem::new(Class::Io, "open", &path, "") })
+            Event::Problem(Problem { message, ..Problem::new(Class::Io, Operation::Open, &path, "") })
         };
         let change = Change {
             kind: ChangeKind::Copy,

@@ -37,7 +37,7 @@ use crate::net::server::giver::gave;
 use crate::net::server::joins::NewSession;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
 use crate::net::server::server_state::State;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
@@ -111,7 +111,7 @@ struct Wanted {
 }
 
 fn refused(path: &Path, words: &str) -> Problem {
-    Problem::new(Class::Refused, "open", path, words)
+    Problem::new(Class::Refused, Operation::Open, path, words)
 }
 
 /// What is served to this caller. Nothing of unknown size is given: it would look like an empty file.
@@ -194,7 +194,7 @@ fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
         [b'~', ..] => {
             let words =
                 "names the home folder of a user; write where that is, or ./~… for a name that begins so";
-            Err(Problem::new(Class::Usage, "open", shown, words))
+            Err(Problem::new(Class::Usage, Operation::Open, shown, words))
         }
         _ => Ok(home.join(shown)),
     }
@@ -205,7 +205,7 @@ fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
     PathAt::find_beneath(root, shown).map_err(|errno| match errno.0 {
         // EXDEV: the way leads out.
         18 => refused(shown, "leads out of the served folder"),
-        errno => Problem::system("open", shown, errno),
+        errno => Problem::system(Operation::Open, shown, errno),
     })
 }
 
@@ -226,7 +226,7 @@ fn reserve(state: &State, wanted: &mut Wanted) -> Result<Reserved, Box<Message>>
     let bytes = |depth| wanted.slots_bytes(asked.unwrap_or(depth));
     if bytes(ASKING_DEPTH) > memory_bytes {
         let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
-        let problem = Problem { class: Class::Refused, operation: "open", ..Problem::usage(words) };
+        let problem = Problem { class: Class::Refused, operation: Operation::Open, ..Problem::usage(words) };
         return Err(refusal(problem));
     }
     // The greater depth leaves room for others.

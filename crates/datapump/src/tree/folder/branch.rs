@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_core::journal::PathSum;
 
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::side::Side;
 use crate::tree::folder::visited::{self, FolderKey};
@@ -127,7 +127,7 @@ impl Branch {
         match names::metadata(&target.file()?.0, name) {
             Ok(entry) if self.claim(&entry, name) => Ok(()),
             Ok(_) => Err(taken(&target.path_of(name))),
-            Err(errno) => Err(Problem::system("look at", &target.path_of(name), errno.0)),
+            Err(errno) => Err(Problem::system(Operation::LookAt, &target.path_of(name), errno.0)),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::file::goal::syncs_alone;
 use crate::job::options::Sync;
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Branch, Looked};
@@ -79,7 +79,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), 
     if synced && branch.parent.is_some() {
         let _stage = within(Stage::Sync);
         to.sync_all().map_err(|error| {
-            Problem::system("sync the folder", &target.path(), error.raw_os_error().unwrap_or(5))
+            Problem::system(Operation::SyncFolder, &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
     }
     Ok(())
@@ -107,11 +107,11 @@ fn set_attributes(
     let handed_down = branch.traits.handed_down;
     let new = New { made, bare: made && handed_down.is_none(), handed_down, replaced: None };
     let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(to), keep, new);
-    let lost = kept.map_err(|errno| Problem::system("set the attributes of", &target.path(), errno.0))?;
+    let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &target.path(), errno.0))?;
     shared.ledger.tell_lost(lost, || target.path());
     if target.was_opened_up() && !keep.mode {
         let closed = Bearer::Open(to).set_mode(target.meta.mode);
-        closed.map_err(|errno| Problem::system("set the mode of", &target.path(), errno.0))?;
+        closed.map_err(|errno| Problem::system(Operation::SetMode, &target.path(), errno.0))?;
     }
     Ok(())
 }

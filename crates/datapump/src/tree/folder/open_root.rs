@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::{Folder, PathAt, names};
 
 /// Opens a target that stands there. A link that stands, or is put, in its place leads nobody anywhere.
@@ -18,9 +18,9 @@ pub(crate) fn open_target(at: &PathAt) -> Result<Arc<File>, Problem> {
         Ok(Folder::Sim(_)) => return Err(simulated(&at.path)),
         Err(errno) => Err(errno),
     };
-    opened.map(Arc::new).map_err(|errno| Problem::system("open", &at.path, errno.0))
+    opened.map(Arc::new).map_err(|errno| Problem::system(Operation::Open, &at.path, errno.0))
 }
 
 pub(crate) fn simulated(path: &Path) -> Problem {
-    Problem::new(Class::Usage, "open", path, "the simulation has no trees")
+    Problem::new(Class::Usage, Operation::Open, path, "the simulation has no trees")
 }

@@ -13,7 +13,7 @@ use datapump_engine::{Errno, Handle};
 use crate::job::options::Keep;
 use crate::net::folder::far::{FarFile, FarFolder, SmallFile};
 use crate::open::held::Held;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{self, Attributes, Name, Told};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
@@ -29,7 +29,7 @@ pub(crate) enum Origin {
 }
 
 /// A question about one name of a folder, with the path for messages.
-fn system<T>(operation: &'static str, path: &Path, answer: Result<T, Errno>) -> Result<T, Problem> {
+fn system<T>(operation: Operation, path: &Path, answer: Result<T, Errno>) -> Result<T, Problem> {
     answer.map_err(|errno| Problem::system(operation, path, errno.0))
 }
 
@@ -37,9 +37,9 @@ fn system<T>(operation: &'static str, path: &Path, answer: Result<T, Errno>) -> 
 fn of_replaced(path: &Path, errno: Errno) -> Problem {
     match errno {
         Errno::ESTALE => {
-            Problem::new(Class::Changed, "copy", path, "the source was replaced while it was copied")
+            Problem::new(Class::Changed, Operation::Copy, path, "the source was replaced while it was copied")
         }
-        errno => Problem::system("open", path, errno.0).vanished(),
+        errno => Problem::system(Operation::Open, path, errno.0).vanished(),
     }
 }
 
@@ -53,7 +53,7 @@ impl Origin {
         path: &Path,
     ) -> Result<(Vec<Name>, u64), Problem> {
         match self {
-            Origin::Here(folder) => system("list", path, listed::list(folder, cookie)),
+            Origin::Here(folder) => system(Operation::List, path, listed::list(folder, cookie)),
             Origin::There(folder) => folder.list(cookie, with_attributes, path),
         }
     }
@@ -66,7 +66,7 @@ impl Origin {
             (Origin::There(_), Some(told)) => told.meta,
             (Origin::There(folder), None) => folder.look_at(&name.name, &path())?.meta,
         };
-        found.map_err(|errno| Problem::system("look at", &path(), errno.0))
+        found.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))
     }
 
     /// The same of a name that may not stand there: `None`.
@@ -77,7 +77,7 @@ impl Origin {
         };
         match found {
             Err(Errno::ENOENT) => Ok(None),
-            Err(errno) => Err(Problem::system("look at", &path(), errno.0)),
+            Err(errno) => Err(Problem::system(Operation::LookAt, &path(), errno.0)),
             Ok(meta) => Ok(Some(meta)),
         }
     }
@@ -100,11 +100,14 @@ impl Origin {
     /// What a symbolic link points to.
     pub(crate) fn read_symlink(&self, name: &Name, path: &Path) -> Result<OsString, Problem> {
         match self {
-            Origin::Here(folder) => system("read the link", path, names::read_symlink(folder, &name.name)),
+            Origin::Here(folder) => {
+                system(Operation::ReadLink, path, names::read_symlink(folder, &name.name))
+            }
             Origin::There(folder) => {
                 let told = Origin::told(folder, name, path)?;
-                told.points_to
-                    .ok_or_else(|| Problem::new(Class::Changed, "read the link", path, "is no link any more"))
+                told.points_to.ok_or_else(|| {
+                    Problem::new(Class::Changed, Operation::ReadLink, path, "is no link any more")
+                })
             }
         }
     }
@@ -120,10 +123,10 @@ impl Origin {
     ) -> Result<(Held, Meta), Problem> {
         match self {
             Origin::Here(folder) => {
-                let file = system("open", path, names::open_source(folder, &name.name, true))?;
+                let file = system(Operation::Open, path, names::open_source(folder, &name.name, true))?;
                 let handle = Handle::Os(file);
                 let meta = handle.meta().and_then(|meta| mapped::believed(&handle, meta, stop));
-                let meta = system("open", path, meta)?;
+                let meta = system(Operation::Open, path, meta)?;
                 Ok((Held::Here(Arc::new(handle)), meta))
             }
             Origin::There(folder) => {

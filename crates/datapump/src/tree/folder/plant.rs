@@ -11,7 +11,7 @@ use datapump_engine::Errno;
 
 use crate::job::mirror;
 use crate::open::confidential;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::tree::folder::branch::{Branch, Traits};
@@ -107,7 +107,7 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt
     for name in below {
         here = here.and_then(|folder| {
             names::open_folder(&folder, name)
-                .map_err(|errno| Problem::system("open", &path.join(below), errno.0))
+                .map_err(|errno| Problem::system(Operation::Open, &path.join(below), errno.0))
         });
     }
     match here {
@@ -223,8 +223,12 @@ fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
 }
 
 fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
-    let opened =
-        shared.settings.world.disk.folder(path).map_err(|errno| Problem::system("open", path, errno.0))?;
+    let opened = shared
+        .settings
+        .world
+        .disk
+        .folder(path)
+        .map_err(|errno| Problem::system(Operation::Open, path, errno.0))?;
     match opened {
         Folder::Os(folder) => Ok(Arc::into_inner(folder).expect("opened one line above")),
         Folder::Sim(_) => Err(simulated(path)),
@@ -246,7 +250,7 @@ fn tell_nesting(shared: &Shared<'_>, path: &Path) {
 /// Makes a folder under a temporary name, or opens the one that a killed run left with nothing but its list in it, or
 /// that another pump makes at this very point.
 fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
-    let system = |errno: Errno| Problem::system("make", path, errno.0);
+    let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
     for temporary in reserved::names_of(name) {
         let is_new = match names::make_folder(above, &temporary) {
             Err(Errno::EEXIST) => false,
@@ -278,7 +282,7 @@ fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, 
 /// `None` if it stands there.
 fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
     let path = &*at.path;
-    let system = |errno: Errno| Problem::system("make", path, errno.0);
+    let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
     let Some(name) = at.name() else { return Ok(None) };
     if at.metadata_of_name().is_ok() {
         return Ok(None);
@@ -286,7 +290,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     let parent_folder = match at.folder_to_sync() {
         Ok(Folder::Os(folder)) => folder,
         Ok(Folder::Sim(_)) => return Err(simulated(path)),
-        Err(errno) => return Err(Problem::system("open", path.parent().unwrap_or(path), errno.0)),
+        Err(errno) => return Err(Problem::system(Operation::Open, path.parent().unwrap_or(path), errno.0)),
     };
     let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
     made::check_root(&parent_folder, &folder, path)?;
@@ -295,7 +299,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         let _ = names::remove(&parent_folder, &temporary, true);
     });
     let journal = match begun? {
-        Kept::Ignored(words) => return Err(Problem::new(Class::Refused, "make", path, words)),
+        Kept::Ignored(words) => return Err(Problem::new(Class::Refused, Operation::Make, path, words)),
         kept @ Kept::Doubtful(..) => {
             tell_nesting(shared, path);
             kept.told(&shared.ledger)

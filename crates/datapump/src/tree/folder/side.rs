@@ -21,7 +21,7 @@ use datapump_engine::Errno;
 use crate::job::budget::Charge;
 use crate::net::folder::far::FarFolder;
 use crate::net::folder::refusal::over_budget;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{Bearer, Meta, file_meta, names};
 
@@ -88,7 +88,7 @@ impl Side {
 
     /// The same of a folder that others use too.
     pub(crate) fn root_of(path: &Path, file: Arc<File>, keeper: &Arc<Keeper>) -> Result<Arc<Side>, Problem> {
-        let meta = file_meta(&file).map_err(|errno| Problem::system("stat", path, errno.0))?;
+        let meta = file_meta(&file).map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
         Ok(Arc::new(Side {
             parent: None,
             name: path.as_os_str().to_owned(),
@@ -125,7 +125,8 @@ impl Side {
             }
         };
         let opened = self.file()?.open_and_stat(name);
-        let (file, meta) = opened.map_err(|errno| Problem::system("open", &self.path_of(name), errno.0))?;
+        let (file, meta) =
+            opened.map_err(|errno| Problem::system(Operation::Open, &self.path_of(name), errno.0))?;
         keeper.keep(&file);
         Ok(Arc::new(Side {
             parent: Some(Arc::clone(self)),
@@ -165,7 +166,7 @@ impl Side {
         match &self.place {
             Place::Here { .. } => {
                 let now = file_meta(&self.file()?.0);
-                now.map_err(|errno| Problem::system("look at", &self.path(), errno.0))
+                now.map_err(|errno| Problem::system(Operation::LookAt, &self.path(), errno.0))
             }
             Place::There(folder) => folder.now(&self.path()),
         }
@@ -214,10 +215,11 @@ impl Side {
 
     fn open_again(&self, parent: &Opened, stays_open: bool) -> Result<Opened, Problem> {
         let opened = parent.open_and_stat(&self.name);
-        let (file, meta) = opened.map_err(|errno| Problem::system("open again", &self.path(), errno.0))?;
+        let (file, meta) =
+            opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;
         if (meta.device, meta.inode) != (self.meta.device, self.meta.inode) {
             let words = "was replaced by another folder meanwhile; nothing more is done in it";
-            return Err(Problem::new(Class::Changed, "open again", &self.path(), words));
+            return Err(Problem::new(Class::Changed, Operation::OpenAgain, &self.path(), words));
         }
         if let Place::Here { open, keeper, .. } = &self.place {
             *locked(open) = Arc::downgrade(&file);

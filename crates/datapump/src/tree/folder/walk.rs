@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use datapump_engine::Errno;
 
 use crate::open::confidential;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
@@ -185,14 +185,14 @@ fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
     let id = identity::id(&source.meta);
     if above.root.target_id == Some(id) {
         let words = "is the folder that is copied into; it is left out";
-        return Err(Problem::new(Class::Io, "enter", &source.path(), words));
+        return Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words));
     }
     let is_same = |side: &Side| identity::id(&side.meta) == id;
     // A folder is on its way for as long as one below it is.
     match above.root.alive.has(id) && above.source.ancestors().any(is_same) {
         true => {
             let words = "is a folder that it lies in (a loop of mounts); it is left out";
-            Err(Problem::new(Class::Io, "enter", &source.path(), words))
+            Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words))
         }
         false => Ok(()),
     }
@@ -266,7 +266,7 @@ fn tell_folder(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there
 pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), Problem> {
     let held = made::hold_folder(folder, name, path)?;
     let opened = Bearer::Held(&held).set_mode(0o700);
-    opened.map_err(|errno| Problem::system("open up", path, errno.0))
+    opened.map_err(|errno| Problem::system(Operation::OpenUp, path, errno.0))
 }
 
 fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
@@ -277,7 +277,7 @@ fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
     };
     made.map_err(|errno| match errno {
         Errno::EEXIST => datapump_files::commit::taken(path),
-        errno => Problem::system("make", path, errno.0),
+        errno => Problem::system(Operation::Make, path, errno.0),
     })
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::open::held::Held;
-use crate::problem::{Class, Problem, shown_path, system_words};
+use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
@@ -226,14 +226,14 @@ fn linked(
 /// folder, must not get a name in this one.
 fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
     let path = || copied.spot.branch.target_path().join(&copied.spot.name);
-    let system = |errno: Errno| Problem::system("open to link", &path(), errno.0);
+    let system = |errno: Errno| Problem::system(Operation::OpenToLink, &path(), errno.0);
     let held = names::hold(folder, &copied.spot.name).map_err(system)?;
     let found = id(&file_meta(&held).map_err(system)?);
     match copied.copy.is_none_or(|copy| copy == found) {
         true => Ok(held),
         false => {
             let words = "another program replaced it meanwhile; no other name was linked to it";
-            Err(Problem::new(Class::Refused, "link", &path(), words))
+            Err(Problem::new(Class::Refused, Operation::Link, &path(), words))
         }
     }
 }
@@ -263,7 +263,7 @@ fn not_linked(spot: &Spot, errno: Errno) -> Problem {
     let path = spot.branch.target_path().join(&spot.name);
     match errno {
         Errno::EEXIST => taken(&path),
-        errno => Problem::system("link", &path, errno.0),
+        errno => Problem::system(Operation::Link, &path, errno.0),
     }
 }
 
@@ -321,7 +321,7 @@ pub(crate) fn link_file(held: &File, (to, name): (&File, &OsStr), path: &Path) -
     match linked {
         Ok(()) => Ok(true),
         Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => Ok(false),
-        Err(errno) => Err(Problem::system("link", path, errno.0)),
+        Err(errno) => Err(Problem::system(Operation::Link, path, errno.0)),
     }
 }
 

@@ -22,7 +22,7 @@ use datapump_core::journal::Header;
 use datapump_engine::{Errno, Handle};
 
 use crate::job::options::Sync;
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use datapump_files::disk::{FileCalls, Outcome, names};
 use datapump_files::resume::{EVERY, EVERY_BYTES, LAST_WAIT};
 
@@ -208,7 +208,7 @@ impl State {
     fn failure(&mut self) -> Option<Problem> {
         let (path, errno) = self.failed.clone().filter(|_| !self.is_told)?;
         self.is_told = true;
-        Some(Problem::system("sync the file system of", &path, errno.0))
+        Some(Problem::system(Operation::SyncFileSystem, &path, errno.0))
     }
 }
 

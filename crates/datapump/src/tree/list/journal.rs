@@ -21,7 +21,7 @@ use datapump_core::journal::{Entry, HEADER_BYTES, Header, PathSum, is_list, is_t
 use datapump_engine::{Errno, Handle};
 
 use crate::job::options::{Options, Sync};
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::ledger::Ledger;
 use crate::tree::list::checkpoint::{Checkpoint, Written};
 use crate::tree::list::doubt::Doubt;
@@ -77,28 +77,28 @@ impl Journal {
             Ok(standing) => standing,
             Err(why) => return Ok(Kept::Ignored(ignored(&name, why))),
         };
-        if !standing.file.lock().map_err(|errno| system("lock", errno))? {
+        if !standing.file.lock().map_err(|errno| system(Operation::Lock, errno))? {
             let words = "another pump is copying into this folder; wait for it to end";
-            return Err(Problem::new(Class::Refused, "lock", &name, words));
+            return Err(Problem::new(Class::Refused, Operation::Lock, &name, words));
         }
         let this = header(folder, source, options, anew);
         let (stood, why) = (!standing.is_new && !anew, standing.why_doubtful);
         if let Some(why) = why.filter(|_| stood && !is_of_copy(&standing.file, &this)) {
             return Ok(Kept::Ignored(ignored(&name, why)));
         }
-        let meta = standing.file.meta().map_err(|errno| system("stat", errno))?;
+        let meta = standing.file.meta().map_err(|errno| system(Operation::Stat, errno))?;
         let earlier = match stood {
             false => Earlier::none(this, meta.ctime_ns),
             true => read(standing.file.os(), &name, &this)?,
         };
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
         let (device, sync) = (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.sync);
-        let device = device.map_err(|errno| system("stat", errno))?;
+        let device = device.map_err(|errno| system(Operation::Stat, errno))?;
         let since_ns = if stood { since(&standing.file) } else { 0 };
         let journal =
             Journal::go_on((open, standing.file), (stood, why.is_none()), (earlier, this), (device, sync));
         let journal = journal.map(|journal| Journal { since_ns, id: id(&meta), ..journal });
-        let journal = journal.map_err(|errno| system("write", errno))?;
+        let journal = journal.map_err(|errno| system(Operation::Write, errno))?;
         journal.witness(device, folder, path);
         Ok(match why {
             None => Kept::List(journal),
@@ -313,16 +313,17 @@ fn create_or_open(folder: &Folder, name: &Path) -> Result<Result<Standing, &'sta
         Ok(file) => (file, true),
         Err(Errno::EEXIST) => {
             // Asked before it is opened (a pipe would be waited for), and once more of what is open.
-            let stands = folder.metadata(OsStr::new(LIST_NAME)).map_err(|errno| system("look at", errno))?;
+            let stands =
+                folder.metadata(OsStr::new(LIST_NAME)).map_err(|errno| system(Operation::LookAt, errno))?;
             if let Some(why) = why_foreign(folder, &stands) {
                 return Ok(Err(why));
             }
             let opened = folder.open(OsStr::new(LIST_NAME), Access::ReadWrite);
-            (opened.map_err(|errno| system("open", errno))?, false)
+            (opened.map_err(|errno| system(Operation::Open, errno))?, false)
         }
-        Err(errno) => return Err(system("create", errno)),
+        Err(errno) => return Err(system(Operation::Create, errno)),
     };
-    let opened = file.meta().map_err(|errno| system("stat", errno))?;
+    let opened = file.meta().map_err(|errno| system(Operation::Stat, errno))?;
     Ok(match why_foreign(folder, &opened).filter(|_| !is_new) {
         Some(why) => Err(why),
         None => Ok(Standing { file, is_new, why_doubtful: why_not_own(folder, &opened) }),
@@ -356,7 +357,7 @@ fn read(mut file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem>
     let mut bytes = Vec::new();
     file.rewind()
         .and_then(|()| file.read_to_end(&mut bytes))
-        .map_err(|error| Problem::system("read", name, Errno::of(&error).0))?;
+        .map_err(|error| Problem::system(Operation::Read, name, Errno::of(&error).0))?;
     // What a list does not tell itself its file may. Whatever names its copies dealt with, it were not fewer than all.
     let unknown = Earlier::none(Header { selection: 0, ..*this }, origin(file).0);
     let Some(header) = Header::decode(&bytes) else {
@@ -382,7 +383,7 @@ fn read(mut file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem>
 fn foreign(name: &Path) -> Problem {
     let words = "is no list of this copy: it belongs to an unfinished copy of another source (finish that one, or \
                  remove this file), or to you (move it)";
-    Problem::new(Class::Refused, "read", name, words)
+    Problem::new(Class::Refused, Operation::Read, name, words)
 }
 
 /// Marks that do not count go first: they never stand under a header that is not theirs.

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::problem::{Problem, shown_path};
+use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::{self, Name};
 use crate::tree::folder::side::Side;
@@ -67,7 +67,8 @@ impl Unsettled {
         let (open, mut cookie, mut below) = (folder.file()?.0, 0, Vec::new());
         loop {
             let listed = listed::list(&open, cookie);
-            let (names, next) = listed.map_err(|errno| Problem::system("list", &folder.path(), errno.0))?;
+            let (names, next) =
+                listed.map_err(|errno| Problem::system(Operation::List, &folder.path(), errno.0))?;
             if names.is_empty() {
                 return Ok(below);
             }

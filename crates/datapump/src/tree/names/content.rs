@@ -14,7 +14,7 @@ use crate::open::held::{self, Held, Original};
 use crate::open::how::{self, Facts};
 use crate::open::sizes;
 use crate::open::{self, Landing};
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::listed::Name;
@@ -29,7 +29,7 @@ use datapump_files::disk::{FileKind, Meta, names};
 impl Hand {
     pub(crate) fn open_there(&self, name: &OsStr) -> Result<File, Problem> {
         let opened = names::open_source(self.target()?, name, true);
-        opened.map_err(|errno| Problem::system("open", &self.target_path(name), errno.0))
+        opened.map_err(|errno| Problem::system(Operation::Open, &self.target_path(name), errno.0))
     }
 
     /// Whether a file of `--link-dest` that is equal in size and time may be linked: with `--checksum` if it was read.
@@ -90,7 +90,7 @@ impl Hand {
             true => Ok(None),
             false => compare::ranges(shared, &meta, &one, &other).map(Some),
         };
-        let ranges = ranges.map_err(|errno| Problem::system("read the map of", &path, errno.0))?;
+        let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, &path, errno.0))?;
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = how::decide(&facts, shared.settings.options);
         let watched = !self.branch.traits.made_up;

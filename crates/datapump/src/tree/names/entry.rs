@@ -20,7 +20,7 @@ use crate::open::how::{self, Facts, How};
 use crate::open::resumed;
 use crate::open::sizes;
 use crate::open::{self, Landing};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
@@ -87,7 +87,7 @@ impl Hand {
             && shared.trees.select.has_below(|| self.paths.relative(&self.branch), &name.name)
         {
             let words = "is no folder, and names below it are on the list";
-            return Err(Problem::new(Class::Missing, "open", &self.source_path(&name.name), words));
+            return Err(Problem::new(Class::Missing, Operation::Open, &self.source_path(&name.name), words));
         }
         if !shared.trees.select.includes(
             || self.paths.relative(&self.branch),
@@ -249,7 +249,7 @@ impl Hand {
         let (held, meta) = opened.map_err(Problem::vanished)?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";
-            return Err(Problem::new(Class::Changed, "open", &path, words));
+            return Err(Problem::new(Class::Changed, Operation::Open, &path, words));
         }
         Ok((held, meta))
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::job::options::Sync;
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
@@ -30,7 +30,7 @@ pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), 
         }
         FileKind::Regular | FileKind::Folder => {
             let words = "was replaced while it was copied; copy again";
-            return Err(Problem::new(Class::Changed, "open", from, words));
+            return Err(Problem::new(Class::Changed, Operation::Open, from, words));
         }
         FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {}
     }
@@ -39,7 +39,9 @@ pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), 
         return Ok(());
     }
     let synced = hand.target()?.sync_all();
-    synced.map_err(|error| Problem::system("sync the folder of", &to.path, error.raw_os_error().unwrap_or(5)))
+    synced.map_err(|error| {
+        Problem::system(Operation::SyncFolderOf, &to.path, error.raw_os_error().unwrap_or(5))
+    })
 }
 
 /// The folders that it lies in and goes to, which are no tree: nothing else in them is looked at.
@@ -49,12 +51,12 @@ fn hand(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<Hand, Problem> 
     let (source_path, target_path) = (above(from), above(&to.path));
     let (source_path, target_path) = (source_path.unwrap_or(".".into()), target_path.unwrap_or(".".into()));
     let source = names::open_path(&source_path);
-    let source = source.map_err(|errno| Problem::system("open", &source_path, errno.0))?;
+    let source = source.map_err(|errno| Problem::system(Operation::Open, &source_path, errno.0))?;
     let source = Side::root(&source_path, source, &shared.trees.keeper)?;
     let target = match to.folder_to_sync() {
         Ok(Folder::Os(folder)) => folder,
         Ok(Folder::Sim(_)) => return Err(Problem::usage("the simulation has no pipes")),
-        Err(errno) => return Err(Problem::system("open", &target_path, errno.0)),
+        Err(errno) => return Err(Problem::system(Operation::Open, &target_path, errno.0)),
     };
     let handed_down = disk::handed_down(&target);
     let target = Side::root_of(&target_path, target, &shared.trees.keeper)?;

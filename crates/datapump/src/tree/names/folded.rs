@@ -14,7 +14,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::target::listed::{self, Name};
 use crate::tree::folder::origin::Origin;
 use datapump_files::disk::names;
@@ -32,7 +32,7 @@ pub(crate) fn standing_otherwise_written(
     let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashMap::new());
     let target_names = |cookie| {
         let names = listed::list(target, cookie);
-        names.map_err(|errno: Errno| Problem::system("list", target_path, errno.0))
+        names.map_err(|errno: Errno| Problem::system(Operation::List, target_path, errno.0))
     };
     each_name(target_names, |name| {
         listed.insert(hasher.hash_one(&name.name));
@@ -48,7 +48,7 @@ pub(crate) fn standing_otherwise_written(
                 Ok(meta) => drop(found.insert(id(&meta), name.name.clone())),
                 Err(errno) if CANNOT_STAND.contains(&errno) => {}
                 Err(errno) => {
-                    unlisted = Err(Problem::system("look at", &target_path.join(&name.name), errno.0))
+                    unlisted = Err(Problem::system(Operation::LookAt, &target_path.join(&name.name), errno.0))
                 }
             }
         },

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Branch, Looked};
 use crate::tree::folder::origin::Origin;
@@ -47,7 +47,7 @@ impl Hand {
     /// The open folder of the target.
     pub(crate) fn target(&self) -> Result<&File, Problem> {
         let words = "nothing is made here";
-        let missing = || Problem::new(Class::Io, "open", &self.branch.source.path(), words);
+        let missing = || Problem::new(Class::Io, Operation::Open, &self.branch.source.path(), words);
         self.target.as_deref().ok_or_else(missing)
     }
 
@@ -69,7 +69,7 @@ impl Hand {
             Ok(meta) if !self.branch.claim(&meta, name) => Err(taken(&self.target_path(name))),
             Ok(meta) => Ok(Some(meta)),
             Err(errno) if errno == Errno::ENOENT => Ok(None),
-            Err(errno) => Err(Problem::system("look at", &self.target_path(name), errno.0)),
+            Err(errno) => Err(Problem::system(Operation::LookAt, &self.target_path(name), errno.0)),
         }
     }
 

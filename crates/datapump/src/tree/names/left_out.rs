@@ -3,7 +3,7 @@
 //!
 //! Must not know: patterns, how files are copied.
 
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::names::hand::Hand;
@@ -43,7 +43,7 @@ fn is_pumps(hand: &Hand, name: &Name) -> Result<bool, Problem> {
 fn has_no_room(hand: &Hand, name: &Name) -> Problem {
     let words = "has the name of the list that stands in the target's root while it is copied, and is none; rename \
                  it, or copy it by itself";
-    Problem::new(Class::Io, "copy", &hand.source_path(&name.name), words)
+    Problem::new(Class::Io, Operation::Copy, &hand.source_path(&name.name), words)
 }
 
 /// A name of the source that is a temporary name: refused where it could be that of a file which is written.
@@ -54,7 +54,7 @@ pub(crate) fn refuse_clash(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Res
     let path = hand.target_path(&name.name);
     if hand.branch.root.shares_target {
         let words = "could be the name of a temporary file of another of the sources; copy them one by one";
-        return Err(Problem::new(Class::Refused, "create", &path, words));
+        return Err(Problem::new(Class::Refused, Operation::Create, &path, words));
     }
     match hand.open_target() {
         Some(folder) => temporary::refuse_in_use(&Folder::Os(folder), &name.name, &path),

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
@@ -33,7 +33,7 @@ pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<b
         true => "is a folder from which not all could be removed, and the source is none",
         false => "is a folder that is not empty, and the source is none; --delete removes it",
     };
-    Err(Problem::new(Class::Refused, "replace", &hand.target_path(&name.name), words))
+    Err(Problem::new(Class::Refused, Operation::Replace, &hand.target_path(&name.name), words))
 }
 
 /// Removes what stands there; false for a folder in which something is.
@@ -47,7 +47,7 @@ pub(crate) fn remove(hand: &Hand, name: &Name, kind: FileKind) -> Result<bool, P
     match removed {
         Ok(()) | Err(Errno::ENOENT) => Ok(true),
         Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
-        Err(errno) => Err(Problem::system("remove", &hand.target_path(&name.name), errno.0)),
+        Err(errno) => Err(Problem::system(Operation::Remove, &hand.target_path(&name.name), errno.0)),
     }
 }
 
@@ -57,7 +57,7 @@ fn is_in_the_way(hand: &Hand, name: &Name) -> bool {
 
 fn is_empty(hand: &Hand, name: &Name) -> Result<bool, Problem> {
     let names = names::open_folder(hand.target()?, &name.name).and_then(|folder| names::list(&folder, 0));
-    let wrong = |errno: Errno| Problem::system("list", &hand.target_path(&name.name), errno.0);
+    let wrong = |errno: Errno| Problem::system(Operation::List, &hand.target_path(&name.name), errno.0);
     names.map(|(names, _)| names.is_empty()).map_err(wrong)
 }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 
 use datapump_engine::Errno;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Operation, Problem};
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
@@ -127,11 +127,11 @@ fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<File
     file_meta(&held).is_ok_and(|stood| stood.kind == meta.kind).then_some(held)
 }
 
-fn verb(kind: FileKind) -> &'static str {
+fn verb(kind: FileKind) -> Operation {
     match kind {
-        FileKind::Symlink => "make the link",
-        FileKind::Fifo => "make the pipe",
-        _ => "make the device",
+        FileKind::Symlink => Operation::MakeLink,
+        FileKind::Fifo => Operation::MakePipe,
+        _ => Operation::MakeDevice,
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use datapump_engine::{Errno, Handle};
 
 use crate::open::held::Held;
-use crate::problem::{Problem, shown_path};
+use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change;
 use crate::target::listed::{self, Name};
@@ -94,13 +94,13 @@ fn content(
     let small_bytes = shared.settings.shape.request_bytes.into();
     let (one, _) = hand.source().open_file(name, &path, small_bytes, &shared.stop)?;
     let other = names::open_source(hand.target()?, &name.name, true);
-    let other = other.map_err(|errno| Problem::system("open", &other_path, errno.0))?;
+    let other = other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?;
     Ok(Compared::Content(*meta, one, Arc::new(Handle::Os(other))))
 }
 
 fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {
     let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
-    let wrong = |errno: Errno| Problem::system("read the link", &other_path, errno.0);
+    let wrong = |errno: Errno| Problem::system(Operation::ReadLink, &other_path, errno.0);
     let one = hand.source().read_symlink(name, &path)?;
     let other = names::read_symlink(hand.target()?, &name.name).map_err(wrong)?;
     if one == other {
@@ -142,7 +142,8 @@ fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
     let (mut cookie, source_path) = (0, branch.source.path());
     loop {
         let listed = listed::list(&other, cookie);
-        let (names, next) = listed.map_err(|errno| Problem::system("list", &target.path(), errno.0))?;
+        let (names, next) =
+            listed.map_err(|errno| Problem::system(Operation::List, &target.path(), errno.0))?;
         if names.is_empty() {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::net::folder::far::FarFolder;
 use crate::open::held::{Held, Opened};
-use crate::problem::{Class, Problem, shown_path};
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::{Attributes, Name};
 use crate::tree::folder::origin::Origin;
@@ -34,7 +34,7 @@ pub(crate) fn of_name(
         return Ok(());
     }
     let system =
-        |path: &Path, errno: Errno| Problem::system("open to compare the attributes of", path, errno.0);
+        |path: &Path, errno: Errno| Problem::system(Operation::OpenToCompareAttributes, path, errno.0);
     let other = names::hold(hand.target()?, &name.name).map_err(|errno| system(&other_path, errno))?;
     let (held, told);
     let one = match hand.source() {
@@ -107,7 +107,7 @@ pub(crate) fn hidden(
     there: Bearer<'_>,
 ) -> Result<(), Problem> {
     let found = difference_words(one, there, &shown_path(other).to_string());
-    let found = found.map_err(|errno| Problem::system("list the attributes of", path, errno.0))?;
+    let found = found.map_err(|errno| Problem::system(Operation::ListAttributes, path, errno.0))?;
     found.into_iter().for_each(|words| shared.ledger.report(differs(path, words)));
     Ok(())
 }
@@ -148,5 +148,5 @@ fn time_words(ns: i128) -> String {
 }
 
 pub(crate) fn differs(path: &Path, words: impl Into<String>) -> Problem {
-    Problem::new(Class::Mismatch, "compare", path, words)
+    Problem::new(Class::Mismatch, Operation::Compare, path, words)
 }

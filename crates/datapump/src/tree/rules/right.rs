@@ -6,7 +6,7 @@ use datapump_engine::Errno;
 
 use crate::file::goal::syncs_alone;
 use crate::open::held::{Held, Original};
-use crate::problem::{Problem, shown_path};
+use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::{Name, Told};
@@ -92,7 +92,7 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
     let held = names::hold_the(&folder, &spot.name, there);
     let held = held.map_err(|errno| match errno {
         Errno::ENOENT | Errno::ESTALE => taken(&path()),
-        errno => Problem::system("open to set the attributes of", &path(), errno.0),
+        errno => Problem::system(Operation::OpenToSetAttributes, &path(), errno.0),
     })?;
     // Its new mode may let nobody open it. One that cannot be opened yet may be behind it.
     let alone = syncs_alone(shared, &spot.branch);
@@ -101,12 +101,12 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
     let (name, from_path) = (Name::here(spot.name.clone(), None), spot.branch.source.path_of(&spot.name));
     let keep = shared.settings.options.keep;
     let lost = origin.copy_attributes(&name, (&from_path, meta), to, keep, New::default())?;
-    let lost = lost.map_err(|errno| Problem::system("set the attributes of", &path(), errno.0))?;
+    let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
     shared.ledger.tell_lost(lost, path);
     spot.branch.root.journal().inspect(|journal| journal.know(there));
     match alone {
         true => names::sync_of(opened, &folder, &spot.name)
-            .map_err(|errno| Problem::system("sync", &path(), errno.0)),
+            .map_err(|errno| Problem::system(Operation::Sync, &path(), errno.0)),
         false => Ok(()),
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn right_content(shared: &Shared<'_>, spot: &Spot, original: &Origina
     let Some(target) = &spot.branch.target else { return Ok(()) };
     let folder = target.file()?.0;
     let there = names::metadata(&folder, &spot.name)
-        .map_err(|errno| Problem::system("look at", &target.path_of(&spot.name), errno.0))?;
+        .map_err(|errno| Problem::system(Operation::LookAt, &target.path_of(&spot.name), errno.0))?;
     let in_time = shared.trees.rules.time_is_right(meta, &there);
     let hidden = || {
         let from = spot.branch.source.origin()?;
