@@ -11,6 +11,7 @@
 //!
 //! Must not know: files, sockets, threads, clocks, which engine performs the requests, what the bytes are.
 
+pub(crate) mod block;
 mod in_kernel;
 pub(crate) mod open_ended;
 pub(crate) mod ring;

@@ -63,6 +63,7 @@ pub use net::server::serve_options::ServeOptions;
 pub use problem::{Class, Operation, Problem, Status, shown};
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::watch::{Snapshot, Watch};
+pub use report::why::Why;
 pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Network, Report, Waits};
 pub use run::event::Event;
 pub use target::change::{Change, ChangeKind};

@@ -12,8 +12,10 @@ pub(crate) mod latency;
 pub(crate) mod quota;
 pub(crate) mod verdict;
 pub(crate) mod watch;
+pub(crate) mod why;
 
 use std::collections::BTreeMap;
+use why::Why;
 
 use serde::{Deserialize, Serialize};
 
@@ -78,8 +80,8 @@ pub struct LimitedDetail {
     pub host: String,
     /// The stage, such as `write`.
     pub stage: String,
-    /// From the closed list of the schema: `device`, `shared device`, `copying`, `hashing`, `rate limit`, …
-    pub why: String,
+    /// Why: `device`, `shared device`, `copying`, `hashing`, `rate limit`, …
+    pub why: Why,
     /// The time behind it, summed over the lanes of that host.
     #[serde(default)]
     pub waited_ns: u64,
@@ -223,15 +225,17 @@ impl LimitedDetail {
             host @ ("sender" | "receiver") if self.of_ns > 0 => format!("the {host}"),
             _ => return None,
         };
-        Some(match (self.stage.as_str(), self.why.as_str()) {
-            (_, "rate limit") => "the rate limit held it back for".into(),
-            (_, "receive window") => "the receiver's window was full for".into(),
-            (_, "send buffer") => "the send buffer was full for".into(),
-            (_, "congestion window") => "the path took no more for".into(),
-            (_, "loss") => "the path lost segments, and was waited for".into(),
-            (_, "outage") => "the other host was out of reach for".into(),
-            (_, "round trips") => "too little was under way for this round trip, which was waited for".into(),
-            ("read" | "write", "shared device") => {
+        Some(match (self.stage.as_str(), self.why) {
+            (_, Why::RateLimit) => "the rate limit held it back for".into(),
+            (_, Why::ReceiveWindow) => "the receiver's window was full for".into(),
+            (_, Why::SendBuffer) => "the send buffer was full for".into(),
+            (_, Why::CongestionWindow) => "the path took no more for".into(),
+            (_, Why::Loss) => "the path lost segments, and was waited for".into(),
+            (_, Why::Outage) => "the other host was out of reach for".into(),
+            (_, Why::RoundTrips) => {
+                "too little was under way for this round trip, which was waited for".into()
+            }
+            ("read" | "write", Why::SharedDevice) => {
                 format!("{whose}'s disk, which serves both ends, was waited for")
             }
             ("read" | "write", _) => format!("{whose}'s disk was waited for"),
@@ -467,9 +471,9 @@ impl Report {
             Some(far) => format!("{cpu} here and {} there", seconds(far.user_ns + far.system_ns)),
             None => cpu,
         };
-        let detail = match (self.limited_detail.why.as_str(), self.limited_detail.words()) {
+        let detail = match (self.limited_detail.why, self.limited_detail.words()) {
             (_, Some(words)) => format!(": {words} {}; ", self.waited_words()),
-            ("", None) => ": ".to_string(),
+            (Why::Untold, None) => ": ".to_string(),
             (why, None) => format!(" ({why}): "),
         };
         let evidence = if shown.is_empty() { cpu } else { format!("{}, {cpu}", shown.join(", ")) };

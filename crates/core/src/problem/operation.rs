@@ -2,125 +2,81 @@
 //!
 //! Must not know: which of these fail, how.
 
-use std::fmt;
+use crate::closed_list;
 
-use serde::Serialize;
-
-/// Defines each operation with its words.
-macro_rules! operations {
-    ($($name:ident $words:literal)*) => {
-        /// What was being done: `open`, `read`, `set the attributes of`, …
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Operation {
-            $(
-                #[doc = $words]
-                $name,
-            )*
-        }
-
-        impl Operation {
-            /// All of them.
-            pub const ALL: &[Operation] = &[$(Operation::$name),*];
-
-            /// The words of messages, of `--json`, and of the protocol between hosts.
-            pub fn words(self) -> &'static str {
-                match self {
-                    $(Operation::$name => $words,)*
-                }
-            }
-        }
-    };
-}
-
-operations! {
-    Allocate "allocate"
-    Arguments "arguments"
-    Close "close"
-    Compare "compare"
-    Connect "connect"
-    Copy "copy"
-    Create "create"
-    Delete "delete"
-    Enter "enter"
-    Finish "finish"
-    Fit "fit"
-    Follow "follow"
-    Link "link"
-    LinkDest "--link-dest"
-    List "list"
-    ListAttributes "list the attributes of"
-    Listen "listen"
-    Lock "lock"
-    LookAt "look at"
-    LookForLeftovers "look for leftovers of"
-    Make "make"
-    MakeDevice "make the device"
-    MakeLink "make the link"
-    MakePipe "make the pipe"
-    MakeTemporaryFolder "make a temporary folder in"
-    Measure "measure"
-    Mirror "mirror"
-    Open "open"
-    OpenAgain "open again"
-    OpenDirectly "open directly"
-    OpenFolder "open the folder of"
-    OpenLeftover "open the leftover of"
-    OpenMade "open what was made for"
-    OpenToCompareAttributes "open to compare the attributes of"
-    OpenToLink "open to link"
-    OpenToSetAttributes "open to set the attributes of"
-    OpenUp "open up"
-    Predict "predict"
-    Reach "reach"
-    Read "read"
-    ReadAttributes "read the attributes of"
-    ReadBack "read back"
-    ReadLink "read the link"
-    ReadMap "read the map of"
-    ReadOwners "read the owners of"
-    Receive "receive"
-    Reflink "reflink"
-    Rehearse "rehearse"
-    Remove "remove"
-    RemoveLeftover "remove the leftover of"
-    Rename "rename"
-    Replace "replace"
-    Reserve "reserve"
-    Sample "sample"
-    SetAttributes "set the attributes of"
-    SetLength "set the length of"
-    SetMode "set the mode of"
-    SetTimes "set the times of"
-    Simulate "simulate"
-    Stat "stat"
-    Study "study"
-    Sync "sync"
-    SyncFileSystem "sync the file system of"
-    SyncFolder "sync the folder"
-    SyncFolderOf "sync the folder of"
-    Verify "verify"
-    Wait "wait"
-    Watch "watch"
-    Write "write"
-    WriteTicket "write the ticket to"
-}
-
-impl Operation {
-    /// The operation of these words, if this version knows it.
-    pub fn named(words: &str) -> Option<Operation> {
-        Operation::ALL.iter().copied().find(|known| known.words() == words)
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.words())
-    }
-}
-
-impl Serialize for Operation {
-    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(self.words())
+closed_list! {
+    /// What was being done: `open`, `read`, `set the attributes of`, …
+    Operation {
+        Allocate "allocate"
+        Arguments "arguments"
+        Close "close"
+        Compare "compare"
+        Connect "connect"
+        Copy "copy"
+        Create "create"
+        Delete "delete"
+        Enter "enter"
+        Finish "finish"
+        Fit "fit"
+        Follow "follow"
+        Link "link"
+        LinkDest "--link-dest"
+        List "list"
+        ListAttributes "list the attributes of"
+        Listen "listen"
+        Lock "lock"
+        LookAt "look at"
+        LookForLeftovers "look for leftovers of"
+        Make "make"
+        MakeDevice "make the device"
+        MakeLink "make the link"
+        MakePipe "make the pipe"
+        MakeTemporaryFolder "make a temporary folder in"
+        Measure "measure"
+        Mirror "mirror"
+        Open "open"
+        OpenAgain "open again"
+        OpenDirectly "open directly"
+        OpenFolder "open the folder of"
+        OpenLeftover "open the leftover of"
+        OpenMade "open what was made for"
+        OpenToCompareAttributes "open to compare the attributes of"
+        OpenToLink "open to link"
+        OpenToSetAttributes "open to set the attributes of"
+        OpenUp "open up"
+        Predict "predict"
+        Reach "reach"
+        Read "read"
+        ReadAttributes "read the attributes of"
+        ReadBack "read back"
+        ReadLink "read the link"
+        ReadMap "read the map of"
+        ReadOwners "read the owners of"
+        Receive "receive"
+        Reflink "reflink"
+        Rehearse "rehearse"
+        Remove "remove"
+        RemoveLeftover "remove the leftover of"
+        Rename "rename"
+        Replace "replace"
+        Reserve "reserve"
+        Sample "sample"
+        SetAttributes "set the attributes of"
+        SetLength "set the length of"
+        SetMode "set the mode of"
+        SetTimes "set the times of"
+        Simulate "simulate"
+        Stat "stat"
+        Study "study"
+        Sync "sync"
+        SyncFileSystem "sync the file system of"
+        SyncFolder "sync the folder"
+        SyncFolderOf "sync the folder of"
+        Verify "verify"
+        Wait "wait"
+        Watch "watch"
+        Write "write"
+        WriteTicket "write the ticket to"
     }
 }
 

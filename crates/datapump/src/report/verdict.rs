@@ -2,6 +2,7 @@
 //!
 //! Must not know: how the numbers were taken.
 
+use crate::report::why::Why;
 use crate::report::{Cpu, LimitedBy, LimitedDetail, Report, Waits};
 
 /// A lead below this fraction of the time is no lead: both ends are about equally slow.
@@ -44,7 +45,7 @@ pub(crate) struct Evidence {
 pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     let Evidence { lanes_ns, waits, lanes_cpu_ns, .. } = *evidence;
     if lanes_ns == 0 || !evidence.did_something {
-        return answer(LimitedBy::Unknown, "", "nothing was moved", 0, 0);
+        return answer(LimitedBy::Unknown, "", Why::NothingMoved, 0, 0);
     }
     let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
     let cpu_ns = evidence.cpu_ns();
@@ -53,30 +54,30 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     }
     if evidence.held_fraction >= HELD_FRACTION {
         let held_ns = (evidence.held_fraction.min(1.0) * lanes_ns as f64) as u64;
-        return answer(LimitedBy::Cpu, "compute", "cpu quota", held_ns, lanes_ns);
+        return answer(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns, lanes_ns);
     }
-    let device = if evidence.shared_device { "shared device" } else { "device" };
+    let device = if evidence.shared_device { Why::SharedDevice } else { Why::Device };
     let (names, names_stage, names_why) = names(&waits);
     let mut stages = [
         (waits.source, LimitedBy::Source, "read", device),
         (waits.sink + waits.reserving, LimitedBy::Sink, "write", device),
-        (waits.verify, LimitedBy::Sink, "read back", "device"),
+        (waits.verify, LimitedBy::Sink, "read back", Why::Device),
         (names, LimitedBy::Metadata, names_stage, names_why),
-        (waits.sync, LimitedBy::Sync, "sync", "stable storage"),
-        (waits.rate_limit, LimitedBy::Source, "read", "rate limit"),
-        (waits.outage, LimitedBy::Network, "network", "outage"),
-        (waits.not_scheduled, LimitedBy::Cpu, "compute", "waiting for a cpu"),
+        (waits.sync, LimitedBy::Sync, "sync", Why::StableStorage),
+        (waits.rate_limit, LimitedBy::Source, "read", Why::RateLimit),
+        (waits.outage, LimitedBy::Network, "network", Why::Outage),
+        (waits.not_scheduled, LimitedBy::Cpu, "compute", Why::NotScheduled),
         (lanes_cpu_ns, LimitedBy::Cpu, "compute", cpu_reason(evidence)),
     ];
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.0));
     let [(first, limit, stage, why), (second, next, ..), ..] = stages;
     let lead = fraction(first) - fraction(second);
     match (fraction(first) >= EXPLAINS_FRACTION, lead < BALANCED_FRACTION && limit != next) {
-        (false, _) => answer(LimitedBy::Balanced, "", "no stage stands out", first, lanes_ns),
+        (false, _) => answer(LimitedBy::Balanced, "", Why::NoStage, first, lanes_ns),
         (true, true) if evidence.shared_device && is_end(limit) && is_end(next) => {
-            answer(limit, stage, "shared device", first, lanes_ns)
+            answer(limit, stage, Why::SharedDevice, first, lanes_ns)
         }
-        (true, true) => answer(LimitedBy::Balanced, stage, "two stages take equal time", first, lanes_ns),
+        (true, true) => answer(LimitedBy::Balanced, stage, Why::EqualStages, first, lanes_ns),
         (true, false) => answer(limit, stage, why, first, lanes_ns),
     }
 }
@@ -88,17 +89,17 @@ pub(crate) fn with_outage(mut report: Report, outage_ns: u64) -> Report {
     let (waited_ns, of_ns) = (report.waits_ns.outage, report.elapsed_ns * lanes);
     if waited_ns * 2 >= of_ns && waited_ns > 0 {
         (report.limited_by, report.limited_detail) =
-            answer(LimitedBy::Network, "network", "outage", waited_ns, of_ns);
+            answer(LimitedBy::Network, "network", Why::Outage, waited_ns, of_ns);
     }
     report
 }
 
 /// Time for names of all kinds, and what most of it was.
-fn names(waits: &Waits) -> (u64, &'static str, &'static str) {
+fn names(waits: &Waits) -> (u64, &'static str, Why) {
     let kinds = [
-        (waits.metadata, "metadata", "names and attributes"),
-        (waits.listing, "listing", "listing"),
-        (waits.deleting, "deleting", "deleting"),
+        (waits.metadata, "metadata", Why::NamesAndAttributes),
+        (waits.listing, "listing", Why::Listing),
+        (waits.deleting, "deleting", Why::Deleting),
     ];
     let [mut most, ..] = kinds;
     kinds.into_iter().for_each(|kind| most = if kind.0 > most.0 { kind } else { most });
@@ -117,28 +118,22 @@ fn is_end(limit: LimitedBy) -> bool {
     matches!(limit, LimitedBy::Source | LimitedBy::Sink)
 }
 
-fn cpu_reason(evidence: &Evidence) -> &'static str {
+fn cpu_reason(evidence: &Evidence) -> Why {
     let cpu_ns = evidence.cpu_ns();
     let is_kernels = evidence.cpu.system_ns > evidence.cpu.user_ns;
     let (hashing, sealing) = (evidence.waits.hashing, evidence.sealing_ns);
     let other = cpu_ns.saturating_sub(hashing + sealing);
     match () {
-        () if hashing > other && hashing >= sealing => "hashing",
-        () if sealing > other => "encryption",
-        () if evidence.in_kernel || is_kernels => "copying",
-        () => "posting requests",
+        () if hashing > other && hashing >= sealing => Why::Hashing,
+        () if sealing > other => Why::Encryption,
+        () if evidence.in_kernel || is_kernels => Why::Copying,
+        () => Why::PostingRequests,
     }
 }
 
-fn answer(
-    limit: LimitedBy,
-    stage: &str,
-    why: &str,
-    waited_ns: u64,
-    of_ns: u64,
-) -> (LimitedBy, LimitedDetail) {
+fn answer(limit: LimitedBy, stage: &str, why: Why, waited_ns: u64, of_ns: u64) -> (LimitedBy, LimitedDetail) {
     let host = "local".into();
-    (limit, LimitedDetail { host, stage: stage.into(), why: why.into(), waited_ns, of_ns })
+    (limit, LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns })
 }
 
 #[cfg(test)]
@@ -168,7 +163,7 @@ mod tests {
 
     fn check(evidence: &Evidence, limit: &str, stage: &str, why: &str) {
         let (got, detail) = verdict(evidence);
-        let got = (got.name(), detail.stage.as_str(), detail.why.as_str());
+        let got = (got.name(), detail.stage.as_str(), detail.why.words());
         assert_eq!(got, (limit, stage, why), "{evidence:?}");
         assert!(detail.waited_ns <= detail.of_ns);
     }
@@ -218,7 +213,7 @@ mod tests {
         let short = with_outage(report.clone(), 2);
         assert_eq!((short.limited_by, short.waits_ns.outage), (LimitedBy::Source, 4));
         let long = with_outage(report, 12);
-        assert_eq!((long.limited_by, long.limited_detail.why.as_str()), (LimitedBy::Network, "outage"));
+        assert_eq!((long.limited_by, long.limited_detail.why.words()), (LimitedBy::Network, "outage"));
         assert_eq!((long.limited_detail.waited_ns, long.limited_detail.of_ns), (24, 34));
     }
 

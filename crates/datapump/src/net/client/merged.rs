@@ -11,6 +11,7 @@ use datapump_engine::Spent;
 
 use crate::report::bill::{Bill, BillHost, KernelThreads, Measured};
 use crate::report::verdict::CPU_FRACTION;
+use crate::report::why::Why;
 use crate::report::{LimitedBy, LimitedDetail, Network, Report};
 
 /// A path that has something under way for less than this part of the time is not what is slow.
@@ -25,7 +26,7 @@ const ASKED_FRACTION: f64 = 0.8;
 /// The report as the caller sees it.
 pub(crate) fn merged(mut report: Report, given: &Given) -> Report {
     report.limited_detail.host = "receiver".into();
-    if report.limited_by == LimitedBy::Source && report.limited_detail.why != "rate limit" {
+    if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
         (report.limited_by, report.limited_detail) = cause(&report, given);
     }
     if let Some(network) = &mut report.network {
@@ -74,9 +75,9 @@ fn add(network: &mut Network, given: &Given) {
 /// What stands behind a wait for the other host.
 fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
-    let sender = |limit, stage: &str, why: &str, waited_ns| {
+    let sender = |limit, stage: &str, why: Why, waited_ns| {
         let host = "sender".into();
-        (limit, LimitedDetail { host, stage: stage.into(), why: why.into(), waited_ns, of_ns })
+        (limit, LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns })
     };
     let waited = |ns: Option<u64>| ns.unwrap_or(0);
     let (disk, sending, held) =
@@ -84,12 +85,12 @@ fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
     let (hashing, sealing) = (waited(given.hashing_ns), waited(given.sealing_ns));
     let cpu = waited(given.lanes_cpu_ns);
     if of_ns == 0 {
-        return sender(LimitedBy::Unknown, "", "", 0);
+        return sender(LimitedBy::Unknown, "", Why::Untold, 0);
     }
     let computes = match () {
-        () if hashing.max(sealing) * 2 < cpu => "copying",
-        () if hashing > sealing => "hashing",
-        () => "encryption",
+        () if hashing.max(sealing) * 2 < cpu => Why::Copying,
+        () if hashing > sealing => Why::Hashing,
+        () => Why::Encryption,
     };
     if cpu as f64 >= CPU_FRACTION * of_ns as f64 {
         return sender(LimitedBy::Cpu, "compute", computes, cpu);
@@ -97,54 +98,54 @@ fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
     let computing = hashing + sealing;
     let idle = of_ns.saturating_sub(disk + sending + held + computing);
     let most = [disk, held, computing, sending, idle].into_iter().max().unwrap_or(0);
-    let device = if report.limited_detail.why == "shared device" { "shared device" } else { "device" };
+    let device = if report.limited_detail.why == Why::SharedDevice { Why::SharedDevice } else { Why::Device };
     match most {
         ns if ns == disk => sender(LimitedBy::Source, "read", device, ns),
-        ns if ns == held => sender(LimitedBy::Source, "send", "rate limit", ns),
+        ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
         ns if ns == computing => sender(LimitedBy::Cpu, "compute", computes, ns),
         ns => {
             let why = path_reason(report, given.path.as_ref(), of_ns, ns == sending);
             let host = match why {
-                "receive window" => "receiver",
+                Why::ReceiveWindow => "receiver",
                 // Each waits for the other; who called says of whom it is the peer.
-                "peer" => "",
+                Why::Peer => "",
                 _ => "sender",
             };
             let host = host.into();
             let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
-            let detail = LimitedDetail { host, stage: "network".into(), why: why.into(), waited_ns, of_ns };
+            let detail = LimitedDetail { host, stage: "network".into(), why, waited_ns, of_ns };
             (LimitedBy::Network, detail)
         }
     }
 }
 
 /// Why the receiver waits while the sender would send, or has sent all that was asked for.
-fn path_reason(report: &Report, path: Option<&Path>, lanes_ns: u64, is_sending: bool) -> &'static str {
+fn path_reason(report: &Report, path: Option<&Path>, lanes_ns: u64, is_sending: bool) -> Why {
     // Through ssh nobody tells what the path did.
-    let Some(path) = path else { return "" };
+    let Some(path) = path else { return Why::Untold };
     let busy_ns = path.busy_ns as f64;
     let is_most = |ns: u64| ns as f64 >= BUSY_FRACTION * busy_ns && ns > 0;
     match () {
         // The sender waits to be asked, and nothing is under way.
         () if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 => {
             if takes_round_trips(report, path) {
-                "round trips"
+                Why::RoundTrips
             } else {
-                "peer"
+                Why::Peer
             }
         }
-        () if is_most(path.receive_window_limited_ns) => "receive window",
-        () if is_most(path.send_buffer_limited_ns) => "send buffer",
-        () if path.retransmitted_segments as f64 > LOSS_FRACTION * path.sent_segments as f64 => "loss",
-        () if is_short_of_asking(report, path) => "round trips",
-        () => "congestion window",
+        () if is_most(path.receive_window_limited_ns) => Why::ReceiveWindow,
+        () if is_most(path.send_buffer_limited_ns) => Why::SendBuffer,
+        () if path.retransmitted_segments as f64 > LOSS_FRACTION * path.sent_segments as f64 => Why::Loss,
+        () if is_short_of_asking(report, path) => Why::RoundTrips,
+        () => Why::CongestionWindow,
     }
 }
 
 /// Of two sides that wait for each other, the one that stands still is the other one, for whoever can still say so.
 pub(crate) fn with_peer(report: Report, host: &str) -> Report {
-    match report.limited_detail.why.as_str() {
-        "peer" => {
+    match report.limited_detail.why {
+        Why::Peer => {
             let limited_detail = LimitedDetail { host: host.into(), ..report.limited_detail };
             Report { limited_detail, ..report }
         }
@@ -186,7 +187,7 @@ mod tests {
             limited_detail: LimitedDetail {
                 host: "local".into(),
                 stage: "read".into(),
-                why: "device".into(),
+                why: Why::Device,
                 waited_ns: 900 * ms,
                 of_ns: 1000 * ms,
             },
@@ -263,7 +264,7 @@ mod tests {
             let LimitedDetail { host: got_host, stage: got_stage, why: got_why, waited_ns, .. } =
                 &merged.limited_detail;
             assert_eq!(
-                (merged.limited_by.name(), got_host.as_str(), got_stage.as_str(), got_why.as_str()),
+                (merged.limited_by.name(), got_host.as_str(), got_stage.as_str(), got_why.words()),
                 (limit, host, stage, why),
                 "{times:?}"
             );
@@ -282,9 +283,9 @@ mod tests {
             assert_eq!((network.receive_window_limited_ns, network.connections), (900_000_000, 1));
         }
         let mut shared = waiting();
-        shared.limited_detail.why = "shared device".into();
+        shared.limited_detail.why = Why::SharedDevice;
         let detail = merged(shared, &given([900, 20, 20, 20, 0, 60], None)).limited_detail;
-        assert_eq!((detail.host.as_str(), detail.why.as_str()), ("sender", "shared device"));
+        assert_eq!((detail.host.as_str(), detail.why.words()), ("sender", "shared device"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Must not know: how a cause is found, how a gain is measured.
 
 use datapump::units::rate_words;
-use datapump::{Choice, LimitedBy, LimitedDetail, Options, Report, Sync};
+use datapump::{Choice, LimitedBy, LimitedDetail, Options, Report, Sync, Why};
 use serde::Serialize;
 
 pub use super::cause::Cause;
@@ -37,25 +37,25 @@ impl Advice {
 
 /// The cause behind a verdict.
 pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Report) -> Cause {
-    match (limited_by, detail.why.as_str()) {
-        (_, "rate limit") => Cause::RateLimit,
-        (LimitedBy::Source | LimitedBy::Sink, "shared device") => Cause::SharedDevice,
+    match (limited_by, detail.why) {
+        (_, Why::RateLimit) => Cause::RateLimit,
+        (LimitedBy::Source | LimitedBy::Sink, Why::SharedDevice) => Cause::SharedDevice,
         (LimitedBy::Source, _) => Cause::SourceDevice,
         (LimitedBy::Sink, _) if detail.stage == "read back" => Cause::ReadBack,
         (LimitedBy::Sink, _) => Cause::SinkDevice,
-        (LimitedBy::Network, "receive window") => Cause::ReceiveWindow,
-        (LimitedBy::Network, "send buffer") => Cause::SendBuffer,
-        (LimitedBy::Network, "loss") => Cause::Loss,
-        (LimitedBy::Network, "round trips") => Cause::RoundTrips,
-        (LimitedBy::Network, "peer") => Cause::Peer,
+        (LimitedBy::Network, Why::ReceiveWindow) => Cause::ReceiveWindow,
+        (LimitedBy::Network, Why::SendBuffer) => Cause::SendBuffer,
+        (LimitedBy::Network, Why::Loss) => Cause::Loss,
+        (LimitedBy::Network, Why::RoundTrips) => Cause::RoundTrips,
+        (LimitedBy::Network, Why::Peer) => Cause::Peer,
         (LimitedBy::Network, _) => Cause::Path,
-        (LimitedBy::Cpu, "cpu quota") => Cause::CpuQuota,
-        (LimitedBy::Cpu, "encryption") => Cause::Encryption,
-        (LimitedBy::Cpu, "hashing") => Cause::Hashing,
-        (LimitedBy::Cpu, "copying") if report.files > 1 && mean_bytes(report) < SMALL_BYTES => {
+        (LimitedBy::Cpu, Why::CpuQuota) => Cause::CpuQuota,
+        (LimitedBy::Cpu, Why::Encryption) => Cause::Encryption,
+        (LimitedBy::Cpu, Why::Hashing) => Cause::Hashing,
+        (LimitedBy::Cpu, Why::Copying) if report.files > 1 && mean_bytes(report) < SMALL_BYTES => {
             Cause::Metadata
         }
-        (LimitedBy::Cpu, "copying") => Cause::Copying,
+        (LimitedBy::Cpu, Why::Copying) => Cause::Copying,
         (LimitedBy::Cpu, _) if report.network.is_some_and(|network| network.is_sealed()) => Cause::Encryption,
         (LimitedBy::Cpu, _) => Cause::PostingRequests,
         (LimitedBy::Metadata, _) => Cause::Metadata,
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn small_files_cost_names() {
-        let copying = LimitedDetail { why: "copying".into(), ..LimitedDetail::default() };
+        let copying = LimitedDetail { why: Why::Copying, ..LimitedDetail::default() };
         for (files, mebibytes, expected) in
             [(1000, 3, Cause::Metadata), (1000, 300, Cause::Copying), (1, 0, Cause::Copying)]
         {

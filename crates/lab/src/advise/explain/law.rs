@@ -3,7 +3,7 @@
 //! A chain is as fast as its slowest part (SCIENCE, M4); ends that share a device or a machine are not parts of that
 //! law, and are measured as one. Costs of others add up (M1, M2). Must not know: how parts are measured, what helps.
 
-use datapump::{LimitedBy, LimitedDetail, Report};
+use datapump::{LimitedBy, LimitedDetail, Report, Why};
 use serde::Serialize;
 
 use super::ends::{End, Ends};
@@ -191,15 +191,13 @@ pub(super) fn decide(
     let leads = prediction.next.1 >= LEAD_MIN * prediction.slowest_bytes_per_second;
     let by_parts = prediction.slowest.limit(told.0);
     match () {
-        () if report.exit_status != 0 || detail.why == "rate limit" => told,
+        () if report.exit_status != 0 || detail.why == Why::RateLimit => told,
         () if is_clear || (by_parts == told.0 && (prediction.slowest != PartName::Chain || is_true)) => told,
         () if is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second => told,
         () if is_true && leads => (by_parts, by_law(prediction, report)),
-        () if is_true => {
-            (LimitedBy::Balanced, LimitedDetail { why: "two stages take equal time".into(), ..told.1 })
-        }
+        () if is_true => (LimitedBy::Balanced, LimitedDetail { why: Why::EqualStages, ..told.1 }),
         () => {
-            let why = "the runs disagree".into();
+            let why = Why::RunsDisagree;
             (LimitedBy::Unknown, LimitedDetail { stage: String::new(), why, ..told.1 })
         }
     }
@@ -209,18 +207,18 @@ fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
     let detail = &report.limited_detail;
     let is_sealed = report.network.is_some_and(|network| network.is_sealed());
     let (stage, why) = match prediction.slowest {
-        PartName::Source => ("read", "device"),
-        PartName::Sink => ("write", "device"),
-        PartName::Together => ("write", "shared device"),
-        PartName::Network => ("send", "slowest part"),
-        PartName::Pump => ("compute", "posting requests"),
-        PartName::Near if is_sealed => ("compute", "encryption"),
-        PartName::Near => ("compute", "copying"),
-        PartName::RateLimit => ("read", "rate limit"),
+        PartName::Source => ("read", Why::Device),
+        PartName::Sink => ("write", Why::Device),
+        PartName::Together => ("write", Why::SharedDevice),
+        PartName::Network => ("send", Why::SlowestPart),
+        PartName::Pump => ("compute", Why::PostingRequests),
+        PartName::Near if is_sealed => ("compute", Why::Encryption),
+        PartName::Near => ("compute", Why::Copying),
+        PartName::RateLimit => ("read", Why::RateLimit),
         // Told by the copy itself.
-        PartName::Chain => (&*detail.stage, &*detail.why),
+        PartName::Chain => (&*detail.stage, detail.why),
     };
-    LimitedDetail { stage: stage.into(), why: why.into(), ..detail.clone() }
+    LimitedDetail { stage: stage.into(), why, ..detail.clone() }
 }
 
 #[cfg(test)]

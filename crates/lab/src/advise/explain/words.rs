@@ -4,7 +4,7 @@
 //! Must not know: how the numbers were taken.
 
 use datapump::units::rate_words;
-use datapump::{LimitedBy, Options, Place, Sync};
+use datapump::{LimitedBy, Options, Place, Sync, Why};
 
 use super::law::Prediction;
 use super::part::{Part, PartName};
@@ -60,7 +60,7 @@ fn pace(explained: &Explained, case: &Case) -> String {
 
 fn limit(explained: &Explained) -> String {
     let why = &explained.limited_detail.why;
-    let because = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    let because = if *why == Why::Untold { String::new() } else { format!(" ({why})") };
     match explained.limited_by {
         LimitedBy::Balanced => format!("balanced{because}"),
         LimitedBy::Unknown => match explained.error_percent {

@@ -67,7 +67,7 @@ fn check(rows: Vec<(&str, Watched, &str, &str, &str)>) {
     for (row, watched, limited_by, stage, why) in rows {
         let found = verdict(&watched);
         let detail = &found.limited_detail;
-        let got = (found.limited_by.name(), detail.stage.as_str(), detail.why.as_str());
+        let got = (found.limited_by.name(), detail.stage.as_str(), detail.why.words());
         assert_eq!(got, (limited_by, stage, why), "{row}: {:?}", found.shares);
         assert!(!paragraph(&watched, &found).is_empty(), "{row}");
     }
@@ -203,7 +203,8 @@ fn networks_are_named_with_the_window_that_is_full() {
     let full = Connection { retransmitted_segments: 20, rtt_us: 50_000, ..path() };
     let found = verdict(&with_connection(&out, full));
     assert_eq!(
-        found.limited_detail.why, "congestion window",
+        found.limited_detail.why.words(),
+        "congestion window",
         "what is lost in a full queue is not the cause"
     );
 }
@@ -381,7 +382,7 @@ fn direct_io_is_advised_only_where_a_disk_is_an_end() {
         let process = Process { called_read_bytes: bytes, device_write_bytes: wrote, ..Process::default() };
         let seen = Watched { processes: vec![process], files: vec![file], ..of(vec![copying.clone()]) };
         let found = verdict(&seen);
-        assert_eq!(found.limited_detail.why, "copying");
+        assert_eq!(found.limited_detail.why.words(), "copying");
         assert_eq!(found.advice.contains("direct I/O"), direct, "{:?} {wrote}: {}", seen.files, found.advice);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use datapump::{LimitedBy, LimitedDetail};
+use datapump::{LimitedBy, LimitedDetail, Why};
 use serde::Serialize;
 
 use super::advice::{ENDED, MEMORY_ONLY, advice};
@@ -64,7 +64,7 @@ struct Candidate {
     limited_by: LimitedBy,
     host: &'static str,
     stage: &'static str,
-    why: &'static str,
+    why: Why,
 }
 
 /// Says what limits.
@@ -74,7 +74,7 @@ pub fn verdict(watched: &Watched) -> Verdict {
     let found = cause(watched, &shares);
     let advice = tried(watched, &found);
     let waited_ns = (found.share.min(1.0) * watched.elapsed_ns as f64) as u64;
-    let (host, stage, why) = (found.host.into(), found.stage.into(), found.why.into());
+    let (host, stage, why) = (found.host.into(), found.stage.into(), found.why);
     Verdict {
         limited_by: found.limited_by,
         limited_detail: LimitedDetail { host, stage, why, waited_ns, of_ns: watched.elapsed_ns },
@@ -86,7 +86,7 @@ pub fn verdict(watched: &Watched) -> Verdict {
 fn tried(watched: &Watched, found: &Candidate) -> &'static str {
     match (found.limited_by, found.why) {
         (LimitedBy::Unknown, _) if watched.ended => ENDED,
-        (LimitedBy::Cpu, "copying") if !has_disk(watched) => MEMORY_ONLY,
+        (LimitedBy::Cpu, Why::Copying) if !has_disk(watched) => MEMORY_ONLY,
         _ => advice(found.limited_by, found.stage, found.why),
     }
 }
@@ -130,11 +130,11 @@ fn cpu_fraction(watched: &Watched, thread: &Thread) -> f64 {
 
 fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     if watched.rounds < ROUNDS_MIN || watched.threads.is_empty() {
-        return unknown("too short to tell");
+        return unknown(Why::TooShortToTell);
     }
     let mut candidates = candidates(watched, shares);
     candidates.sort_by(|one, other| other.share.total_cmp(&one.share));
-    let [first, second, ..] = &candidates[..] else { return unknown("no stage stands out") };
+    let [first, second, ..] = &candidates[..] else { return unknown(Why::NoStage) };
     let lead = first.share - second.share;
     match () {
         // Who waits for any of its connections, all of which have taken what there was, waits for the other host.
@@ -142,14 +142,14 @@ fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
         () if lead < BALANCED_FRACTION && first.limited_by != second.limited_by => Candidate {
             limited_by: LimitedBy::Balanced,
             host: "local",
-            why: "two stages take equal time",
+            why: Why::EqualStages,
             ..first.clone()
         },
         () => first.clone(),
     }
 }
 
-fn unknown(why: &'static str) -> Candidate {
+fn unknown(why: Why) -> Candidate {
     Candidate { share: 0.0, limited_by: LimitedBy::Unknown, host: "local", stage: "", why }
 }
 
@@ -165,10 +165,10 @@ fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Ca
     let mut all = vec![
         source,
         sink,
-        plain("metadata", LimitedBy::Metadata, "metadata", "names and attributes"),
+        plain("metadata", LimitedBy::Metadata, "metadata", Why::NamesAndAttributes),
         Candidate {
             share: if moved_bytes(watched) >= SLEEPER_BYTES_MIN { shares["sleep"] } else { 0.0 },
-            ..plain("sleep", LimitedBy::Source, "read", "rate limit")
+            ..plain("sleep", LimitedBy::Source, "read", Why::RateLimit)
         },
         Candidate { share: shares["cpu"], ..cpu(watched) },
         Candidate { share: shares["network_out"], ..sending(watched) },
@@ -191,7 +191,7 @@ fn end(watched: &Watched, role: Role, shares: &BTreeMap<&'static str, f64>) -> C
     };
     let (limited_by, stage) = limit_of(role);
     let (stage, why) = match role {
-        _ if pipes > files => (stage, "pipe"),
+        _ if pipes > files => (stage, Why::Pipe),
         Role::Sink if shares["sync"] * 2.0 > share => ("sync", sync_reason(watched)),
         _ => (stage, device_reason(watched, role, share)),
     };
@@ -205,9 +205,9 @@ fn limit_of(role: Role) -> (LimitedBy, &'static str) {
     }
 }
 
-fn sync_reason(watched: &Watched) -> &'static str {
+fn sync_reason(watched: &Watched) -> Why {
     let bounded = devices(watched, Role::Sink).any(|it| it.write_rule.is_some());
-    if bounded { "cgroup limit" } else { "stable storage" }
+    if bounded { Why::CgroupLimit } else { Why::StableStorage }
 }
 
 fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &Device> {
@@ -216,16 +216,16 @@ fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &Device> {
 }
 
 /// Why an end is waited for: a rule bounds its device, the device serves both ends, it could do more, or it is slow.
-fn device_reason(watched: &Watched, role: Role, share: f64) -> &'static str {
-    let Some(device) = busiest(watched, role) else { return "device" };
+fn device_reason(watched: &Watched, role: Role, share: f64) -> Why {
+    let Some(device) = busiest(watched, role) else { return Why::Device };
     let own = traffic(device, role);
     let other_bytes = device.read_bytes + device.write_bytes - own.bytes;
     let is_shared = device.source && device.sink;
     match () {
-        () if own.is_bounded => "cgroup limit",
-        () if is_shared && other_bytes * 4 > own.bytes && own.bytes > 0 => "shared device",
-        () if could_do_more(watched, device, role, share) => "round trips",
-        () => "device",
+        () if own.is_bounded => Why::CgroupLimit,
+        () if is_shared && other_bytes * 4 > own.bytes && own.bytes > 0 => Why::SharedDevice,
+        () if could_do_more(watched, device, role, share) => Why::RoundTrips,
+        () => Why::Device,
     }
 }
 
@@ -279,36 +279,38 @@ fn cpu(watched: &Watched) -> Candidate {
     let running = share(watched, "cpu");
     let on_cpu = busiest.map_or(0.0, |thread| of(thread.cpu_ns));
     let why = match busiest {
-        _ if of(watched.throttled_ns) >= QUOTA_FRACTION => "cpu quota",
-        _ if running - on_cpu > on_cpu => "waiting for a cpu",
-        Some(thread) if thread.system_ns > thread.user_ns => "copying",
-        _ => "computing",
+        _ if of(watched.throttled_ns) >= QUOTA_FRACTION => Why::CpuQuota,
+        _ if running - on_cpu > on_cpu => Why::NotScheduled,
+        Some(thread) if thread.system_ns > thread.user_ns => Why::Copying,
+        _ => Why::Computing,
     };
     Candidate { share: running, limited_by: LimitedBy::Cpu, host: "local", stage: "compute", why }
 }
 
 fn sending(watched: &Watched) -> Candidate {
     let most = watched.connections.iter().max_by_key(|it| (it.busy_ns, it.sent_bytes));
-    let (host, why) = most.map_or(("sender", "congestion window"), window);
+    let (host, why) = most.map_or(("sender", Why::CongestionWindow), window);
     Candidate { share: 0.0, limited_by: LimitedBy::Network, host, stage: "send", why }
 }
 
 /// Whose window it is that a sender waits for.
-fn window(connection: &Connection) -> (&'static str, &'static str) {
+fn window(connection: &Connection) -> (&'static str, Why) {
     let busy = connection.busy_ns.max(1) as f64;
     let samples = f64::from(connection.unsent_samples.max(1));
     let queued = connection.rtt_us >= QUEUED * connection.min_rtt_us.max(1);
     let again = connection.retransmitted_segments as f64 / connection.sent_segments.max(1) as f64;
     match () {
         () if connection.receive_window_limited_ns as f64 / busy >= WINDOW_FRACTION => {
-            ("receiver", "receive window")
+            ("receiver", Why::ReceiveWindow)
         }
         () if f64::from(connection.no_window_samples) / samples >= WINDOW_FRACTION => {
-            ("receiver", "receive window")
+            ("receiver", Why::ReceiveWindow)
         }
-        () if connection.send_buffer_limited_ns as f64 / busy >= WINDOW_FRACTION => ("sender", "send buffer"),
-        () if again >= LOSS_FRACTION && !queued => ("sender", "loss"),
-        () => ("sender", "congestion window"),
+        () if connection.send_buffer_limited_ns as f64 / busy >= WINDOW_FRACTION => {
+            ("sender", Why::SendBuffer)
+        }
+        () if again >= LOSS_FRACTION && !queued => ("sender", Why::Loss),
+        () => ("sender", Why::CongestionWindow),
     }
 }
 
@@ -320,8 +322,8 @@ fn receiving(watched: &Watched) -> Candidate {
         it.window_bytes > 0 && in_a_round >= WINDOW_FRACTION * f64::from(it.window_bytes)
     };
     let (host, why) = match most {
-        Some(connection) if full(connection) => ("receiver", "receive window"),
-        _ => ("sender", "peer"),
+        Some(connection) if full(connection) => ("receiver", Why::ReceiveWindow),
+        _ => ("sender", Why::Peer),
     };
     Candidate { share: 0.0, limited_by: LimitedBy::Network, host, stage: "receive", why }
 }
@@ -350,9 +352,13 @@ fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     match () {
         () if share < EXPLAINS_FRACTION || sent + received == 0 => unknown(nothing_or(watched)),
         () if received > sent => Candidate { share, ..receiving(watched) },
-        () => {
-            Candidate { share, limited_by: LimitedBy::Network, host: "receiver", stage: "send", why: "peer" }
-        }
+        () => Candidate {
+            share,
+            limited_by: LimitedBy::Network,
+            host: "receiver",
+            stage: "send",
+            why: Why::Peer,
+        },
     }
 }
 
@@ -365,10 +371,10 @@ fn called_bytes(watched: &Watched) -> u64 {
     watched.processes.iter().map(|it| it.called_read_bytes + it.called_write_bytes).sum()
 }
 
-fn nothing_or(watched: &Watched) -> &'static str {
+fn nothing_or(watched: &Watched) -> Why {
     match moved_bytes(watched) {
-        0 if watched.could_not_read.is_empty() => "nothing was moved",
-        0 => "not permitted",
-        _ => "no stage stands out",
+        0 if watched.could_not_read.is_empty() => Why::NothingMoved,
+        0 => Why::NotPermitted,
+        _ => Why::NoStage,
     }
 }

@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use datapump::LimitedBy;
 use datapump::units::{bytes_words, rate_words};
+use datapump::{LimitedBy, Why};
 
 use super::verdict::Verdict;
 use super::watched::{Connection, Device, OpenFile, Role, Watched};
@@ -51,35 +51,35 @@ fn sentence(watched: &Watched, verdict: &Verdict) -> String {
         LimitedBy::Unknown => format!("{head}: cannot tell what limits it: {}.", detail.why),
         LimitedBy::Balanced => format!("{head}: balanced: {}, {waited} ({of}) each.", detail.why),
         _ => {
-            format!("{head}: limited by {name} ({}): {} for {waited} ({of}).", why(&detail.why), did(verdict))
+            format!("{head}: limited by {name} ({}): {} for {waited} ({of}).", why(detail.why), did(verdict))
         }
     }
 }
 
 /// The reason in the words of people.
-fn why(why: &str) -> &str {
+fn why(why: Why) -> &'static str {
     match why {
-        "round trips" => "too few requests in flight",
-        "peer" => "waiting for the peer",
-        why => why,
+        Why::RoundTrips => "too few requests in flight",
+        Why::Peer => "waiting for the peer",
+        why => why.words(),
     }
 }
 
 fn did(verdict: &Verdict) -> &'static str {
     let detail = &verdict.limited_detail;
-    match (detail.stage.as_str(), detail.why.as_str()) {
-        (_, "pipe") => "it waited for the process at the other end of a pipe",
-        (_, "rate limit") => "it slept by its own choice",
+    match (detail.stage.as_str(), detail.why) {
+        (_, Why::Pipe) => "it waited for the process at the other end of a pipe",
+        (_, Why::RateLimit) => "it slept by its own choice",
         ("read", _) => "it waited for reads",
         ("write", _) => "it waited for writes",
         ("sync", _) => "it waited for stable storage",
         ("metadata", _) => "it waited for names and attributes",
-        ("compute", "waiting for a cpu" | "cpu quota") => "it wanted to run",
+        ("compute", Why::NotScheduled | Why::CpuQuota) => "it wanted to run",
         ("compute", _) => "it ran on a CPU",
-        ("send", "receive window") => {
+        ("send", Why::ReceiveWindow) => {
             "the peer's receive window was full, so the peer limits; it had bytes to send"
         }
-        ("send", "peer") => "all was sent, and it waited for the peer",
+        ("send", Why::Peer) => "all was sent, and it waited for the peer",
         ("send", _) => "it had bytes to send",
         _ => "it waited for bytes of the peer",
     }

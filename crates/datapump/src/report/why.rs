@@ -1,0 +1,71 @@
+//! Why a move was bounded as it was: the closed list of the schema.
+//!
+//! Must not know: how that is found out.
+
+use serde::{Deserialize, Deserializer};
+
+datapump_core::closed_list! {
+    /// Why a move was bounded as it was.
+    Why {
+        Untold ""
+        Device "device"
+        SharedDevice "shared device"
+        NamesAndAttributes "names and attributes"
+        Listing "listing"
+        Deleting "deleting"
+        StableStorage "stable storage"
+        RateLimit "rate limit"
+        Outage "outage"
+        Hashing "hashing"
+        Copying "copying"
+        PostingRequests "posting requests"
+        Encryption "encryption"
+        ReceiveWindow "receive window"
+        SendBuffer "send buffer"
+        CongestionWindow "congestion window"
+        Loss "loss"
+        RoundTrips "round trips"
+        NoStage "no stage stands out"
+        EqualStages "two stages take equal time"
+        NothingMoved "nothing was moved"
+        SlowestPart "slowest part"
+        RunsDisagree "the runs disagree"
+        CgroupLimit "cgroup limit"
+        Pipe "pipe"
+        CpuQuota "cpu quota"
+        NotScheduled "waiting for a cpu"
+        Computing "computing"
+        Peer "peer"
+        TooShortToTell "too short to tell"
+        NotPermitted "not permitted"
+    }
+}
+
+/// Nobody says why.
+impl Default for Why {
+    fn default() -> Why {
+        Why::Untold
+    }
+}
+
+/// What a later version says may be unknown here.
+impl<'de> Deserialize<'de> for Why {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Why, D::Error> {
+        let words = String::deserialize(input)?;
+        Ok(Why::named(&words).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_known_by_its_words_alone_and_a_later_one_is_untold() {
+        for why in Why::ALL {
+            let json = serde_json::to_string(why).expect("JSON");
+            assert_eq!(serde_json::from_str::<Why>(&json).expect("a reason"), *why);
+        }
+        assert_eq!(serde_json::from_str::<Why>("\"moonlight\"").expect("a reason"), Why::Untold);
+    }
+}
