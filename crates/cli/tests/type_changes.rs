@@ -39,8 +39,14 @@ fn make_one(home: &Home, kind: &str, name: &str) {
     }
 }
 
+/// The lines of a run. Which name of a file is copied and which is linked to it is the lanes' race, and each is right.
 fn lines(out: &str) -> BTreeSet<&str> {
-    out.lines().collect()
+    let either = |line| match line {
+        ">f+++++++++ hard" => ">f+++++++++ file",
+        "hf+++++++++ file => hard" => "hf+++++++++ hard => file",
+        line => line,
+    };
+    out.lines().map(either).collect()
 }
 
 #[test]

@@ -272,8 +272,10 @@ fn a_client_that_is_stuck_harms_no_other() {
     let mut stuck = Vec::new();
     for number in 0..3 {
         let target = serving.at(&format!("stuck-{number}"));
-        let mut running = Running::start(home.command(&copy("large", &target)));
-        running.await_temporary(&home.path("served"));
+        // Slow enough to be in its middle when it is stopped, however busy the host is.
+        let slow = [&copy("large", &target)[..], &["--progress=always", "--bwlimit=32MB"]].concat();
+        let mut running = Running::start(home.command(&slow));
+        running.await_bytes();
         assert!(!running.has_ended(), "over before it was stopped: {:?}", running.end());
         running.signal(Signal::STOP);
         stuck.push(running);
