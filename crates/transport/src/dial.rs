@@ -3,6 +3,9 @@
 //! Must not know: sessions, what a connection is used for.
 
 mod connect;
+mod pool;
+
+pub use pool::{Dial, Pool};
 
 use std::net::SocketAddr;
 use std::sync::Arc;

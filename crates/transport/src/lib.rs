@@ -5,6 +5,8 @@
 //! [wait](Waiting). What both then have is a [`Channel`]: frames over a socket, sealed by TLS 1.3. Its waits end when
 //! its [`Line`] is cut.
 //!
+//! A [`WebFile`] is what a server of HTTP has, read at offsets.
+//!
 //! Must not know: files, trees, jobs, what the frames of a session mean.
 
 #![forbid(unsafe_code)]
@@ -15,20 +17,20 @@ mod dial;
 mod fault;
 mod line;
 mod pipe;
-mod pool;
 mod reach;
 mod sockets;
 mod ssh;
 mod tls;
+mod web;
 
 pub use accept::{Caller, Handshake, Waiting};
 pub use channel::{Carried, Channel, Digest, HANDSHAKE_MAX};
-pub use dial::{Dialer, Route, Welcome};
+pub use dial::{Dial, Dialer, Pool, Route, Welcome};
 pub use fault::NetFault;
 pub use line::{CutOnPanic, Line, Stopping};
 pub use pipe::Pipe;
-pub use pool::{Dial, Pool};
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
 pub use sockets::{Assembly, SocketOptions};
 pub use ssh::{Carrier, FarEnd, Shell};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
+pub use web::{WebError, WebFault, WebFile, WebUrl};

@@ -1,0 +1,311 @@
+//! A file that a server of HTTP/1.1 gives, read at offsets (RFC 9110 §14: range requests).
+//!
+//! It is opened by a request for its first part, which tells whether the server has ranges, how long the file is and
+//! which file it is (ETag, Last-Modified). Readers of several parts have a connection each; one that reads on where it
+//! stopped has its body at hand. What is cut is requested again from where it was cut, as long as it is the same file.
+//!
+//! Must not know: where the bytes go, jobs, progress.
+
+mod answer;
+mod client;
+mod login;
+mod url;
+
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use datapump_core::problem::Class;
+use ureq::BodyReader;
+
+use answer::{Identity, Part};
+use client::Client;
+pub use url::{WebError, WebUrl};
+
+/// Bytes of one range request: what a lane claims of a file at a time (32 requests of 1 MiB), so that a lane that
+/// claims gets one body for it, and the connection is free for the next when that is read.
+const PART_BYTES: u64 = 32 << 20;
+/// Bodies that were begun and are kept for whoever reads on there: one for each lane that a job may have.
+const BODIES_MAX: usize = 256;
+const PAUSE_MIN: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How often a pause looks whether to stop.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Why a file on the web cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebFault {
+    /// What follows from it.
+    pub class: Class,
+    /// What the server or the system said, and what to do.
+    pub words: String,
+}
+
+impl WebFault {
+    fn new(class: Class, words: impl Into<String>) -> WebFault {
+        WebFault { class, words: words.into() }
+    }
+}
+
+/// How a request may come to nothing.
+#[derive(Debug)]
+enum Failure {
+    /// Nothing would be another if it was tried again.
+    Final(WebFault),
+    /// It may be tried again, not before so much time has passed if the server says so.
+    Passing(WebFault, Option<Duration>),
+}
+
+impl Failure {
+    fn for_good(self) -> Failure {
+        match self {
+            Failure::Final(fault) | Failure::Passing(fault, _) => Failure::Final(fault),
+        }
+    }
+}
+
+/// An open file on the web.
+#[derive(Debug)]
+pub struct WebFile {
+    client: Client,
+    stop: Arc<AtomicBool>,
+    patience: Duration,
+    identity: Identity,
+    /// Parts of it can be requested.
+    has_ranges: bool,
+    bodies: Mutex<Vec<Body>>,
+    fault: Mutex<Option<WebFault>>,
+}
+
+/// What is read of an answer that is under way.
+struct Body {
+    at: u64,
+    /// Where it ends, if that was told.
+    end: Option<u64>,
+    bytes: BodyReader<'static>,
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Body").field("at", &self.at).field("end", &self.end).finish()
+    }
+}
+
+impl WebFile {
+    /// Asks the server for the first part of the file. What passes (an overloaded server, a lost connection) is tried
+    /// again for as long as `patience`; `stop` ends all waiting within 100 ms, but for a connection that is being made
+    /// (10 s).
+    pub fn open(url: &WebUrl, patience: Duration, stop: &Arc<AtomicBool>) -> Result<WebFile, WebFault> {
+        let mut client = Client::new(url, stop);
+        let tries = Tries::new(patience, stop);
+        let (part, bytes) = tries.until(|| client.open(PART_BYTES))?.ok_or_else(stopped)?;
+        let Part { identity, at, end, has_ranges } = part;
+        let file = WebFile {
+            client,
+            stop: Arc::clone(stop),
+            patience,
+            has_ranges,
+            identity,
+            bodies: Mutex::default(),
+            fault: Mutex::default(),
+        };
+        file.keep(Body { at, end, bytes });
+        Ok(file)
+    }
+
+    /// Where it was found, all redirects followed.
+    pub fn url(&self) -> &WebUrl {
+        self.client.url()
+    }
+
+    /// Length in bytes, if the server tells it.
+    pub fn bytes(&self) -> Option<u64> {
+        self.identity.bytes
+    }
+
+    /// Whether it can be read in several parts, and again; else once, from its beginning to its end.
+    pub fn has_ranges(&self) -> bool {
+        self.has_ranges
+    }
+
+    /// When it was last modified, in nanoseconds since 1970.
+    pub fn modified_ns(&self) -> Option<i128> {
+        self.identity.modified_ns()
+    }
+
+    /// A number that is another for another file, and for this one when it has changed.
+    pub fn number(&self) -> u64 {
+        self.identity.number(self.client.first_url())
+    }
+
+    /// Why the last read failed for good.
+    pub fn fault(&self) -> Option<WebFault> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks whether it is still the file that it was.
+    pub fn check(&self) -> Result<(), WebFault> {
+        let tries = Tries::new(self.patience, &self.stop);
+        tries.until(|| self.client.look(&self.identity))?.ok_or_else(stopped)
+    }
+
+    /// Reads at an offset until the slot is full or the file ends; 0 at its end, nothing if the run is to stop.
+    pub fn read(&self, at: u64, into: &mut [u8]) -> Option<Result<usize, WebFault>> {
+        if self.bytes().is_some_and(|bytes| at >= bytes) || into.is_empty() {
+            return Some(Ok(0));
+        }
+        let tries = Tries::new(self.patience, &self.stop);
+        let read = tries.until(|| self.try_read(at, into)).transpose()?;
+        if let Err(fault) = &read {
+            *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault.clone());
+        }
+        Some(read)
+    }
+
+    fn try_read(&self, at: u64, into: &mut [u8]) -> Result<usize, Failure> {
+        let mut body = match self.body_at(at) {
+            Some(body) => body,
+            None if self.has_ranges => self.part(at)?,
+            None => return Err(Failure::Final(cannot_go_on())),
+        };
+        let done = body.fill(into);
+        match done {
+            Ok(done) => {
+                self.keep_rest(body, done);
+                Ok(done)
+            }
+            // What came is used, and what is missing is requested by the next read.
+            Err((done @ 1.., _)) if self.has_ranges => Ok(done),
+            Err((_, cut)) if self.has_ranges => Err(cut),
+            Err((_, cut)) => Err(Failure::Final(once_only(cut))),
+        }
+    }
+
+    fn part(&self, at: u64) -> Result<Body, Failure> {
+        // Parts begin where lanes claim.
+        let end = (at / PART_BYTES + 1) * PART_BYTES;
+        let end = self.bytes().map_or(end, |bytes| end.min(bytes));
+        let (part, bytes) = self.client.part(at, end, &self.identity)?;
+        Ok(Body { at, end: part.end, bytes })
+    }
+
+    fn bodies(&self) -> MutexGuard<'_, Vec<Body>> {
+        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The body that goes on there.
+    fn body_at(&self, at: u64) -> Option<Body> {
+        let mut bodies = self.bodies();
+        let found = bodies.iter().position(|body| body.at == at)?;
+        Some(bodies.swap_remove(found))
+    }
+
+    fn keep_rest(&self, mut body: Body, done: usize) {
+        body.at += done as u64;
+        // One that is read to its end has given its connection back.
+        if body.end != Some(body.at) && !self.has_stopped() {
+            self.keep(body);
+        }
+    }
+
+    fn keep(&self, body: Body) {
+        let mut bodies = self.bodies();
+        bodies.push(body);
+        if bodies.len() > BODIES_MAX {
+            bodies.remove(0);
+        }
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Body {
+    /// Reads until the slot is full or the body ends; with an error what came before. A body whose end nobody told ends
+    /// where the connection does.
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, (usize, Failure)> {
+        let left = self.end.map_or(u64::MAX, |end| end - self.at);
+        let wanted = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let mut done = 0;
+        while done < wanted {
+            match self.bytes.read(&mut into[done..wanted]) {
+                Ok(0) if self.end.is_none() => break,
+                Ok(0) => return Err((done, cut("it ended too early"))),
+                Ok(more) => done += more,
+                Err(error) => return Err((done, cut(&error.to_string()))),
+            }
+        }
+        Ok(done)
+    }
+}
+
+fn cut(words: &str) -> Failure {
+    Failure::Passing(WebFault::new(Class::Lost, format!("the connection was lost: {words}")), None)
+}
+
+fn once_only(cut: Failure) -> WebFault {
+    let (Failure::Final(fault) | Failure::Passing(fault, _)) = cut;
+    let words = format!("{}; the server gives no parts of it, so that a copy starts over", fault.words);
+    WebFault { words, ..fault }
+}
+
+fn cannot_go_on() -> WebFault {
+    WebFault::new(
+        Class::Io,
+        "the server gives it once, from the beginning to the end; copy it to a file first",
+    )
+}
+
+fn stopped() -> WebFault {
+    WebFault::new(Class::Lost, "interrupted")
+}
+
+/// How long something is tried.
+struct Tries<'stop> {
+    patience: Duration,
+    stop: &'stop AtomicBool,
+    begun: Instant,
+}
+
+impl Tries<'_> {
+    fn new(patience: Duration, stop: &AtomicBool) -> Tries<'_> {
+        Tries { patience, stop, begun: Instant::now() }
+    }
+
+    /// Tries until it is done or failed for good, or patience ends; nothing if the run is to stop.
+    fn until<T>(&self, mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<Option<T>, WebFault> {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let (fault, after) = match attempt() {
+                _ if self.stops() => return Ok(None),
+                Ok(done) => return Ok(Some(done)),
+                Err(Failure::Final(fault)) => return Err(fault),
+                Err(Failure::Passing(fault, after)) => (fault, after),
+            };
+            let wait = after.unwrap_or(pause);
+            if self.begun.elapsed() + wait >= self.patience {
+                let words = format!("{}; gave up after {} s", fault.words, self.patience.as_secs());
+                return Err(WebFault { words, ..fault });
+            }
+            self.sleep(wait);
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn sleep(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.stops() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(SLICE));
+        }
+    }
+}

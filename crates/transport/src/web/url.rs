@@ -1,0 +1,138 @@
+//! A place on the web, as the user names it.
+//!
+//! Must not know: how it is reached.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+
+use percent_encoding::percent_decode_str;
+use ureq::http::Uri;
+
+/// A URL of http or https, without a user or a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebUrl(Uri);
+
+/// Why a word is no URL that can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebError(pub String);
+
+impl fmt::Display for WebUrl {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+impl WebUrl {
+    /// Whether a word begins as one.
+    pub fn is_one(word: &[u8]) -> bool {
+        let begins =
+            |scheme: &[u8]| word.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+        begins(b"http://") || begins(b"https://")
+    }
+
+    /// Reads a URL. A password in it would stand in the list of processes, in histories and logs: it is refused.
+    pub fn parse(word: &str) -> Result<WebUrl, WebError> {
+        let error = |words: &str| WebError(format!("'{word}' {words}"));
+        let uri: Uri = word.parse().map_err(|why| {
+            error(&format!("is no URL ({why}); write a space as %20, and quote it in a shell"))
+        })?;
+        match uri.authority().map(|authority| authority.as_str()) {
+            None | Some("") => Err(error("names no host")),
+            Some(authority) if authority.contains('@') => Err(WebError(
+                "a URL with a user or a password in it is refused, as others see it: put them into ~/.netrc, or a \
+                 header's value into PUMP_HTTP_AUTHORIZATION"
+                    .into(),
+            )),
+            Some(authority) if authority.starts_with(':') => Err(error("names no host")),
+            Some(_) => Ok(WebUrl(uri)),
+        }
+    }
+
+    pub(super) fn of(uri: Uri) -> WebUrl {
+        WebUrl(uri)
+    }
+
+    pub(super) fn uri(&self) -> &Uri {
+        &self.0
+    }
+
+    /// Host, without port.
+    pub fn host(&self) -> &str {
+        self.0.host().unwrap_or_default()
+    }
+
+    pub(super) fn is_secret(&self) -> bool {
+        self.0.scheme_str() == Some("https")
+    }
+
+    /// Whether both are at one server: the same scheme, host and port.
+    pub(super) fn is_at_same_server(&self, other: &WebUrl) -> bool {
+        let port = |url: &WebUrl| url.0.port_u16().unwrap_or(if url.is_secret() { 443 } else { 80 });
+        self.is_secret() == other.is_secret()
+            && self.host().eq_ignore_ascii_case(other.host())
+            && port(self) == port(other)
+    }
+
+    /// The last segment of its path, percent-decoded; nothing if that is no name of a file.
+    pub fn file_name(&self) -> Option<OsString> {
+        let segment = self.0.path().rsplit('/').next().unwrap_or_default();
+        let name: Vec<u8> = percent_decode_str(segment).collect();
+        let is_name =
+            !matches!(&name[..], b"" | b"." | b"..") && !name.iter().any(|byte| b"/\0".contains(byte));
+        is_name.then(|| OsString::from_vec(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_segment_of_the_path_is_the_name() {
+        for (word, name) in [
+            ("http://host/a/b.tar?x=/c#d", Some("b.tar")),
+            ("https://host:8443/a%20b", Some("a b")),
+            ("HTTP://host/%e2%82%ac", Some("€")),
+            ("http://[::1]:80/x", Some("x")),
+            ("http://host", None),
+            ("http://host/", None),
+            ("http://host/a/", None),
+            ("http://host/%2e%2e", None),
+            ("http://host/a%2Fb", None),
+            ("http://host/a%00b", None),
+        ] {
+            assert_eq!(WebUrl::parse(word).unwrap().file_name(), name.map(OsString::from), "{word}");
+            assert!(WebUrl::is_one(word.as_bytes()), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_says_why() {
+        for (word, hint) in [
+            ("http://", "URL"),
+            ("http:///x", "URL"),
+            ("http://:80/x", "no host"),
+            ("http://host/a b", "%20"),
+            ("http://user:secret@host/x", ".netrc"),
+            ("https://user@host/x", "PUMP_HTTP_AUTHORIZATION"),
+        ] {
+            let WebError(words) = WebUrl::parse(word).expect_err(word);
+            assert!(words.contains(hint) && !words.contains("secret"), "{word}: {words}");
+        }
+    }
+
+    #[test]
+    fn servers_are_told_apart() {
+        let url = |word: &str| WebUrl::parse(word).unwrap();
+        for (one, other, same) in [
+            ("http://host/a", "http://HOST:80/b", true),
+            ("https://host/a", "https://host:443/b", true),
+            ("http://host/a", "https://host/a", false),
+            ("http://host/a", "http://host:81/a", false),
+            ("http://host/a", "http://host.net/a", false),
+        ] {
+            assert_eq!(url(one).is_at_same_server(&url(other)), same, "{one} {other}");
+        }
+    }
+}
