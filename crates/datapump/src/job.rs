@@ -205,12 +205,8 @@ impl Job {
 
     /// Whether a source is a folder.
     pub fn has_folders(&self) -> bool {
-        self.sources.iter().any(|source| match source {
-            Place::Path(path) => {
-                self.world.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder)
-            }
-            Place::Remote(_) | Place::Stream | Place::Null { .. } => false,
-        })
+        let is_folder = |path| self.world.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
+        self.sources.iter().filter_map(Place::local_path).any(is_folder)
     }
 
     /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
@@ -264,12 +260,8 @@ impl Job {
         }
         self.refuse_missing_link_dest()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
-        let found = match &self.target {
-            Place::Path(path) => {
-                Some(self.found.clone().unwrap_or_else(|| PathAt::find(&self.world.disk, path)))
-            }
-            Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
-        };
+        let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.world.disk, path));
+        let found = self.target.local_path().map(find);
         let target = (&self.target, found.as_ref());
         let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
@@ -376,14 +368,12 @@ impl Job {
         let settings = Settings {
             world: &self.world,
             options: &self.options,
-            target: match &self.target {
-                Place::Path(path) => Some(path),
-                Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
-            },
+            target: self.target.local_path(),
             has_one_source: self.sources.len() == 1,
             files_wanted: names().filter(|item| !item.is_entry()).count(),
             tells_files: self.tells_files,
             shape,
+            usual_lanes: items.iter().map(Item::usual_lanes).max().unwrap_or(1),
             compares: self.work == Kind::Compare,
             hashes: self.hashes(),
             // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
@@ -392,7 +382,7 @@ impl Job {
                 sink: self.world.is_simulated(),
             },
             // Where nobody looks at them, slots are not filled.
-            null_fill: null_fill(&items).filter(|&fill| !only_null || fill == Fill::Overwritten),
+            null_fill: shape::null_fill(&items).filter(|&fill| !only_null || fill == Fill::Overwritten),
             nothing_overlaps: (only_null && !queued) || one_block,
             lanes_for_pieces: if has_trees { self.lanes_for_pieces() } else { usize::MAX },
             has_trees,
@@ -444,8 +434,7 @@ impl Job {
 
     fn lanes(&self, shared: &Shared<'_>) -> u32 {
         let serial = shared.settings.shape.source_serial || shared.settings.shape.sink_serial;
-        let usual = if shared.settings.has_trees { tree::usual_lanes() } else { 1 };
-        let lanes = self.options.lanes.unwrap_or(usual);
+        let lanes = self.options.lanes.unwrap_or(shared.settings.usual_lanes);
         match () {
             () if serial => 1,
             // What would be done is told in an order that is the same each time.
@@ -460,7 +449,7 @@ impl Job {
     fn lanes_for_pieces(&self) -> usize {
         match self.options.lanes {
             Some(lanes) => lanes.div_ceil(2) as usize,
-            None if self.hashes() => tree::usual_lanes() as usize,
+            None if self.hashes() => Options::usual_tree_lanes() as usize,
             None => 1,
         }
     }
@@ -489,12 +478,4 @@ impl Job {
         let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
         Report { exit_status, ..account.into_report() }
     }
-}
-
-/// What null sources deliver, if there are some.
-fn null_fill(items: &[Item]) -> Option<Fill> {
-    items.iter().find_map(|item| match item.source {
-        Place::Null { fill, .. } => Some(fill),
-        _ => None,
-    })
 }

@@ -7,6 +7,7 @@ pub(crate) mod direct;
 pub(crate) mod existing;
 pub(crate) mod held;
 pub(crate) mod how;
+pub(crate) mod opened;
 pub(crate) mod reserve;
 pub(crate) mod resumed;
 pub(crate) mod sizes;
@@ -28,9 +29,9 @@ use crate::job::options::Choice;
 use crate::net::folder::far::FarFile;
 use crate::open::direct::direct;
 use crate::open::existing::Next;
-use crate::open::held::Opened;
 use crate::open::held::{Held, Original};
 use crate::open::how::{Facts, How, decide};
+use crate::open::opened::Opened;
 use crate::open::reserve::{rehearsed, reserve};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::Waits;
@@ -54,7 +55,7 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
         FarFile::Open(open) => (open.meta, open.ranges.is_some()),
         FarFile::Stream(stream) => {
             let ranges = stream.bytes.map(|bytes| vec![(0, bytes)]);
-            return Ok(Opened { flow: Some(file), ranges, ..Opened::default() });
+            return Ok(Opened { elsewhere: Some(Source::Far(file)), ranges, ..Opened::default() });
         }
         FarFile::Small(_) => unreachable!("places are opened"),
     };
@@ -65,10 +66,10 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
     let here = || Ok(file.ranges(&meta, shared.settings.options.ignore_holes));
     let ranges = ranges(shared, here, &meta, &item.target);
     let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
-    let held = Held::There(Arc::clone(&file));
+    let held = Held::There(file);
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
     let ordinary = meta.size_bytes > 0;
-    Ok(Opened { handle: None, flow: None, original: Some(original), ranges, is_file: true, ordinary })
+    Ok(Opened { ordinary, ..Opened::file(original, ranges) })
 }
 
 /// Opens an item and hands it to the plan, or reports why not.
@@ -280,7 +281,7 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     let held = Held::Here(Arc::clone(&handle));
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
     let ordinary = watched && ranges.is_some();
-    Ok(Opened { handle: Some(handle), flow: None, original: Some(original), ranges, is_file, ordinary })
+    Ok(Opened { handle: Some(handle), elsewhere: None, original: Some(original), ranges, is_file, ordinary })
 }
 
 /// The ranges to move. A hole may be left out where nothing stands yet, or where the other file has one too.
@@ -339,7 +340,7 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         cached,
         source_is_file: opened.is_file,
         sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
-        bytes_are_looked_at: shared.settings.hashes || compares || shared.far.is_some(),
+        bytes_are_looked_at: shared.settings.hashes || compares || opened.elsewhere.is_some(),
         same_file_system: same_file_system(item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
         synced_alone: true,
@@ -442,12 +443,11 @@ fn complete(
     let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
     shared.ledger.note_direct(source_direct, sink_direct, how.why);
     shared.ledger.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
-    let held = opened.original.as_ref().map(|original| &original.held);
-    let source = match (held, opened.handle, opened.is_file) {
-        (Some(Held::There(file)), ..) => Source::Far(Arc::clone(file)),
-        (_, None, _) => opened.flow.map_or(Source::Null, Source::Far),
-        (_, Some(handle), true) => Source::File(file_end(handle, source_direct)),
-        (_, Some(handle), false) => Source::Stream(handle),
+    let source = match (opened.elsewhere, opened.handle, opened.is_file) {
+        (Some(elsewhere), ..) => elsewhere,
+        (None, None, _) => Source::Null,
+        (None, Some(handle), true) => Source::File(file_end(handle, source_direct)),
+        (None, Some(handle), false) => Source::Stream(handle),
     };
     let sink = match landing {
         Landing::Null => Sink::Null,

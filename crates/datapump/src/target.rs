@@ -124,6 +124,11 @@ impl Item {
         matches!(self.target, Target::Tree(_))
     }
 
+    /// Lanes that move it as fast as its ends allow.
+    pub(crate) fn usual_lanes(&self) -> u32 {
+        if self.is_tree() { Options::usual_tree_lanes() } else { 1 }
+    }
+
     pub(crate) fn target_is_stream(&self) -> bool {
         matches!(self.target, Target::Stream | Target::Special(_))
     }
@@ -242,8 +247,8 @@ fn source_meta(
     if matches!(source, Place::Null { bytes: None, .. }) {
         return Err(Problem::usage(NULL_WANTS_SIZE));
     }
-    let (Some(meta), Some(path)) = (hosts.meta(number, source), source.path()) else { return Ok(None) };
-    let meta = meta?;
+    let Some(meta) = hosts.meta(number, source).transpose()? else { return Ok(None) };
+    let path = source.path().unwrap_or(Path::new(""));
     match meta.kind {
         _ if argument::is_entry(several, source, &meta, options) => Ok(Some(meta)),
         FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice

@@ -18,4 +18,4 @@ pub(crate) mod root;
 pub(crate) mod rules;
 pub(crate) mod state;
 
-pub(crate) use state::{Trees, most_lanes, usual_lanes};
+pub(crate) use state::{Trees, most_lanes};

@@ -199,10 +199,7 @@ pub fn report(report: &Report) -> String {
 
 /// A place as text: the word that names it, with what is not UTF-8 replaced.
 fn place(place: &Place) -> String {
-    match place {
-        Place::Path(path) => path.to_string_lossy().into_owned(),
-        Place::Remote(_) | Place::Stream | Place::Null { .. } => place.to_string(),
-    }
+    place.local_path().map_or_else(|| place.to_string(), |path| path.to_string_lossy().into_owned())
 }
 
 /// `name`, and `name_bytes` in base64 when the path is not UTF-8.

@@ -2,11 +2,10 @@
 //!
 //! Must not know: what tells that two states of a file differ (`identity`).
 
-use crate::net::folder::far::FarFile;
 use crate::open::held::{Held, Original};
 use crate::problem::Problem;
 use datapump_files::disk::Disk;
-use datapump_files::identity::{self, Change, OpenSource, change, changed};
+use datapump_files::identity::{self, Change, OpenSource, changed};
 
 /// A problem of class `changed` when the source was deleted, replaced, appended to, truncated or rewritten since its
 /// attributes were taken from its open handle.
@@ -27,24 +26,6 @@ pub(crate) fn find_change(disk: &Disk, original: &Original) -> Result<Option<Cha
             let source = OpenSource { path, handle, before, folder: folder.as_ref() };
             identity::find_change(disk, source)
         }
-        Held::There(file) => find_far_change(file, original),
+        Held::There(file) => file.find_change(original),
     }
-}
-
-/// The same of a file of another host. A small one was looked at there before and after it was read.
-fn find_far_change(file: &FarFile, original: &Original) -> Result<Option<Change>, Problem> {
-    let Original { path, meta: before, .. } = original;
-    let (now, named) = match file {
-        FarFile::Open(file) => file.look_again(path)?,
-        FarFile::Small(file) => match file.told.get() {
-            Some((now, _)) => (*now, Some(*now)),
-            None => (*before, Some(*before)),
-        },
-        FarFile::Stream(_) => return Ok(None),
-    };
-    Ok(match (change(before, &now, named.as_ref()), file) {
-        // Its attributes are those of afterwards.
-        (Some(Change::Grew(words)), FarFile::Small(_)) => Some(Change::Other(words)),
-        (change, _) => change,
-    })
 }

@@ -10,6 +10,7 @@ use crate::problem::{Class, Status};
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::run::ledger::Tally;
+use crate::target::place::Place;
 
 impl Job {
     /// What was not done was told, or was not asked for. Status 0 must not hide a mistake of this program.
@@ -57,7 +58,7 @@ impl Job {
             () if only(Class::Changed) => Status::Changed,
             () if only(Class::Refused)
                 && tally.has_lost_content()
-                && self.far.is_some()
+                && !self.sources.iter().all(Place::is_here)
                 && !tally.is_busy_here =>
             {
                 Status::Refused

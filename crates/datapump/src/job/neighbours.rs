@@ -37,7 +37,7 @@ impl<'item> SingleFile<'item> {
         let folder = match source {
             Place::Path(path) if !is_simulated => SourceFolder::Of(path),
             Place::Remote(_) => SourceFolder::Unknown,
-            Place::Path(_) | Place::Stream | Place::Null { .. } => SourceFolder::Nothing,
+            _ => SourceFolder::Nothing,
         };
         SingleFile { folder, source: meta }
     }

@@ -209,6 +209,9 @@ pub struct Options {
     pub sockets: SocketOptions,
 }
 
+/// How long what passes is tried again: long enough for a server to start again.
+pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
+
 /// Limits, with their reasons.
 impl Options {
     /// The smallest request: one chunk of the hash tree.
@@ -223,6 +226,12 @@ impl Options {
     pub const LANES_MAX: u32 = 256;
     /// The most bytes in slots of all lanes together.
     pub const POOL_BYTES_MAX: u64 = 4 << 30;
+
+    /// Lanes of a tree: more than CPUs, because small files wait for each other's metadata.
+    pub(crate) fn usual_tree_lanes() -> u32 {
+        let cpus = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
+        (cpus * 2).clamp(2, 8)
+    }
 
     /// Says which field is out of its limits, if one is.
     pub fn check(&self) -> Result<(), String> {

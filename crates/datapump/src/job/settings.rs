@@ -35,6 +35,8 @@ pub(crate) struct Settings<'run> {
     /// Somebody wants to hear of each file of a tree.
     pub(crate) tells_files: bool,
     pub(crate) shape: Shape,
+    /// Lanes, where the user does not say how many.
+    pub(crate) usual_lanes: u32,
     /// Blocks are compared with another file.
     pub(crate) compares: bool,
     /// Blocks are hashed.

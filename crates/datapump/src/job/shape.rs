@@ -6,6 +6,7 @@ use datapump_core::Shape;
 
 use crate::job::options::Options;
 use crate::target::Item;
+use crate::target::place::{Fill, Place};
 
 /// 1 MiB, two at each end: bench/request-size-local-file.jsonl, 4 GiB cold, CPU of the whole machine in s/GiB: 512 KiB
 /// 0.076, 1 MiB 0.047 and 1.06 times as fast, on slots of huge pages. One request of 2 MiB at each end was as cheap and
@@ -35,6 +36,14 @@ pub(crate) fn of(items: &[Item], options: &Options, far: bool, hashes: bool) -> 
         // From pipe to pipe data are passed on as they come: someone may be waiting for them.
         assemble: !(source_serial && sink_serial) || hashes,
     }
+}
+
+/// What null sources deliver, if there are some.
+pub(crate) fn null_fill(items: &[Item]) -> Option<Fill> {
+    items.iter().find_map(|item| match item.source {
+        Place::Null { fill, .. } => Some(fill),
+        _ => None,
+    })
 }
 
 /// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.

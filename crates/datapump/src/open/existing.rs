@@ -119,21 +119,21 @@ fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
 enum Carrier {
     Here(File),
     There(Box<FarFile>),
+    /// It carries nothing.
+    Nothing,
 }
 
 impl Carrier {
-    fn of(shared: &Shared<'_>, item: &Item) -> Result<Option<Carrier>, Problem> {
+    fn of(shared: &Shared<'_>, item: &Item) -> Result<Carrier, Problem> {
         match (&item.source, &shared.far) {
             (Place::Path(path), _) => {
                 let held = names::hold_path(path);
-                held.map(Carrier::Here)
-                    .map(Some)
-                    .map_err(|errno| Problem::system(Operation::Open, path, errno.0))
+                held.map(Carrier::Here).map_err(|errno| Problem::system(Operation::Open, path, errno.0))
             }
             (Place::Remote(remote), Some(far)) => {
-                far.open_place(item.number, &remote.path).map(|file| Some(Carrier::There(Box::new(file))))
+                far.open_place(item.number, &remote.path).map(|file| Carrier::There(Box::new(file)))
             }
-            _ => Ok(None),
+            _ => Ok(Carrier::Nothing),
         }
     }
 
@@ -141,6 +141,7 @@ impl Carrier {
         match self {
             Carrier::Here(file) => Some(Bearer::Held(file)),
             Carrier::There(file) => file.told().map(|(_, attributes)| Bearer::Told(attributes)),
+            Carrier::Nothing => Some(Bearer::Told(&[])),
         }
     }
 }
@@ -155,7 +156,7 @@ fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
     if !keep.acl && !keep.xattrs {
         return false;
     }
-    let (Ok(Some(from)), Ok(to)) = (Carrier::of(shared, item), names::hold(folder, name)) else {
+    let (Ok(from), Ok(to)) = (Carrier::of(shared, item), names::hold(folder, name)) else {
         return true;
     };
     let differ = from.bearer().map(|from| attributes::hidden_differ(from, Bearer::Held(&to), keep));
@@ -195,7 +196,7 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
 }
 
 fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta)) -> Result<(), Problem> {
-    let (Some(meta), Some(from)) = (&item.meta, Carrier::of(shared, item)?) else { return Ok(()) };
+    let (Some(meta), from) = (&item.meta, Carrier::of(shared, item)?) else { return Ok(()) };
     let (Ok(Folder::Os(folder)), Some(name), Some(from)) = (at.folder(), at.name(), from.bearer()) else {
         return Ok(());
     };

@@ -2,14 +2,18 @@
 //!
 //! Must not know: tasks, where the copy goes.
 
+use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use datapump_engine::Handle;
 
 use crate::net::folder::far::FarFile;
+use crate::problem::Problem;
+use crate::target::listed::Attributes;
 use datapump_files::disk::{Folder, Meta};
 use datapump_files::holes::Ranges;
+use datapump_files::identity::{Change, change};
 
 /// The source as it was when the copy began, to see later whether it changed.
 #[derive(Debug)]
@@ -27,36 +31,67 @@ pub(crate) struct Original {
 #[derive(Clone, Debug)]
 pub(crate) enum Held {
     Here(Arc<Handle>),
-    There(Arc<FarFile>),
+    There(Arc<dyn Elsewhere>),
+}
+
+/// A source file that this host's system cannot open: what is known of it.
+pub(crate) trait Elsewhere: Debug + Send + Sync {
+    /// It is requested of another host, over the lane's own connection.
+    fn far(self: Arc<Self>) -> Option<Arc<FarFile>>;
+    /// What it is and carries besides its bytes, as far as is known.
+    fn told(&self) -> Option<(&Meta, &Attributes)>;
+    /// The ranges that hold data.
+    fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Ranges;
+    /// What happened to it since its copy began, if something did.
+    fn find_change(&self, original: &Original) -> Result<Option<Change>, Problem>;
+}
+
+impl Elsewhere for FarFile {
+    fn far(self: Arc<FarFile>) -> Option<Arc<FarFile>> {
+        Some(self)
+    }
+
+    fn told(&self) -> Option<(&Meta, &Attributes)> {
+        FarFile::told(self)
+    }
+
+    fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Ranges {
+        FarFile::ranges(self, meta, ignore_holes)
+    }
+
+    /// A small one was looked at there before and after it was read.
+    fn find_change(&self, original: &Original) -> Result<Option<Change>, Problem> {
+        let Original { path, meta: before, .. } = original;
+        let (now, named) = match self {
+            FarFile::Open(file) => file.look_again(path)?,
+            FarFile::Small(file) => match file.told.get() {
+                Some((now, _)) => (*now, Some(*now)),
+                None => (*before, Some(*before)),
+            },
+            FarFile::Stream(_) => return Ok(None),
+        };
+        Ok(match (change(before, &now, named.as_ref()), self) {
+            // Its attributes are those of afterwards.
+            (Some(Change::Grew(words)), FarFile::Small(_)) => Some(Change::Other(words)),
+            (change, _) => change,
+        })
+    }
 }
 
 impl Held {
+    /// What was told of a file of another system.
+    pub(crate) fn told(&self) -> Option<(&Meta, &Attributes)> {
+        match self {
+            Held::Here(_) => None,
+            Held::There(file) => file.told(),
+        }
+    }
+
     /// The open file of this host.
     pub(crate) fn here(&self) -> Option<&Arc<Handle>> {
         match self {
             Held::Here(handle) => Some(handle),
             Held::There(_) => None,
         }
-    }
-}
-
-/// A source that was opened.
-#[derive(Default)]
-pub(crate) struct Opened {
-    pub(crate) handle: Option<Arc<Handle>>,
-    /// A pipe, or null, of another host.
-    pub(crate) flow: Option<Arc<FarFile>>,
-    pub(crate) original: Option<Original>,
-    /// Ranges to copy; `None` until the end of data.
-    pub(crate) ranges: Option<Ranges>,
-    pub(crate) is_file: bool,
-    /// A regular file of a real file system.
-    pub(crate) ordinary: bool,
-}
-
-impl Opened {
-    /// A file of a tree.
-    pub(crate) fn file(handle: Option<Arc<Handle>>, original: Original, ranges: Option<Ranges>) -> Opened {
-        Opened { handle, flow: None, original: Some(original), ranges, is_file: true, ordinary: true }
     }
 }

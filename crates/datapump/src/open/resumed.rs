@@ -9,7 +9,6 @@ use crate::open::held::{Held, Original};
 use crate::open::how::How;
 use crate::problem::shown_path;
 use crate::run::Shared;
-use crate::tree;
 use datapump_files::commit::Staged;
 use datapump_files::resume::{self, Syncing, Wish};
 
@@ -30,8 +29,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
     if !is_wanted || how.in_kernel {
         return None;
     }
-    let usual_lanes = if shared.settings.has_trees { tree::usual_lanes() } else { 1 };
-    let lanes = u64::from(options.lanes.unwrap_or(usual_lanes));
+    let lanes = u64::from(options.lanes.unwrap_or(shared.settings.usual_lanes));
     let depths = u64::from(shared.settings.shape.source_depth + shared.settings.shape.sink_depth);
     let is_unsynced = options.sync == Sync::None;
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;

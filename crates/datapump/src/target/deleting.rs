@@ -2,12 +2,11 @@
 //!
 //! Must not know: how names are removed, how patterns match.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Item, Target, usage};
 use crate::job::options::Options;
 use crate::problem::{Problem, shown_path};
-use crate::target::place::Place;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::Disk;
 
@@ -18,11 +17,8 @@ pub(super) fn refuse_what_is_needed(
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
     let id = |path: &Path| disk.metadata(path).ok().map(|meta| (meta.device, meta.inode));
-    let sources = items.iter().filter_map(|item| match &item.source {
-        Place::Path(path) => Some(path),
-        Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
-    });
-    let needed: Vec<&PathBuf> = sources.chain(&options.link_dest).collect();
+    let sources = items.iter().filter_map(|item| item.source.local_path());
+    let needed: Vec<&Path> = sources.chain(options.link_dest.as_deref()).collect();
     for (index, item) in items.iter().enumerate() {
         let Target::Tree(at) = &item.target else { continue };
         let Ok(root) = at.metadata_of_name().map(|meta| (meta.device, meta.inode)) else { continue };

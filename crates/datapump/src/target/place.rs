@@ -79,6 +79,19 @@ impl Place {
         Place::Null { bytes: None, fill: Fill::Noise }
     }
 
+    /// Whether nobody else is asked for it.
+    pub(crate) fn is_here(&self) -> bool {
+        !matches!(self, Place::Remote(_))
+    }
+
+    /// The path on this host.
+    pub fn local_path(&self) -> Option<&Path> {
+        match self {
+            Place::Path(path) => Some(path),
+            Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
+        }
+    }
+
     /// The path, here or there.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {

@@ -53,12 +53,6 @@ pub(crate) struct Trees {
     entered: Mutex<HashSet<FileId>>,
 }
 
-/// Lanes of a tree: more than CPUs, because small files wait for each other's metadata.
-pub(crate) fn usual_lanes() -> u32 {
-    let cpus = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
-    (cpus * 2).clamp(2, 8)
-}
-
 /// The groups of this user. Asked once.
 fn own_groups() -> &'static [u32] {
     static GROUPS: OnceLock<Vec<u32>> = OnceLock::new();

@@ -14,8 +14,8 @@ use datapump_transport::{
     Channel, Dialer, FarEnd, Host, Line, NetFault, Pool, Reached, Reaching, Stopping, Welcome, reach,
 };
 
-use crate::job::options::Options;
-use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
+use crate::job::options::{Options, RETRY_FOR};
+use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::folder::told;
 use crate::net::server::control::{Control, Next, Outbox, boxes};
 use crate::problem::Problem;
@@ -41,7 +41,7 @@ impl RemoteCopy {
         };
         let sources: Vec<Remote> = self.sources.iter().filter_map(remote).collect();
         match (&sources[..], remote(&self.target)) {
-            ([], Some(target)) => Ok((Way::Push, target)),
+            ([], Some(target)) if self.sources.iter().all(Place::is_here) => Ok((Way::Push, target)),
             ([first, ..], None) if sources.len() == self.sources.len() => {
                 match sources.iter().all(|source| source.host == first.host) {
                     true => Ok((Way::Pull, first.clone())),
@@ -53,7 +53,7 @@ impl RemoteCopy {
             ([_, ..], None) => {
                 Err(Problem::usage("some sources are here and some on another host; copy in two steps"))
             }
-            ([_, ..], Some(_)) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
+            (_, Some(_)) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
             ([], None) => Err(Problem::usage("no place is on another host")),
         }
     }

@@ -12,10 +12,10 @@ use datapump_transport::NetFault;
 
 use crate::job::Job;
 use crate::job::budget::Budget;
-use crate::job::options::Options;
+use crate::job::options::{Options, RETRY_FOR};
 use crate::net::client::begun::is_name_of;
 use crate::net::client::merged::{billed, merged, with_peer};
-use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RETRY_FOR, RemoteCopy};
+use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::client::sessions::Sessions;
 use crate::net::folder::far::Far;
 use crate::net::folder::owners::Mapping;
@@ -118,18 +118,15 @@ impl RemoteCopy {
                 Ok(Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }))
             }
             Place::Null { bytes: None, .. } => Err(Problem::usage(NULL_WANTS_SIZE)),
-            Place::Remote(_) => Err(Problem::usage("both places are on other hosts; copy in two steps")),
+            _ => Err(Problem::usage("both places are on other hosts; copy in two steps")),
         }
     }
 
     /// A pipe is read and written once: what was taken out of it is lost with the connection, and what was put into it
     /// stays there.
     fn has_a_pipe(&self) -> bool {
-        self.sources.iter().chain([&self.target]).any(|place| match place {
-            Place::Stream => true,
-            Place::Path(path) => is_pipe(path),
-            Place::Null { .. } | Place::Remote(_) => false,
-        })
+        let once = |place: &Place| *place == Place::Stream || place.local_path().is_some_and(is_pipe);
+        self.sources.iter().chain([&self.target]).any(once)
     }
 
     /// The other side writes, and this one gives it what it asks for.

@@ -13,8 +13,6 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::Place;
 
-/// How long a lost connection is tried again.
-pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
 /// Between two tries, at first and at most.
 pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(5);

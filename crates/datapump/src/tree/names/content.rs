@@ -10,8 +10,9 @@ use std::sync::Arc;
 use datapump_engine::Handle;
 
 use crate::file::task::{Against, Finish, Leaf};
-use crate::open::held::{self, Held, Original};
+use crate::open::held::{Held, Original};
 use crate::open::how::{self, Facts};
+use crate::open::opened::Opened;
 use crate::open::sizes;
 use crate::open::{self, Landing};
 use crate::problem::{Operation, Problem};
@@ -94,10 +95,9 @@ impl Hand {
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
         let how = how::decide(&facts, shared.settings.options);
         let watched = !self.branch.traits.made_up;
-        let handle = one.here().cloned();
         let original =
             Original { path: path.clone(), held: one, meta, folder: self.source().folder(), watched };
-        let opened = held::Opened::file(handle, original, ranges);
+        let opened = Opened::file(original, ranges);
         let ends = open::ends(shared, (&path, &other_path), opened, how, &mut Landing::Compare(other))?;
         let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
         let task = open::task(shared, (path, other_path), ends, finish, leaf);

@@ -15,8 +15,9 @@ use datapump_core::{Extent, Length, Way};
 use crate::file::finish;
 use crate::file::task::{Against, Leaf, Task};
 use crate::job::options::Sync;
-use crate::open::held::{self, Held, Original};
+use crate::open::held::{Held, Original};
 use crate::open::how::{self, Facts, How};
+use crate::open::opened::Opened;
 use crate::open::resumed;
 use crate::open::sizes;
 use crate::open::{self, Landing};
@@ -269,14 +270,13 @@ impl Hand {
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
         let how = how::decide(&facts, shared.settings.options);
         let watched = !traits.made_up;
-        let handle = held.here().cloned();
         let original =
             Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
         self.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
         let mut landing = Landing::Staged(self.stage(&name.name, &target_path, &meta, way)?);
-        let opened = held::Opened::file(handle, original, ranges);
+        let opened = Opened::file(original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);

@@ -8,7 +8,7 @@ use std::path::Path;
 use datapump_engine::{Errno, Handle};
 
 use crate::net::folder::far::FarFolder;
-use crate::open::held::{Held, Opened};
+use crate::open::opened::Opened;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::{Attributes, Name};
@@ -72,11 +72,7 @@ pub(crate) fn of_files(
         return Ok(());
     }
     owner(shared, paths, &one.meta, &there);
-    let told = match &one.held {
-        Held::Here(_) => None,
-        Held::There(file) => file.told(),
-    };
-    let from = match (opened.handle.as_deref(), told) {
+    let from = match (opened.handle.as_deref(), one.held.told()) {
         (Some(Handle::Os(file)), _) => Bearer::Open(file),
         (_, Some((_, told))) => Bearer::Told(told),
         _ => return Ok(()),

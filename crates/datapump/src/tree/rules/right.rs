@@ -5,7 +5,7 @@
 use datapump_engine::Errno;
 
 use crate::file::goal::syncs_alone;
-use crate::open::held::{Held, Original};
+use crate::open::held::Original;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change::ChangeKind;
@@ -113,11 +113,7 @@ fn set_attributes(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -
 
 /// The name of a file that was read, with the attributes that another host told of it.
 fn read_name(spot: &Spot, original: &Original) -> Name {
-    let told = match &original.held {
-        Held::There(file) => file.told(),
-        Held::Here(_) => None,
-    };
-    let told = told.map(|(meta, attributes)| Told {
+    let told = original.held.told().map(|(meta, attributes)| Told {
         meta: Ok(*meta),
         points_to: None,
         attributes: Some(attributes.clone()),

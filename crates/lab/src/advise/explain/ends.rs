@@ -105,7 +105,6 @@ impl Ends {
 fn source_of(place: &Place) -> End {
     match place {
         Place::Null { .. } => End::Null,
-        Place::Stream => End::Once,
         Place::Remote(_) => End::Far,
         Place::Path(path) => match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => End::Folder,
@@ -115,19 +114,20 @@ fn source_of(place: &Place) -> End {
             // The copy tells it.
             Err(_) => End::Missing,
         },
+        _ => End::Once,
     }
 }
 
 fn sink_of(place: &Place) -> End {
     match place {
         Place::Null { .. } => End::Null,
-        Place::Stream => End::Once,
         Place::Remote(_) => End::Far,
         Place::Path(path) => match std::fs::metadata(path) {
             Ok(meta) if is_special(&meta) => End::Once,
             Ok(meta) if meta.is_dir() => End::Folder,
             _ => End::File(0),
         },
+        _ => End::Once,
     }
 }
 

@@ -205,7 +205,7 @@ fn name_of(place: &Place) -> Option<String> {
         Place::Path(path) => Disk::of(nearest_there(path)).ok()?.name(),
         Place::Remote(Remote { host: Host::Served(host) | Host::Ssh(host), .. }) => Some(host.clone()),
         Place::Null { .. } => Some("null:".into()),
-        Place::Remote(_) | Place::Stream => None,
+        _ => None,
     }
 }
 

@@ -1,0 +1,36 @@
+//! A source that was opened: its end, what is held of it, what of it is to be copied.
+//!
+//! Must not know: tasks, where the copy goes.
+
+use std::sync::Arc;
+
+use datapump_engine::Handle;
+
+use super::held::{Held, Original};
+use crate::end::Source;
+use datapump_files::holes::Ranges;
+
+/// A source that was opened.
+#[derive(Default)]
+pub(crate) struct Opened {
+    pub(crate) handle: Option<Arc<Handle>>,
+    /// The end of what this host's system has not opened; without that and a handle, null.
+    pub(crate) elsewhere: Option<Source>,
+    pub(crate) original: Option<Original>,
+    /// Ranges to copy; `None` until the end of data.
+    pub(crate) ranges: Option<Ranges>,
+    pub(crate) is_file: bool,
+    /// A regular file of a real file system.
+    pub(crate) ordinary: bool,
+}
+
+impl Opened {
+    /// A file of a tree, or another that is held here or at another host.
+    pub(crate) fn file(original: Original, ranges: Option<Ranges>) -> Opened {
+        let (handle, elsewhere) = match &original.held {
+            Held::Here(handle) => (Some(Arc::clone(handle)), None),
+            Held::There(file) => (None, Arc::clone(file).far().map(Source::Far)),
+        };
+        Opened { handle, elsewhere, original: Some(original), ranges, is_file: true, ordinary: true }
+    }
+}
