@@ -4,8 +4,8 @@
 //!
 //! Must not know: how progress is shown.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use datapump_core::wire::session::Progress;
@@ -24,7 +24,7 @@ pub struct Watch {
     found_bytes: AtomicU64,
     found_files: AtomicU64,
     /// What the lanes charged until now.
-    charged: Box<[Charged]>,
+    charged: Box<[OnceLock<Box<Charged>>]>,
     began: Mutex<Option<Began>>,
 }
 
@@ -68,7 +68,7 @@ const UNKNOWN: u64 = u64::MAX;
 impl Default for Watch {
     fn default() -> Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
-        let charged = (0..Options::LANES_MAX).map(|_| Charged::default()).collect();
+        let charged = (0..Options::LANES_MAX).map(|_| OnceLock::new()).collect();
         let [files, found_bytes, found_files] = [0; 3].map(AtomicU64::new);
         let (total_bytes, began) = (AtomicU64::new(UNKNOWN), Mutex::default());
         Watch { lanes, total_bytes, files, found_bytes, found_files, charged, began }
@@ -103,21 +103,22 @@ impl Watch {
 
     /// Lanes begin on this host.
     pub(crate) fn begin(&self, lanes: u32) {
-        self.charged.iter().for_each(|lane| lane.store(&mut Waits::default()));
+        self.charged.iter().filter_map(OnceLock::get).for_each(|lane| lane.store(&mut Waits::default()));
         let began = Began { at: Instant::now(), lanes, cpu: cpu_now() };
         *self.began.lock().expect("no panic while it is set") = Some(began);
     }
 
     /// What a lane has charged until now.
     pub(crate) fn charge(&self, lane: usize, mut waits: Waits) {
-        self.charged[lane].store(&mut waits);
+        self.charged[lane].get_or_init(Box::default).store(&mut waits);
     }
 
     fn limited_by(&self) -> LimitedBy {
         let Some(began) = *self.began.lock().expect("no panic while it is set") else {
             return LimitedBy::Unknown;
         };
-        let waits = self.charged.iter().fold(Waits::default(), |sum, lane| sum.plus(&lane.load()));
+        let waits = self.charged.iter().filter_map(OnceLock::get);
+        let waits = waits.fold(Waits::default(), |sum, lane| sum.plus(&lane.load()));
         let elapsed_ns = began.at.elapsed().as_nanos() as u64;
         let lanes_ns = (elapsed_ns * u64::from(began.lanes)).saturating_sub(waits.idle);
         let cpu = cpu_since(began.cpu);
