@@ -253,14 +253,15 @@ impl<'run> Performer<'run> {
         })
     }
 
-    /// Waits for a completion of the engine.
-    pub(crate) fn wait(&mut self, side: Side) -> Result<(), Errno> {
+    /// Waits for a completion of the engine; how long it did.
+    pub(crate) fn wait(&mut self, side: Side) -> Result<u64, Errno> {
         let start_ns = self.now_ns();
         let stage = self.handing_over();
         let waited = self.engine.wait(WAIT_MAX);
         drop(stage);
-        self.charge(side, self.now_ns() - start_ns);
-        waited
+        let waited_ns = self.now_ns() - start_ns;
+        self.charge(side, waited_ns);
+        waited.map(|()| waited_ns)
     }
 
     pub(crate) fn charge(&mut self, side: Side, ns: u64) {

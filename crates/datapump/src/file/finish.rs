@@ -20,8 +20,9 @@ use crate::tree;
 
 /// What came of a step.
 enum Outcome {
-    /// It was done, or the life of the file was told what came of it.
     Done,
+    /// The life of the file was told what came of it.
+    Told,
     /// Blocks of another pass are on their way: whoever lands the last goes on.
     OnItsWay,
     /// Another pass has no blocks.
@@ -32,18 +33,17 @@ enum Outcome {
 /// removed.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
     let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.written().unwrap_or(&pass)));
-    let mut since_ns = shared.settings.world.clock.now_ns();
+    let mut clock = Charges { shared, waits, syncs: false, since_ns: shared.settings.world.clock.now_ns() };
+    let mut done = None;
     loop {
-        let step = file.life().poll_step();
+        let step = next(&file, done.take());
         if step == FileStep::Over {
             break;
         }
-        let outcome = perform(shared, &file, &pass, step);
-        let now_ns = shared.settings.world.clock.now_ns();
-        charge(waits, step, now_ns - since_ns);
-        since_ns = now_ns;
-        match outcome {
-            Ok(Outcome::Done) => {}
+        clock.charge_to(is_sync(step));
+        match perform(shared, &file, &pass, step) {
+            Ok(Outcome::Done) => done = Some(step),
+            Ok(Outcome::Told) => {}
             Ok(Outcome::OnItsWay) => break,
             Ok(Outcome::Pass(next)) => {
                 close_pass(shared, &pass);
@@ -55,17 +55,50 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
     close_pass(shared, &pass);
 }
 
+/// The step behind one that was done: both by one look at the file's life, of which a small file has six.
+fn next(file: &Task, done: Option<FileStep>) -> FileStep {
+    let mut life = file.life();
+    done.into_iter().for_each(|step| life.handle_done(step));
+    life.poll_step()
+}
+
+/// Charges what is done with a file: names and attributes, or syncs. The clock is read where one follows the other.
+struct Charges<'run> {
+    shared: &'run Shared<'run>,
+    waits: &'run mut Waits,
+    syncs: bool,
+    since_ns: u64,
+}
+
+impl Charges<'_> {
+    fn charge_to(&mut self, syncs: bool) {
+        if syncs != self.syncs {
+            self.charge();
+            self.syncs = syncs;
+        }
+    }
+
+    fn charge(&mut self) {
+        let now_ns = self.shared.settings.world.clock.now_ns();
+        let stage = if self.syncs { &mut self.waits.sync } else { &mut self.waits.metadata };
+        *stage += now_ns - std::mem::replace(&mut self.since_ns, now_ns);
+    }
+}
+
+impl Drop for Charges<'_> {
+    fn drop(&mut self) {
+        self.charge();
+    }
+}
+
+fn is_sync(step: FileStep) -> bool {
+    matches!(step, FileStep::Sync | FileStep::SyncFolder)
+}
+
 /// A further pass needs no more attention.
 fn close_pass(shared: &Shared<'_>, pass: &Task) {
     if pass.written().is_some() {
         settled::settle(shared, pass, true);
-    }
-}
-
-fn charge(waits: &mut Waits, step: FileStep, ns: u64) {
-    match step {
-        FileStep::Sync | FileStep::SyncFolder => waits.sync += ns,
-        _ => waits.metadata += ns,
     }
 }
 
@@ -75,10 +108,7 @@ fn perform(
     pass: &Arc<Task>,
     step: FileStep,
 ) -> Result<Outcome, Problem> {
-    let _stage = within(match step {
-        FileStep::Sync | FileStep::SyncFolder => Stage::Sync,
-        _ => Stage::Metadata,
-    });
+    let _stage = within(if is_sync(step) { Stage::Sync } else { Stage::Metadata });
     match step {
         FileStep::SetLength => completing::set_length(file)?,
         FileStep::CheckSource => completing::check_source(shared, file)?,
@@ -92,7 +122,7 @@ fn perform(
         FileStep::Compare(_) => {
             let compared = verify::compare(file, pass);
             file.life().handle_compared(compared);
-            return Ok(Outcome::Done);
+            return Ok(Outcome::Told);
         }
         FileStep::Refuse(Mismatch::Device) => {
             return Err(verify::mismatch(file, "what the device gives back differs from what was written"));
@@ -106,7 +136,6 @@ fn perform(
             unreachable!("{step:?}: its blocks have landed")
         }
     }
-    file.life().handle_done(step);
     Ok(Outcome::Done)
 }
 

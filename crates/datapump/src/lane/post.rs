@@ -13,6 +13,8 @@ use crate::end::{self, Answered, Completed, Posted};
 use crate::file::task::Task;
 use crate::problem::{Class, Operation, Problem};
 
+/// A shorter wait is told to who shows progress with the next claim: telling each cost 2 % of null requests.
+const TOLD_NS: u64 = 1_000_000;
 /// What was requested will not come.
 const LOST: Settled = Settled::Failed(Errno::ECONNRESET.0);
 
@@ -84,9 +86,11 @@ impl Lane<'_> {
             return Ok(());
         }
         let waited = self.performer.wait(side);
-        self.tell_charged();
+        if waited.is_ok_and(|ns| ns >= TOLD_NS) {
+            self.tell_charged();
+        }
         self.check_cancel();
-        waited.map_err(|errno| {
+        waited.map(drop).map_err(|errno| {
             let message = format!("the engine failed: {}", crate::problem::system_words(errno.0));
             Problem {
                 class: Class::Io,
