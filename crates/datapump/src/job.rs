@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use datapump_core::Shape;
 use datapump_core::wire::hello::Purpose;
@@ -24,7 +25,7 @@ use datapump_engine::{Stage, meter::Meters};
 use datapump_transport::Channel;
 
 use crate::file::finish::abandon;
-use crate::job::options::{Choice, EngineChoice, Options};
+use crate::job::options::{Choice, EngineChoice, Options, RETRY_FOR};
 use crate::job::settings::{QueuedNulls, Settings};
 use crate::job::world::World;
 use crate::lane::{self, LaneResult};
@@ -80,6 +81,8 @@ pub struct Job {
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
     tells_files: bool,
+    /// How long it is tried to have what passes: a connection that is lost, a server that is busy.
+    retry_for: Duration,
 }
 
 /// One line of what a job would do.
@@ -135,7 +138,13 @@ impl Job {
             is_confined: false,
             shared_rate: None,
             tells_files: true,
+            retry_for: RETRY_FOR,
         }
+    }
+
+    /// How long to try again when a server on the web is lost or busy. Default: 60 s.
+    pub fn retry_for(self, retry_for: Duration) -> Job {
+        Job { retry_for, ..self }
     }
 
     /// Whether somebody wants to hear of each file of a tree. Default: true.
@@ -242,7 +251,13 @@ impl Job {
     }
 
     fn hosts(&self) -> Hosts<'_> {
-        Hosts { disk: &self.world.disk, far: self.far.as_ref(), is_confined: self.is_confined }
+        Hosts {
+            disk: &self.world.disk,
+            far: self.far.as_ref(),
+            is_confined: self.is_confined,
+            patience: self.retry_for,
+            stop: &self.stop,
+        }
     }
 
     fn hashes(&self) -> bool {

@@ -11,6 +11,7 @@ pub(crate) mod opened;
 pub(crate) mod reserve;
 pub(crate) mod resumed;
 pub(crate) mod sizes;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -223,7 +224,7 @@ impl Landing {
 fn name_of(place: &Place) -> PathBuf {
     match place {
         Place::Path(path) => path.clone(),
-        Place::Remote(remote) => PathBuf::from(remote.to_string()),
+        Place::Remote(_) | Place::Web(_) => PathBuf::from(place.to_string()),
         Place::Stream => PathBuf::from("standard input"),
         Place::Null { .. } => PathBuf::from("null:"),
     }
@@ -247,6 +248,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
         }
         (Place::Path(path), _) => open_path(shared, path, &item.target),
         (Place::Remote(remote), _) => open_far(shared, item, &remote.path),
+        (Place::Web(web), _) => web::open(shared, web),
     }
 }
 

@@ -13,11 +13,14 @@ pub(crate) mod listed;
 pub(crate) mod other_names;
 pub(crate) mod place;
 pub(crate) mod target_names;
+pub(crate) mod web;
 mod within;
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use datapump_engine::Errno;
 
@@ -34,6 +37,9 @@ pub(crate) use items::items;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
+/// Parts of a file on the web that come at a time: one connection moves what one window of TCP and one core of the
+/// server allow.
+const WEB_LANES: u32 = 4;
 pub(crate) const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
 
 /// Where one source goes.
@@ -96,7 +102,7 @@ impl Item {
         match (&self.source, &self.meta) {
             _ if self.is_entry() => Some(0),
             (Place::Null { bytes, .. }, _) => *bytes,
-            (Place::Path(_) | Place::Remote(_), Some(meta))
+            (Place::Path(_) | Place::Remote(_) | Place::Web(_), Some(meta))
                 if meta.kind == FileKind::Regular && meta.size_bytes > 0 =>
             {
                 Some(meta.size_bytes)
@@ -126,7 +132,11 @@ impl Item {
 
     /// Lanes that move it as fast as its ends allow.
     pub(crate) fn usual_lanes(&self) -> u32 {
-        if self.is_tree() { Options::usual_tree_lanes() } else { 1 }
+        match self.source {
+            _ if self.is_tree() => Options::usual_tree_lanes(),
+            Place::Web(_) => WEB_LANES,
+            _ => 1,
+        }
     }
 
     pub(crate) fn target_is_stream(&self) -> bool {
@@ -174,6 +184,9 @@ pub(crate) struct Hosts<'job> {
     pub(crate) far: Option<&'job Arc<Far>>,
     /// Symbolic links in the place of targets are not followed, and only files and folders are written.
     pub(crate) is_confined: bool,
+    /// How long a source is asked for that is not to be had now.
+    pub(crate) patience: Duration,
+    pub(crate) stop: &'job Arc<AtomicBool>,
 }
 
 impl Hosts<'_> {
@@ -188,6 +201,7 @@ impl Hosts<'_> {
             (Place::Remote(_), None) => Some(Err(Problem::usage(format!(
                 "'{source}' is on another host, and there is no session with it"
             )))),
+            (Place::Web(web), _) => Some(web.file(self.patience, self.stop).map(|file| web::meta(&file))),
             (Place::Stream | Place::Null { .. }, _) => None,
         }
     }
@@ -279,6 +293,9 @@ fn resolve(
         (Place::Null { .. } | Place::Path(_), _) => return Ok(Target::Null),
         (Place::Remote(_), _) => {
             return Err(Problem::usage("both places are on other hosts; copy in two steps"));
+        }
+        (Place::Web(_), _) => {
+            return Err(Problem::usage(format!("'{target}' is on the web, which is read and never written")));
         }
     };
     let at = match folder {

@@ -2,10 +2,13 @@
 //!
 //! Must not know: where they go.
 
+mod web;
+
 use std::sync::Arc;
 
 use datapump_core::{Request, Settled};
 use datapump_engine::{Errno, Handle, Op};
+use datapump_transport::{WebFault, WebFile};
 
 use super::performer::{Performer, Posted};
 use super::{FileEnd, settled, stream};
@@ -18,6 +21,8 @@ pub(crate) enum Source {
     Stream(Arc<Handle>),
     /// Requested of another host, over the lane's own connection.
     Far(Arc<FarFile>),
+    /// Requested of a server on the web.
+    Web(Arc<WebFile>),
     /// Slots were filled when the lane began; requests do nothing.
     Null,
 }
@@ -37,6 +42,7 @@ impl Source {
         }
         match self {
             Source::Far(file) => by.request(request, file),
+            Source::Web(file) => web::post(by, request, file),
             Source::Null | Source::File(_) | Source::Stream(_) => {
                 let performed = by.perform(request, self.op(request), is_inline());
                 performed.settled(|result| self.settle(by, request, result))
@@ -55,7 +61,7 @@ impl Source {
         let result = by.completed(request, result, || self.op(request));
         match self {
             Source::File(file) => file.settle(request.block, request.done, result),
-            Source::Null | Source::Stream(_) | Source::Far(_) => {
+            Source::Null | Source::Stream(_) | Source::Far(_) | Source::Web(_) => {
                 settled(result, request.block.len - request.done)
             }
         }
@@ -67,7 +73,15 @@ impl Source {
         match self {
             Source::File(file) => file.read(slot, block, done),
             Source::Stream(handle) => stream::read(handle, slot, block, done),
-            Source::Null | Source::Far(_) => Op::Nop { len: block.len - done, write: false },
+            Source::Null | Source::Far(_) | Source::Web(_) => Op::Nop { len: block.len - done, write: false },
+        }
+    }
+
+    /// What the end itself says of a read that failed.
+    pub(crate) fn fault(&self) -> Option<WebFault> {
+        match self {
+            Source::Web(file) => file.fault(),
+            _ => None,
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Must not know: how the loop found it.
 
+use std::path::Path;
+
 use datapump_core::wire::ask;
 use datapump_core::wire::bounds::ErrorNumber;
 use datapump_core::{Fault, FaultKind, Side};
@@ -33,6 +35,15 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Prob
         (Side::Sink, _, Sink::Compare(_)) => (Operation::Read, &task.target_name),
         (Side::Sink, _, _) => (Operation::Write, &task.target_name),
     };
+    match (fault.kind, task.source.fault()) {
+        (FaultKind::Errno(_), Some(said)) if fault.side == Side::Source => {
+            Problem::new(said.class, operation, name, said.words).at(fault.at)
+        }
+        _ => of_kind(shared, task, (operation, name), fault),
+    }
+}
+
+fn of_kind(shared: &Shared<'_>, task: &Task, (operation, name): (Operation, &Path), fault: Fault) -> Problem {
     match fault.kind {
         FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
         FaultKind::SourceEnded => {

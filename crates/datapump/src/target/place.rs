@@ -7,8 +7,9 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use datapump_transport::Host;
+use datapump_transport::{Host, WebError, WebUrl};
 
+use super::web::Web;
 use crate::units::parse_bytes;
 
 /// What a null source delivers.
@@ -39,6 +40,8 @@ pub enum Place {
     },
     /// On another host.
     Remote(Remote),
+    /// What a server of HTTP gives; a source only.
+    Web(Web),
 }
 
 /// A place on another host.
@@ -65,6 +68,7 @@ impl Place {
             b"null:" => Ok(Place::Null { bytes: None, fill: Fill::Noise }),
             _ if bytes.starts_with(b"null:") => parse_null(&word.to_string_lossy()),
             _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
+            _ if WebUrl::is_one(bytes) => parse_web(&word.to_string_lossy()).map(Place::Web),
             _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
             _ => Ok(Place::Path(PathBuf::from(word))),
         }
@@ -81,14 +85,14 @@ impl Place {
 
     /// Whether nobody else is asked for it.
     pub(crate) fn is_here(&self) -> bool {
-        !matches!(self, Place::Remote(_))
+        !matches!(self, Place::Remote(_) | Place::Web(_))
     }
 
     /// The path on this host.
     pub fn local_path(&self) -> Option<&Path> {
         match self {
             Place::Path(path) => Some(path),
-            Place::Remote(_) | Place::Stream | Place::Null { .. } => None,
+            Place::Remote(_) | Place::Web(_) | Place::Stream | Place::Null { .. } => None,
         }
     }
 
@@ -96,6 +100,7 @@ impl Place {
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Place::Path(path) | Place::Remote(Remote { path, .. }) => Some(path),
+            Place::Web(web) => web.name(),
             Place::Stream | Place::Null { .. } => None,
         }
     }
@@ -125,14 +130,16 @@ fn is_plain(host: &str) -> bool {
     host.chars().all(|letter| letter.is_ascii_graphic() || letter.is_alphanumeric())
 }
 
+fn parse_web(word: &str) -> Result<Web, PlaceError> {
+    let refused = |WebError(words)| PlaceError(crate::shown(words.as_bytes()));
+    WebUrl::parse(word).map(Web::new).map_err(refused)
+}
+
 /// `[user@]host:path`; the address of a host may stand in brackets.
 fn parse_ssh(bytes: &[u8]) -> Result<Remote, PlaceError> {
     let shown = crate::shown(bytes);
     let wrong =
         |why: &str| PlaceError(format!("'{shown}' {why}; a local path with a colon is written ./{shown}"));
-    if bytes.starts_with(b"http://") || bytes.starts_with(b"https://") {
-        return Err(wrong("names a place on the web, which this version cannot read yet"));
-    }
     // A bracket behind the first colon belongs to the path.
     let opens = bytes.iter().find(|byte| b":[".contains(byte)) == Some(&b'[');
     let from = bytes.iter().position(|&byte| byte == b']').filter(|_| opens).unwrap_or(0);
@@ -189,6 +196,7 @@ impl fmt::Display for Place {
             Place::Path(path) => out.write_str(&crate::shown(path.as_os_str().as_bytes())),
             Place::Stream => out.write_str("-"),
             Place::Remote(remote) => write!(out, "{remote}"),
+            Place::Web(web) => write!(out, "{web}"),
             Place::Null { bytes: None, .. } => out.write_str("null:"),
             Place::Null { bytes: Some(bytes), fill: Fill::Noise } => write!(out, "null:{bytes}B"),
             Place::Null { bytes: Some(bytes), fill: Fill::Zero } => write!(out, "null:{bytes}B,zero"),
@@ -272,7 +280,8 @@ mod tests {
             ("pump://host/x", "no port"),
             ("pump://:1/x", "no port"),
             ("pump://host:0/x", "no port"),
-            ("http://host/x", "on the web"),
+            ("http://", "is no URL"),
+            ("https://user:secret@host/x", "is refused"),
         ] {
             let error = parse(word).expect_err(word).to_string();
             assert!(error.contains(hint), "{word}: {error}");

@@ -1,0 +1,78 @@
+//! A file on the web as a source: what is held of it, and what it was when its copy began.
+//!
+//! Must not know: requests and answers (`transport`), where the copy goes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datapump_core::problem::Class;
+use datapump_transport::WebFile;
+
+use super::held::{Elsewhere, Held, Original};
+use super::opened::Opened;
+use crate::end::Source;
+use crate::net::folder::far::FarFile;
+use crate::problem::{Operation, Problem};
+use crate::run::Shared;
+use crate::target::listed::Attributes;
+use crate::target::web::{self, Web};
+use datapump_files::disk::Meta;
+use datapump_files::holes::Ranges;
+use datapump_files::identity::Change;
+
+const ONE_STREAM: &str = "the server gives no parts of it, or does not tell one state of it from another: it is read \
+                          in one stream, and a copy that is cut starts over";
+
+/// A file that the server gives in parts.
+#[derive(Debug)]
+struct HeldWeb {
+    file: Arc<WebFile>,
+    meta: Meta,
+    attributes: Attributes,
+}
+
+/// What was opened when the place was looked at.
+pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
+    let path = PathBuf::from(web.to_string());
+    let Some(file) = web.opened() else {
+        return Err(Problem::new(Class::Io, Operation::Open, &path, "was not looked at"));
+    };
+    let meta = web::meta(file);
+    if !file.has_ranges() {
+        if file.bytes() != Some(0) {
+            shared.ledger.warn(format!("'{web}': {ONE_STREAM}"));
+        }
+        let ranges = file.bytes().map(|bytes| vec![(0, bytes)]);
+        return Ok(Opened { elsewhere: Some(Source::Web(Arc::clone(file))), ranges, ..Opened::default() });
+    }
+    let held = HeldWeb { file: Arc::clone(file), meta, attributes: Vec::new() };
+    // A time that is made up would be another in the run that resumes this one.
+    let mtime_ns = file.modified_ns().unwrap_or(0);
+    let meta = Meta { mtime_ns, atime_ns: mtime_ns, ..meta };
+    let original = Original { path, held: Held::There(Arc::new(held)), meta, folder: None, watched: true };
+    let ordinary = meta.size_bytes > 0;
+    let elsewhere = Some(Source::Web(Arc::clone(file)));
+    Ok(Opened { elsewhere, ordinary, ..Opened::file(original, Some(vec![(0, meta.size_bytes)])) })
+}
+
+impl Elsewhere for HeldWeb {
+    fn far(self: Arc<HeldWeb>) -> Option<Arc<FarFile>> {
+        None
+    }
+
+    fn told(&self) -> Option<(&Meta, &Attributes)> {
+        Some((&self.meta, &self.attributes))
+    }
+
+    fn ranges(&self, meta: &Meta, _ignore_holes: bool) -> Ranges {
+        vec![(0, meta.size_bytes)]
+    }
+
+    fn find_change(&self, original: &Original) -> Result<Option<Change>, Problem> {
+        match self.file.check() {
+            Ok(()) => Ok(None),
+            Err(fault) if fault.class == Class::Changed => Ok(Some(Change::Other(fault.words))),
+            Err(fault) => Err(Problem::new(fault.class, Operation::Stat, &original.path, fault.words)),
+        }
+    }
+}
