@@ -93,6 +93,7 @@ fn perform(
         return remote(arguments, wish, trace, &runner);
     }
     let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
+    let job = arguments.host.retry_for.into_iter().fold(job, Job::retry_for);
     if arguments.dry_run && !job.has_folders() && !arguments.tree.decides_by_name() {
         return plan(&job, output);
     }
