@@ -388,6 +388,7 @@ impl Job {
             files_wanted: names().filter(|item| !item.is_entry()).count(),
             tells_files: self.tells_files,
             shape,
+            reads_the_web: items.iter().any(|item| matches!(item.source, Place::Web(_))),
             usual_lanes: items.iter().map(Item::usual_lanes).max().unwrap_or(1),
             compares: self.work == Kind::Compare,
             hashes: self.hashes(),

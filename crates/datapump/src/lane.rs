@@ -254,7 +254,7 @@ pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult,
         // What it had claimed will never land: the others must not wait for it.
         result.inspect_err(|_| shared.plan.lose_lane())
     };
-    shared.ledger.watch.begin(lanes);
+    shared.ledger.watch.begin(lanes, shared.settings.reads_the_web);
     std::thread::scope(|scope| {
         let spawn = |index| std::thread::Builder::new().spawn_scoped(scope, move || run(index)).ok();
         let others: Vec<_> = (1..lanes).map_while(spawn).collect();

@@ -48,6 +48,7 @@ pub(crate) struct Settings<'run> {
     /// Lanes with a number below this move pieces of large files before anything else.
     pub(crate) lanes_for_pieces: usize,
     pub(crate) has_trees: bool,
+    pub(crate) reads_the_web: bool,
     /// Something is written: neither a dry run nor a comparison.
     pub(crate) writes: bool,
     /// Slots have a twin for what they are compared with.

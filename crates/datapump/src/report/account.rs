@@ -112,6 +112,7 @@ impl Account<'_> {
             sealing_ns: self.carried().opening_ns,
             shared_device: far.is_none_or(|far| far.is_here)
                 && source_devices.intersection(target_devices).next().is_some(),
+            reads_the_web: self.shared.settings.reads_the_web,
             in_kernel: *in_kernel,
             did_something: self.tally.files > 0 || self.sum(|counts| counts.bytes) > 0,
         }

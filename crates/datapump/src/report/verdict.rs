@@ -35,6 +35,8 @@ pub(crate) struct Evidence {
     pub(crate) sealing_ns: u64,
     /// One device serves both ends.
     pub(crate) shared_device: bool,
+    /// The source is a server on the web.
+    pub(crate) reads_the_web: bool,
     /// A file was copied inside the kernel.
     pub(crate) in_kernel: bool,
     /// A file was completed or a byte moved.
@@ -57,9 +59,13 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         return answer(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns, lanes_ns);
     }
     let device = if evidence.shared_device { Why::SharedDevice } else { Why::Device };
+    let (reads, stage, read_why) = match evidence.reads_the_web {
+        true => (LimitedBy::Network, "network", Why::Server),
+        false => (LimitedBy::Source, "read", device),
+    };
     let (names, names_stage, names_why) = names(&waits);
     let mut stages = [
-        (waits.source, LimitedBy::Source, "read", device),
+        (waits.source, reads, stage, read_why),
         (waits.sink + waits.reserving, LimitedBy::Sink, "write", device),
         (waits.verify, LimitedBy::Sink, "read back", Why::Device),
         (names, LimitedBy::Metadata, names_stage, names_why),
@@ -156,6 +162,7 @@ mod tests {
             held_fraction: 0.0,
             sealing_ns: 0,
             shared_device: false,
+            reads_the_web: false,
             in_kernel: false,
             did_something: true,
         }
@@ -202,6 +209,12 @@ mod tests {
         let cpu = Cpu { user_ns: 100, system_ns: 800 };
         let evidence = Evidence { cpu, ..evidence(waits(0, 900)) };
         check(&evidence, "cpu", "compute", "copying");
+    }
+
+    #[test]
+    fn a_server_on_the_web_is_no_device() {
+        let evidence = Evidence { reads_the_web: true, ..evidence(waits(900, 50)) };
+        check(&evidence, "network", "network", "server or path");
     }
 
     /// Twelve seconds out of reach, and five at the rate limit behind them.

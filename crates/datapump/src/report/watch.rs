@@ -34,6 +34,7 @@ struct Began {
     at: Instant,
     lanes: u32,
     cpu: Cpu,
+    reads_the_web: bool,
 }
 
 /// The charges of a lane, on cache lines of their own.
@@ -102,9 +103,9 @@ impl Watch {
     }
 
     /// Lanes begin on this host.
-    pub(crate) fn begin(&self, lanes: u32) {
+    pub(crate) fn begin(&self, lanes: u32, reads_the_web: bool) {
         self.charged.iter().filter_map(OnceLock::get).for_each(|lane| lane.store(&mut Waits::default()));
-        let began = Began { at: Instant::now(), lanes, cpu: cpu_now() };
+        let began = Began { at: Instant::now(), lanes, cpu: cpu_now(), reads_the_web };
         *self.began.lock().expect("no panic while it is set") = Some(began);
     }
 
@@ -133,6 +134,7 @@ impl Watch {
             held_fraction: 0.0,
             sealing_ns: 0,
             shared_device: false,
+            reads_the_web: began.reads_the_web,
             in_kernel: false,
             did_something: true,
         };

@@ -36,6 +36,7 @@ datapump_core::closed_list! {
         NotScheduled "waiting for a cpu"
         Computing "computing"
         Peer "peer"
+        Server "server or path"
         TooShortToTell "too short to tell"
         NotPermitted "not permitted"
     }
