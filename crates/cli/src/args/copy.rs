@@ -56,7 +56,16 @@ use crate::args::{HOW, OUTPUT, WHAT};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
-    /// Files and folders, HOST:PATH over ssh, pump://HOST:PORT/PATH, `-` for standard input, null:SIZE for noise
+    /// Files and folders, HOST:PATH over ssh, pump://HOST:PORT/PATH, http(s)://…, `-` for standard input, null:SIZE for
+    /// noise
+    ///
+    /// A file on the web has the last part of its URL as name, behind all redirects, and the time of Last-Modified. It
+    /// comes in parts of 32 MiB over several connections (--lanes, default 4) where the server gives parts and tells
+    /// one state of the file from another (ETag, Last-Modified), and a copy that was cut goes on; else in one stream.
+    /// A file that is another in its middle is status 24. What the server wants to know of you: a login in ~/.netrc
+    /// ($NETRC), or the value of an Authorization header in PUMP_HTTP_AUTHORIZATION; the host that you name gets it,
+    /// and nobody else. A password in a URL is refused. http_proxy, https_proxy, all_proxy and no_proxy hold, and
+    /// SSL_CERT_FILE names other roots of trust than the system's.
     #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 
