@@ -167,6 +167,8 @@ fn refusal(status: u16, headers: &HeaderMap) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use ureq::http::HeaderValue;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect()
@@ -192,6 +194,24 @@ mod tests {
                 Answered::Empty(_) => panic!("{told}"),
             });
             assert_eq!(found.flatten(), end, "{told}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_server_says_a_part_begins_where_it_was_asked_and_ends_in_the_file(
+            told in prop_oneof![any::<String>(), "bytes [0-9]{1,21}-[0-9]{1,21}/([0-9]{1,21}|\\*)"],
+            at in 0..4u64,
+            status in prop_oneof![Just(206u16), Just(200), Just(416), any::<u16>()],
+        ) {
+            let Ok(value) = HeaderValue::from_str(&told) else { return Ok(()) };
+            let pairs = [(CONTENT_RANGE, value.clone()), (CONTENT_LENGTH, value.clone()), (RETRY_AFTER, value)];
+            let headers: HeaderMap = pairs.into_iter().collect();
+            if let Ok(Answered::Part(part)) = read(status, &headers, at, None) {
+                prop_assert_eq!(part.at, at * u64::from(status == 206));
+                prop_assert!(part.end.zip(part.identity.bytes).is_none_or(|(end, bytes)| end <= bytes));
+                prop_assert!(!part.has_ranges || part.end.is_some_and(|end| end > part.at));
+            }
         }
     }
 
