@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use crate::install;
 use crate::steps::{Step, Steps};
 
-/// What the tests behind the feature `wider` use.
+/// What the wider tests use.
 const PACKAGES: &[&str] = &[
     "rsync",
     "mbuffer",
@@ -52,8 +52,8 @@ struct Extent {
     /// Of the truth tests, in each of which every part is throttled once.
     rounds: u32,
     fuzz_seconds: u32,
-    /// Only every second case of tests whose cases take many seconds each.
-    half: bool,
+    /// Of tests whose cases take many seconds each, one case in so many.
+    one_case_in: u32,
     /// Whole suites that are too long for every change.
     left_out: &'static [&'static str],
 }
@@ -65,7 +65,7 @@ const SHORT: Extent = Extent {
     trees: 50,
     rounds: 1,
     fuzz_seconds: 20,
-    half: true,
+    one_case_in: 3,
     left_out: &["wider_pid", "wider_soaker"],
 };
 const FULL: Extent = Extent {
@@ -74,7 +74,7 @@ const FULL: Extent = Extent {
     trees: 1000,
     rounds: 20,
     fuzz_seconds: 600,
-    half: false,
+    one_case_in: 1,
     left_out: &[],
 };
 
@@ -103,36 +103,38 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     fuzz(steps, root, extent.fuzz_seconds)
 }
 
-/// One command, so that the library is built once: cargo gives it other features in another one.
+/// Without a feature of their own, and in the profile of the release: what `cargo run --release` built is not built
+/// again.
 fn wider(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
-    let Extent { kills, trees, rounds, seeds, .. } = extent;
+    let Extent { kills, trees, rounds, seeds, one_case_in, .. } = extent;
     let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds} ");
     line += &format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={THREADS} ");
-    if extent.half {
-        steps.say(
-            "== left to --full: every second case of wider_explain and of the cut cable in wider_network",
-        )?;
-        line += "DATAPUMP_HALF=1 ";
+    if *one_case_in > 1 {
+        steps.say(&format!(
+            "== left to --full: all but one case in {one_case_in} of wider_explain, and of wider_network's cut cable"
+        ))?;
+        line += &format!("DATAPUMP_ONE_CASE_IN={one_case_in} ");
     }
-    line += "cargo test --release --no-fail-fast -p pump -p datapump --features pump/wider";
+    line += "cargo test --release --no-fail-fast -p pump -p datapump";
+    if extent.left_out.is_empty() {
+        steps.run(&Step::new("the ordinary tests, with optimisation", &line))?;
+    }
     line += &chosen(steps, root, extent.left_out)?;
     steps.run(&Step::new("wider tests", &line))
 }
 
-/// What is run of the tests, as words behind the command: all, or only what `cargo test` does not run, less what is
-/// left out.
+/// The tests that `cargo test` does not run, less what is left out, as words behind the command.
 fn chosen(steps: &mut Steps, root: &Path, left_out: &[&str]) -> Result<String> {
-    if left_out.is_empty() {
-        return Ok(String::new());
-    }
     let files = fs::read_dir(root.join("crates/cli/tests"))?.collect::<std::io::Result<Vec<_>>>()?;
     let stems = files.iter().filter_map(|file| Some(file.path().file_stem()?.to_str()?.to_string()));
     let is_chosen = |name: &String| name.starts_with("wider_") && !left_out.contains(&name.as_str());
     let mut names: Vec<String> = stems.filter(is_chosen).filter(|name| name != "wider_parts").collect();
     names.sort();
-    names.extend(OF_THE_LIBRARY.map(String::from));
-    let left = left_out.join(", ");
-    steps.say(&format!("== left to --full: {left}; the ordinary tests once more, with optimisation"))?;
+    if !left_out.is_empty() {
+        names.extend(OF_THE_LIBRARY.map(String::from));
+        let left = left_out.join(", ");
+        steps.say(&format!("== left to --full: {left}; the ordinary tests once more, with optimisation"))?;
+    }
     Ok(names.iter().map(|name| format!(" --test {name}")).collect())
 }
 

@@ -41,6 +41,7 @@ fn violations(files: &[File]) -> Vec<String> {
         }
     }
     rules::every_module_is_declared(files, &mut found);
+    rules::wider_tests_are_left_out(files, &mut found);
     rules::rooms_are_small(files, &mut found);
     rules::dependencies_point_one_way(files, &mut found);
     no_circles(files, &mut found);
@@ -283,6 +284,23 @@ fn crowded_folders_are_found() {
     };
     assert_eq!(crowd(12), [""; 0]);
     assert_eq!(crowd(13), ["crates/lab/src/rows: 13 files, at most 12: give some a room of their own"]);
+}
+
+#[test]
+fn wider_tests_that_would_run_each_time_are_found() {
+    let tree = |manifest: &str| {
+        let tests =
+            ["wider_a.rs", "wider_parts/mod.rs", "b.rs"].map(|name| format!("crates/cli/tests/{name}"));
+        let mut files: Vec<_> = tests.iter().map(|path| File::new(path, "")).collect();
+        files.push(File::new("crates/cli/Cargo.toml", manifest));
+        let mut found = Vec::new();
+        rules::wider_tests_are_left_out(&files, &mut found);
+        found
+    };
+    let found = ["crates/cli/Cargo.toml: the test wider_a is not left out (test = false)"];
+    assert_eq!(tree("[[test]]\nname = \"wider_a\"\ntest = false\n"), [""; 0]);
+    assert_eq!(tree("[[test]]\nname = \"wider_a\"\n"), found);
+    assert_eq!(tree("[[test]]\nname = \"wider_b\"\ntest = false\n"), found);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! in turns, and how many times as fast it is. The printed table is the evidence; what is asserted is that the flag is
 //! one, and that it makes nothing slower beyond what a busy machine does. Rows without a case are printed with the
 //! reason.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,5 +1,4 @@
 //! Everything that a file carries besides its bytes, judged by rsync: a dry run that would change nothing.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,5 +1,4 @@
 //! Attributes that a target cannot take, or that are not to be kept: the content is there, and what was lost is named.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

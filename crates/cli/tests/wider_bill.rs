@@ -1,5 +1,4 @@
 //! The bill against the system's own count: what a control group says that all its processes took.
-#![cfg(feature = "wider")]
 
 mod support;
 

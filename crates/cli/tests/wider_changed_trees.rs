@@ -1,6 +1,5 @@
 //! Sources that change while their tree is copied, at a moment that the test chooses: while the copy of a large file
 //! among the sources is stopped.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,5 +1,4 @@
 //! Block devices: read and written by explicit flag only, whole, and never a byte beyond what was copied.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -2,7 +2,6 @@
 //!
 //! `DATAPUMP_TREES=1000` makes that many; `DATAPUMP_SEED=7041` repeats one, and `DATAPUMP_KEEP=FOLDER` keeps what it
 //! made, and under `before` what stood at the target.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;
@@ -396,7 +395,7 @@ fn rounds(test: &str, share: usize, who: Who) {
             Ended::NotJudged => not_judged += 1,
             Ended::Wrong(how) => {
                 wrong += 1;
-                let repeat = "cargo test -p pump --features wider --test wider_differential";
+                let repeat = "cargo test -p pump --test wider_differential";
                 eprintln!("DATAPUMP_SEED={seed} {repeat} -- --exact {test}\n  {how}\n");
             }
         }

@@ -1,7 +1,6 @@
 //! Truth tests of `pump explain SRC DST` and of the verdict of `pump copy`: one part of a copy is throttled by a real
 //! limit, and that part must be named. `DATAPUMP_ROUNDS=20` makes that many rounds, each in an order of its own;
-//! `DATAPUMP_CASE=path` makes only those that have the word, `DATAPUMP_HALF=1` every second one.
-#![cfg(feature = "wider")]
+//! `DATAPUMP_CASE=path` makes only those that have the word, `DATAPUMP_ONE_CASE_IN=3` every third one.
 
 mod support;
 mod wider_parts;

@@ -1,6 +1,5 @@
 //! A file system that fails: each error is told with file, offset and cause, an old target stays whole, and nothing is
 //! left behind.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,5 +1,4 @@
 //! Real file systems: shared blocks, holes, offsets behind 4 GiB, and every engine giving the same bytes on each.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

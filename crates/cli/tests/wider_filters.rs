@@ -2,7 +2,6 @@
 //!
 //! `DATAPUMP_FILTERS=500` makes that many trees; `DATAPUMP_SEED=7041` repeats one of them. Patterns that can never
 //! match as written are left out: `pump` refuses them, rsync does not; so are `#` and `;` in zero-ended lists.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

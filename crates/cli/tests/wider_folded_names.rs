@@ -1,5 +1,4 @@
 //! Targets whose file system takes two names of the source for one: by case, also of letters that are not ASCII.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,6 +1,5 @@
 //! A file system in user space: what only a close tells is heard, each file and folder is synced, and a file is copied
 //! to its end whatever its size tells.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

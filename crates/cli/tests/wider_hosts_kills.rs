@@ -2,7 +2,6 @@
 //! name is whole, nothing outside of the target changes, and the same command goes on to the end.
 //!
 //! `DATAPUMP_KILLS=200` does it that often; `DATAPUMP_SEED=7041` repeats the choices of one round.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

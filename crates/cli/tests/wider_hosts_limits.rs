@@ -1,5 +1,4 @@
 //! What a server has to share: connections, memory, room on its disk, and its time among several clients.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -2,7 +2,6 @@
 //! up and completes.
 //!
 //! `DATAPUMP_KILLS=200` does it that often; `DATAPUMP_SEED=7041` repeats the choices of one round.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

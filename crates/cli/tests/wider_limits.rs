@@ -1,6 +1,5 @@
 //! What a host may forbid: io_uring, locked memory, and what an ordinary user may do. The copy is made all the same,
 //! or the words say why not.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

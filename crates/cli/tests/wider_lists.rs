@@ -1,6 +1,5 @@
 //! Lists and journals of copies that were cut, on devices that fill, are pulled out and mounted again: what they tell
 //! as done is on the disk, or does not count.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

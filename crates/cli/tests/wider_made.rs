@@ -2,7 +2,6 @@
 //! call that makes it and those that give it its attributes: nothing else ever gets them.
 //!
 //! `DATAPUMP_KILLS=200` does it that often.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,5 +1,4 @@
 //! A source that another program has mapped and stores into while it is copied.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

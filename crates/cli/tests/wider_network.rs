@@ -1,5 +1,4 @@
 //! Two hosts joined by a cable of the suite's own: it is cut, the peer is frozen, and somebody listens on it.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

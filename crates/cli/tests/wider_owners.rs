@@ -1,6 +1,5 @@
 //! Owners between two hosts that know the same people by other numbers: two mount namespaces with a passwd(5) and a
 //! group(5) of their own. Needs root.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,6 +1,5 @@
 //! Truth tests of `pump explain --pid`: one part of a running cp, rsync, scp, cat or pump is throttled by a real limit,
 //! and that part must be named. `DATAPUMP_ROUNDS=20` makes that many rounds, in random order.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

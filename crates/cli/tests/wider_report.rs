@@ -1,5 +1,4 @@
 //! The page of `pump lab report` in a real browser: the charts are drawn, nothing is refused, hostile rows run nothing.
-#![cfg(feature = "wider")]
 
 mod support;
 

@@ -2,7 +2,6 @@
 //! command again: the target is exact, and what had come before does not come again, but for what was under way.
 //!
 //! `DATAPUMP_KILLS=200` does it that often; `DATAPUMP_SEED=7041` repeats the choices of one round.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

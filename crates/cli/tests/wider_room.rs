@@ -1,6 +1,5 @@
 //! No room, no permission, no second file: full disks, quotas, read-only mounts, immutable files, bind mounts. An old
 //! target stays whole, and nothing is left behind.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

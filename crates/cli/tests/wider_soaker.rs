@@ -2,7 +2,6 @@
 //! where it may do little. Loads are in shuffled rounds, medians of quiet runs are judged, and there are more rounds
 //! if few are quiet. On a machine that is never quiet enough a load cannot be judged, which is printed with the
 //! reason. One test at a time: each is work beside another's runs.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

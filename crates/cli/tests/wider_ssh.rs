@@ -1,5 +1,4 @@
 //! HOST:PATH places over a real sshd on loopback: trees both ways judged by rsync, and what goes wrong on the way.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

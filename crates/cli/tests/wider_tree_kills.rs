@@ -2,7 +2,6 @@
 //! command goes on to the end without copying again what was done.
 //!
 //! `DATAPUMP_KILLS=200` does it that often; `DATAPUMP_SEED=7041` repeats the choices of one round.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -2,7 +2,6 @@
 //! is ever read into the copy, and nothing outside is ever written.
 //!
 //! `DATAPUMP_KILLS=200` does it that often.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,5 +1,4 @@
 //! Whole trees with every kind of entry, copied as root and as an ordinary user, judged by rsync; `verify` of trees.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

@@ -1,5 +1,4 @@
 //! Trees and bad luck: no room, no inodes, coarse times, thousands of links, few open files, targets of little use.
-#![cfg(feature = "wider")]
 
 mod support;
 mod wider_parts;

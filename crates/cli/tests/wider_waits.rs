@@ -1,6 +1,5 @@
 //! SCIENCE S16, on paced ends: what each way to wait costs while 64 KiB come every 2 ms. Busy polling uses at least
 //! 90 % of a CPU, each way to sleep at most 30 %. Prints the table.
-#![cfg(feature = "wider")]
 
 mod support;
 
