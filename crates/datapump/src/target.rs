@@ -102,7 +102,8 @@ impl Item {
         match (&self.source, &self.meta) {
             _ if self.is_entry() => Some(0),
             (Place::Null { bytes, .. }, _) => *bytes,
-            (Place::Path(_) | Place::Remote(_) | Place::Web(_), Some(meta))
+            (Place::Web(_), Some(meta)) if meta.size_bytes > 0 => Some(meta.size_bytes),
+            (Place::Path(_) | Place::Remote(_), Some(meta))
                 if meta.kind == FileKind::Regular && meta.size_bytes > 0 =>
             {
                 Some(meta.size_bytes)

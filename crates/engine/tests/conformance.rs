@@ -100,11 +100,13 @@ macro_rules! conformance_of {
             #[cfg(target_os = "linux")]
             a_full_device_says_so,
             #[cfg(unix)]
-            a_pipe_delivers_in_order_and_then_ends,
+            a_stream_delivers_in_order_and_then_ends,
             #[cfg(unix)]
-            a_read_from_a_pipe_returns_what_is_there,
+            a_stream_takes_all_part_by_part,
             #[cfg(unix)]
-            a_write_to_a_closed_pipe_fails,
+            a_read_from_a_stream_returns_what_is_there,
+            #[cfg(unix)]
+            a_write_to_a_closed_stream_fails,
             #[cfg(unix)]
             cancelling_ends_a_read_from_a_silent_stream,
             #[cfg(unix)]

@@ -121,6 +121,7 @@ pub(crate) fn gives_again(source: &Source) -> bool {
     match source {
         Source::File(_) => true,
         Source::Far(file) => !matches!(**file, FarFile::Stream(_)),
+        Source::Web(file) => file.has_ranges(),
         _ => false,
     }
 }

@@ -1,4 +1,4 @@
-//! Streams: pipes that are silent, full or closed, and how to get away from them.
+//! Streams: pipes and sockets that are silent, full or closed, and how to get away from them.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -23,6 +23,16 @@ fn socket() -> (Arc<Handle>, Arc<Handle>) {
     (handle(reader), handle(writer))
 }
 
+/// A connection over the kernel's TCP.
+fn tcp() -> (Arc<Handle>, Arc<Handle>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let writer = std::net::TcpStream::connect(address).expect("somebody listens");
+    let (reader, _) = listener.accept().expect("somebody connected");
+    let (reader, writer): (std::os::fd::OwnedFd, std::os::fd::OwnedFd) = (reader.into(), writer.into());
+    (handle(reader), handle(writer))
+}
+
 /// A pipe with a name.
 fn fifo() -> (Arc<Handle>, Arc<Handle>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -36,7 +46,7 @@ fn fifo() -> (Arc<Handle>, Arc<Handle>) {
 }
 
 type Ends = fn() -> (Arc<Handle>, Arc<Handle>);
-const STREAMS: [(&str, Ends); 3] = [("pipe", pipe), ("socket", socket), ("fifo", fifo)];
+const STREAMS: [(&str, Ends); 4] = [("pipe", pipe), ("socket", socket), ("tcp", tcp), ("fifo", fifo)];
 
 fn read_some(file: &Arc<Handle>, slot: u32) -> Op {
     read(file, Place::Stream, span(slot, 0, 65_536))
@@ -47,42 +57,76 @@ fn ended_early(result: Result<u32, Errno>) -> bool {
     [Err(Errno(libc::ECANCELED)), Err(Errno(libc::EINTR))].contains(&result)
 }
 
-pub fn a_pipe_delivers_in_order_and_then_ends(make: Maker) {
+pub fn a_stream_delivers_in_order_and_then_ends(make: Maker) {
     let Some(mut engine) = small_real(make) else { return };
-    let bytes = noise(&mut seeded(), 1_000_000);
-    let (reader, writer) = pipe();
-    let expected = bytes.clone();
-    let feeder = std::thread::spawn(move || writer.os().write_all(&bytes).expect("the reader stays"));
-    let mut got = Vec::new();
-    loop {
-        let count = one(&mut engine, read_some(&reader, 0)).expect("a pipe can be read") as usize;
-        if count == 0 {
-            break;
+    for (kind, ends) in STREAMS {
+        let bytes = noise(&mut seeded(), 1_000_000);
+        let (reader, writer) = ends();
+        let expected = bytes.clone();
+        let feeder = std::thread::spawn(move || writer.os().write_all(&bytes).expect("the reader stays"));
+        let mut got = Vec::new();
+        loop {
+            let count = one(&mut engine, read_some(&reader, 0)).expect("a stream can be read") as usize;
+            if count == 0 {
+                break;
+            }
+            got.extend_from_slice(&engine.bytes(Slot(0))[..count]);
         }
-        got.extend_from_slice(&engine.bytes(Slot(0))[..count]);
+        feeder.join().expect("no panic");
+        assert!(got == expected, "{kind}: {} bytes of {}", got.len(), expected.len());
     }
-    feeder.join().expect("no panic");
-    assert!(got == expected, "{} bytes of {}", got.len(), expected.len());
 }
 
-pub fn a_read_from_a_pipe_returns_what_is_there(make: Maker) {
+/// As a sender of a host does it: what the engine took is sent on, part by part, and a reader that is slow gets all.
+pub fn a_stream_takes_all_part_by_part(make: Maker) {
     let Some(mut engine) = small_real(make) else { return };
-    let (reader, writer) = pipe();
-    engine.bytes_mut(Slot(1))[..5].copy_from_slice(b"hello");
-    assert_eq!(one(&mut engine, write(&writer, Place::Stream, span(1, 0, 5))), Ok(5));
-    assert_eq!(one(&mut engine, read_some(&reader, 0)), Ok(5));
-    assert_eq!(&engine.bytes(Slot(0))[..5], b"hello");
-    drop(writer);
-    assert_eq!(one(&mut engine, read_some(&reader, 0)), Ok(0));
+    for (kind, ends) in STREAMS {
+        let bytes = noise(&mut seeded(), 1_000_000);
+        let (reader, writer) = ends();
+        let drain = std::thread::spawn(move || {
+            let mut got = Vec::new();
+            std::io::Read::read_to_end(&mut reader.os(), &mut got).expect("readable");
+            got
+        });
+        for part in bytes.chunks(65_536) {
+            engine.bytes_mut(Slot(0))[..part.len()].copy_from_slice(part);
+            let (mut done, len) = (0, part.len() as u32);
+            while done < len {
+                let op = write(&writer, Place::Stream, span(0, done, len - done));
+                done += one(&mut engine, op).expect("the reader stays");
+            }
+        }
+        drop(writer);
+        assert!(drain.join().expect("no panic") == bytes, "{kind}");
+    }
 }
 
-pub fn a_write_to_a_closed_pipe_fails(make: Maker) {
+pub fn a_read_from_a_stream_returns_what_is_there(make: Maker) {
     let Some(mut engine) = small_real(make) else { return };
-    let (reader, writer) = pipe();
-    drop(reader);
-    // Rust programs ignore SIGPIPE.
-    let result = one(&mut engine, write(&writer, Place::Stream, span(0, 0, 5)));
-    assert_eq!(result, Err(Errno(libc::EPIPE)));
+    for (kind, ends) in STREAMS {
+        let (reader, writer) = ends();
+        engine.bytes_mut(Slot(1))[..5].copy_from_slice(b"hello");
+        assert_eq!(one(&mut engine, write(&writer, Place::Stream, span(1, 0, 5))), Ok(5), "{kind}");
+        assert_eq!(one(&mut engine, read_some(&reader, 0)), Ok(5), "{kind}");
+        assert_eq!(&engine.bytes(Slot(0))[..5], b"hello", "{kind}");
+        drop(writer);
+        assert_eq!(one(&mut engine, read_some(&reader, 0)), Ok(0), "{kind}");
+    }
+}
+
+/// TCP is told by the other side, after the first bytes came there, and what it was told first comes first.
+pub fn a_write_to_a_closed_stream_fails(make: Maker) {
+    let Some(mut engine) = small_real(make) else { return };
+    for (kind, ends) in STREAMS {
+        let (reader, writer) = ends();
+        drop(reader);
+        // Rust programs ignore SIGPIPE.
+        let mut results =
+            (0..100_000).map(|_| one(&mut engine, write(&writer, Place::Stream, span(0, 0, 5))));
+        let end = results.find(Result::is_err);
+        let told = [Err(Errno(libc::EPIPE)), Err(Errno(libc::ECONNRESET))];
+        assert!(end.is_some_and(|end| told.contains(&end)), "{kind}: {end:?}");
+    }
 }
 
 /// An engine that can have a request in flight; inline cannot.
