@@ -100,6 +100,8 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
         }
     }
     wider(steps, root, extent)?;
+    let line = format!("RUST_TEST_THREADS={THREADS} cargo test --release --no-fail-fast -p fuse-tests");
+    steps.run(&Step::new("tests with a file system of their own", &line))?;
     fuzz(steps, root, extent.fuzz_seconds)
 }
 

@@ -254,14 +254,3 @@ fn a_sticky_folder_keeps_files_of_others() {
     let names: Vec<_> = std::fs::read_dir(home.path("sticky")).expect("the folder").flatten().collect();
     assert_eq!(names.len(), 1, "{names:?}");
 }
-
-#[test]
-fn attributes_that_the_target_does_not_know_are_named_and_cost_no_content() {
-    let one = Mount::of(Kind::Ext4, 64);
-    let content = with_content(&one.at("a"), 10_000, 14);
-    program(&["setfattr", "-n", "user.colour", "-v", "red", &one.at("a")]);
-    let fuse = wider_parts::fuse::Fuse::new();
-    let run = wider_parts::pump(&["copy", &one.at("a"), &fuse.at("b")]);
-    expect(&run, 23, &["extended attribute user.colour: not permitted here"], "no attributes there");
-    has_content(fuse.at("b").as_ref(), &content, "no attributes there");
-}

@@ -12,7 +12,6 @@ use support::listing::{leftovers_below, paths, stamps};
 use support::serving::Serving;
 use support::{Home, Outcome, as_ordinary_user, expect, has_content, noise, outcome, set_mode};
 use wider_parts::dress::set_times;
-use wider_parts::fuse::Fuse;
 use wider_parts::judge::{same_tree, same_tree_apart_from_owners, whatever_is_there_is_whole};
 use wider_parts::tree::{make_tree, make_tree_for};
 use wider_parts::{Mount, long_path, program, pump_command, pump_with};
@@ -275,47 +274,6 @@ fn two_pumps_onto_one_target_do_not_mix() {
         same_tree(&source, &target, "a third");
         std::fs::remove_dir_all(&target).expect("it is there");
     }
-}
-
-/// What such a target must hold when all was tried.
-fn holds_what_it_can(fuse: &Fuse, run: &Outcome, row: &str) {
-    expect(run, 23, &["symlink'"], row);
-    assert!(fuse.names().contains(&"folder".into()), "{row}: {:?}", fuse.names());
-    let said = ["Readme'", "README'"].iter().filter(|name| run.err.contains(*name)).count();
-    assert!(said >= 1, "{row}: the second of two names that are one is named: {run:?}");
-    let found = fuse.content("readme").unwrap_or_else(|| panic!("{row}: one of the two is there"));
-    assert!([noise(3000, 3000), noise(5000, 5000)].contains(&found), "{row}: it is one of them, whole");
-    assert_eq!(fuse.content("other"), Some(noise(100_000, 100_000)), "{row}: the rest is done");
-    let temporary = |name: &String| name.starts_with(".pump-") && name != ".pump-job";
-    assert!(!fuse.names().iter().any(temporary), "{row}: {:?}", fuse.names());
-}
-
-#[test]
-fn a_target_that_folds_case_and_has_no_links_gets_what_it_can_hold() {
-    let home = Home::new();
-    std::fs::create_dir(home.path("served")).expect("room");
-    let source = home.path("served/source");
-    std::fs::create_dir(&source).expect("room");
-    for (name, bytes) in [("Readme", 3000), ("README", 5000), ("other", 100_000), ("with attribute", 10)] {
-        std::fs::write(source.join(name), noise(bytes, bytes as u64)).expect("room");
-    }
-    assert!(support::set_xattr(&source.join("with attribute"), "user.colour", b"red"));
-    symlink("other", source.join("symlink")).expect("room");
-    std::fs::create_dir(source.join("folder")).expect("room");
-    let fuse = Fuse::folding();
-    holds_what_it_can(&fuse, &copy(&source, fuse.at(""), &["-T"]), "on one host");
-
-    let with = ["copy", "-T", "--ticket-file", "ticket"];
-    let (fuse, serving) = (Fuse::folding(), Serving::new(&home, &[]));
-    let run = home.pump(&[&with[..], &[&serving.at("source"), &fuse.at("")]].concat());
-    holds_what_it_can(&fuse, &run, "from another host");
-
-    let fuse = Fuse::folding();
-    let words = ["serve", &fuse.at(""), "--ticket-file", "ticket"];
-    let serving = Serving::start(home.command(&words));
-    let run = home.pump(&[&with[..], &["served/source", &serving.at("")]].concat());
-    drop(serving);
-    holds_what_it_can(&fuse, &run, "to another host");
 }
 
 /// A file system in memory mounted on a folder, until dropped.

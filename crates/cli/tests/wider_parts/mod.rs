@@ -1,12 +1,11 @@
-//! What the wider tests share: runs of `pump` and of other programs, mounts that undo themselves, a file system that
-//! fails on demand, and trees of every kind of entry with their judges.
+//! What the wider tests share: runs of `pump` and of other programs, mounts that undo themselves,
+//! and trees of every kind of entry with their judges.
 //!
 //! Each test file uses a part of it.
 #![allow(dead_code, unused_imports)]
 
 pub mod beside;
 pub mod dress;
-pub mod fuse;
 pub mod judge;
 pub mod long_path;
 pub mod mounts;

@@ -1,14 +1,14 @@
 //! A file system in user space: what only a close tells is heard, each file and folder is synced, and a file is copied
 //! to its end whatever its size tells.
 
-mod support;
-mod wider_parts;
+mod parts;
 
+use parts::{support, wider_parts};
 use std::fs::File;
 
+use parts::fuse::{Fault, Fuse};
 use support::serving::Serving;
 use support::{Home, expect, noise};
-use wider_parts::fuse::{Fault, Fuse};
 use wider_parts::{program, pump, pump_command, pump_with, with_content};
 
 const EIO: i32 = 5;

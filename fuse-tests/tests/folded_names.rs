@@ -1,13 +1,13 @@
 //! Targets whose file system takes two names of the source for one: by case, also of letters that are not ASCII.
 
-mod support;
-mod wider_parts;
+mod parts;
 
+use parts::{support, wider_parts};
 use std::fs;
 use std::path::Path;
 
+use parts::fuse::Fuse;
 use support::{Home, Outcome, expect, has_content, noise, set_mode, set_mtime};
-use wider_parts::fuse::Fuse;
 use wider_parts::pump;
 
 const TIME_NS: u64 = 1_700_000_000_000_000_000;

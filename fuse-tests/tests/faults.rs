@@ -1,12 +1,12 @@
 //! A file system that fails: each error is told with file, offset and cause, an old target stays whole, and nothing is
 //! left behind.
 
-mod support;
-mod wider_parts;
+mod parts;
 
+use parts::fuse::{Fault, Fuse};
+use parts::{support, wider_parts};
 use support::serving::Serving;
 use support::{Home, expect, noise};
-use wider_parts::fuse::{Fault, Fuse};
 use wider_parts::{Kind, Mount, leftovers, pump, pump_with, report, with_content};
 
 const MIB: usize = 1 << 20;

@@ -12,7 +12,7 @@ use fuser::{
     WriteFlags,
 };
 
-use crate::support::Home;
+use super::support::Home;
 
 /// Nothing is kept by the kernel: what the file system says holds now.
 const NOW: Duration = Duration::ZERO;

@@ -1,0 +1,10 @@
+//! What the tests share: a file system that fails on demand, and what the wider tests of pump have.
+//!
+//! Each test file uses a part of it.
+#![allow(dead_code, unused_imports)]
+
+pub mod fuse;
+#[path = "../../../crates/cli/tests/support/mod.rs"]
+pub mod support;
+#[path = "../../../crates/cli/tests/wider_parts/mod.rs"]
+pub mod wider_parts;

@@ -1,0 +1,68 @@
+//! A target that knows neither attributes nor links and folds case gets what it can hold, and the rest is named.
+
+mod parts;
+
+use parts::{support, wider_parts};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use parts::fuse::Fuse;
+use support::serving::Serving;
+use support::{Home, Outcome, expect, has_content, noise, set_xattr};
+use wider_parts::{Kind, Mount, program, pump, pump_with, with_content};
+
+fn copy(source: &Path, fuse: &Fuse) -> Outcome {
+    pump_with(&["copy", "-T"], &[&source.display().to_string(), &fuse.at("")])
+}
+
+#[test]
+fn attributes_that_the_target_does_not_know_are_named_and_cost_no_content() {
+    let one = Mount::of(Kind::Ext4, 64);
+    let content = with_content(&one.at("a"), 10_000, 14);
+    program(&["setfattr", "-n", "user.colour", "-v", "red", &one.at("a")]);
+    let fuse = Fuse::new();
+    let run = pump(&["copy", &one.at("a"), &fuse.at("b")]);
+    expect(&run, 23, &["extended attribute user.colour: not permitted here"], "no attributes there");
+    has_content(fuse.at("b").as_ref(), &content, "no attributes there");
+}
+
+/// What such a target must hold when all was tried.
+fn holds_what_it_can(fuse: &Fuse, run: &Outcome, row: &str) {
+    expect(run, 23, &["symlink'"], row);
+    assert!(fuse.names().contains(&"folder".into()), "{row}: {:?}", fuse.names());
+    let said = ["Readme'", "README'"].iter().filter(|name| run.err.contains(*name)).count();
+    assert!(said >= 1, "{row}: the second of two names that are one is named: {run:?}");
+    let found = fuse.content("readme").unwrap_or_else(|| panic!("{row}: one of the two is there"));
+    assert!([noise(3000, 3000), noise(5000, 5000)].contains(&found), "{row}: it is one of them, whole");
+    assert_eq!(fuse.content("other"), Some(noise(100_000, 100_000)), "{row}: the rest is done");
+    let temporary = |name: &String| name.starts_with(".pump-") && name != ".pump-job";
+    assert!(!fuse.names().iter().any(temporary), "{row}: {:?}", fuse.names());
+}
+
+#[test]
+fn a_target_that_folds_case_and_has_no_links_gets_what_it_can_hold() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("served")).expect("room");
+    let source = home.path("served/source");
+    std::fs::create_dir(&source).expect("room");
+    for (name, bytes) in [("Readme", 3000), ("README", 5000), ("other", 100_000), ("with attribute", 10)] {
+        std::fs::write(source.join(name), noise(bytes, bytes as u64)).expect("room");
+    }
+    assert!(set_xattr(&source.join("with attribute"), "user.colour", b"red"));
+    symlink("other", source.join("symlink")).expect("room");
+    std::fs::create_dir(source.join("folder")).expect("room");
+    let fuse = Fuse::folding();
+    holds_what_it_can(&fuse, &copy(&source, &fuse), "on one host");
+
+    let with = ["copy", "-T", "--ticket-file", "ticket"];
+    let (fuse, serving) = (Fuse::folding(), Serving::new(&home, &[]));
+    let run = home.pump(&[&with[..], &[&serving.at("source"), &fuse.at("")]].concat());
+    holds_what_it_can(&fuse, &run, "from another host");
+
+    let fuse = Fuse::folding();
+    let words = ["serve", &fuse.at(""), "--ticket-file", "ticket"];
+    let serving = Serving::start(home.command(&words));
+    let run = home.pump(&[&with[..], &["served/source", &serving.at("")]].concat());
+    drop(serving);
+    holds_what_it_can(&fuse, &run, "to another host");
+}
