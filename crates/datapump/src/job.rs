@@ -4,6 +4,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod comparison;
+pub(crate) mod defaults;
 mod ended;
 pub(crate) mod mirror;
 pub(crate) mod neighbours;
@@ -323,7 +324,8 @@ impl Job {
                 Ok(ready) => ready,
                 Err(problem) => return self.refused(problem, events),
             };
-        let shape = shape::of(&items, &self.options, self.far.is_some(), self.hashes());
+        let reads = shape::reads(&items, self.far.is_some());
+        let shape = shape::of(&items, &self.options, reads, self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
@@ -334,6 +336,9 @@ impl Job {
             shared.plan.put_behind(Work::MakeWay);
         }
         let lanes = self.lanes(&shared);
+        if let Err(words) = Options::check_memory(shape, lanes, shared.settings.has_twins) {
+            return self.refused(Problem::usage(words), events);
+        }
         let lanes_began = self.world.thread_time();
         let results = lane::run_all(&shared, lanes);
         let lanes_ended = self.world.thread_time();
@@ -389,7 +394,7 @@ impl Job {
             tells_files: self.tells_files,
             shape,
             reads_the_web: items.iter().any(|item| matches!(item.source, Place::Web(_))),
-            usual_lanes: items.iter().map(Item::usual_lanes).max().unwrap_or(1),
+            usual_lanes: Options::defaults(shape::reads(&items, false)).lanes,
             compares: self.work == Kind::Compare,
             hashes: self.hashes(),
             // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
@@ -400,7 +405,11 @@ impl Job {
             // Where nobody looks at them, slots are not filled.
             null_fill: shape::null_fill(&items).filter(|&fill| !only_null || fill == Fill::Overwritten),
             nothing_overlaps: (only_null && !queued) || one_block,
-            lanes_for_pieces: if has_trees { self.lanes_for_pieces() } else { usize::MAX },
+            lanes_for_pieces: if has_trees {
+                shape::lanes_for_pieces(&self.options, self.hashes())
+            } else {
+                usize::MAX
+            },
             has_trees,
             writes,
             has_twins: self.work == Kind::Compare || self.options.checksum,
@@ -457,16 +466,6 @@ impl Job {
             () if self.options.dry_run => 1,
             () if shared.settings.has_trees => lanes.min(tree::most_lanes()),
             () => lanes,
-        }
-    }
-
-    /// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight
-    /// cost speed on one serial device (LIMITS §1).
-    fn lanes_for_pieces(&self) -> usize {
-        match self.options.lanes {
-            Some(lanes) => lanes.div_ceil(2) as usize,
-            None if self.hashes() => Options::usual_tree_lanes() as usize,
-            None => 1,
         }
     }
 

@@ -37,9 +37,6 @@ pub(crate) use items::items;
 const LINK_TO_NOTHING: &str = "is a symbolic link to nothing; remove it or make what it points to";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
-/// Parts of a file on the web that come at a time: one connection moves what one window of TCP and one core of the
-/// server allow.
-const WEB_LANES: u32 = 4;
 pub(crate) const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
 
 /// Where one source goes.
@@ -129,15 +126,6 @@ impl Item {
 
     pub(crate) fn is_tree(&self) -> bool {
         matches!(self.target, Target::Tree(_))
-    }
-
-    /// Lanes that move it as fast as its ends allow.
-    pub(crate) fn usual_lanes(&self) -> u32 {
-        match self.source {
-            _ if self.is_tree() => Options::usual_tree_lanes(),
-            Place::Web(_) => WEB_LANES,
-            _ => 1,
-        }
     }
 
     pub(crate) fn target_is_stream(&self) -> bool {

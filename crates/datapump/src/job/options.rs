@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use datapump_core::Shape;
 use datapump_transport::SocketOptions;
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +130,7 @@ pub struct Options {
     pub source_depth: Option<u32>,
     /// Requests in flight at the sink, 1 to 4096. Default: by the measured rule.
     pub sink_depth: Option<u32>,
-    /// Parallel loops, 1 to 256. Default 1.
+    /// Parallel loops, 1 to 256. Default: by the measured rule.
     pub lanes: Option<u32>,
     /// Engine asked for.
     pub engine: EngineChoice,
@@ -227,15 +228,8 @@ impl Options {
     /// The most bytes in slots of all lanes together.
     pub const POOL_BYTES_MAX: u64 = 4 << 30;
 
-    /// Lanes of a tree: more than CPUs, because small files wait for each other's metadata.
-    pub(crate) fn usual_tree_lanes() -> u32 {
-        let cpus = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
-        (cpus * 2).clamp(2, 8)
-    }
-
     /// Says which field is out of its limits, if one is.
     pub fn check(&self) -> Result<(), String> {
-        use crate::units::bytes_words;
         let (low, high) = (Self::REQUEST_BYTES_MIN, Self::REQUEST_BYTES_MAX);
         if let Some(bytes) = self.request_bytes
             && (!(low..=high).contains(&bytes) || bytes % low != 0)
@@ -262,17 +256,25 @@ impl Options {
         if self.bytes_per_second.is_some_and(|rate| rate == 0) {
             return Err("a rate limit of 0 bytes per second would never end".into());
         }
-        let slots = u64::from(self.source_depth.unwrap_or(2) + self.sink_depth.unwrap_or(2));
-        let pool =
-            u64::from(self.lanes.unwrap_or(1)) * slots * u64::from(self.request_bytes.unwrap_or(1 << 19));
-        if pool > Self::POOL_BYTES_MAX {
-            let limit = bytes_words(Self::POOL_BYTES_MAX);
-            return Err(format!(
-                "lanes x depths x request size need {} of memory; the limit is {limit}",
-                bytes_words(pool)
-            ));
-        }
         Ok(())
+    }
+
+    /// What so many lanes hold in slots of this shape, each perhaps with a twin. Asked when the run's numbers are known.
+    ///
+    /// Errors: it is more than [`Options::POOL_BYTES_MAX`].
+    pub(crate) fn check_memory(shape: Shape, lanes: u32, has_twins: bool) -> Result<(), String> {
+        let slots = u64::from(shape.source_depth) + u64::from(shape.sink_depth);
+        let slot_bytes = u64::from(shape.request_bytes) * if has_twins { 2 } else { 1 };
+        let pool = u64::from(lanes).saturating_mul(slots * slot_bytes);
+        if pool <= Self::POOL_BYTES_MAX {
+            return Ok(());
+        }
+        let [pool, limit] = [pool, Self::POOL_BYTES_MAX].map(crate::units::bytes_words);
+        Err(format!(
+            "{lanes} lanes x {slots} requests of {} need {pool} of memory; the limit is {limit}; choose fewer lanes, \
+             smaller requests or a lesser depth",
+            crate::units::bytes_words(slot_bytes)
+        ))
     }
 }
 

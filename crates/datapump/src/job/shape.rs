@@ -1,35 +1,23 @@
-//! How large requests are and how many are under way: the measured defaults, and what the ends of a job allow.
+//! How large requests are and how many are under way: what was asked, else the defaults, as the ends of a job allow.
 //!
 //! Must not know: the loop, plans, how ends are opened.
 
 use datapump_core::Shape;
 
+use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::target::Item;
 use crate::target::place::{Fill, Place};
 
-/// 1 MiB, two at each end: bench/request-size-local-file.jsonl, 4 GiB cold, CPU of the whole machine in s/GiB: 512 KiB
-/// 0.076, 1 MiB 0.047 and 1.06 times as fast, on slots of huge pages. One request of 2 MiB at each end was as cheap and
-/// 1.11 times as fast on that serial disk, but leaves a device that serves several at once idle between requests.
-pub(crate) const REQUEST_BYTES: u32 = 1 << 20;
-pub(crate) const DEPTH: u32 = 2;
-/// Blocks that are asked of another host at a time: one on its way here, one that is sent, two that are read there.
-pub(crate) const ASKING_DEPTH: u32 = 4;
-/// Of trees, whose files are small: a lane that waits is woken once for what has come, and with more asked for it waits
-/// less often.
-/// 50,000 files into ext4 over loopback, CPU of both ends and time: 8: 3.5 s, 2.22 s; 16: 3.3 s, 1.98 s; 32: as 16.
-pub(crate) const ASKING_DEPTH_TREES: u32 = 16;
-/// Blocks that are read ahead of the one that is sent.
-const GIVING_DEPTH: u32 = 4;
-
-/// Of a job. `far`: its sources lie at another host; `hashes`: blocks are hashed.
-pub(crate) fn of(items: &[Item], options: &Options, far: bool, hashes: bool) -> Shape {
+/// Of a job. `hashes`: blocks are hashed.
+pub(crate) fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shape {
+    let usual = Options::defaults(reads);
     let source_serial = items.iter().any(Item::source_is_stream);
     let sink_serial = items.iter().any(Item::target_is_stream);
     Shape {
-        request_bytes: options.request_bytes.unwrap_or_else(|| request_bytes(items)),
-        source_depth: options.source_depth.unwrap_or_else(|| source_depth(items, far)),
-        sink_depth: options.sink_depth.unwrap_or(DEPTH),
+        request_bytes: options.request_bytes.unwrap_or_else(|| request_bytes(items, usual.request_bytes)),
+        source_depth: options.source_depth.unwrap_or(usual.source_depth),
+        sink_depth: options.sink_depth.unwrap_or(usual.sink_depth),
         in_order: sink_serial,
         source_serial,
         sink_serial,
@@ -48,10 +36,11 @@ pub(crate) fn null_fill(items: &[Item]) -> Option<Fill> {
 
 /// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.
 pub(crate) fn giving(options: &Options, has_streams: bool) -> Shape {
+    let usual = Options::defaults(Reads::ForAnother);
     Shape {
-        request_bytes: options.request_bytes.unwrap_or(REQUEST_BYTES),
-        source_depth: options.source_depth.unwrap_or(GIVING_DEPTH),
-        sink_depth: 1,
+        request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
+        source_depth: options.source_depth.unwrap_or(usual.source_depth),
+        sink_depth: usual.sink_depth,
         in_order: true,
         source_serial: has_streams,
         sink_serial: true,
@@ -59,21 +48,60 @@ pub(crate) fn giving(options: &Options, has_streams: bool) -> Shape {
     }
 }
 
-fn source_depth(items: &[Item], far: bool) -> u32 {
-    match far {
-        true if items.iter().any(Item::is_tree) => ASKING_DEPTH_TREES,
-        true => ASKING_DEPTH,
-        false => DEPTH,
+/// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight cost
+/// speed on one serial device (LIMITS §1).
+pub(crate) fn lanes_for_pieces(options: &Options, hashes: bool) -> usize {
+    match options.lanes {
+        Some(lanes) => lanes.div_ceil(2) as usize,
+        None if hashes => Options::defaults(Reads::Trees).lanes as usize,
+        None => 1,
     }
 }
 
+/// What decides about its defaults. `far`: its sources lie at another host.
+pub(crate) fn reads(items: &[Item], far: bool) -> Reads {
+    let of_item = |item: &Item| match (far, item.is_tree()) {
+        (true, true) => Reads::FarTrees,
+        (true, false) => Reads::FarFiles,
+        (false, true) => Reads::Trees,
+        (false, false) if matches!(item.source, Place::Web(_)) => Reads::Web,
+        (false, false) => Reads::Files,
+    };
+    items.iter().map(of_item).max().unwrap_or(Reads::Files)
+}
+
 /// A copy of less than one request needs no larger slots, and no memory for them.
-fn request_bytes(items: &[Item]) -> u32 {
+fn request_bytes(items: &[Item], usual: u32) -> u32 {
     const PAGE_BYTES: u64 = 4096;
     let largest = items.iter().filter_map(Item::bytes).max().unwrap_or(0);
     let known = items.iter().all(|item| item.bytes().is_some());
     match largest.max(1).next_multiple_of(PAGE_BYTES) {
-        bytes if known && bytes < REQUEST_BYTES.into() => bytes as u32,
-        _ => REQUEST_BYTES,
+        bytes if known && bytes < usual.into() => bytes as u32,
+        _ => usual,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 256 lanes of a folder of another host were let in by the numbers of a file, and took half a gigabyte more than
+    /// the limit.
+    #[test]
+    fn what_is_checked_is_what_the_run_has() {
+        let shape =
+            |reads| of(&[], &Options { request_bytes: Some(1 << 20), ..Options::default() }, reads, false);
+        let refused = Options::check_memory(shape(Reads::FarTrees), 256, false).expect_err("4.5 GiB");
+        assert!(refused.starts_with("256 lanes x 18 requests of 1.0 MiB need 4.5 GiB"), "{refused}");
+        for (reads, lanes, twins, holds) in [
+            (Reads::FarTrees, 227, false, true),
+            (Reads::Files, 256, false, true),
+            (Reads::Files, 256, true, true),
+            (Reads::FarFiles, 256, true, true),
+            (Reads::FarTrees, 114, true, false),
+        ] {
+            let checked = Options::check_memory(shape(reads), lanes, twins);
+            assert_eq!(checked.is_ok(), holds, "{reads:?} {lanes} {twins}: {checked:?}");
+        }
     }
 }

@@ -14,6 +14,7 @@ use datapump_transport::{
     Channel, Dialer, FarEnd, Host, Line, NetFault, Pool, Reached, Reaching, Stopping, Welcome, reach,
 };
 
+use crate::job::defaults::Reads;
 use crate::job::options::{Options, RETRY_FOR};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::folder::told;
@@ -23,8 +24,6 @@ use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 use datapump_files::disk::{Disk, FileKind, boot};
 
-/// Connections for blocks. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
-const CONNECTIONS: u32 = 2;
 /// Options are told in one message of 1 MiB, with the places. Only a list of names makes them long.
 const OPTIONS_BYTES_MAX: usize = 900 << 10;
 const LIST_TOO_LONG: &str =
@@ -67,7 +66,7 @@ impl RemoteCopy {
         events: Events<'_>,
     ) -> Result<Begun, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
-        if self.wishes(way, remote, CONNECTIONS, false).options.len() > OPTIONS_BYTES_MAX {
+        if self.wishes(way, remote, self.lanes(), false).options.len() > OPTIONS_BYTES_MAX {
             return Err(Problem::usage(LIST_TOO_LONG));
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
@@ -112,8 +111,7 @@ impl RemoteCopy {
         let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
             let (outbox, inbox) = boxes()?;
             let mut control = Control::new(channel, Session::caller(), inbox, patience);
-            let connections =
-                self.connections.unwrap_or(CONNECTIONS).clamp(1, welcome.connections_max.max(1));
+            let connections = self.lanes().clamp(1, welcome.connections_max.max(1));
             let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
             let instead_of = before.map(|(session, _)| session);
             let wishes = self.wishes(way, remote, connections, is_name_of(last));
@@ -149,6 +147,11 @@ impl RemoteCopy {
             }),
             _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
         }
+    }
+
+    /// Connections for blocks that are asked for, each with a lane at both ends.
+    fn lanes(&self) -> u32 {
+        self.connections.unwrap_or(Options::defaults(Reads::FarFiles).lanes)
     }
 
     /// Whether a folder stands where this side writes.

@@ -25,8 +25,8 @@ use datapump_transport::{
 
 use crate::job::Job;
 use crate::job::budget::Reserved;
+use crate::job::defaults::Reads;
 use crate::job::options::Options;
-use crate::job::shape::{ASKING_DEPTH, ASKING_DEPTH_TREES, DEPTH, REQUEST_BYTES};
 use crate::net::client::root::Root;
 use crate::net::folder::far::Far;
 use crate::net::folder::owners::Mapping;
@@ -210,10 +210,12 @@ fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
 }
 
 impl Wanted {
-    /// What its slots take with this many at the source.
-    fn slots_bytes(&self, source_depth: u32) -> u64 {
-        let slots = source_depth + self.options.sink_depth.unwrap_or(DEPTH);
-        let slot_bytes = self.options.request_bytes.unwrap_or(REQUEST_BYTES);
+    /// What its slots take where it reads this.
+    fn slots_bytes(&self, reads: Reads) -> u64 {
+        let (options, usual) = (&self.options, Options::defaults(reads));
+        let source_depth = options.source_depth.unwrap_or(usual.source_depth);
+        let slots = source_depth + options.sink_depth.unwrap_or(usual.sink_depth);
+        let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
         let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
         u64::from(self.connections).saturating_mul(of_one)
     }
@@ -222,20 +224,21 @@ impl Wanted {
 /// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
 /// now. Where little is free, trees are asked for as files are.
 fn reserve(state: &State, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
-    let (asked, memory_bytes) = (wanted.options.source_depth, state.options.memory_bytes);
-    let bytes = |depth| wanted.slots_bytes(asked.unwrap_or(depth));
-    if bytes(ASKING_DEPTH) > memory_bytes {
+    let memory_bytes = state.options.memory_bytes;
+    if wanted.slots_bytes(Reads::FarFiles) > memory_bytes {
         let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
         let problem = Problem { class: Class::Refused, operation: Operation::Open, ..Problem::usage(words) };
         return Err(refusal(problem));
     }
     // The greater depth leaves room for others.
-    let most = |depth| if depth == ASKING_DEPTH_TREES { memory_bytes / 2 } else { memory_bytes };
-    let reserved = |depth| Some((depth, state.budget.reserve(bytes(depth), most(depth))?));
-    let Some((depth, reserved)) = [ASKING_DEPTH_TREES, ASKING_DEPTH].into_iter().find_map(reserved) else {
+    let ways = [(Reads::FarTrees, memory_bytes / 2), (Reads::FarFiles, memory_bytes)];
+    let reserved = |(reads, most)| Some((reads, state.budget.reserve(wanted.slots_bytes(reads), most)?));
+    let Some((reads, reserved)) = ways.into_iter().find_map(reserved) else {
         return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
     };
-    wanted.options.source_depth = asked.or((depth == ASKING_DEPTH).then_some(depth));
+    if reads == Reads::FarFiles {
+        wanted.options.source_depth.get_or_insert(Options::defaults(reads).source_depth);
+    }
     Ok(reserved)
 }
 
