@@ -327,6 +327,9 @@ pub struct Report {
     pub partial_returns: u64,
     /// Engine.
     pub engine: Asked,
+    /// The engine of the sockets, between two hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<Asked>,
     /// Direct I/O.
     pub direct: Asked,
     /// Sharing of blocks.

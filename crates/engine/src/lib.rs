@@ -12,12 +12,15 @@
 //! | [`Inline`] | at once, one by one, in the caller's thread | anywhere |
 //! | [`Sim`] | seeded and on a virtual clock, or paced on the real one | tests and the lab |
 //!
-//! How the first two wait for a completion is their owner's choice: [`Wait`].
+//! How the first two wait for a completion is their owner's choice: [`Wait`]. What receives and sends over a connection is a
+//! [`Link`]: an engine that has one request in flight at a time, by plain calls or in a simulated net.
 
 mod arena;
 mod engine;
 mod errno;
 mod handle;
+#[cfg(target_os = "linux")]
+mod link;
 #[cfg(target_os = "linux")]
 pub mod meter;
 mod op;
@@ -36,6 +39,8 @@ pub use engine::wait::{WAIT_MAX, Wait};
 pub use engine::{Engine, Kind};
 pub use errno::Errno;
 pub use handle::Handle;
+#[cfg(target_os = "linux")]
+pub use link::{Link, Socket, Until};
 pub use op::{Completion, Op, Place};
 pub use refused::Refused;
 pub use sim::Sim;

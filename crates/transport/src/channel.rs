@@ -14,13 +14,12 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
 use datapump_core::wire::{ASK_BYTES_MAX, WireError};
-use datapump_engine::{Stage, meter::within};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use datapump_engine::{Link, Stage, meter::within};
 
 use crate::fault::NetFault;
 use crate::line::Line;
-use crate::pipe::{Pipe, Timed};
 use crate::sockets::SocketOptions;
+use crate::timed::{LOOK_UP, Timed};
 use crate::tls::{Outgoing, PublicKey, Seal, Turn};
 
 pub use carried::Carried;
@@ -37,7 +36,7 @@ pub type Digest = [u8; DIGEST_BYTES as usize];
 
 /// One connection.
 pub struct Channel {
-    pipe: Timed,
+    timed: Timed,
     seal: Seal,
     line: Line,
     /// Sealed bytes that came: those from `opened` to `filled` are not opened yet.
@@ -60,7 +59,7 @@ pub struct Channel {
 
 impl std::fmt::Debug for Channel {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Channel({:?})", self.pipe)
+        write!(out, "Channel({:?})", self.timed)
     }
 }
 
@@ -68,31 +67,36 @@ impl Channel {
     /// A connection, after its handshake.
     ///
     /// Errors: the handshake failed, or took too long.
-    pub fn new(pipe: Pipe, seal: Seal, line: Line, patience: Duration) -> Result<Channel, NetFault> {
-        let mut channel = Channel::prepared(pipe, seal, line)?;
+    pub fn new(
+        link: impl Into<Link>,
+        seal: Seal,
+        line: Line,
+        patience: Duration,
+    ) -> Result<Channel, NetFault> {
+        let mut channel = Channel::prepared(link.into(), seal, line)?;
         channel.within(patience, Channel::shake_hands)?;
         Ok(channel)
     }
 
     /// A connection after a handshake that was made elsewhere, with what came behind it: `came` is not opened yet.
     pub(crate) fn greeted(
-        pipe: Pipe,
+        link: Link,
         seal: Seal,
         line: Line,
         came: &[u8],
         plain: Vec<u8>,
     ) -> Result<Channel, NetFault> {
-        let mut channel = Channel::prepared(pipe, seal, line)?;
+        let mut channel = Channel::prepared(link, seal, line)?;
         channel.plain = plain;
         channel.incoming[..came.len()].copy_from_slice(came);
         channel.filled = came.len();
         Ok(channel)
     }
 
-    fn prepared(pipe: Pipe, seal: Seal, line: Line) -> Result<Channel, NetFault> {
-        pipe.prepare().map_err(|error| NetFault::of_io("prepare the connection", &error))?;
+    fn prepared(link: Link, seal: Seal, line: Line) -> Result<Channel, NetFault> {
+        link.prepare(LOOK_UP).map_err(|error| NetFault::of_io("prepare the connection", &error))?;
         Ok(Channel {
-            pipe: Timed::new(pipe),
+            timed: Timed::new(link),
             seal,
             line,
             incoming: vec![0; RECEIVED_BYTES].into(),
@@ -136,21 +140,18 @@ impl Channel {
 
     /// Sets what is wished of the socket below, if it is one of TCP.
     pub fn tune(&mut self, sockets: &SocketOptions) -> Result<(), NetFault> {
-        self.pipe.assembly = sockets.assembly.unwrap_or_default();
-        match self.pipe.pipe {
-            Pipe::Tcp(_) => sockets.apply(self.pipe.fd()).map_err(NetFault::Lost),
-            Pipe::Unix(_) => Ok(()),
-        }
+        self.timed.assembly = sockets.assembly.unwrap_or_default();
+        self.timed.link.tcp().map_or(Ok(()), |socket| sockets.apply(socket).map_err(NetFault::Lost))
     }
 
     /// Notices from now on that the other host is gone for this connection alone.
     pub fn watch(&mut self, patience: Duration) -> Result<(), NetFault> {
-        self.pipe.watch(patience).map_err(|error| NetFault::of_io("prepare the connection", &error))
+        self.timed.watch(patience).map_err(|error| NetFault::of_io("prepare the connection", &error))
     }
 
     /// Time inside calls that send and receive.
     pub fn waited_ns(&self) -> u64 {
-        self.pipe.sending_ns + self.pipe.receiving_ns
+        self.timed.sending_ns + self.timed.receiving_ns
     }
 
     fn is_sealed(&self) -> bool {
@@ -166,12 +167,13 @@ impl Channel {
     pub fn carried(&self) -> Carried {
         Carried {
             connections: 1,
+            engine: Some(self.timed.link.kind()),
             sealing_ns: self.sealing_ns,
             opening_ns: self.opening_ns,
-            receiving_ns: self.pipe.receiving_ns,
-            received: (self.pipe.received_parts, self.pipe.received_bytes),
+            receiving_ns: self.timed.receiving_ns,
+            received: (self.timed.received_parts, self.timed.received_bytes),
             again_bytes: 0,
-            path: path(self.pipe.fd()),
+            path: self.timed.link.tcp().and_then(path),
         }
     }
 
@@ -249,7 +251,7 @@ impl Channel {
             return self.has_input(Duration::ZERO); // it is received where it belongs
         }
         (self.opened, self.filled) = (0, 0);
-        match self.pipe.read_now(&mut self.incoming) {
+        match self.timed.read_now(&mut self.incoming) {
             Ok(len) => self.filled = len,
             Err(error) if may_go_on(&error) => return Ok(false),
             Err(error) => return Err(NetFault::of_io("receive", &error)),
@@ -259,24 +261,21 @@ impl Channel {
 
     /// Whether something came, within this time.
     pub fn has_input(&mut self, patience: Duration) -> Result<bool, NetFault> {
-        self.has_input_or(self.pipe.fd(), patience)
+        self.waits(None, patience)
     }
 
     /// The same, but the wait ends also when something else can be read.
     pub fn has_input_or(&self, other: BorrowedFd<'_>, patience: Duration) -> Result<bool, NetFault> {
+        self.waits(Some(other), patience)
+    }
+
+    fn waits(&self, other: Option<BorrowedFd<'_>>, patience: Duration) -> Result<bool, NetFault> {
         if self.has_buffered() {
             return Ok(true);
         }
         let _stage = within(Stage::Waiting);
-        let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        let mut fds = [of(self.pipe.fd()), of(other)];
-        let patience =
-            Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
-        match poll(&mut fds, Some(&patience)) {
-            Ok(_) => Ok(!fds[0].revents().is_empty()),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(errno) => Err(NetFault::of_io("wait for the connection", &errno.into())),
-        }
+        let has_input = self.timed.link.has_input(other, patience);
+        has_input.map_err(|error| NetFault::of_io("wait for the connection", &error))
     }
 
     /// Fills `bytes`.
@@ -284,9 +283,9 @@ impl Channel {
         // What is opened already takes less time than to look at a clock.
         let opens = self.is_sealed() && self.plain.len() - self.taken < bytes.len();
         let _stage = opens.then(|| within(Stage::Decrypt));
-        let (start, before_ns) = (Instant::now(), self.pipe.receiving_ns);
+        let (start, before_ns) = (Instant::now(), self.timed.receiving_ns);
         let received = self.receive_whole(bytes);
-        let waited_ns = self.pipe.receiving_ns - before_ns;
+        let waited_ns = self.timed.receiving_ns - before_ns;
         self.opening_ns += (start.elapsed().as_nanos() as u64).saturating_sub(waited_ns);
         received
     }
@@ -351,7 +350,7 @@ impl Channel {
         }
         loop {
             self.line.check()?;
-            match self.pipe.read(&mut self.incoming[self.filled..]) {
+            match self.timed.read(&mut self.incoming[self.filled..]) {
                 Ok(0) => return Err(closed()),
                 Ok(len) => {
                     self.filled += len;
@@ -366,7 +365,7 @@ impl Channel {
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
         loop {
             self.line.check()?;
-            match self.pipe.read_block(bytes) {
+            match self.timed.read_block(bytes) {
                 Ok(0) => return Err(closed()),
                 Ok(len) => return Ok(len),
                 Err(error) if may_go_on(&error) => {}
@@ -386,13 +385,14 @@ fn closed() -> NetFault {
     NetFault::Lost("the other side closed the connection".into())
 }
 
-fn may_go_on(error: &std::io::Error) -> bool {
+pub(crate) fn may_go_on(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datapump_engine::Socket;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
@@ -403,7 +403,7 @@ mod tests {
         let (one, other) = UnixStream::pair().expect("two sockets");
         let seals = (Seal::called(&called_config(maker)), Seal::caller(ticket));
         let (called, caller) = (seals.0.expect("a side"), seals.1.expect("a side"));
-        let made = move |pipe, seal| Channel::new(Pipe::Unix(pipe), seal, Line::default(), HANDSHAKE_MAX);
+        let made = move |pipe, seal| Channel::new(Socket::Unix(pipe), seal, Line::default(), HANDSHAKE_MAX);
         let called = std::thread::spawn(move || made(other, called));
         let caller = made(one, caller);
         // A caller that was refused hangs up.
@@ -451,7 +451,7 @@ mod tests {
         let (one, mut other) = UnixStream::pair().expect("two sockets");
         other.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n").expect("room");
         let seal = Seal::called(&called_config(&Seed::random())).expect("a side");
-        let made = Channel::new(Pipe::Unix(one), seal, Line::default(), HANDSHAKE_MAX);
+        let made = Channel::new(Socket::Unix(one), seal, Line::default(), HANDSHAKE_MAX);
         assert!(matches!(made, Err(NetFault::Protocol(_))), "{made:?}");
     }
 
@@ -460,7 +460,7 @@ mod tests {
         let (one, _other) = UnixStream::pair().expect("two sockets");
         let line = Line::default();
         let mut channel =
-            Channel::new(Pipe::Unix(one), Seal::Open, line.clone(), HANDSHAKE_MAX).expect("no handshake");
+            Channel::new(Socket::Unix(one), Seal::Open, line.clone(), HANDSHAKE_MAX).expect("no handshake");
         let cutter = std::thread::spawn(move || line.cut());
         assert!(matches!(channel.receive_message(), Err(NetFault::Lost(_))));
         cutter.join().expect("no panic");

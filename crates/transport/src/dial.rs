@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
+use datapump_engine::Socket;
 
 use crate::channel::{Channel, HANDSHAKE_MAX};
 use crate::fault::NetFault;
 use crate::line::Line;
-use crate::pipe::Pipe;
 use crate::sockets::SocketOptions;
 use crate::ssh::Carrier;
 use crate::tls::{Seal, Ticket};
@@ -108,14 +108,14 @@ impl Dialer {
         self.patience.min(HANDSHAKE_MAX)
     }
 
-    fn call(&self) -> Result<Pipe, NetFault> {
+    fn call(&self) -> Result<Socket, NetFault> {
         match &self.route {
             Route::Called(address) => {
                 let called = call(address, &self.line, self.patience());
-                called.map(Pipe::Tcp).map_err(NetFault::of_first)
+                called.map(Socket::Tcp).map_err(NetFault::of_first)
             }
-            Route::Tried(address) => connect(address, &self.line.within(TRY_MAX)).map(Pipe::Tcp),
-            Route::Carried(carrier) => carrier.open().map(Pipe::Unix),
+            Route::Tried(address) => connect(address, &self.line.within(TRY_MAX)).map(Socket::Tcp),
+            Route::Carried(carrier) => carrier.open().map(Socket::Unix),
         }
     }
 }

@@ -18,7 +18,8 @@ use datapump_core::wire::frame::Kind;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Message, Session, Way};
 use datapump_core::wire::{decode, encode};
-use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Pipe, Route, Seal, SocketOptions};
+use datapump_engine::Socket;
+use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Route, Seal, SocketOptions};
 
 use crate::net::folder::convert::told;
 use crate::net::server::Server;
@@ -331,7 +332,7 @@ fn a_session_that_never_begins_keeps_no_place_and_no_server() {
 fn signs_of_life_are_no_beginning() {
     let (here, there) = UnixStream::pair().expect("two sockets");
     let channel =
-        |socket| Channel::new(Pipe::Unix(socket), Seal::Open, Line::default(), PATIENCE).expect("open");
+        |socket| Channel::new(Socket::Unix(socket), Seal::Open, Line::default(), PATIENCE).expect("open");
     let (_outbox, inbox) = boxes().expect("room");
     let mut control = Control::new(channel(here), Session::called(), inbox, PATIENCE);
     let mut other = channel(there);

@@ -25,9 +25,10 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::encode;
 use datapump_core::wire::hello::read_greeting;
+use datapump_engine::Socket;
 use datapump_transport::{
-    CalledConfig, Caller, Channel, HANDSHAKE_MAX, Handshake, Line, NetFault, Pipe, Seal, Seed, Ticket,
-    Waiting, called_config,
+    CalledConfig, Caller, Channel, HANDSHAKE_MAX, Handshake, Line, NetFault, Seal, Seed, Ticket, Waiting,
+    called_config,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -56,7 +57,7 @@ pub struct Server {
     pub(crate) ticket: Ticket,
     pub(crate) state: Arc<State>,
     /// Connections that came another way.
-    carried: Mutex<Vec<Pipe>>,
+    carried: Mutex<Vec<Socket>>,
     /// Wakes the accepting when there is an end to it, or when one was carried.
     woken: UnixStream,
 }
@@ -182,7 +183,7 @@ impl Server {
         let Some(listener) = &self.listener else { return };
         for _ in 0..CALLERS_MAX {
             match listener.accept() {
-                Ok((stream, address)) => self.admit(waiting, Caller::of(address.ip()), Pipe::Tcp(stream)),
+                Ok((stream, address)) => self.admit(waiting, Caller::of(address.ip()), Socket::Tcp(stream)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // No more open files: one of those that have not greeted gives up its place.
                 Err(error) if lacks_room(&error) && waiting.give_way() => {}
@@ -196,23 +197,23 @@ impl Server {
     /// Takes those that come another way.
     fn take_carried(&self, waiting: &mut Waiting) {
         let carried = std::mem::take(&mut *self.carried());
-        carried.into_iter().for_each(|pipe| self.admit(waiting, Caller::OWN, pipe));
+        carried.into_iter().for_each(|socket| self.admit(waiting, Caller::OWN, socket));
     }
 
-    fn carried(&self) -> MutexGuard<'_, Vec<Pipe>> {
+    fn carried(&self) -> MutexGuard<'_, Vec<Socket>> {
         self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that comes another way: it is let in as those that call.
-    pub(crate) fn carry(&self, pipe: Pipe) {
-        self.carried().push(pipe);
+    pub(crate) fn carry(&self, socket: Socket) {
+        self.carried().push(socket);
         self.state.wake();
     }
 
-    fn admit(&self, waiting: &mut Waiting, caller: Caller, pipe: Pipe) {
+    fn admit(&self, waiting: &mut Waiting, caller: Caller, socket: Socket) {
         let seal = if self.state.options.insecure { Ok(Seal::Open) } else { Seal::called(&self.config) };
         if let Ok(seal) = seal {
-            waiting.add(caller, Handshake::new(pipe, seal));
+            waiting.add(caller, Handshake::new(socket, seal));
         }
     }
 

@@ -7,13 +7,12 @@ use std::os::fd::BorrowedFd;
 
 use datapump_core::wire::WireError;
 use datapump_core::wire::frame::{HEAD_BYTES, Head, Kind};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use datapump_engine::{Socket, Until};
 
-use crate::channel::Channel;
+use crate::channel::{Channel, may_go_on};
 use crate::fault::NetFault;
 use crate::line::Line;
-use crate::pipe::Pipe;
+use crate::timed::LOOK_UP;
 use crate::tls::{Outgoing, Seal, Turn};
 
 /// What is received at a time, so that one caller does not hold up the others.
@@ -23,7 +22,7 @@ const CAME_BYTES_MAX: usize = 64 << 10;
 
 /// A connection that has not greeted yet.
 pub struct Handshake {
-    pipe: Pipe,
+    socket: Socket,
     seal: Seal,
     /// Came, and is not opened yet.
     came: Vec<u8>,
@@ -36,13 +35,12 @@ pub struct Handshake {
 
 impl Handshake {
     /// One that was just made.
-    pub fn new(pipe: Pipe, seal: Seal) -> Handshake {
-        // An answer in several pieces would wait 40 ms each for the caller's delayed acknowledgement (Nagle, RFC 896).
-        // What is wrong with the socket is told when it becomes a channel.
-        let _ = pipe.prepare();
+    pub fn new(socket: Socket, seal: Seal) -> Handshake {
+        // What is wrong with it is told when it becomes a channel.
+        let _ = socket.prepare(LOOK_UP);
         let (came, plain) = (Vec::new(), Vec::new());
         Handshake {
-            pipe,
+            socket,
             seal,
             came,
             plain,
@@ -53,7 +51,7 @@ impl Handshake {
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.pipe.fd()
+        self.socket.fd()
     }
 
     /// Whether anything came.
@@ -72,13 +70,13 @@ impl Handshake {
     pub(crate) fn advance(&mut self) -> Result<bool, NetFault> {
         let start = self.came.len();
         self.came.resize(start + PIECE_BYTES, 0);
-        let received = recv(self.pipe.fd(), &mut self.came[start..], RecvFlags::DONTWAIT);
-        self.came.truncate(start + received.as_ref().map_or(0, |(_, len)| *len));
+        let received = self.socket.receive(&mut self.came[start..], Until::Now);
+        self.came.truncate(start + received.as_ref().map_or(0, |len| *len));
         match received {
-            Ok((_, 0)) => return Err(NetFault::Lost("the caller has hung up".into())),
+            Ok(0) => return Err(NetFault::Lost("the caller has hung up".into())),
             Ok(_) => self.has_spoken = true,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
-            Err(errno) => return Err(NetFault::of_io("receive", &errno.into())),
+            Err(error) if may_go_on(&error) => return Ok(false),
+            Err(error) => return Err(NetFault::of_io("receive", &error)),
         }
         self.open()?;
         self.has_greeted()
@@ -108,10 +106,10 @@ impl Handshake {
         if bytes.is_empty() {
             return Ok(());
         }
-        match send(self.pipe.fd(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        match self.socket.send_now(bytes) {
             Ok(sent) if sent == bytes.len() => {}
             Ok(_) => return Err(NetFault::Lost("the caller takes no answer".into())),
-            Err(errno) => return Err(NetFault::of_io("send", &errno.into())),
+            Err(error) => return Err(NetFault::of_io("send", &error)),
         }
         self.outgoing.clear();
         self.was_answered = true;
@@ -135,6 +133,6 @@ impl Handshake {
 
     /// The connection, whose greeting is here.
     pub fn channel(self, line: Line) -> Result<Channel, NetFault> {
-        Channel::greeted(self.pipe, self.seal, line, &self.came, self.plain)
+        Channel::greeted(self.socket.into(), self.seal, line, &self.came, self.plain)
     }
 }

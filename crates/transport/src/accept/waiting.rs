@@ -139,8 +139,8 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
-    use crate::pipe::Pipe;
     use crate::tls::{Outgoing, Seal, Seed, Ticket, called_config};
+    use datapump_engine::Socket;
 
     fn add(waiting: &mut Waiting, caller: Caller) -> UnixStream {
         add_sealed(waiting, caller, Seal::Open)
@@ -148,7 +148,7 @@ mod tests {
 
     fn add_sealed(waiting: &mut Waiting, caller: Caller, seal: Seal) -> UnixStream {
         let (here, there) = UnixStream::pair().expect("two sockets");
-        waiting.add(caller, Handshake::new(Pipe::Unix(there), seal));
+        waiting.add(caller, Handshake::new(Socket::Unix(there), seal));
         here
     }
 

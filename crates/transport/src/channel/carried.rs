@@ -12,6 +12,8 @@ use datapump_engine::os::linux::tcp_info;
 pub struct Carried {
     /// How many they are.
     pub connections: u32,
+    /// Which engine received and sent.
+    pub engine: Option<&'static str>,
     /// Time in which bytes were sealed.
     pub sealing_ns: u64,
     /// Time in which bytes were opened.
@@ -36,6 +38,7 @@ impl Carried {
         };
         Carried {
             connections: self.connections + other.connections,
+            engine: self.engine.or(other.engine),
             sealing_ns: self.sealing_ns + other.sealing_ns,
             opening_ns: self.opening_ns + other.opening_ns,
             receiving_ns: self.receiving_ns + other.receiving_ns,

@@ -11,7 +11,7 @@ use datapump_engine::{Stage, meter::within};
 use super::{Channel, Digest, closed, may_go_on};
 use crate::fault::NetFault;
 use crate::line::Line;
-use crate::pipe::Timed;
+use crate::timed::Timed;
 use crate::tls::{Outgoing, Seal};
 
 /// So much is gathered before it is sent: fewer calls, and fewer times that the other side is woken.
@@ -57,7 +57,7 @@ impl Channel {
             return Ok(());
         }
         if is_open {
-            send_both(&mut self.pipe, &self.line, &self.gathered, bytes)?;
+            send_both(&mut self.timed, &self.line, &self.gathered, bytes)?;
             self.gathered.clear();
             return Ok(());
         }
@@ -78,17 +78,17 @@ impl Channel {
 
     fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
         let _stage = self.is_sealed().then(|| within(Stage::Encrypt));
-        let Channel { seal, outgoing, pipe, line, sealing_ns, .. } = self;
-        let (start, before_ns) = (Instant::now(), pipe.sending_ns);
-        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(pipe, line, sealed));
-        *sealing_ns += (start.elapsed().as_nanos() as u64).saturating_sub(pipe.sending_ns - before_ns);
+        let Channel { seal, outgoing, timed, line, sealing_ns, .. } = self;
+        let (start, before_ns) = (Instant::now(), timed.sending_ns);
+        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(timed, line, sealed));
+        *sealing_ns += (start.elapsed().as_nanos() as u64).saturating_sub(timed.sending_ns - before_ns);
         sealed
     }
 
     /// Sends what was put.
     pub fn flush(&mut self) -> Result<(), NetFault> {
         self.seal_gathered()?;
-        send_all(&mut self.pipe, &self.line, &mut self.outgoing)
+        send_all(&mut self.timed, &self.line, &mut self.outgoing)
     }
 
     /// Says that nothing more will come. Best effort.
@@ -104,19 +104,19 @@ impl Channel {
 }
 
 /// Sends and forgets the bytes.
-fn send_all(pipe: &mut Timed, line: &Line, outgoing: &mut Outgoing) -> Result<(), NetFault> {
-    send_both(pipe, line, outgoing.bytes(), &[])?;
+fn send_all(timed: &mut Timed, line: &Line, outgoing: &mut Outgoing) -> Result<(), NetFault> {
+    send_both(timed, line, outgoing.bytes(), &[])?;
     outgoing.clear();
     Ok(())
 }
 
 /// Sends one behind the other.
-fn send_both(pipe: &mut Timed, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
+fn send_both(timed: &mut Timed, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
     let mut sent = 0;
     while sent < first.len() + second.len() {
         line.check()?;
         let parts = [&first[sent.min(first.len())..], &second[sent.saturating_sub(first.len())..]];
-        match pipe.write(&parts.map(IoSlice::new)) {
+        match timed.write(&parts.map(IoSlice::new)) {
             Ok(0) => return Err(closed()),
             Ok(len) => sent += len,
             Err(error) if may_go_on(&error) => {}

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, 
 
 use crate::fault::NetFault;
 use crate::line::Line;
-use crate::pipe::LOOK_UP;
+use crate::timed::LOOK_UP;
 
 /// Calls `host:port`, each of its addresses for as long as `patience`.
 pub(crate) fn call(host: &str, line: &Line, patience: Duration) -> Result<TcpStream, NetFault> {

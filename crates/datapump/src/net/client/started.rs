@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datapump_core::wire::opening::Opening;
-use datapump_transport::{Carrier, Pipe};
+use datapump_engine::Socket;
+use datapump_transport::Carrier;
 
 use crate::net::client::root::Root;
 use crate::net::server::Server;
@@ -67,7 +68,7 @@ impl Server {
         std::thread::scope(|scope| {
             let reading = Arc::clone(&carrier);
             scope.spawn(move || {
-                let mut accept = |stream| server.carry(Pipe::Unix(stream));
+                let mut accept = |stream| server.carry(Socket::Unix(stream));
                 let _ = reading.receive(&[], input, Some(&mut accept));
                 server.state.is_closing.store(true, Ordering::SeqCst);
                 server.state.wake();

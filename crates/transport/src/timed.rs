@@ -1,16 +1,14 @@
-//! The bytes below a connection: a socket whose waits end now and then.
+//! The link below a connection: how long its calls took, and whether the other host is still there.
 //!
 //! Must not know: what the bytes mean.
 
-use std::io::{ErrorKind, IoSlice, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::io::{ErrorKind, IoSlice};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES};
 use datapump_engine::os::linux::tcp_info;
-use datapump_engine::{Stage, meter::within};
+use datapump_engine::{Link, Stage, Until, meter::within};
 use rustix::net::sockopt;
 
 use crate::sockets::Assembly;
@@ -18,19 +16,10 @@ use crate::sockets::Assembly;
 /// How long a wait goes on before it looks up: signals are answered within a second.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// The bytes below.
-#[derive(Debug)]
-pub enum Pipe {
-    /// The system carries them.
-    Tcp(TcpStream),
-    /// Another program carries them (`Carrier`), or a test.
-    Unix(UnixStream),
-}
-
-/// A pipe, and how long its calls took.
+/// A link, and how long its calls took.
 #[derive(Debug)]
 pub(crate) struct Timed {
-    pub(crate) pipe: Pipe,
+    pub(crate) link: Link,
     pub(crate) sending_ns: u64,
     pub(crate) receiving_ns: u64,
     /// Returns of receives for more than a head or a hash, and their bytes: the network gives what is there.
@@ -43,12 +32,12 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    pub(crate) fn new(pipe: Pipe) -> Timed {
+    pub(crate) fn new(link: Link) -> Timed {
         let (patience, unanswered) = (None, None);
         let (sending_ns, receiving_ns, received_parts, received_bytes) = (0, 0, 0, 0);
         let assembly = Assembly::default();
         Timed {
-            pipe,
+            link,
             sending_ns,
             receiving_ns,
             received_parts,
@@ -63,10 +52,7 @@ impl Timed {
     /// whose program is slow has a kernel that answers.
     pub(crate) fn watch(&mut self, patience: Duration) -> std::io::Result<()> {
         self.patience = Some(patience);
-        match &self.pipe {
-            Pipe::Tcp(socket) => keep_alive(socket.as_fd(), patience),
-            Pipe::Unix(_) => Ok(()),
-        }
+        self.link.tcp().map_or(Ok(()), |socket| keep_alive(socket, patience))
     }
 
     /// The end of a wait in which nothing came or went.
@@ -81,7 +67,8 @@ impl Timed {
 
     /// What was sent is not acknowledged, and nothing else was for too long.
     fn is_dead(&mut self) -> bool {
-        let (Some(patience), Ok(info)) = (self.patience, tcp_info(self.fd())) else { return false };
+        let info = self.link.tcp().and_then(|socket| tcp_info(socket).ok());
+        let (Some(patience), Some(info)) = (self.patience, info) else { return false };
         let since = *self.unanswered.get_or_insert_with(Instant::now);
         let heard_ago = Duration::from_millis(info.acknowledged_ms_ago.into());
         if info.unacknowledged_segments == 0 || heard_ago < since.elapsed() {
@@ -91,32 +78,25 @@ impl Timed {
     }
 
     pub(crate) fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let (start, _stage) = (Instant::now(), within(Stage::Receive));
-        let result = self.pipe.read(bytes);
-        let result = self.looked_up(result);
-        self.received(start, bytes.len(), result)
+        self.receive(bytes, Until::Some)
     }
 
     /// Reads for a block that has its own place.
     pub(crate) fn read_block(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        match self.assembly {
-            Assembly::Kernel => self.read_whole(bytes),
-            Assembly::Pump => self.read(bytes),
-        }
-    }
-
-    fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let (start, _stage) = (Instant::now(), within(Stage::Receive));
-        let result = self.pipe.read_whole(bytes);
-        let result = self.looked_up(result);
-        self.received(start, bytes.len(), result)
+        let until = if self.assembly == Assembly::Kernel { Until::Whole } else { Until::Some };
+        self.receive(bytes, until)
     }
 
     /// What is there, without waiting.
     pub(crate) fn read_now(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.receive(bytes, Until::Now)
+    }
+
+    fn receive(&mut self, bytes: &mut [u8], until: Until) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Receive));
-        let result = rustix::net::recv(self.fd(), &mut *bytes, rustix::net::RecvFlags::DONTWAIT);
-        self.received(start, bytes.len(), result.map(|(_, len)| len).map_err(Into::into))
+        let result = self.link.receive(bytes, until);
+        let result = if until == Until::Now { result } else { self.looked_up(result) };
+        self.received(start, bytes.len(), result)
     }
 
     fn received(
@@ -136,13 +116,9 @@ impl Timed {
 
     pub(crate) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
         let (start, _stage) = (Instant::now(), within(Stage::Send));
-        let result = self.pipe.write(parts);
+        let result = self.link.send(parts);
         self.sending_ns += start.elapsed().as_nanos() as u64;
         self.looked_up(result)
-    }
-
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.pipe.fd()
     }
 }
 
@@ -158,47 +134,4 @@ fn keep_alive(socket: BorrowedFd<'_>, patience: Duration) -> std::io::Result<()>
     sockopt::set_tcp_keepcnt(socket, TRIES)?;
     sockopt::set_socket_keepalive(socket, true)?;
     Ok(())
-}
-
-impl Pipe {
-    pub(crate) fn prepare(&self) -> std::io::Result<()> {
-        match self {
-            Pipe::Tcp(socket) => {
-                socket.set_nodelay(true)?;
-                socket.set_read_timeout(Some(LOOK_UP))?;
-                socket.set_write_timeout(Some(LOOK_UP))
-            }
-            Pipe::Unix(socket) => {
-                socket.set_read_timeout(Some(LOOK_UP))?;
-                socket.set_write_timeout(Some(LOOK_UP))
-            }
-        }
-    }
-
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Pipe::Tcp(socket) => socket.read(bytes),
-            Pipe::Unix(socket) => socket.read(bytes),
-        }
-    }
-
-    fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
-        match self {
-            Pipe::Tcp(socket) => socket.write_vectored(parts),
-            Pipe::Unix(socket) => socket.write_vectored(parts),
-        }
-    }
-
-    /// Reads until the bytes are full, or for as long as a read takes: the kernel assembles them (LIMITS §3).
-    fn read_whole(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let received = rustix::net::recv(self.fd(), bytes, rustix::net::RecvFlags::WAITALL);
-        received.map(|(_, len)| len).map_err(Into::into)
-    }
-
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Pipe::Tcp(socket) => socket.as_fd(),
-            Pipe::Unix(socket) => socket.as_fd(),
-        }
-    }
 }
