@@ -3,7 +3,8 @@
 //! Every connection carries frames (`frame`): a head of fixed size, then either one message in CBOR (RFC 8949) or the
 //! bytes of one block. A connection begins with a greeting (`hello`), in which the side that was called learns what the
 //! connection is for and that the caller holds a ticket. On a control connection follows one session (`session`); on
-//! the others one side asks for names, attributes and blocks and the other answers (`ask`), in the order of the asking.
+//! the others one side asks for names, attributes and blocks and the other answers (`ask`), in the order of the asking
+//! (`turns`). What time does to a session is `talk`.
 //! A far end that was started over ssh says in a line how it is reached (`opening`); where it cannot be called, its
 //! connections go through the pipe of ssh (`streams`).
 //!
@@ -21,8 +22,10 @@ mod lists;
 pub mod opening;
 pub mod session;
 pub mod streams;
+pub mod talk;
 #[cfg(test)]
 mod tests;
+pub mod turns;
 
 use minicbor::encode::Write;
 use minicbor::{Decode, Encode};

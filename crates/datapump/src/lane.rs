@@ -13,6 +13,7 @@ mod read_server;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use datapump_core::{Claimed, Counts, Pump, Step};
 use datapump_engine::{
@@ -77,6 +78,18 @@ pub(crate) struct Lane<'run> {
     worker: Worker,
     /// What another host reads over its connection.
     read_server: ReadServer,
+    began: ThreadTime,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    /// There is more to do.
+    On,
+    /// Nothing can be done now: see [`Lane::wait`].
+    Waits,
+    /// All is done.
+    Over,
 }
 
 impl<'run> Lane<'run> {
@@ -130,32 +143,47 @@ impl<'run> Lane<'run> {
             draining: false,
             worker: Worker::new(index < settings.lanes_for_pieces),
             read_server: ReadServer::default(),
+            began: settings.world.thread_time(),
         })
     }
 
     /// Moves blocks until the plan is done or the run is stopped.
     pub(crate) fn run(mut self) -> Result<LaneResult, Problem> {
-        let start = self.shared.settings.world.thread_time();
         loop {
-            match self.pump.poll() {
-                Step::Post(request) => self.post(request),
-                Step::Claim => self.claim(),
-                Step::Wait(side) => self.reap(side)?,
-                Step::Starved => self.starve(),
-                Step::Done => break,
+            match self.step()? {
+                Stepped::On => {}
+                Stepped::Waits => drop(self.wait(WAIT_MAX)),
+                Stepped::Over => return Ok(self.result()),
             }
         }
+    }
+
+    /// Does what the pump says next. Waits for what is in flight, but not for something to do.
+    #[inline(always)]
+    pub(crate) fn step(&mut self) -> Result<Stepped, Problem> {
+        match self.pump.poll() {
+            Step::Post(request) => self.post(request),
+            Step::Claim => self.claim(),
+            Step::Wait(side) => self.reap(side)?,
+            Step::Starved => return Ok(Stepped::Waits),
+            Step::Done => return Ok(Stepped::Over),
+        }
+        Ok(Stepped::On)
+    }
+
+    /// What it leaves behind.
+    pub(crate) fn result(self) -> LaneResult {
         let now = self.shared.settings.world.thread_time();
         add_workers();
-        Ok(LaneResult {
+        LaneResult {
             carried: self.performer.carried(),
             latencies: self.performer.latencies,
             counts: self.pump.counts(),
             waits: self.performer.waits,
             engine: self.asked,
             done_ns: now.elapsed_ns,
-            time: now.since(start),
-        })
+            time: now.since(self.began),
+        }
     }
 
     fn claim(&mut self) {
@@ -209,14 +237,18 @@ impl<'run> Lane<'run> {
         ready.map(|ready| self.begin(ready))
     }
 
-    /// Nothing is in flight here; another lane may open or finish something.
-    fn starve(&mut self) {
+    /// Nothing is in flight here; another lane may open or finish something, or another host may request something. False
+    /// if none did for so long.
+    pub(crate) fn wait(&mut self, patience: Duration) -> bool {
         let stage = within(Stage::Waiting);
         let start_ns = self.now_ns();
-        match self.send_lane().map(|lane| lane.wait(WAIT_MAX)) {
-            Some(waited) => waited.unwrap_or_else(|fault| self.lose(&fault, ())),
-            None => self.shared.plan.wait(self.worker.asker()),
-        }
+        let has_more = match self.send_lane().map(|lane| lane.wait(patience)) {
+            Some(waited) => waited.unwrap_or_else(|fault| self.lose(&fault, true)),
+            None => {
+                self.shared.plan.wait(self.worker.asker());
+                true
+            }
+        };
         drop(stage);
         self.performer.waits.idle += self.now_ns() - start_ns;
         self.tell_charged();
@@ -224,6 +256,7 @@ impl<'run> Lane<'run> {
         if !self.stopping {
             self.pump.handle_more();
         }
+        has_more
     }
 
     /// A stop was asked for: post no more, call back what may never end.

@@ -6,11 +6,11 @@
 //! Must not know: names, what becomes of a block that was received.
 
 use crate::problem::Operation;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{Head, Kind};
+use datapump_core::wire::turns::Asking;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
 use datapump_engine::{Engine, Slot, Stage, meter::within};
@@ -36,8 +36,7 @@ pub(crate) struct ReceiveLane {
     channel: Channel,
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
-    requested: VecDeque<Requested>,
-    number: u64,
+    requested: Asking<Requested>,
     /// ReceiveLanes that were put and not sent; any that is not for a small file counts as many.
     unsent: u32,
     /// Of blocks that had to be requested again.
@@ -48,7 +47,6 @@ pub(crate) struct ReceiveLane {
 struct Requested {
     request: Request,
     file: Arc<FarFile>,
-    number: u64,
     tries: u32,
 }
 
@@ -74,8 +72,7 @@ pub(crate) enum Trouble {
 
 impl ReceiveLane {
     pub(crate) fn new(channel: Channel, is_hashed: bool) -> ReceiveLane {
-        let requested = VecDeque::new();
-        ReceiveLane { channel, is_hashed, requested, number: 0, unsent: 0, again_bytes: 0 }
+        ReceiveLane { channel, is_hashed, requested: Asking::default(), unsent: 0, again_bytes: 0 }
     }
 
     /// What its connection did.
@@ -90,7 +87,7 @@ impl ReceiveLane {
 
     /// Whether answers are still to come.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.requested.is_empty()
+        self.requested.is_waiting()
     }
 
     /// Whether something of the next answer is here.
@@ -116,42 +113,39 @@ impl ReceiveLane {
         file: &Arc<FarFile>,
         tries: u32,
     ) -> Result<(), NetFault> {
-        self.number += 1;
         let Request { block, done, .. } = request;
         let ask = file.asking(block.at + u64::from(done), block.len - done);
-        self.channel.put_message(&encode(&ask), self.number)?;
+        let number = self.requested.ask(Requested { request, file: Arc::clone(file), tries });
         self.unsent += if matches!(**file, FarFile::Small(_)) { 1 } else { SENT_TOGETHER };
-        let file = Arc::clone(file);
-        self.requested.push_back(Requested { request, file, number: self.number, tries });
-        Ok(())
+        self.channel.put_message(&encode(&ask), number)
     }
 
     /// Waits for the next answer.
     pub(super) fn receive(&mut self, engine: &mut Engine) -> Result<Came, NetFault> {
         self.send_together()?;
         // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
-        let Requested { request, file, number, tries } =
-            self.requested.front().expect("something was requested").clone();
-        let (mut head, mut over) = (self.answer(number)?, None);
+        let Requested { request, file, tries } =
+            self.requested.next().expect("something was requested").clone();
+        let (mut head, mut over) = (self.answer()?, None);
         if head.kind == Kind::Message {
             let body = self.channel.receive_body(head)?;
             let answer = read(&file, &body)?;
             if answer == Answer::End && matches!(*file, FarFile::Stream(_)) {
-                self.requested.pop_front();
+                self.requested.handle_end();
                 return Ok(Came::Ended(request, Settled::EndOfData, None));
             }
             match before_block(&file, answer, request.block.len)? {
                 Before::Nothing(fault) => {
-                    self.requested.pop_front();
+                    self.requested.handle_end();
                     return Ok(Came::Failed(request, Trouble::Fault(fault)));
                 }
                 Before::Block => {}
                 Before::Over(refusal) => over = Some(refusal),
             }
-            head = self.answer(number)?;
+            head = self.answer()?;
         }
         let (hash, digest) = self.block(engine, head, &request, &file)?;
-        self.requested.pop_front();
+        self.requested.handle_end();
         if let Some(refusal) = over {
             return Ok(Came::Failed(request, Trouble::Over(refusal)));
         }
@@ -166,12 +160,10 @@ impl ReceiveLane {
         }
     }
 
-    fn answer(&mut self, number: u64) -> Result<Head, NetFault> {
+    fn answer(&mut self) -> Result<Head, NetFault> {
         let head = self.channel.receive_head()?;
-        match head.number == number {
-            true => Ok(head),
-            false => Err(WireError::Unexpected("an answer that nobody asked for").into()),
-        }
+        self.requested.handle_head(&head)?;
+        Ok(head)
     }
 
     fn block(
@@ -197,7 +189,7 @@ impl ReceiveLane {
 
     /// The connection is lost: what was requested will not come.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = Request> + use<> {
-        std::mem::take(&mut self.requested).into_iter().map(|requested| requested.request)
+        self.requested.forget().map(|requested| requested.request)
     }
 }
 

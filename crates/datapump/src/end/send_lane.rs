@@ -5,11 +5,11 @@
 //! Must not know: which tasks read the blocks, who requests them, why.
 
 use crate::problem::Operation;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use datapump_core::wire::ask::{Answer, Ask, Fault};
+use datapump_core::wire::turns::Answering;
 use datapump_core::wire::{decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
 
@@ -24,7 +24,7 @@ const REQUESTED_MAX: usize = 64;
 pub(crate) struct SendLane {
     channel: Channel,
     shelf: Arc<Shelf>,
-    requested: VecDeque<Requested>,
+    requested: Answering<Turn>,
     owners: Telling,
     /// Streams by task; with what is answered to whoever requests more of one that has ended or failed.
     streams: Vec<(u32, Option<Answer>)>,
@@ -32,12 +32,8 @@ pub(crate) struct SendLane {
     is_over: bool,
 }
 
-struct Requested {
-    number: u64,
-    state: State,
-}
-
-enum State {
+/// What was requested, until it is answered.
+enum Turn {
     Reading(Reading),
     /// It can be answered when its turn comes.
     Ready(Box<Answer>),
@@ -59,13 +55,13 @@ pub(crate) struct Reading {
 
 impl SendLane {
     pub(crate) fn new(channel: Channel, shelf: Arc<Shelf>) -> SendLane {
-        let (requested, owners, streams) = (VecDeque::new(), Telling::default(), Vec::new());
+        let (requested, owners, streams) = (Answering::new(REQUESTED_MAX), Telling::default(), Vec::new());
         SendLane { channel, shelf, requested, owners, streams, is_over: false }
     }
 
     /// The next request that has come, and its number. `None` when there is none now, or never again.
     pub(crate) fn next(&mut self) -> Result<Option<(Ask, u64)>, NetFault> {
-        if self.is_over || self.requested.len() >= REQUESTED_MAX {
+        if self.is_over || !self.requested.has_room() {
             return Ok(None);
         }
         let received = match self.channel.has_come() {
@@ -100,25 +96,25 @@ impl SendLane {
 
     /// A request whose block is being read.
     pub(crate) fn read(&mut self, number: u64, reading: Reading) {
-        self.requested.push_back(Requested { number, state: State::Reading(reading) });
+        self.requested.handle_ask(number, Turn::Reading(reading));
     }
 
     /// A request that can be answered at once when its turn comes.
     pub(crate) fn reply(&mut self, number: u64, answer: Answer) -> Result<(), NetFault> {
-        self.requested.push_back(Requested { number, state: State::Ready(Box::new(answer)) });
+        self.requested.handle_ask(number, Turn::Ready(Box::new(answer)));
         self.answer_ready()
     }
 
     /// A request that is looked at when its turn comes.
     pub(crate) fn look_up(&mut self, number: u64, ask: Ask) -> Result<(), NetFault> {
-        self.requested.push_back(Requested { number, state: State::Waiting(Box::new(ask)) });
+        self.requested.handle_ask(number, Turn::Waiting(Box::new(ask)));
         self.answer_ready()
     }
 
     /// The connection is lost.
     pub(super) fn hang_up(&mut self) {
         self.is_over = true;
-        self.requested.clear();
+        self.requested.forget();
     }
 
     /// Sends what was put: nothing more comes to it for now.
@@ -126,11 +122,11 @@ impl SendLane {
         self.channel.flush()
     }
 
-    /// Waits until something may have been requested.
-    pub(crate) fn wait(&mut self, patience: Duration) -> Result<(), NetFault> {
+    /// Waits until something may have been requested. Whether it was.
+    pub(crate) fn wait(&mut self, patience: Duration) -> Result<bool, NetFault> {
         self.channel.flush()?;
         self.channel.line_check()?;
-        self.channel.has_input(patience).map(|_| ())
+        self.channel.has_input(patience)
     }
 
     /// A stream that this task reads on and on.
@@ -156,7 +152,7 @@ impl SendLane {
     /// Sends a block that was read, and whatever can be said behind it.
     pub(super) fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
         self.answer_ready()?;
-        let Some(Requested { number, state: State::Reading(reading) }) = self.requested.pop_front() else {
+        let Some((number, Turn::Reading(reading))) = self.requested.poll_answer(|_| true) else {
             return Err(NetFault::Protocol("a block that nobody asked for was read".into()));
         };
         debug_assert_eq!(reading.task, task, "blocks are sent as they were requested");
@@ -182,28 +178,24 @@ impl SendLane {
 
     fn ready(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
         self.stream_is_over(task, &answer);
-        let is_it = |requested: &&mut Requested| match &requested.state {
-            State::Reading(reading) => reading.task == task,
-            State::Ready(_) | State::Waiting(_) => false,
-        };
-        if let Some(requested) = self.requested.iter_mut().find(is_it) {
-            requested.state = State::Ready(Box::new(answer));
+        let is_it = |turn: &Turn| matches!(turn, Turn::Reading(reading) if reading.task == task);
+        if let Some(turn) = self.requested.find(is_it) {
+            *turn = Turn::Ready(Box::new(answer));
         }
         self.answer_ready()
     }
 
     /// Says what can be said before a block comes whose turn it is. Sent before the next wait.
     fn answer_ready(&mut self) -> Result<(), NetFault> {
-        while let Some(Requested { number, state }) =
-            self.requested.pop_front_if(|requested| !matches!(requested.state, State::Reading(_)))
+        while let Some((number, turn)) = self.requested.poll_answer(|turn| !matches!(turn, Turn::Reading(_)))
         {
-            match state {
-                State::Ready(answer) => self.put(*answer, number)?,
-                State::Waiting(ask) => {
+            match turn {
+                Turn::Ready(answer) => self.put(*answer, number)?,
+                Turn::Waiting(ask) => {
                     let shelf = Arc::clone(&self.shelf);
                     shelf.answer(*ask, &mut |answer| self.put(answer, number))?;
                 }
-                State::Reading(_) => unreachable!("it was looked at above"),
+                Turn::Reading(_) => unreachable!("it was looked at above"),
             }
         }
         Ok(())

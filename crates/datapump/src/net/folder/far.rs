@@ -15,6 +15,7 @@ use datapump_core::wire::ask::{Answer, Ask};
 use datapump_core::wire::attributes::{Attribute, Entry};
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::turns::Asking;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_engine::Errno;
 use datapump_transport::{Channel, Line, NetFault, Pool};
@@ -180,26 +181,27 @@ impl Far {
     fn converse(&self, channel: &mut Channel, ask: &Ask) -> Result<Result<Charged, OverBudget>, NetFault> {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
         let last = gone.len().saturating_sub(GIVEN_BACK_TOGETHER);
+        let mut asking = Asking::default();
         for gone in gone[..last].chunks(GIVEN_BACK_TOGETHER) {
-            put_all(channel, gone)?;
+            put_all(channel, &mut asking, gone)?;
             channel.flush()?;
-            gone.iter().try_for_each(|_| channel.receive_message().map(drop))?;
+            gone.iter().try_for_each(|_| answered(channel, &mut asking))?;
         }
-        put_all(channel, &gone[last..])?;
-        channel.send_message(&encode(ask), 1)?;
-        gone[last..].iter().try_for_each(|_| channel.receive_message().map(drop))?;
-        self.receive(channel)
+        put_all(channel, &mut asking, &gone[last..])?;
+        channel.send_message(&encode(ask), asking.ask(()))?;
+        gone[last..].iter().try_for_each(|_| answered(channel, &mut asking))?;
+        self.receive(channel, &asking)
     }
 
     /// Receives all answers to a request. Those that this side may not hold are forgotten.
-    fn receive(&self, channel: &mut Channel) -> Result<Result<Charged, OverBudget>, NetFault> {
+    fn receive(
+        &self,
+        channel: &mut Channel,
+        asking: &Asking<()>,
+    ) -> Result<Result<Charged, OverBudget>, NetFault> {
         let mut held = self.share.charge(0, 0).map(|charge| (Vec::new(), charge));
         for _ in 0..ANSWERS_MAX {
-            let (body, number) = channel.receive_message()?;
-            if number != 1 {
-                return Err(WireError::Unexpected("an answer that nobody asked for").into());
-            }
-            let answer = self.read(&body)?;
+            let answer = self.read(&body(channel, asking)?)?;
             let more = matches!(answer, Answer::Names { more: true, .. });
             held = held.and_then(|(mut answers, mut charge)| {
                 charge.grow(weight::of_answer(&answer))?;
@@ -441,8 +443,22 @@ impl FarFile {
     }
 }
 
-fn put_all(channel: &mut Channel, asks: &[Ask]) -> Result<(), NetFault> {
-    asks.iter().try_for_each(|ask| channel.put_message(&encode(ask), 0))
+fn put_all(channel: &mut Channel, asking: &mut Asking<()>, asks: &[Ask]) -> Result<(), NetFault> {
+    asks.iter().try_for_each(|ask| channel.put_message(&encode(ask), asking.ask(())))
+}
+
+/// A message of what is answered next.
+fn body(channel: &mut Channel, asking: &Asking<()>) -> Result<Vec<u8>, NetFault> {
+    let head = channel.receive_head()?;
+    asking.handle_head(&head)?;
+    channel.receive_body(head)
+}
+
+/// What was given back is answered with one message, whatever it says.
+fn answered(channel: &mut Channel, asking: &mut Asking<()>) -> Result<(), NetFault> {
+    body(channel, asking)?;
+    asking.handle_end();
+    Ok(())
 }
 
 /// Attributes with their names as the system takes them.

@@ -10,11 +10,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::{Given, Message, Session};
+use datapump_core::wire::talk::Talk;
 use datapump_transport::{Channel, Line, NetFault};
 
-/// How often a side says that it lives when it has nothing else to say. Neither knows the other's patience: it is half
-/// of the least that may be asked for.
-const ALIVE_EVERY: Duration = Duration::from_millis(500);
 /// Messages that are sent at a time.
 const SAID_TOGETHER: u32 = 256;
 /// Messages that wait to be said. Each may hold a path of any length: who says more waits until they are taken, so that
@@ -81,18 +79,19 @@ pub(crate) enum Next {
 /// One side of a session over its control connection.
 pub(crate) struct Control {
     channel: Channel,
-    session: Session,
+    talk: Talk,
     inbox: Inbox,
-    /// Silence after which the other side is taken for dead.
-    patience: Duration,
-    heard: Instant,
-    said: Instant,
+    /// What its times count from.
+    start: Instant,
 }
 
 impl Control {
     pub(crate) fn new(channel: Channel, session: Session, inbox: Inbox, patience: Duration) -> Control {
-        let now = Instant::now();
-        Control { channel, session, inbox, patience, heard: now, said: now }
+        Control { channel, talk: Talk::new(session, patience, 0), inbox, start: Instant::now() }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
     }
 
     /// Its waits are those of this line from now on.
@@ -108,17 +107,19 @@ impl Control {
 
     /// The same, not before the next `flush`.
     fn put(&mut self, message: Message) -> Result<(), NetFault> {
-        self.session.send(message)?;
-        while let Some(body) = self.session.poll_message() {
-            self.channel.within(self.patience, |channel| channel.put_message(&body, 0))?;
+        self.talk.say(message)?;
+        self.put_said()
+    }
+
+    fn put_said(&mut self) -> Result<(), NetFault> {
+        while let Some(body) = self.talk.poll_message(self.now_ns()) {
+            self.channel.within(self.talk.patience(), |channel| channel.put_message(&body, 0))?;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), NetFault> {
-        self.channel.within(self.patience, Channel::flush)?;
-        self.said = Instant::now();
-        Ok(())
+        self.channel.within(self.talk.patience(), Channel::flush)
     }
 
     /// Waits for one message.
@@ -149,17 +150,15 @@ impl Control {
         look: &mut dyn FnMut() -> Option<Message>,
         given: &mut dyn FnMut() -> Given,
     ) -> Result<(), NetFault> {
-        while !self.session.is_over() {
+        while !self.talk.is_over() {
             self.empty_inbox()?;
             // Also after the report: connections that come late are looked at, and closed.
             if let Some(message) = look()
-                && self.session.is_running()
+                && self.talk.is_running()
             {
                 self.say(message)?;
             }
-            if self.said.elapsed() >= ALIVE_EVERY {
-                self.say(Message::Alive)?;
-            }
+            self.pass_time()?;
             let Some(message) = self.next(LOOK_UP)? else { continue };
             match answer(message) {
                 Next::Go => {}
@@ -168,6 +167,20 @@ impl Control {
         }
         self.channel.close();
         Ok(())
+    }
+
+    /// Says that this side lives, if it has been silent; notices that the other one is not there any more.
+    fn pass_time(&mut self) -> Result<(), NetFault> {
+        let is_there = self.talk.handle_time(self.now_ns())?;
+        self.put_said()?;
+        self.flush()?;
+        match is_there {
+            true => Ok(()),
+            false => {
+                let seconds = self.talk.patience().as_secs_f64();
+                Err(NetFault::Lost(format!("the other side has been silent for {seconds} s")))
+            }
+        }
     }
 
     fn empty_inbox(&mut self) -> Result<(), NetFault> {
@@ -193,16 +206,9 @@ impl Control {
             let mut bytes = [0; 64];
             while matches!(self.inbox.woken.read(&mut bytes), Ok(1..)) {}
             self.channel.line_check()?;
-            return match self.heard.elapsed() > self.patience {
-                true => {
-                    let seconds = self.patience.as_secs_f64();
-                    Err(NetFault::Lost(format!("the other side has been silent for {seconds} s")))
-                }
-                false => Ok(None),
-            };
+            return self.pass_time().map(|()| None);
         }
-        let (body, _) = self.channel.message_within(self.patience)?;
-        self.heard = Instant::now();
-        Ok(Some(self.session.handle_message(&body)?).filter(|message| *message != Message::Alive))
+        let (body, _) = self.channel.message_within(self.talk.patience())?;
+        Ok(self.talk.handle_message(&body, self.now_ns())?)
     }
 }

@@ -1,4 +1,5 @@
-//! The reading side of a session: lanes that give blocks, and threads that answer about names, one for each connection.
+//! The reading side of a session: each of its connections is a machine ([`Giving`]) that gives blocks or answers about
+//! names, driven by a thread of its own.
 //!
 //! Must not know: sessions, who called whom.
 
@@ -10,10 +11,10 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 use datapump_core::wire::{decode, encode};
-use datapump_engine::Stage;
+use datapump_engine::{Stage, WAIT_MAX};
 use datapump_transport::{Channel, HANDSHAKE_MAX, Line, NetFault};
 
-use crate::lane::{Lane, LaneResult};
+use crate::lane::{Lane, LaneResult, Stepped};
 use crate::net::folder::owners::Telling;
 use crate::net::folder::shelf::Shelf;
 use crate::report::account::busy;
@@ -31,12 +32,11 @@ pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(
             let index = if purpose == Purpose::Blocks { lanes.next().unwrap_or(0) } else { 0 };
             let (shelf, given) = (Arc::clone(shelf), &given);
             // Where the system gives no more threads the connection is closed, and the other side goes on without it.
-            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || match purpose {
-                Purpose::Blocks => give_blocks(shared, index, channel, shelf, given),
-                Purpose::Control | Purpose::Names => {
-                    let _meter = shared.settings.metered(Stage::Metadata);
-                    drop(answer_names(channel, &shelf));
-                }
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
+                let is_blocks = purpose == Purpose::Blocks;
+                let _meter = shared.settings.metered(if is_blocks { Stage::Loop } else { Stage::Metadata });
+                let gave = Giving::new(shared, (purpose, index), channel, shelf).and_then(Giving::run);
+                given.lock().unwrap_or_else(PoisonError::into_inner).extend(gave);
             });
             drop(spawned);
         }
@@ -56,17 +56,89 @@ pub(crate) fn gave(given: ScopedJoinHandle<'_, Given>, line: &Line) -> Option<Gi
     given.join().ok()
 }
 
-fn give_blocks(
-    shared: &Shared<'_>,
-    index: usize,
+/// One connection over which another host is given what it asks for: a machine that [`Giving::step`] moves, and that
+/// waits for nothing but its disk. Whoever drives it waits for the connection.
+pub(crate) enum Giving<'run> {
+    Blocks(Box<Lane<'run>>),
+    Names(Box<Names>),
+}
+
+impl<'run> Giving<'run> {
+    /// `None` where there is no memory for its slots: the other side goes on without it.
+    pub(crate) fn new(
+        shared: &'run Shared<'run>,
+        (purpose, index): (Purpose, usize),
+        channel: Channel,
+        shelf: Arc<Shelf>,
+    ) -> Option<Giving<'run>> {
+        match purpose {
+            Purpose::Blocks => {
+                let lane = Lane::sending(shared, index, channel, shelf);
+                lane.ok().map(Box::new).map(Giving::Blocks)
+            }
+            Purpose::Control | Purpose::Names => {
+                Some(Giving::Names(Box::new(Names { channel, shelf, owners: Telling::default() })))
+            }
+        }
+    }
+
+    /// Until the other side hangs up.
+    fn run(mut self) -> Option<LaneResult> {
+        loop {
+            match self.step() {
+                Stepped::On => {}
+                Stepped::Waits => drop(self.wait(WAIT_MAX)),
+                Stepped::Over => return self.result(),
+            }
+        }
+    }
+
+    /// Answers what has come, as far as that goes.
+    pub(crate) fn step(&mut self) -> Stepped {
+        match self {
+            Giving::Blocks(lane) => lane.step().unwrap_or(Stepped::Over),
+            Giving::Names(names) => names.step().unwrap_or(Stepped::Over),
+        }
+    }
+
+    /// Waits until something more has come. False if nothing did for so long.
+    pub(crate) fn wait(&mut self, patience: Duration) -> bool {
+        match self {
+            Giving::Blocks(lane) => lane.wait(patience),
+            // What is wrong with the connection is told by the next step.
+            Giving::Names(names) => names.channel.has_input(patience).unwrap_or(true),
+        }
+    }
+
+    pub(crate) fn result(self) -> Option<LaneResult> {
+        match self {
+            Giving::Blocks(lane) => Some(lane.result()),
+            Giving::Names(_) => None,
+        }
+    }
+}
+
+/// A connection over which names are asked for.
+pub(crate) struct Names {
     channel: Channel,
     shelf: Arc<Shelf>,
-    given: &Mutex<Vec<LaneResult>>,
-) {
-    let _meter = shared.settings.metered(Stage::Loop);
-    let lane = Lane::sending(shared, index, channel, shelf).and_then(Lane::run);
-    if let Ok(result) = lane {
-        given.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+    owners: Telling,
+}
+
+impl Names {
+    fn step(&mut self) -> Result<Stepped, NetFault> {
+        self.channel.line_check()?;
+        if !self.channel.has_come()? {
+            self.channel.flush()?;
+            return Ok(Stepped::Waits);
+        }
+        let Names { channel, shelf, owners } = self;
+        let (body, number) = channel.receive_request()?;
+        shelf.answer(decode(&body)?, &mut |answer| {
+            let put = &mut |answer| channel.put_message(&encode(&answer), number);
+            owners.tell(answer, &shelf.own_names, put)
+        })?;
+        Ok(Stepped::On)
     }
 }
 
@@ -94,20 +166,5 @@ fn add(given: &mut Given, lane: &LaneResult) {
     }
     if let Some(path) = &carried.path {
         given.path = Some(given.path.unwrap_or_default().plus(path));
-    }
-}
-
-/// Answers until the other side hangs up.
-fn answer_names(mut channel: Channel, shelf: &Shelf) -> Result<(), NetFault> {
-    let mut owners = Telling::default();
-    loop {
-        let (body, number) = channel.receive_request()?;
-        shelf.answer(decode(&body)?, &mut |answer| {
-            let put = &mut |answer| channel.put_message(&encode(&answer), number);
-            owners.tell(answer, &shelf.own_names, put)
-        })?;
-        if !channel.has_come()? {
-            channel.flush()?;
-        }
     }
 }
