@@ -9,6 +9,7 @@ mod ended;
 pub(crate) mod mirror;
 pub(crate) mod neighbours;
 pub(crate) mod options;
+mod planned;
 pub(crate) mod settings;
 pub(crate) mod shape;
 pub(crate) mod world;
@@ -25,6 +26,8 @@ use datapump_core::wire::session::Given;
 use datapump_engine::{Stage, meter::Meters};
 use datapump_transport::Channel;
 
+pub use planned::Planned;
+
 use crate::file::finish::abandon;
 use crate::job::options::{Choice, EngineChoice, Options, RETRY_FOR};
 use crate::job::settings::{QueuedNulls, Settings};
@@ -33,7 +36,6 @@ use crate::lane::{self, LaneResult};
 use crate::net::folder::far::Far;
 use crate::net::folder::shelf::Shelf;
 use crate::net::server::giver;
-use crate::open::how::{Facts, decide};
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::account::{Account, Around, sorted, unexplained, version};
 use crate::report::charges::ThreadTime;
@@ -84,19 +86,6 @@ pub struct Job {
     tells_files: bool,
     /// How long it is tried to have what passes: a connection that is lost, a server that is busy.
     retry_for: Duration,
-}
-
-/// One line of what a job would do.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Planned {
-    /// Where the bytes come from.
-    pub source: Place,
-    /// Where they go.
-    pub target: Place,
-    /// How many, if that is known.
-    pub bytes: Option<u64>,
-    /// Which way, and why.
-    pub how: String,
 }
 
 /// What was counted when a run began.
@@ -190,10 +179,7 @@ impl Job {
 
     /// Gives another host what it asks for, over the connections that come.
     pub(crate) fn give(&self, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
-        let shape = shape::giving(&self.options, shelf.has_streams());
-        let Ok(trees) = Trees::new(&Options::default()) else { return Given::default() };
-        let mut shared = self.shared(Vec::new(), shape, trees, &|_| {});
-        shared.settings.null_fill = shelf.null_fill();
+        let Ok(mut shared) = self.giving(shelf) else { return Given::default() };
         let meters = self.meters();
         shared.settings.meters = meters.as_ref();
         let cpu = cpu_now();
@@ -202,6 +188,14 @@ impl Job {
         let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
         let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
         Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), spent_ns, kernel_ns, ..given }
+    }
+
+    /// What the connections share over which another host is given what it asks for.
+    pub(crate) fn giving(&self, shelf: &Shelf) -> Result<Shared<'_>, Problem> {
+        let shape = shape::giving(&self.options, shelf.has_streams());
+        let mut shared = self.shared(Vec::new(), shape, Trees::new(&Options::default())?, &|_| {});
+        shared.settings.null_fill = shelf.null_fill();
+        Ok(shared)
     }
 
     fn meters(&self) -> Option<Meters> {
@@ -217,38 +211,6 @@ impl Job {
     pub fn has_folders(&self) -> bool {
         let is_folder = |path| self.world.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
         self.sources.iter().filter_map(Place::local_path).any(is_folder)
-    }
-
-    /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
-    /// [`Options::dry_run`] tells its changes as it finds them.)
-    ///
-    /// Errors: what would be refused before anything is written, and sources that are missing.
-    pub fn plan(&self) -> Result<Vec<Planned>, Problem> {
-        let (items, problems) = self.items()?;
-        if let Some(problem) = problems.into_iter().next() {
-            return Err(problem);
-        }
-        Ok(items.iter().map(|item| self.planned(item)).collect())
-    }
-
-    fn planned(&self, item: &Item) -> Planned {
-        let facts = Facts {
-            size_bytes: item.bytes().unwrap_or(0),
-            cached: None,
-            source_is_file: matches!(item.source, Place::Path(_)) && !item.source_is_stream(),
-            sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
-            bytes_are_looked_at: self.hashes(),
-            same_file_system: false,
-            whole_file: true,
-            synced_alone: true,
-        };
-        let target = match (&item.target, item.target.path()) {
-            (_, Some(path)) => Place::Path(path.to_path_buf()),
-            (Target::Stream, _) => Place::Stream,
-            _ => Place::Null { bytes: None, fill: Fill::Noise },
-        };
-        let how = decide(&facts, &self.options).why.to_string();
-        Planned { source: item.source.clone(), target, bytes: item.bytes(), how }
     }
 
     fn hosts(&self) -> Hosts<'_> {

@@ -10,3 +10,5 @@ pub(crate) mod folder;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod server;
+#[cfg(test)]
+mod stepped;

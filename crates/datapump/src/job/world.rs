@@ -92,6 +92,12 @@ impl World {
         World { disk: Disk::Os, clock: Clock::System(Instant::now()), simulation: None, seed: 1 }
     }
 
+    /// This host's files, on a virtual clock: for both sides of a session in one thread.
+    #[cfg(test)]
+    pub(crate) fn stepped(clock: SimClock) -> World {
+        World { clock: Clock::Sim(clock), ..World::real() }
+    }
+
     /// A simulated one.
     pub fn simulated(simulation: Simulation) -> World {
         World {

@@ -21,6 +21,7 @@ use datapump_core::wire::{decode, encode};
 use datapump_engine::Socket;
 use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Route, Seal, SocketOptions};
 
+use crate::job::world::World;
 use crate::net::folder::convert::told;
 use crate::net::server::Server;
 use crate::net::server::control::{Control, boxes};
@@ -334,7 +335,7 @@ fn signs_of_life_are_no_beginning() {
     let channel =
         |socket| Channel::new(Socket::Unix(socket), Seal::Open, Line::default(), PATIENCE).expect("open");
     let (_outbox, inbox) = boxes().expect("room");
-    let mut control = Control::new(channel(here), Session::called(), inbox, PATIENCE);
+    let mut control = Control::new(channel(here), Session::called(), (inbox, PATIENCE), World::real().clock);
     let mut other = channel(there);
     let speaker = std::thread::spawn(move || {
         // Until nobody listens any more.

@@ -5,6 +5,7 @@
 pub(crate) mod alive;
 pub(crate) mod branch;
 pub(crate) mod folder_done;
+mod lister;
 pub(crate) mod open_root;
 pub(crate) mod origin;
 pub(crate) mod paths;

@@ -16,6 +16,7 @@ use datapump_transport::{
 
 use crate::job::defaults::Reads;
 use crate::job::options::{Options, RETRY_FOR};
+use crate::job::world::World;
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::folder::told;
 use crate::net::server::control::{Control, Next, Outbox, boxes};
@@ -110,7 +111,8 @@ impl RemoteCopy {
         let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
             let (outbox, inbox) = boxes()?;
-            let mut control = Control::new(channel, Session::caller(), inbox, patience);
+            let mut control =
+                Control::new(channel, Session::caller(), (inbox, patience), World::real().clock);
             let connections = self.lanes().clamp(1, welcome.connections_max.max(1));
             let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
             let instead_of = before.map(|(session, _)| session);

@@ -27,6 +27,7 @@ use crate::job::Job;
 use crate::job::budget::Reserved;
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
+use crate::job::world::World;
 use crate::net::client::root::Root;
 use crate::net::folder::far::Far;
 use crate::net::folder::owners::Mapping;
@@ -60,7 +61,8 @@ pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
 
 fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
     let NewSession { number, line, joins, boxes: (outbox, inbox), left } = session;
-    let mut control = Control::new(channel, Session::called(), inbox, state.options.peer_timeout);
+    let mut control =
+        Control::new(channel, Session::called(), (inbox, state.options.peer_timeout), World::real().clock);
     // Nothing is under way yet: a stop ends it at once, and who wants nothing has no place for long.
     control.join(&line.heeding(&state.stop));
     let Message::Begin(begin) = control.hear_within(HANDSHAKE_MAX)? else {

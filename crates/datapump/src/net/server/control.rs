@@ -13,6 +13,9 @@ use datapump_core::wire::session::{Given, Message, Session};
 use datapump_core::wire::talk::Talk;
 use datapump_transport::{Channel, Line, NetFault};
 
+use crate::job::world::Clock;
+use crate::lane::Stepped;
+
 /// Messages that are sent at a time.
 const SAID_TOGETHER: u32 = 256;
 /// Messages that wait to be said. Each may hold a path of any length: who says more waits until they are taken, so that
@@ -81,17 +84,22 @@ pub(crate) struct Control {
     channel: Channel,
     talk: Talk,
     inbox: Inbox,
-    /// What its times count from.
-    start: Instant,
+    clock: Clock,
 }
 
 impl Control {
-    pub(crate) fn new(channel: Channel, session: Session, inbox: Inbox, patience: Duration) -> Control {
-        Control { channel, talk: Talk::new(session, patience, 0), inbox, start: Instant::now() }
+    /// `patience`: silence after which the other side is taken for dead.
+    pub(crate) fn new(
+        channel: Channel,
+        session: Session,
+        (inbox, patience): (Inbox, Duration),
+        clock: Clock,
+    ) -> Control {
+        Control { channel, talk: Talk::new(session, patience, clock.now_ns()), inbox, clock }
     }
 
     fn now_ns(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+        self.clock.now_ns()
     }
 
     /// Its waits are those of this line from now on.
@@ -150,23 +158,36 @@ impl Control {
         look: &mut dyn FnMut() -> Option<Message>,
         given: &mut dyn FnMut() -> Given,
     ) -> Result<(), NetFault> {
-        while !self.talk.is_over() {
-            self.empty_inbox()?;
-            // Also after the report: connections that come late are looked at, and closed.
-            if let Some(message) = look()
-                && self.talk.is_running()
-            {
-                self.say(message)?;
-            }
-            self.pass_time()?;
-            let Some(message) = self.next(LOOK_UP)? else { continue };
-            match answer(message) {
-                Next::Go => {}
-                Next::Agree => self.say(Message::Agreed(Box::new(given())))?,
-            }
-        }
-        self.channel.close();
+        while self.step(LOOK_UP, answer, look, given)? != Stepped::Over {}
         Ok(())
+    }
+
+    /// Says what there is to say, and hears one message if one comes within the patience.
+    pub(crate) fn step(
+        &mut self,
+        patience: Duration,
+        answer: &mut dyn FnMut(Message) -> Next,
+        look: &mut dyn FnMut() -> Option<Message>,
+        given: &mut dyn FnMut() -> Given,
+    ) -> Result<Stepped, NetFault> {
+        if self.talk.is_over() {
+            self.channel.close();
+            return Ok(Stepped::Over);
+        }
+        self.empty_inbox()?;
+        // Also after the report: connections that come late are looked at, and closed.
+        if let Some(message) = look()
+            && self.talk.is_running()
+        {
+            self.say(message)?;
+        }
+        self.pass_time()?;
+        let Some(message) = self.next(patience)? else { return Ok(Stepped::Waits) };
+        match answer(message) {
+            Next::Go => {}
+            Next::Agree => self.say(Message::Agreed(Box::new(given())))?,
+        }
+        Ok(Stepped::On)
     }
 
     /// Says that this side lives, if it has been silent; notices that the other one is not there any more.

@@ -4,7 +4,6 @@
 //!
 //! Must not know: what is done with files, links and devices.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
@@ -20,6 +19,7 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::folder::folder_done;
+use crate::tree::folder::lister::{Lister, Next};
 use crate::tree::folder::side::Side;
 use crate::tree::list::doubts;
 use crate::tree::names::hand::Hand;
@@ -28,15 +28,12 @@ use crate::tree::rules::compare_attributes;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
 use crate::tree::rules::right;
-use crate::tree::rules::select::Listing;
 use datapump_files::commit::made;
 use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;
-/// Names of a list that are taken at a time.
-const LISTED_NAMES: usize = 1024;
 
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
 pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
@@ -54,62 +51,25 @@ pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
     shared.trees.walked(&shared.ledger.watch);
 }
 
-/// The listing of a folder goes on at its first name, behind those of a list: no file system gives this place.
-const BEHIND_THE_LIST: u64 = u64::MAX;
-
 fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
-    let from = branch.cookie();
-    match shared.trees.select.listing(|| branch.relative()) {
-        Listing::Folder if shared.settings.tells_changes() => all_names_in_order(shared, branch),
-        Listing::Folder => names_of_folder(shared, branch, from),
-        Listing::Listed(names) => {
-            let names: Vec<Name> = names.into_iter().skip(from as usize).take(LISTED_NAMES).collect();
-            branch.set_cookie(from + names.len() as u64);
-            Ok(names)
-        }
-        Listing::Both(names) if from == 0 => {
-            branch.set_cookie(BEHIND_THE_LIST);
-            Ok(names)
-        }
-        Listing::Both(names) => other_names(shared, branch, &names),
-    }
-}
-
-/// Where changes are told, a folder is walked as rsync does: its files first, and names in the order of their bytes.
-/// Then all its names are held at once.
-fn all_names_in_order(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
-    let mut all = Vec::new();
+    let listing = shared.trees.select.listing(|| branch.relative());
+    let mut lister = Lister::new(listing, branch.cookie(), shared.settings.tells_changes());
     loop {
-        let names = names_of_folder(shared, branch, branch.cookie())?;
-        if names.is_empty() {
-            all.sort_by_cached_key(|name: &Name| (name.kind == Some(FileKind::Folder), name.name.clone()));
-            return Ok(all);
-        }
-        all.extend(names);
-    }
-}
-
-/// The next names of the folder itself that are not on its list.
-fn other_names(shared: &Shared<'_>, branch: &Branch, listed: &[Name]) -> Result<Vec<Name>, Problem> {
-    let listed: BTreeSet<&OsStr> = listed.iter().map(|name| name.name.as_os_str()).collect();
-    loop {
-        let from = branch.cookie();
-        let found = names_of_folder(shared, branch, if from == BEHIND_THE_LIST { 0 } else { from })?;
-        let is_end = found.is_empty();
-        let others: Vec<Name> =
-            found.into_iter().filter(|name| !listed.contains(name.name.as_os_str())).collect();
-        if is_end || !others.is_empty() {
-            return Ok(others);
+        match lister.poll() {
+            Next::List(from) => lister.handle_listed(names_of_folder(shared, branch, from)?),
+            Next::Names(names) => {
+                branch.set_cookie(lister.from());
+                return Ok(names);
+            }
         }
     }
 }
 
-fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<Vec<Name>, Problem> {
+/// Names of the folder from this place on, and where those behind them begin.
+fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<(Vec<Name>, u64), Problem> {
     let folder = branch.source.origin().map_err(Problem::vanished)?;
     let names = folder.list(from, compares_attributes(shared, branch), &branch.source.path());
-    let (names, cookie) = names.map_err(Problem::vanished)?;
-    branch.set_cookie(cookie);
-    Ok(names)
+    names.map_err(Problem::vanished)
 }
 
 /// Whether names of files are compared in what only their attributes tell, before they are opened.

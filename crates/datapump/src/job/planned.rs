@@ -1,0 +1,56 @@
+//! What a job would do with files, told without doing it.
+//!
+//! Must not know: how it is done.
+
+use super::Job;
+use crate::open::how::{Facts, decide};
+use crate::problem::Problem;
+use crate::target::place::{Fill, Place};
+use crate::target::{Item, Target};
+
+/// One line of what a job would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// Where the bytes come from.
+    pub source: Place,
+    /// Where they go.
+    pub target: Place,
+    /// How many, if that is known.
+    pub bytes: Option<u64>,
+    /// Which way, and why.
+    pub how: String,
+}
+
+impl Job {
+    /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
+    /// [`Options::dry_run`] tells its changes as it finds them.)
+    ///
+    /// Errors: what would be refused before anything is written, and sources that are missing.
+    pub fn plan(&self) -> Result<Vec<Planned>, Problem> {
+        let (items, problems) = self.items()?;
+        if let Some(problem) = problems.into_iter().next() {
+            return Err(problem);
+        }
+        Ok(items.iter().map(|item| self.planned(item)).collect())
+    }
+
+    fn planned(&self, item: &Item) -> Planned {
+        let facts = Facts {
+            size_bytes: item.bytes().unwrap_or(0),
+            cached: None,
+            source_is_file: matches!(item.source, Place::Path(_)) && !item.source_is_stream(),
+            sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
+            bytes_are_looked_at: self.hashes(),
+            same_file_system: false,
+            whole_file: true,
+            synced_alone: true,
+        };
+        let target = match (&item.target, item.target.path()) {
+            (_, Some(path)) => Place::Path(path.to_path_buf()),
+            (Target::Stream, _) => Place::Stream,
+            _ => Place::Null { bytes: None, fill: Fill::Noise },
+        };
+        let how = decide(&facts, &self.options).why.to_string();
+        Planned { source: item.source.clone(), target, bytes: item.bytes(), how }
+    }
+}

@@ -1,0 +1,323 @@
+//! Both sides of a session, stepped by one thread over a simulated net: what is copied arrives whatever is cut when, and
+//! round trips are counted, not timed.
+//!
+//! The side that writes runs its job, and while it waits the other side's machines go on: its control connection and
+//! each connection over which it gives. Files are real, in a temporary folder; nothing else is.
+//!
+//! Must not know: sockets, threads, TLS.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_engine::Link;
+use datapump_engine::sim::{SimClock, SimNet, go_on_meanwhile};
+use datapump_transport::{Channel, HANDSHAKE_MAX, Host, Line, NetFault, Pool, Seal};
+
+use crate::job::Job;
+use crate::job::budget::Budget;
+use crate::job::options::{EngineChoice, Options, Sync};
+use crate::job::world::World;
+use crate::lane::Stepped;
+use crate::net::folder::far::Far;
+use crate::net::folder::owners::Mapping;
+use crate::net::folder::shelf::{Origin, Shelf};
+use crate::net::server::control::{Control, Next, Outbox, boxes};
+use crate::net::server::giver::Giving;
+use crate::report::Report;
+use crate::run::Shared;
+use crate::run::event::Event;
+use crate::target::place::{Place, Remote};
+
+const DELAY: Duration = Duration::from_millis(90);
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Two hosts and what lies between them.
+struct Stage {
+    home: tempfile::TempDir,
+    clock: SimClock,
+    net: SimNet,
+}
+
+/// Connections for names, and for blocks.
+type Pools = (Arc<Pool>, Arc<Pool>);
+
+/// How a session went.
+struct Outcome {
+    report: Report,
+    said: Vec<String>,
+    /// Why the writing side's control connection ended, unless all was agreed.
+    lost: Option<NetFault>,
+    /// What the reading side agreed to.
+    given: Option<Given>,
+    round_trips: u64,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let clock = SimClock::virtual_time();
+        let net = SimNet::new(clock.clone(), DELAY);
+        Stage { home: tempfile::tempdir().expect("room"), clock, net }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn options(&self) -> Options {
+        // One lane, whose thread is the only one.
+        let once = Options { lanes: Some(1), target_is_name: true, ..Options::default() };
+        Options { engine: EngineChoice::Inline, sync: Sync::None, ..once }
+    }
+
+    /// The side that is read: its control connection and what it gives go on while this thread waits. Gives how the
+    /// other side gets connections.
+    fn reading_side(&self, source: &Path, control: Channel, is_caller: bool) -> Result<Pools, NetFault> {
+        let shelf = Arc::new(Shelf::of(
+            vec![Origin::Path(source.into())],
+            Arc::default(),
+            Budget::of_client().share(),
+        ));
+        let giver = Job::copy(Vec::new(), Place::null()).options(self.options()).world(self.world());
+        let giver: &'static Job = Box::leak(Box::new(giver));
+        let shared: &'static Shared<'static> =
+            Box::leak(Box::new(giver.giving(&shelf).expect("nothing is asked of it")));
+        let session = if is_caller { Session::caller() } else { Session::called() };
+        let (_, inbox) = boxes()?;
+        let mut control = Control::new(control, session, (inbox, PATIENCE), self.world().clock);
+        if is_caller {
+            control.say(Message::Begin(begin(Way::Push)))?;
+        }
+        let mut is_over = false;
+        go_on_meanwhile(move || !is_over && goes_on(&mut control, &mut is_over));
+        let (net, count) = (self.net.clone(), AtomicUsize::new(0));
+        let dial = move |purpose: Purpose| {
+            let (one, other) = net.pair();
+            let other = open(other, Line::default())?;
+            let index = count.fetch_add(1, Ordering::Relaxed);
+            let mut giving = Giving::new(shared, (purpose, index), other, Arc::clone(&shelf));
+            go_on_meanwhile(move || gives(&mut giving));
+            open(one, Line::default())
+        };
+        let dial = Arc::new(dial);
+        let [names, blocks] = [0; 2].map(|_| {
+            let dial = Arc::clone(&dial);
+            Arc::new(Pool::dialled(Line::default(), Box::new(move |purpose| dial(purpose))))
+        });
+        Ok((names, blocks))
+    }
+
+    fn world(&self) -> World {
+        World::stepped(self.clock.clone())
+    }
+
+    /// A whole session; the side that writes is the caller (`Pull`) or the called one (`Push`).
+    fn copy(&self, way: Way, (source, target): (&str, &str), options: Options) -> Outcome {
+        let begun_ns = self.clock.now_ns();
+        let said = Mutex::new(Vec::new());
+        let copied = self.copied(way, (&self.path(source), &self.path(target)), options, &said);
+        let (report, talked) = copied.unwrap_or_else(|fault| (Report::default(), Err(fault)));
+        let (given, lost) = match talked {
+            Ok(given) => (Some(given), None),
+            Err(fault) => (None, Some(fault)),
+        };
+        let round_trips = (self.clock.now_ns() - begun_ns).div_ceil(2 * DELAY.as_nanos() as u64);
+        let said = said.into_inner().expect("no panic");
+        Outcome { report, said, lost, given, round_trips }
+    }
+
+    fn copied(
+        &self,
+        way: Way,
+        (source, target): (&Path, &Path),
+        options: Options,
+        said: &Mutex<Vec<String>>,
+    ) -> Result<(Report, Result<Given, NetFault>), NetFault> {
+        let (own, other) = self.net.pair();
+        let own = open(own, Line::default())?;
+        let pools = self.reading_side(source, open(other, Line::default())?, way == Way::Push)?;
+        let (outbox, inbox) = boxes()?;
+        let session = if way == Way::Pull { Session::caller() } else { Session::called() };
+        let mut control = Control::new(own, session, (inbox, PATIENCE), self.world().clock);
+        match way {
+            Way::Pull => {
+                control.say(Message::Begin(begin(way)))?;
+                assert!(matches!(control.hear()?, Message::Begun { .. }));
+            }
+            Way::Push => {
+                assert!(matches!(control.hear()?, Message::Begin(_)));
+                control.say(Message::Begun { receives: Some(false) })?;
+            }
+        }
+        let (line, share) = (Line::default(), Budget::of_client().share());
+        let far = Far::new("far".into(), line, pools, None, share, Mapping::new(true));
+        let remote = Place::Remote(Remote { host: Host::Served("far:1".into()), path: source.into() });
+        let job = Job::copy(vec![remote], Place::Path(target.into())).options(options);
+        let report = job.tells_files(false).far(far).world(self.world()).run(&|event| {
+            if let Event::Problem(problem) = event {
+                said.lock().expect("no panic").push(problem.to_string());
+            }
+        });
+        Ok((report.clone(), ended(&mut control, &outbox, &report)))
+    }
+}
+
+/// The report is told, and the other side agrees.
+fn ended(control: &mut Control, outbox: &Outbox, report: &Report) -> Result<Given, NetFault> {
+    outbox.say(Message::Report(serde_json::to_string(report).expect("it has a form")));
+    let mut given = None;
+    let mut hear = |message| {
+        if let Message::Agreed(agreed) = message {
+            given = Some(*agreed);
+        }
+        Next::Go
+    };
+    control.run(&mut hear, &mut || None, &mut Given::default)?;
+    Ok(given.expect("a session that is over was agreed"))
+}
+
+fn open(link: datapump_engine::sim::SimLink, line: Line) -> Result<Channel, NetFault> {
+    Channel::new(Link::Sim(link), Seal::Open, line, HANDSHAKE_MAX)
+}
+
+fn begin(way: Way) -> Begin {
+    Begin {
+        way,
+        sources: vec![Vec::new().into()],
+        target: Vec::new().into(),
+        options: String::new(),
+        connections: 1,
+        tells_files: None,
+        boot: None,
+        instead_of: None,
+    }
+}
+
+/// The control connection of the side that is read.
+fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
+    let mut said = None;
+    let mut hear = |message| match message {
+        Message::Begin(_) => {
+            said = Some(Message::Begun { receives: None });
+            Next::Go
+        }
+        Message::Report(_) => Next::Agree,
+        _ => Next::Go,
+    };
+    let stepped = control.step(Duration::ZERO, &mut hear, &mut || None, &mut Given::default);
+    let told = said.map_or(Ok(()), |message| control.say(message));
+    *is_over = told.is_err() || !matches!(stepped, Ok(Stepped::On | Stepped::Waits));
+    matches!(stepped, Ok(Stepped::On))
+}
+
+/// What was asked over a connection is answered, as far as it has come. False if nothing was.
+fn gives(connection: &mut Option<Giving<'static>>) -> bool {
+    let mut went = false;
+    while connection.as_mut().is_some_and(|giving| giving.wait(Duration::ZERO)) {
+        went = true;
+        while let Some(giving) = connection {
+            match giving.step() {
+                Stepped::On => {}
+                Stepped::Waits => break,
+                Stepped::Over => drop(connection.take().and_then(Giving::result)),
+            }
+        }
+    }
+    went
+}
+
+fn noise(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+fn make_tree(root: &Path, files: usize) {
+    for folder in ["", "empty", "sub", "sub/deeper"] {
+        fs::create_dir(root.join(folder)).expect("room");
+    }
+    for (name, bytes) in [("zero", 0), ("sub/c", 5000), ("sub/deeper/d", 300_001), ("large", 3_000_003)] {
+        fs::write(root.join(name), noise(bytes)).expect("room");
+    }
+    for number in 0..files {
+        fs::write(root.join(format!("sub/file-{number}")), noise(number * 13)).expect("room");
+    }
+    std::os::unix::fs::symlink("sub/c", root.join("link")).expect("room");
+    fs::hard_link(root.join("zero"), root.join("sub/zero again")).expect("one file system");
+}
+
+fn same(one: &Path, other: &Path, row: &str) {
+    let report = Job::compare(Place::Path(one.into()), Place::Path(other.into())).run(&|event| {
+        if let Event::Problem(problem) = event {
+            eprintln!("{row}: {problem}");
+        }
+    });
+    assert_eq!(report.exit_status, 0, "{row}");
+}
+
+/// Names in the target that only a copy under way has.
+fn leftovers(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(".pump-")).collect()
+}
+
+#[test]
+fn a_tree_arrives_whole_whoever_called() {
+    let stage = Stage::new();
+    make_tree(&stage.path("from"), 100);
+    for (way, target) in [(Way::Pull, "pulled"), (Way::Push, "pushed")] {
+        let Outcome { report, said, lost, given, .. } = stage.copy(way, ("from", target), stage.options());
+        assert_eq!((report.exit_status, lost, &said[..]), (0, None, &[][..]), "{way:?}");
+        same(&stage.path("from"), &stage.path(target), target);
+        assert!(given.is_some(), "{way:?}: it was agreed");
+        assert_eq!(report.sockets.map(|asked| asked.got).as_deref(), Some("sim"), "{way:?}");
+    }
+}
+
+/// Wherever the net is cut, what stands under a name is whole, and the same command completes it.
+#[test]
+fn a_cut_anywhere_loses_nothing() {
+    let stage = Stage::new();
+    make_tree(&stage.path("from"), 30);
+    let sent = |before| stage.net.sent_bytes() - before;
+    let whole = stage.copy(Way::Pull, ("from", "whole"), stage.options());
+    assert_eq!(whole.report.exit_status, 0);
+    let bytes = sent(0);
+    for (round, cut) in (0..bytes).step_by(bytes as usize / 61).enumerate() {
+        let way = if round % 2 == 0 { Way::Pull } else { Way::Push };
+        let (target, row) = (format!("cut-{round}"), format!("{way:?} cut after {cut} bytes of {bytes}"));
+        stage.net.cut_after(cut);
+        let outcome = stage.copy(way, ("from", &target), stage.options());
+        assert!(outcome.lost.is_some(), "{row}: {:?}", outcome.said);
+        stage.net.mend();
+        let again = stage.copy(way, ("from", &target), stage.options());
+        assert_eq!((again.report.exit_status, &again.said[..]), (0, &[][..]), "{row}");
+        same(&stage.path("from"), &stage.path(&target), &row);
+        assert_eq!(leftovers(&stage.path(&target)), [""; 0], "{row}");
+        fs::remove_dir_all(stage.path(&target)).expect("it is there");
+    }
+}
+
+/// Five to begin, look, open, list and agree; then one for each four blocks, or sixteen small files.
+#[test]
+fn round_trips_are_counted() {
+    let stage = Stage::new();
+    fs::write(stage.path("small"), noise(8000)).expect("room");
+    fs::write(stage.path("large"), noise(64 << 20)).expect("room");
+    fs::create_dir(stage.path("many")).expect("room");
+    for number in 0..500 {
+        fs::write(stage.path("many").join(number.to_string()), noise(800)).expect("room");
+    }
+    for (source, expected) in [("small", 6), ("large", 5 + 64 / 4), ("many", 5 + 500 / 16 + 1)] {
+        for way in [Way::Pull, Way::Push] {
+            let target = format!("{source} {way:?}");
+            let outcome = stage.copy(way, (source, &target), stage.options());
+            assert_eq!((outcome.report.exit_status, outcome.lost), (0, None), "{target}");
+            same(&stage.path(source), &stage.path(&target), &target);
+            assert_eq!(outcome.round_trips, expected, "{target}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The names of one folder, some at a time: which of them are next, and what has to be listed for it. A machine: it says
+//! what it wants to have listed, and is given that.
+//!
+//! Must not know: how a folder is listed, on which host, what is done with its names.
+
+use std::collections::BTreeSet;
+
+use crate::target::listed::Name;
+use crate::tree::rules::select::Listing;
+use datapump_files::disk::FileKind;
+
+/// Names of a list that are taken at a time.
+const LISTED_NAMES: usize = 1024;
+/// The listing of a folder goes on at its first name, behind those of a list: no file system gives this place.
+const BEHIND_THE_LIST: u64 = u64::MAX;
+
+/// What is next.
+pub(crate) enum Next {
+    /// The folder's own names from this place on are wanted: [`Lister::handle_listed`].
+    List(u64),
+    /// These names; none at the end.
+    Names(Vec<Name>),
+}
+
+/// The names of one folder from one place on.
+pub(crate) struct Lister {
+    way: Way,
+    /// Where the next names begin.
+    from: u64,
+    listed: Option<Vec<Name>>,
+}
+
+enum Way {
+    /// As the file system gives them.
+    AsTheyCome,
+    /// Files first, and in the order of their bytes, as rsync walks: then all are held at once.
+    InOrder(Vec<Name>),
+    /// Those of a list alone.
+    Listed(Vec<Name>),
+    /// Those of a list, then the others.
+    ListedFirst(Vec<Name>),
+}
+
+impl Lister {
+    /// `from`: [`Lister::from`] after the names before; 0 for the first.
+    pub(crate) fn new(listing: Listing, from: u64, in_order: bool) -> Lister {
+        let way = match listing {
+            Listing::Folder if in_order => Way::InOrder(Vec::new()),
+            Listing::Folder => Way::AsTheyCome,
+            Listing::Listed(names) => Way::Listed(names),
+            Listing::Both(names) => Way::ListedFirst(names),
+        };
+        Lister { way, from, listed: None }
+    }
+
+    /// Where the names behind these begin.
+    pub(crate) fn from(&self) -> u64 {
+        self.from
+    }
+
+    /// What was wanted.
+    pub(crate) fn handle_listed(&mut self, (names, from): (Vec<Name>, u64)) {
+        (self.listed, self.from) = (Some(names), from);
+    }
+
+    pub(crate) fn poll(&mut self) -> Next {
+        match (&mut self.way, self.listed.take()) {
+            (Way::Listed(names), _) => {
+                let names: Vec<Name> = names.drain(..).skip(self.from as usize).take(LISTED_NAMES).collect();
+                self.from += names.len() as u64;
+                Next::Names(names)
+            }
+            (Way::ListedFirst(names), None) if self.from == 0 => {
+                self.from = BEHIND_THE_LIST;
+                Next::Names(std::mem::take(names))
+            }
+            (_, None) => Next::List(if self.from == BEHIND_THE_LIST { 0 } else { self.from }),
+            (Way::AsTheyCome, Some(found)) => Next::Names(found),
+            (Way::InOrder(all), Some(found)) if found.is_empty() => {
+                all.sort_by_cached_key(|name| (name.kind == Some(FileKind::Folder), name.name.clone()));
+                Next::Names(std::mem::take(all))
+            }
+            (Way::InOrder(all), Some(found)) => {
+                all.extend(found);
+                Next::List(self.from)
+            }
+            (Way::ListedFirst(names), Some(found)) => {
+                others(names, found).map_or(Next::List(self.from), Next::Names)
+            }
+        }
+    }
+}
+
+/// What was found and is not on the list. `None` if that is nothing, and more may come.
+fn others(listed: &[Name], found: Vec<Name>) -> Option<Vec<Name>> {
+    let is_end = found.is_empty();
+    let listed: BTreeSet<_> = listed.iter().map(|name| &name.name).collect();
+    let others: Vec<Name> = found.into_iter().filter(|name| !listed.contains(&name.name)).collect();
+    (is_end || !others.is_empty()).then_some(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> Name {
+        let kind = if name.ends_with('/') { FileKind::Folder } else { FileKind::Regular };
+        Name::here(name.into(), Some(kind))
+    }
+
+    /// All names of a folder that gives two at a time, as they come out batch by batch.
+    fn walked(listing: impl Fn() -> Listing, in_order: bool) -> Vec<String> {
+        let folder = ["b", "d/", "a", "c"];
+        let (mut from, mut all) = (0, Vec::new());
+        loop {
+            let mut lister = Lister::new(listing(), from, in_order);
+            let names = loop {
+                match lister.poll() {
+                    Next::Names(names) => break names,
+                    Next::List(at) => {
+                        let names: Vec<Name> =
+                            folder.iter().skip(at as usize).take(2).map(|it| name(it)).collect();
+                        let next = at + names.len() as u64;
+                        lister.handle_listed((names, next));
+                    }
+                }
+            };
+            if names.is_empty() {
+                return all;
+            }
+            from = lister.from();
+            all.extend(names.iter().map(|name| name.name.to_string_lossy().into_owned()));
+        }
+    }
+
+    #[test]
+    fn every_name_comes_once_in_each_way() {
+        let some = || vec![name("c"), name("b")];
+        assert_eq!(walked(|| Listing::Folder, false), ["b", "d/", "a", "c"]);
+        assert_eq!(walked(|| Listing::Folder, true), ["a", "b", "c", "d/"]);
+        assert_eq!(walked(|| Listing::Listed(some()), false), ["c", "b"]);
+        assert_eq!(walked(|| Listing::Both(some()), false), ["c", "b", "d/", "a"]);
+        let long = || Listing::Listed((0..3000).map(|number| name(&number.to_string())).collect());
+        assert_eq!(walked(long, false).len(), 3000);
+    }
+}
