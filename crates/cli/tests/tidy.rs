@@ -10,6 +10,7 @@ use std::path::Path;
 mod tidy_parts;
 
 use tidy_parts::circles::no_circles;
+use tidy_parts::items;
 use tidy_parts::rules::{self, FILE_RULES};
 use tidy_parts::text::File;
 
@@ -43,6 +44,7 @@ fn violations(files: &[File]) -> Vec<String> {
     rules::every_module_is_declared(files, &mut found);
     rules::wider_tests_are_left_out(files, &mut found);
     rules::rooms_are_small(files, &mut found);
+    items::type_names_are_unique(files, &mut found);
     rules::dependencies_point_one_way(files, &mut found);
     no_circles(files, &mut found);
     found.sort();
@@ -132,6 +134,36 @@ fn long_functions_are_found() {
         (MODULE, &format!("trait T {{ fn g(); }}\n{}", of_lines(60)), ""),
         (MODULE, &format!("type F = fn(u8);\n{}", of_lines(60)), ""),
     ]);
+}
+
+#[test]
+fn many_parameters_are_found() {
+    check(&[
+        (
+            MODULE,
+            "fn f<A: Fn(u8, u8)>(&self, a: A, b: [u8; 2], c: u8, d: Vec<(u8, u8)>, e: u8, f: u8) {}\n",
+            "",
+        ),
+        (MODULE, "fn f(a: u8, (b, c): (u8, u8), d: u8, (e, f, g): (u8, u8, u8)) {}\n", "7 parameters"),
+        (MODULE, "type F = fn(u8, u8, u8, u8, u8, u8, u8);\n", ""),
+    ]);
+}
+
+#[test]
+fn types_of_one_name_are_found() {
+    let tree = |rows: &[(&str, &str)]| {
+        let files: Vec<_> = rows.iter().map(|(path, text)| File::new(path, text)).collect();
+        let mut found = Vec::new();
+        items::type_names_are_unique(&files, &mut found);
+        found.len()
+    };
+    let one = ("crates/lab/src/a.rs", "pub struct Walk;\ntrait Makes {\n    type Output;\n}\n");
+    assert_eq!(
+        tree(&[one, ("crates/core/src/b.rs", "enum Plan {}\ntrait Does {\n    type Output;\n}\n")]),
+        0
+    );
+    assert_eq!(tree(&[one, ("crates/core/src/b.rs", "type Walk = u8;")]), 1);
+    assert_eq!(tree(&[one, ("crates/core/src/b.rs", "mod tests { struct Walk; }")]), 0);
 }
 
 #[test]

@@ -342,7 +342,7 @@ impl Job {
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
         let null_source = |item: &Item| matches!(item.source, Place::Null { .. });
         let all_null = items.iter().all(|item| null_source(item) && matches!(item.target, Target::Null));
-        let queued = self.options.engine != EngineChoice::Auto && self.options.engine != EngineChoice::Inline;
+        let queued = !matches!(self.options.engine, EngineChoice::Auto | EngineChoice::Inline);
         let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();
         let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
@@ -367,11 +367,7 @@ impl Job {
             // Where nobody looks at them, slots are not filled.
             null_fill: shape::null_fill(&items).filter(|&fill| !only_null || fill == Fill::Overwritten),
             nothing_overlaps: (only_null && !queued) || one_block,
-            lanes_for_pieces: if has_trees {
-                shape::lanes_for_pieces(&self.options, self.hashes())
-            } else {
-                usize::MAX
-            },
+            lanes_for_pieces: shape::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,
             writes,
             has_twins: self.work == Kind::Compare || self.options.checksum,

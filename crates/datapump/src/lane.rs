@@ -237,8 +237,8 @@ impl<'run> Lane<'run> {
         ready.map(|ready| self.begin(ready))
     }
 
-    /// Nothing is in flight here; another lane may open or finish something, or another host may request something. False
-    /// if none did for so long.
+    /// Nothing is in flight here; another lane may open or finish something, or another host may request something.
+    /// False if none did for so long.
     pub(crate) fn wait(&mut self, patience: Duration) -> bool {
         let stage = within(Stage::Waiting);
         let start_ns = self.now_ns();

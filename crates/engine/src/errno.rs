@@ -6,6 +6,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
 
+/// Why an engine cannot be had here: the call that failed and what the system said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The call, such as `io_uring_setup`.
+    pub call: &'static str,
+    /// What the system said.
+    pub errno: Errno,
+}
+
 impl Errno {
     /// The number in an I/O error of the standard library; `EIO` where it carries none.
     pub fn of(error: &std::io::Error) -> Errno {

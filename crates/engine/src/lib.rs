@@ -12,8 +12,8 @@
 //! | [`Inline`] | at once, one by one, in the caller's thread | anywhere |
 //! | [`Sim`] | seeded and on a virtual clock, or paced on the real one | tests and the lab |
 //!
-//! How the first two wait for a completion is their owner's choice: [`Wait`]. What receives and sends over a connection is a
-//! [`Link`]: an engine that has one request in flight at a time, by plain calls or in a simulated net.
+//! How the first two wait for a completion is their owner's choice: [`Wait`]. What receives and sends over a connection
+//! is a [`Link`]: an engine that has one request in flight at a time, by plain calls or in a simulated net.
 
 mod arena;
 mod engine;
@@ -25,7 +25,6 @@ mod link;
 pub mod meter;
 mod op;
 pub mod os;
-mod refused;
 pub mod sim;
 mod slot;
 mod stage;
@@ -37,12 +36,11 @@ pub use engine::threads::Threads;
 pub use engine::uring::Uring;
 pub use engine::wait::{WAIT_MAX, Wait};
 pub use engine::{Engine, Kind};
-pub use errno::Errno;
+pub use errno::{Errno, Refused};
 pub use handle::Handle;
 #[cfg(target_os = "linux")]
-pub use link::{Link, Socket, Until};
+pub use link::{Link, SimLink, SimNet, Socket, Until, go_on_meanwhile};
 pub use op::{Completion, Op, Place};
-pub use refused::Refused;
 pub use sim::Sim;
 pub use slot::{Slot, Span};
 pub use stage::{METERED, METERED_MAX, Spent, Stage};

@@ -6,13 +6,14 @@
 //!
 //! Must not know: what the bytes mean, whether they are sealed, who is at the other end.
 
+mod net;
 mod socket;
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use crate::sim::SimLink;
+pub use net::{SimLink, SimNet, go_on_meanwhile};
 pub use socket::Socket;
 
 /// One end of a connection.
@@ -80,7 +81,7 @@ impl Link {
         }
     }
 
-    /// Waits until something can be received, or `other` can be read, or for so long. Whether something can be received.
+    /// Waits until something can be received, or `other` can be read, or for so long. Whether it can be received.
     ///
     /// Errors: of the system.
     pub fn has_input(&self, other: Option<BorrowedFd<'_>>, patience: Duration) -> io::Result<bool> {

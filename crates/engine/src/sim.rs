@@ -17,14 +17,10 @@
 
 mod clock;
 mod disk;
-#[cfg(target_os = "linux")]
-mod net;
 mod random;
 
 pub use clock::SimClock;
 pub use disk::{SimDisk, SimFile, SimMeta};
-#[cfg(target_os = "linux")]
-pub use net::{SimLink, SimNet, go_on_meanwhile};
 pub use random::Random;
 
 use std::cmp::Reverse;

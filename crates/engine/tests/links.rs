@@ -6,8 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use datapump_engine::sim::{SimClock, SimNet, go_on_meanwhile};
-use datapump_engine::{Link, Socket, Until};
+use datapump_engine::sim::SimClock;
+use datapump_engine::{Link, SimNet, Socket, Until, go_on_meanwhile};
 
 type Pair = fn() -> (Link, Link);
 

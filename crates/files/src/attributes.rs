@@ -53,7 +53,10 @@ pub fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New<
     // Before the mode: a user may set attributes only on a file that its mode lets them write. An access control list
     // and the mode share the bits of the group, which are the same in the source's two.
     let set = xattrs::copy(from, to, (keep, new), &mut lost)?;
-    let mode = wanted_mode((meta, &before, replaced.as_ref()), (is_owners, set.group_bits), keep, new);
+    let kept = set.group_bits.map_or(meta.mode, |bits| meta.mode & !0o070 | bits << 3);
+    // A program that runs as its owner must not come to run as somebody else.
+    let kept = if is_owners { kept } else { kept & !SET_ID_BITS };
+    let mode = wanted_mode(kept, &before, replaced.as_ref(), keep, new);
     if keep.mode && !is_owners && meta.mode & SET_ID_BITS != 0 && meta.kind == FileKind::Regular {
         let words =
             "set-user-id and set-group-id: not kept, because the copy does not belong to the same owner";
@@ -99,26 +102,18 @@ fn check_times(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<()> {
 
 /// What a mode that is not kept is, as with `cp --no-preserve=mode`: that of what stood there before, else what any new
 /// file gets. Where the source's access control list is not set, its mask must not let in the whole group.
-fn wanted_mode(
-    (meta, before, replaced): (&Meta, &Meta, Option<&Meta>),
-    (is_owners, group_bits): (bool, Option<u32>),
-    keep: Keep,
-    new: New<'_>,
-) -> u32 {
-    let kept = group_bits.map_or(meta.mode, |bits| meta.mode & !0o070 | bits << 3);
+fn wanted_mode(kept: u32, before: &Meta, replaced: Option<&Meta>, keep: Keep, new: New<'_>) -> u32 {
     match (keep.mode, replaced) {
-        (true, _) if is_owners => kept,
-        // A program that runs as its owner must not come to run as somebody else.
-        (true, _) => kept & !SET_ID_BITS,
+        (true, _) => kept,
         (false, Some(replaced)) => replaced.mode,
-        (false, None) if new.made => new_mode(meta.kind, before, new.handed_down),
+        (false, None) if new.made => new_mode(before, new.handed_down),
         (false, None) => before.mode,
     }
 }
 
 /// The folder's default access control list takes the place of the umask: acl(5). A new folder inherits set-group-id.
-fn new_mode(kind: FileKind, before: &Meta, handed_down: Option<u32>) -> u32 {
-    let all = if kind == FileKind::Folder { 0o777 } else { 0o666 };
+fn new_mode(before: &Meta, handed_down: Option<u32>) -> u32 {
+    let all = if before.kind == FileKind::Folder { 0o777 } else { 0o666 };
     before.mode & SET_ID_BITS | all & handed_down.unwrap_or(!umask())
 }
 

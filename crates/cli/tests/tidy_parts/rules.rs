@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::items::few_parameters;
 use super::text::{File, Word};
 
 /// A rule about one file.
@@ -13,6 +14,7 @@ pub type Rule = fn(&File, &mut Vec<String>);
 pub const FILE_RULES: &[Rule] = &[
     short_files,
     short_functions,
+    few_parameters,
     short_lines,
     headers,
     one_module_style,

@@ -3,34 +3,32 @@
 //!
 //! Must not know: sockets, what messages lead to.
 
-use std::time::Duration;
-
 use super::WireError;
 use super::session::{Message, Session};
 
 /// How often a side says that it lives when it has nothing else to say. Neither knows the other's patience: it is half
 /// of the least that may be asked for.
-const ALIVE_EVERY: Duration = Duration::from_millis(500);
+const ALIVE_EVERY_NS: u64 = 500_000_000;
 
 /// One side of a session and what time does to it.
 #[derive(Debug)]
 pub struct Talk {
     session: Session,
     /// Silence after which the other side is taken for dead.
-    patience: Duration,
+    patience_ns: u64,
     heard_ns: u64,
     said_ns: u64,
 }
 
 impl Talk {
     /// One side that begins to listen now.
-    pub fn new(session: Session, patience: Duration, now_ns: u64) -> Talk {
-        Talk { session, patience, heard_ns: now_ns, said_ns: now_ns }
+    pub fn new(session: Session, patience_ns: u64, now_ns: u64) -> Talk {
+        Talk { session, patience_ns, heard_ns: now_ns, said_ns: now_ns }
     }
 
     /// Silence after which the other side is taken for dead.
-    pub fn patience(&self) -> Duration {
-        self.patience
+    pub fn patience_ns(&self) -> u64 {
+        self.patience_ns
     }
 
     /// Something is to be said.
@@ -59,12 +57,11 @@ impl Talk {
     ///
     /// Errors: none that an honest session has.
     pub fn handle_time(&mut self, now_ns: u64) -> Result<bool, WireError> {
-        let since = |ns: u64| Duration::from_nanos(now_ns.saturating_sub(ns));
-        if since(self.said_ns) >= ALIVE_EVERY {
+        if now_ns.saturating_sub(self.said_ns) >= ALIVE_EVERY_NS {
             self.said_ns = now_ns;
             self.session.send(Message::Alive)?;
         }
-        Ok(since(self.heard_ns) <= self.patience)
+        Ok(now_ns.saturating_sub(self.heard_ns) <= self.patience_ns)
     }
 
     /// The job runs, and has not been reported.
@@ -92,9 +89,9 @@ mod tests {
 
     #[test]
     fn two_that_have_nothing_to_say_stay_alive() {
-        let patience = Duration::from_secs(1);
-        let mut caller = Talk::new(Session::caller(), patience, 0);
-        let mut called = Talk::new(Session::called(), patience, 0);
+        let patience_ns = 1000 * MS;
+        let mut caller = Talk::new(Session::caller(), patience_ns, 0);
+        let mut called = Talk::new(Session::called(), patience_ns, 0);
         for now_ms in (0..60_000).step_by(100) {
             let now_ns = now_ms * MS;
             assert_eq!(
@@ -110,11 +107,11 @@ mod tests {
 
     #[test]
     fn who_is_silent_for_longer_than_the_patience_is_gone() {
-        let mut talk = Talk::new(Session::caller(), Duration::from_secs(30), 7 * MS);
+        let mut talk = Talk::new(Session::caller(), 30_000 * MS, 7 * MS);
         assert_eq!(talk.handle_time(30_007 * MS), Ok(true));
         assert_eq!(talk.handle_time(30_008 * MS), Ok(false));
         // A sign of life, and it is not.
-        let mut other = Talk::new(Session::called(), Duration::from_secs(1), 0);
+        let mut other = Talk::new(Session::called(), 1000 * MS, 0);
         assert_eq!(other.handle_time(500 * MS), Ok(true));
         assert_eq!(carry(&mut other, &mut talk, 40_000 * MS), []);
         assert_eq!(talk.handle_time(70_000 * MS), Ok(true));

@@ -4,8 +4,8 @@
 
 use crate::job::options::Options;
 
-/// 1 MiB: bench/request-size-local-file.jsonl, 4 GiB cold, CPU of the whole machine in s/GiB: 512 KiB 0.076, 1 MiB 0.047
-/// and 1.06 times as fast, on slots of huge pages.
+/// 1 MiB: bench/request-size-local-file.jsonl, 4 GiB cold, CPU of the whole machine in s/GiB: 512 KiB 0.076, 1 MiB
+/// 0.047 and 1.06 times as fast, on slots of huge pages.
 const REQUEST_BYTES: u32 = 1 << 20;
 /// Two at each end. One request of 2 MiB was as cheap and 1.11 times as fast on that serial disk, but leaves a device
 /// that serves several at once idle between requests.
@@ -13,15 +13,15 @@ const DEPTH: u32 = 2;
 /// Blocks that are asked of another host at a time: one on its way here, one that is sent, two that are read there.
 const ASKING_DEPTH: u32 = 4;
 /// Of trees, whose files are small: a lane that waits is woken once for what has come, and with more asked for it waits
-/// less often. 50,000 files into ext4 over loopback, CPU of both ends and time: 8: 3.5 s, 2.22 s; 16: 3.3 s, 1.98 s; 32:
-/// as 16.
+/// less often. 50,000 files into ext4 over loopback, CPU of both ends and time: 8: 3.5 s, 2.22 s; 16: 3.3 s, 1.98 s;
+/// 32: as 16.
 const ASKING_DEPTH_TREES: u32 = 16;
 /// Blocks that are read ahead of the one that is sent.
 const GIVING_DEPTH: u32 = 4;
 /// Parts of a file on the web that come at a time: one connection moves what one window of TCP and one core of the
 /// server allow.
 const WEB_LANES: u32 = 4;
-/// Connections to another host, and lanes at both ends. Two: LIMITS §3, 1.07 times as fast as one, and four were slower.
+/// Connections to another host, and lanes at both ends. Two: 1.07 times as fast as one, four were slower (LIMITS §3).
 const CONNECTIONS: u32 = 2;
 
 /// What a run reads. The later ones of these decide where there are several.

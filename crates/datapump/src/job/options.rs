@@ -259,7 +259,7 @@ impl Options {
         Ok(())
     }
 
-    /// What so many lanes hold in slots of this shape, each perhaps with a twin. Asked when the run's numbers are known.
+    /// What so many lanes hold in slots of this shape, perhaps with twins: asked when the run's numbers are known.
     ///
     /// Errors: it is more than [`Options::POOL_BYTES_MAX`].
     pub(crate) fn check_memory(shape: Shape, lanes: u32, has_twins: bool) -> Result<(), String> {

@@ -50,8 +50,9 @@ pub(crate) fn giving(options: &Options, has_streams: bool) -> Shape {
 
 /// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight cost
 /// speed on one serial device (LIMITS §1).
-pub(crate) fn lanes_for_pieces(options: &Options, hashes: bool) -> usize {
+pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool) -> usize {
     match options.lanes {
+        _ if !has_trees => usize::MAX,
         Some(lanes) => lanes.div_ceil(2) as usize,
         None if hashes => Options::defaults(Reads::Trees).lanes as usize,
         None => 1,

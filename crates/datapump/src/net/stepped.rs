@@ -1,5 +1,5 @@
-//! Both sides of a session, stepped by one thread over a simulated net: what is copied arrives whatever is cut when, and
-//! round trips are counted, not timed.
+//! Both sides of a session, stepped by one thread over a simulated net: what is copied arrives whatever is cut when,
+//! and round trips are counted, not timed.
 //!
 //! The side that writes runs its job, and while it waits the other side's machines go on: its control connection and
 //! each connection over which it gives. Files are real, in a temporary folder; nothing else is.
@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
-use datapump_engine::Link;
-use datapump_engine::sim::{SimClock, SimNet, go_on_meanwhile};
+use datapump_engine::sim::SimClock;
+use datapump_engine::{Link, SimLink, SimNet, go_on_meanwhile};
 use datapump_transport::{Channel, HANDSHAKE_MAX, Host, Line, NetFault, Pool, Seal};
 
 use crate::job::Job;
@@ -23,7 +23,7 @@ use crate::job::budget::Budget;
 use crate::job::options::{EngineChoice, Options, Sync};
 use crate::job::world::World;
 use crate::lane::Stepped;
-use crate::net::folder::far::Far;
+use crate::net::folder::far::{Far, Pools};
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::shelf::{Origin, Shelf};
 use crate::net::server::control::{Control, Next, Outbox, boxes};
@@ -42,9 +42,6 @@ struct Stage {
     clock: SimClock,
     net: SimNet,
 }
-
-/// Connections for names, and for blocks.
-type Pools = (Arc<Pool>, Arc<Pool>);
 
 /// How a session went.
 struct Outcome {
@@ -108,7 +105,7 @@ impl Stage {
             let dial = Arc::clone(&dial);
             Arc::new(Pool::dialled(Line::default(), Box::new(move |purpose| dial(purpose))))
         });
-        Ok((names, blocks))
+        Ok(Pools { names, blocks })
     }
 
     fn world(&self) -> World {
@@ -154,7 +151,7 @@ impl Stage {
             }
         }
         let (line, share) = (Line::default(), Budget::of_client().share());
-        let far = Far::new("far".into(), line, pools, None, share, Mapping::new(true));
+        let far = Far::new(("far".into(), None), line, pools, share, Mapping::new(true));
         let remote = Place::Remote(Remote { host: Host::Served("far:1".into()), path: source.into() });
         let job = Job::copy(vec![remote], Place::Path(target.into())).options(options);
         let report = job.tells_files(false).far(far).world(self.world()).run(&|event| {
@@ -180,7 +177,7 @@ fn ended(control: &mut Control, outbox: &Outbox, report: &Report) -> Result<Give
     Ok(given.expect("a session that is over was agreed"))
 }
 
-fn open(link: datapump_engine::sim::SimLink, line: Line) -> Result<Channel, NetFault> {
+fn open(link: SimLink, line: Line) -> Result<Channel, NetFault> {
     Channel::new(Link::Sim(link), Seal::Open, line, HANDSHAKE_MAX)
 }
 
@@ -249,12 +246,13 @@ fn make_tree(root: &Path, files: usize) {
 }
 
 fn same(one: &Path, other: &Path, row: &str) {
+    let differ = Mutex::new(Vec::new());
     let report = Job::compare(Place::Path(one.into()), Place::Path(other.into())).run(&|event| {
         if let Event::Problem(problem) = event {
-            eprintln!("{row}: {problem}");
+            differ.lock().expect("no panic").push(problem.to_string());
         }
     });
-    assert_eq!(report.exit_status, 0, "{row}");
+    assert_eq!(report.exit_status, 0, "{row}: {differ:?}");
 }
 
 /// Names in the target that only a copy under way has.

@@ -119,7 +119,10 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
     let cause = advice::cause(limited_by, &limited_detail, &report);
     let advice = match report.exit_status == Status::Done as i32 {
-        true => advised(&bench, (&parts, prediction.as_ref()), (cause, &report), over, tell),
+        true => {
+            let gains = tried(&bench, &parts, cause, &report, over, tell);
+            advice::advise(cause, (&case.options, &report), prediction.as_ref(), &gains)
+        }
         false => Advice::none(cause),
     };
     let explained = Explained {
@@ -139,17 +142,17 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     in_words(explained, case)
 }
 
-/// Tries what might help, and says what does.
-fn advised(
+/// Tries what might help.
+fn tried(
     bench: &isolate::Bench<'_>,
-    (parts, prediction): (&[Part], Option<&Prediction>),
-    (cause, report): (advice::Cause, &Report),
+    parts: &[Part],
+    cause: advice::Cause,
+    report: &Report,
     over: Instant,
     tell: &dyn Fn(&str),
-) -> Advice {
+) -> Vec<trial::Gain> {
     let is_over = is_stopped(bench.case) || parts.is_empty();
-    let gains = if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, over, tell) };
-    advice::advise(cause, (&bench.case.options, report), prediction, &gains)
+    if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, over, tell) }
 }
 
 /// Of a copy that failed, its problem says all there is to say.

@@ -59,6 +59,12 @@ pub(crate) struct Far {
     owners: Mapping,
 }
 
+/// Where its connections come from.
+pub(crate) struct Pools {
+    pub(crate) names: Arc<Pool>,
+    pub(crate) blocks: Arc<Pool>,
+}
+
 /// Answers to one request, and what they take.
 type Charged = (Vec<Answer>, Charge);
 
@@ -113,10 +119,9 @@ pub(crate) struct SmallFile {
 
 impl Far {
     pub(crate) fn new(
-        place: String,
+        (place, boot): (String, Option<[u8; 16]>),
         line: Line,
-        (names, blocks): (Arc<Pool>, Arc<Pool>),
-        boot: Option<[u8; 16]>,
+        Pools { names, blocks }: Pools,
         share: Arc<Share>,
         owners: Mapping,
     ) -> Arc<Far> {

@@ -29,7 +29,7 @@ use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::job::world::World;
 use crate::net::client::root::Root;
-use crate::net::folder::far::Far;
+use crate::net::folder::far::{Far, Pools};
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::shelf::{Flow, Origin, Shelf};
 use crate::net::folder::told::{self, progress};
@@ -304,9 +304,9 @@ fn write(
     #[cfg(test)]
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
     let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
-    let (pools, share) = ((Arc::clone(&names), Arc::clone(&blocks)), state.budget.share());
-    let owners = Mapping::new(wanted.options.keep.numeric_ids);
-    let far = Far::new("the sender".into(), line.clone(), pools, wanted.boot, share, owners);
+    let pools = Pools { names: Arc::clone(&names), blocks: Arc::clone(&blocks) };
+    let (share, owners) = (state.budget.share(), Mapping::new(wanted.options.keep.numeric_ids));
+    let far = Far::new(("the sender".into(), wanted.boot), line.clone(), pools, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
     let sources = wanted.sources.clone();
     let job = pushed(state, wanted, far).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));

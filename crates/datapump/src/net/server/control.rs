@@ -95,7 +95,16 @@ impl Control {
         (inbox, patience): (Inbox, Duration),
         clock: Clock,
     ) -> Control {
-        Control { channel, talk: Talk::new(session, patience, clock.now_ns()), inbox, clock }
+        Control {
+            channel,
+            talk: Talk::new(session, patience.as_nanos() as u64, clock.now_ns()),
+            inbox,
+            clock,
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_nanos(self.talk.patience_ns())
     }
 
     fn now_ns(&self) -> u64 {
@@ -121,13 +130,13 @@ impl Control {
 
     fn put_said(&mut self) -> Result<(), NetFault> {
         while let Some(body) = self.talk.poll_message(self.now_ns()) {
-            self.channel.within(self.talk.patience(), |channel| channel.put_message(&body, 0))?;
+            self.channel.within(self.patience(), |channel| channel.put_message(&body, 0))?;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), NetFault> {
-        self.channel.within(self.talk.patience(), Channel::flush)
+        self.channel.within(self.patience(), Channel::flush)
     }
 
     /// Waits for one message.
@@ -198,7 +207,7 @@ impl Control {
         match is_there {
             true => Ok(()),
             false => {
-                let seconds = self.talk.patience().as_secs_f64();
+                let seconds = self.patience().as_secs_f64();
                 Err(NetFault::Lost(format!("the other side has been silent for {seconds} s")))
             }
         }
@@ -229,7 +238,7 @@ impl Control {
             self.channel.line_check()?;
             return self.pass_time().map(|()| None);
         }
-        let (body, _) = self.channel.message_within(self.talk.patience())?;
+        let (body, _) = self.channel.message_within(self.patience())?;
         Ok(self.talk.handle_message(&body, self.now_ns())?)
     }
 }

@@ -1,5 +1,5 @@
-//! The names of one folder, some at a time: which of them are next, and what has to be listed for it. A machine: it says
-//! what it wants to have listed, and is given that.
+//! The names of one folder, some at a time: which of them are next, and what has to be listed for it. A machine: it
+//! says what it wants to have listed, and is given that.
 //!
 //! Must not know: how a folder is listed, on which host, what is done with its names.
 

@@ -62,6 +62,14 @@ pub(crate) struct Journal {
     known: Mutex<HashSet<FileId>>,
 }
 
+/// A list that stood before this run, or not.
+struct Found {
+    stood: bool,
+    /// It is this user's own.
+    is_believed: bool,
+    earlier: Earlier,
+}
+
 impl Journal {
     /// Begins a list in a folder, or goes on with the one that is there. In a folder that this run makes (`anew`) a
     /// list can only be left over from a run killed before it had done anything.
@@ -95,8 +103,8 @@ impl Journal {
         let (device, sync) = (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.sync);
         let device = device.map_err(|errno| system(Operation::Stat, errno))?;
         let since_ns = if stood { since(&standing.file) } else { 0 };
-        let journal =
-            Journal::go_on((open, standing.file), (stood, why.is_none()), (earlier, this), (device, sync));
+        let found = Found { stood, is_believed: why.is_none(), earlier };
+        let journal = Journal::go_on(open, standing.file, found, this, (device, sync));
         let journal = journal.map(|journal| Journal { since_ns, id: id(&meta), ..journal });
         let journal = journal.map_err(|errno| system(Operation::Write, errno))?;
         journal.witness(device, folder, path);
@@ -108,11 +116,13 @@ impl Journal {
 
     /// Writes the header of what earlier copies and this one left, and goes on behind the marks that count.
     fn go_on(
-        (folder, file): (Folder, Handle),
-        (stood, is_believed): (bool, bool),
-        (Earlier { header, marks }, this): (Earlier, Header),
+        folder: Folder,
+        file: Handle,
+        found: Found,
+        this: Header,
         (device, sync): (u64, Sync),
     ) -> Result<Journal, Errno> {
+        let Found { stood, is_believed, earlier: Earlier { header, marks } } = found;
         let joined = header.joined(&this);
         if marks.is_empty() || joined != header {
             write_header(&file, &joined, marks.len())?;

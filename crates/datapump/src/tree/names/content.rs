@@ -10,7 +10,7 @@ use std::sync::Arc;
 use datapump_engine::Handle;
 
 use crate::file::task::{Against, Finish, Leaf};
-use crate::open::held::{Held, Original};
+use crate::open::held::Original;
 use crate::open::how::{self, Facts};
 use crate::open::opened::Opened;
 use crate::open::sizes;
@@ -24,8 +24,8 @@ use crate::tree::folder::walk;
 use crate::tree::links::linking;
 use crate::tree::names::entry::Ready;
 use crate::tree::names::hand::Hand;
-use crate::tree::rules::compare::{self, Compared};
-use datapump_files::disk::{FileKind, Meta, names};
+use crate::tree::rules::compare::{self, Compared, Pair};
+use datapump_files::disk::{FileKind, names};
 
 impl Hand {
     pub(crate) fn open_there(&self, name: &OsStr) -> Result<File, Problem> {
@@ -56,7 +56,7 @@ impl Hand {
         (other, against): (File, Against),
     ) -> Result<Option<Ready>, Problem> {
         let (one, meta) = self.open_file(shared, name)?;
-        let pair = (meta, one, Arc::new(Handle::Os(other)));
+        let pair = Pair { meta, one, other: Arc::new(Handle::Os(other)) };
         self.read_both(shared, waits, name, pair, Finish::Checked(against))
     }
 
@@ -69,9 +69,7 @@ impl Hand {
     ) -> Result<Option<Ready>, Problem> {
         let meta = self.meta(name)?;
         match compare::compare(shared, self, name, &meta)? {
-            Compared::Content(meta, one, other) => {
-                self.read_both(shared, waits, name, (meta, one, other), Finish::Nothing)
-            }
+            Compared::Content(pair) => self.read_both(shared, waits, name, pair, Finish::Nothing),
             Compared::Done if meta.kind == FileKind::Folder => walk::enter(shared, self, name).map(|()| None),
             Compared::Done => Ok(None),
         }
@@ -83,7 +81,7 @@ impl Hand {
         shared: &Shared<'_>,
         waits: &mut Waits,
         name: &Name,
-        (meta, one, other): (Meta, Held, Arc<Handle>),
+        Pair { meta, one, other }: Pair,
         finish: Finish,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));

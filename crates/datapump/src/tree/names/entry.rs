@@ -28,8 +28,8 @@ use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Beside, Looked};
 use crate::tree::folder::walk;
+use crate::tree::links::Spot;
 use crate::tree::links::linking::{self, Met};
-use crate::tree::links::{FileState, Spot};
 use crate::tree::list::doubts;
 use crate::tree::names::hand::Hand;
 use crate::tree::names::left_out;
@@ -151,7 +151,8 @@ impl Hand {
         let there = there.filter(|_| !in_the_way);
         let spot = self.spot(&name.name);
         let Met::First(links) = linking::meet(shared, &spot, &meta, held.as_ref())? else { return Ok(None) };
-        match self.begin(shared, name, (held, meta), there.as_ref(), (spot, links)) {
+        let leaf = Leaf { spot, links, change: None };
+        match self.begin(shared, name, (held, meta), there.as_ref(), leaf) {
             Ok(Begun::Task(task, how)) => return self.hand_on(shared, waits, task, how),
             Ok(Begun::Stands(spot, file)) => linking::stands(shared, &spot, links, file),
             Ok(Begun::Later) => {}
@@ -170,23 +171,23 @@ impl Hand {
         name: &Name,
         (held, meta): (Option<Held>, Meta),
         there: Option<&Meta>,
-        (spot, links): (Spot, Option<FileState>),
+        leaf: Leaf,
     ) -> Result<Begun, Problem> {
         if self.may_link(shared)
-            && let Some(file) = linking::link_unchanged(shared, &spot, (name, &meta))?
+            && let Some(file) = linking::link_unchanged(shared, &leaf.spot, (name, &meta))?
         {
-            return Ok(Begun::Stands(spot, Some(file)));
+            return Ok(Begun::Stands(leaf.spot, Some(file)));
         }
         let change = findings::change(shared, &self.branch, ChangeKind::Copy, &name.name, &meta, there);
         let Some(held) = held else {
             shared.ledger.tell(change);
-            return Ok(Begun::Stands(spot, None));
+            return Ok(Begun::Stands(leaf.spot, None));
         };
-        if links.is_none() && self.comes_later(shared, name, &meta) {
+        if leaf.links.is_none() && self.comes_later(shared, name, &meta) {
             return Ok(Begun::Later);
         }
         let before = if there.is_some() { Before::Anything } else { Before::Nothing };
-        let leaf = Leaf { spot, links, change };
+        let leaf = Leaf { change, ..leaf };
         self.prepare(shared, name, (held, meta), before, leaf)
     }
 

@@ -30,7 +30,14 @@ pub(crate) enum Compared {
     /// Nothing is left to compare.
     Done,
     /// Two regular files of equal size: their content is left.
-    Content(Meta, Held, Arc<Handle>),
+    Content(Pair),
+}
+
+/// Two open files whose content is compared.
+pub(crate) struct Pair {
+    pub(crate) meta: Meta,
+    pub(crate) one: Held,
+    pub(crate) other: Arc<Handle>,
 }
 
 /// Compares a name but for the content of files and folders.
@@ -95,7 +102,7 @@ fn content(
     let (one, _) = hand.source().open_file(name, &path, small_bytes, &shared.stop)?;
     let other = names::open_source(hand.target()?, &name.name, true);
     let other = other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?;
-    Ok(Compared::Content(*meta, one, Arc::new(Handle::Os(other))))
+    Ok(Compared::Content(Pair { meta: *meta, one, other: Arc::new(Handle::Os(other)) }))
 }
 
 fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {

@@ -12,8 +12,8 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::SimClock;
-use crate::link::Until;
+use super::Until;
+use crate::sim::SimClock;
 
 thread_local! {
     static OTHERS: RefCell<Vec<Option<Other>>> = const { RefCell::new(Vec::new()) };
