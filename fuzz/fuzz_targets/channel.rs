@@ -2,12 +2,12 @@
 //! which no more is taken than the credit that was given.
 #![no_main]
 
-use datapump_core::wire::opening::{Found, NOISE_BYTES_MAX, Search};
-use datapump_core::wire::streams::{Flow, HEAD_BYTES, Head, Kind, WINDOW_BYTES};
+use datapump_core::wire::opening::{FoundOpening, NOISE_BYTES_MAX, Search};
+use datapump_core::wire::streams::{StreamFlow, HEAD_BYTES, StreamHead, StreamKind, WINDOW_BYTES};
 use libfuzzer_sys::fuzz_target;
 
 /// Looks for the line in pieces of this size. Gives what was found and what follows it.
-fn search(bytes: &[u8], piece: usize) -> (Option<Found>, Vec<u8>) {
+fn search(bytes: &[u8], piece: usize) -> (Option<FoundOpening>, Vec<u8>) {
     let mut search = Search::default();
     let mut found = None;
     for bytes in bytes.chunks(piece.max(1)) {
@@ -22,20 +22,20 @@ fuzz_target!(|input: (u8, Vec<u8>, Vec<u32>)| {
     let (whole, rest) = search(&bytes, usize::MAX);
     if bytes.len() <= NOISE_BYTES_MAX {
         assert_eq!(search(&bytes, piece.into()), (whole.clone(), rest), "where it is cut does not matter");
-        assert_ne!(whole, Some(Found::Noise));
+        assert_ne!(whole, Some(FoundOpening::Noise));
     }
-    if let Some(Found::Opening(opening)) = &whole {
+    if let Some(FoundOpening::Opening(opening)) = &whole {
         let again = search(opening.line("1.0").as_bytes(), usize::MAX).0;
         assert_eq!(again, whole, "it is read as it was written");
     }
 
-    let (mut flow, mut waiting, mut takes) = (Flow::default(), 0u32, taken.into_iter());
+    let (mut flow, mut waiting, mut takes) = (StreamFlow::default(), 0u32, taken.into_iter());
     for head in bytes.as_chunks::<HEAD_BYTES>().0 {
-        let Ok(head) = Head::decode(head) else { continue };
-        assert_eq!(Head::decode(&head.encode()), Ok(head));
+        let Ok(head) = StreamHead::decode(head) else { continue };
+        assert_eq!(StreamHead::decode(&head.encode()), Ok(head));
         match head.kind {
-            Kind::Data(len) if flow.handle_data(len).is_ok() => waiting += len,
-            Kind::Credit(credit) => drop(flow.handle_credit(credit)),
+            StreamKind::Data(len) if flow.handle_data(len).is_ok() => waiting += len,
+            StreamKind::Credit(credit) => drop(flow.handle_credit(credit)),
             _ => {}
         }
         assert!(waiting <= WINDOW_BYTES, "what nobody takes is bounded");

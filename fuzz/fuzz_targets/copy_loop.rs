@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use datapump_core::{Claimed, Event, Extent, Length, Pump, Request, Settled, Shape, Step, Transfer, Way};
+use datapump_core::{Claimed, PumpEvent, Extent, Length, Pump, Request, Settled, Shape, Step, Transfer, Way};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -116,7 +116,7 @@ impl Owner {
             End::Failed => Settled::Failed(5),
         };
         let event = self.pump.handle_completion(request.slot, settled);
-        if let Event::Landed { block } = event {
+        if let PumpEvent::Landed { block } = event {
             assert_eq!(block, request.block);
         }
     }

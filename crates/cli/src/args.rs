@@ -23,7 +23,7 @@ pub use copy::tuning::{OutputArguments, When};
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{
-    ChangesArguments, Compared, FilesArguments, LabArguments, LabCommand, LabCompareArguments,
+    ChangesArguments, CompareAsked, FilesArguments, LabArguments, LabCommand, LabCompareArguments,
     LabFitArguments, LabModel, LabPredictArguments, LabProfileArguments, LabReportArguments,
     LabRerunArguments, LabRunArguments,
 };

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use support::listing::{leftovers_below, paths, stamps};
-use support::serving::Serving;
 use support::{Home, Outcome, as_ordinary_user, expect, has_content, noise, outcome, set_mode};
 use wider_parts::dress::set_times;
 use wider_parts::judge::{same_tree, same_tree_apart_from_owners, whatever_is_there_is_whole};

@@ -101,7 +101,7 @@ pub enum FileStep {
 
 /// What a comparison of two passes found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
+pub enum PassesCompared {
     /// The same bytes.
     Same,
     /// Parts of the file differ.
@@ -227,13 +227,13 @@ impl FileLife {
     }
 
     /// What the comparison of a pass with what was written found.
-    pub fn handle_compared(&mut self, compared: Compared) {
+    pub fn handle_compared(&mut self, compared: PassesCompared) {
         let FileStep::Compare(pass) = self.step else { return };
         self.step = match (pass, compared) {
-            (Pass::Repair, Compared::Same) => FileStep::SetLength,
+            (Pass::Repair, PassesCompared::Same) => FileStep::SetLength,
             (Pass::Repair, _) => FileStep::Refuse(Mismatch::Source),
-            (_, Compared::Same) => FileStep::Close,
-            (_, Compared::Damaged) if self.goal.is_repairable && self.repairs < REPAIRS_MAX => {
+            (_, PassesCompared::Same) => FileStep::Close,
+            (_, PassesCompared::Damaged) if self.goal.is_repairable && self.repairs < REPAIRS_MAX => {
                 FileStep::Repair
             }
             _ => FileStep::Refuse(Mismatch::Device),

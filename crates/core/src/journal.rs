@@ -22,7 +22,7 @@ const LOSES_TIMES: u64 = 2;
 
 /// A folder: the root of a source, or that of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Root {
+pub struct RootId {
     /// Its number on its file system, which is given to another once it is gone.
     pub inode: u64,
     /// When it was made, in nanoseconds since 1970; 0 where the file system does not tell.
@@ -35,11 +35,11 @@ pub struct Root {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What is copied.
-    pub source: Root,
+    pub source: RootId,
     /// On which host, if it is another.
     pub source_host: u64,
     /// The folder that the list lies in.
-    pub target: Root,
+    pub target: RootId,
     /// During which life of both ends, and with which options, the marks were made.
     pub life: Life,
     /// The folder was made for this copy: without the list the same command would go below it.
@@ -95,7 +95,7 @@ fn step(hash: u64, byte: &u8) -> u64 {
 
 /// What must agree for an entry to count. Times are nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Path from the root of the tree.
     pub path: PathSum,
     /// The target's inode.
@@ -114,10 +114,10 @@ pub struct Entry {
     pub source_ctime_ns: i128,
 }
 
-impl Root {
+impl RootId {
     /// Whether both are one folder. What a file system says of itself may change when it is mounted again, and is
     /// asked only where nobody knows when the folder was made.
-    fn is(&self, other: &Root) -> bool {
+    fn is(&self, other: &RootId) -> bool {
         let same = (self.inode, self.born_ns) == (other.inode, other.born_ns);
         same && (self.born_ns != 0 || self.file_system == other.file_system)
     }
@@ -150,7 +150,7 @@ impl Header {
         let number = |at: usize| bytes[at..].first_chunk().map(|chunk| u64::from_le_bytes(*chunk));
         let root = |at: usize| {
             let born_ns = bytes[at + 8..].first_chunk().map(|chunk| i128::from_le_bytes(*chunk))?;
-            Some(Root { inode: number(at)?, born_ns, file_system: number(at + 24)? })
+            Some(RootId { inode: number(at)?, born_ns, file_system: number(at + 24)? })
         };
         let life = Life {
             boot: *bytes[72..].first_chunk()?,
@@ -220,7 +220,7 @@ pub fn marks(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     behind.chunks_exact(8).filter_map(|chunk| chunk.first_chunk()).map(|chunk| u64::from_le_bytes(*chunk))
 }
 
-impl Entry {
+impl JournalEntry {
     /// The entry's mark: FNV-1a over all fields, mixed once more (the finisher of MurmurHash3, Appleby) because FNV
     /// leaves the last bytes in the low bits.
     pub fn mark(&self) -> u64 {
@@ -241,9 +241,9 @@ mod tests {
     use super::*;
 
     const HEADER: Header = Header {
-        source: Root { inode: 1, born_ns: -2, file_system: 3 },
+        source: RootId { inode: 1, born_ns: -2, file_system: 3 },
         source_host: 4,
-        target: Root { inode: 5, born_ns: 6, file_system: 7 },
+        target: RootId { inode: 5, born_ns: 6, file_system: 7 },
         life: Life { boot: [3; 16], mount: 8, source: 9, options: 10 },
         is_new: true,
         loses_times: false,
@@ -279,12 +279,12 @@ mod tests {
     fn marks_count_where_and_for_what_they_were_made() {
         let (source, target, life) = (HEADER.source, HEADER.target, HEADER.life);
         let others = [
-            Header { source: Root { born_ns: 0, ..source }, ..HEADER },
-            Header { source: Root { file_system: 0, ..source }, ..HEADER },
+            Header { source: RootId { born_ns: 0, ..source }, ..HEADER },
+            Header { source: RootId { file_system: 0, ..source }, ..HEADER },
             Header { source_host: 0, ..HEADER },
-            Header { target: Root { inode: 0, ..target }, ..HEADER },
-            Header { target: Root { born_ns: 0, ..target }, ..HEADER },
-            Header { target: Root { file_system: 0, ..target }, ..HEADER },
+            Header { target: RootId { inode: 0, ..target }, ..HEADER },
+            Header { target: RootId { born_ns: 0, ..target }, ..HEADER },
+            Header { target: RootId { file_system: 0, ..target }, ..HEADER },
             Header { life: Life { boot: [4; 16], ..life }, ..HEADER },
             Header { life: Life { mount: 0, ..life }, ..HEADER },
             Header { life: Life { source: 0, ..life }, ..HEADER },
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn every_field_counts() {
-        let entry = Entry {
+        let entry = JournalEntry {
             path: PathSum::ROOT.folder(b"a").name(b"b"),
             inode: 1,
             size_bytes: 2,
@@ -339,15 +339,15 @@ mod tests {
             source_ctime_ns: 7,
         };
         let others = [
-            Entry { path: PathSum::ROOT.folder(b"a").name(b"c"), ..entry },
-            Entry { path: PathSum::ROOT.name(b"ab"), ..entry },
-            Entry { inode: 2, ..entry },
-            Entry { size_bytes: 3, ..entry },
-            Entry { mtime_ns: 4, ..entry },
-            Entry { ctime_ns: 0, ..entry },
-            Entry { source_size_bytes: 2, ..entry },
-            Entry { source_mtime_ns: 6, ..entry },
-            Entry { source_ctime_ns: 8, ..entry },
+            JournalEntry { path: PathSum::ROOT.folder(b"a").name(b"c"), ..entry },
+            JournalEntry { path: PathSum::ROOT.name(b"ab"), ..entry },
+            JournalEntry { inode: 2, ..entry },
+            JournalEntry { size_bytes: 3, ..entry },
+            JournalEntry { mtime_ns: 4, ..entry },
+            JournalEntry { ctime_ns: 0, ..entry },
+            JournalEntry { source_size_bytes: 2, ..entry },
+            JournalEntry { source_mtime_ns: 6, ..entry },
+            JournalEntry { source_ctime_ns: 8, ..entry },
         ];
         assert!(others.iter().all(|other| other.mark() != entry.mark()));
         assert_eq!(entry.mark(), entry.mark());

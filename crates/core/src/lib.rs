@@ -20,10 +20,10 @@ pub mod units;
 pub mod wildcard;
 pub mod wire;
 
-pub use file_life::{Compared, Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, REPAIRS_MAX};
+pub use file_life::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use pump::Pump;
 pub use pump::block::{Block, Extent, Length, Way};
 pub use pump::talk::{
-    Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer,
+    Claimed, Counts, FaultKind, PumpEvent, PumpFault, Request, Settled, Shape, Side, Step, Transfer,
 };

@@ -5,7 +5,7 @@
 /// One device: a request becomes eligible `latency_s` after it was posted, then occupies one serial channel for
 /// its size divided by `bytes_per_s`; at most `depth` requests are posted at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Device {
+pub struct ModelDevice {
     /// Latency of a request in seconds; latencies of different requests overlap.
     pub latency_s: f64,
     /// Bandwidth of the channel in bytes per second.
@@ -14,7 +14,7 @@ pub struct Device {
     pub depth: u32,
 }
 
-impl Device {
+impl ModelDevice {
     fn service_s(&self, request_bytes: f64) -> f64 {
         request_bytes / self.bytes_per_s
     }
@@ -45,9 +45,10 @@ pub enum Bottleneck {
 }
 
 /// Time between two blocks in the steady state, in seconds, and what sets it (M6).
-pub fn cycle_time_s(source: Device, sink: Device, request_bytes: u64) -> (f64, Bottleneck) {
+pub fn cycle_time_s(source: ModelDevice, sink: ModelDevice, request_bytes: u64) -> (f64, Bottleneck) {
     let size = request_bytes as f64;
-    let per_slot = |device: Device| (device.latency_s + device.service_s(size)) / f64::from(device.depth);
+    let per_slot =
+        |device: ModelDevice| (device.latency_s + device.service_s(size)) / f64::from(device.depth);
     [
         (source.service_s(size), Bottleneck::SourceBandwidth),
         (per_slot(source), Bottleneck::SourceLatency),
@@ -66,7 +67,7 @@ pub fn depth_needed(bytes_per_s: f64, latency_s: f64, request_bytes: u64) -> u32
 }
 
 /// Time to move `bytes` through the pipeline, in seconds: the exact form of M8. `bytes` must not be 0.
-pub fn elapsed_s(source: Device, sink: Device, bytes: u64, request_bytes: u64) -> f64 {
+pub fn elapsed_s(source: ModelDevice, sink: ModelDevice, bytes: u64, request_bytes: u64) -> f64 {
     let size = request_bytes as f64;
     let requests = bytes.div_ceil(request_bytes);
     let last = (bytes - (requests - 1) * request_bytes) as f64;

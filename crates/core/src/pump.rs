@@ -22,9 +22,9 @@ use std::collections::BTreeSet;
 
 use crate::pump::open_ended::OpenEnded;
 use crate::pump::ring::Ring;
-use crate::pump::slot::{EMPTY, SlotState, State};
+use crate::pump::slot::{EMPTY, SlotPhase, SlotState};
 use crate::pump::talk::{
-    Claimed, Counts, Event, Fault, FaultKind, Request, Settled, Shape, Side, Step, Transfer,
+    Claimed, Counts, FaultKind, PumpEvent, PumpFault, Request, Settled, Shape, Side, Step, Transfer,
 };
 use crate::{Block, Extent, Length, Way};
 
@@ -126,7 +126,7 @@ impl Pump {
 
     #[inline]
     fn front_is_full(&self) -> bool {
-        self.queue.front().is_some_and(|slot| self.slots[slot as usize].state == State::Full)
+        self.queue.front().is_some_and(|slot| self.slots[slot as usize].state == SlotPhase::Full)
     }
 
     #[inline]
@@ -152,13 +152,13 @@ impl Pump {
             let SlotState { state, block, done, .. } = self.slots[slot as usize];
             let dropped = self.stopped || self.failed.contains(&block.file);
             match state {
-                State::Reading if dropped => self.drop_read(slot),
-                State::Writing if dropped => self.drop_write(slot),
-                State::Copying if dropped => self.drop_copy(slot),
-                State::Reading => return Some(Request { transfer: Transfer::Read, slot, done, block }),
-                State::Writing => return Some(Request { transfer: Transfer::Write, slot, done, block }),
-                State::Copying => return Some(Request { transfer: Transfer::Copy, slot, done, block }),
-                State::Free | State::Full => unreachable!("only requests in flight are posted again"),
+                SlotPhase::Reading if dropped => self.drop_read(slot),
+                SlotPhase::Writing if dropped => self.drop_write(slot),
+                SlotPhase::Copying if dropped => self.drop_copy(slot),
+                SlotPhase::Reading => return Some(Request { transfer: Transfer::Read, slot, done, block }),
+                SlotPhase::Writing => return Some(Request { transfer: Transfer::Write, slot, done, block }),
+                SlotPhase::Copying => return Some(Request { transfer: Transfer::Copy, slot, done, block }),
+                SlotPhase::Free | SlotPhase::Full => unreachable!("only requests in flight are posted again"),
             };
         }
         None
@@ -174,7 +174,7 @@ impl Pump {
                 self.release(slot);
                 continue;
             }
-            self.slots[slot as usize].state = State::Writing;
+            self.slots[slot as usize].state = SlotPhase::Writing;
             self.slots[slot as usize].done = 0;
             self.writing += 1;
             return Some(Request { transfer: Transfer::Write, slot, done: 0, block });
@@ -208,8 +208,8 @@ impl Pump {
         self.held += 1;
         self.reading += 1;
         let (state, transfer) = match way {
-            Way::Slots => (State::Reading, Transfer::Read),
-            Way::InKernel => (State::Copying, Transfer::Copy),
+            Way::Slots => (SlotPhase::Reading, Transfer::Read),
+            Way::InKernel => (SlotPhase::Copying, Transfer::Copy),
         };
         self.slots[slot as usize] = SlotState { state, open_ended, done: 0, block };
         match way {
@@ -255,18 +255,18 @@ impl Pump {
 
     /// The end of the request that was posted for this slot.
     #[inline]
-    pub fn handle_completion(&mut self, slot: u32, settled: Settled) -> Event {
+    pub fn handle_completion(&mut self, slot: u32, settled: Settled) -> PumpEvent {
         self.starved = false;
         match self.slots[slot as usize].state {
-            State::Reading => self.read_completed(slot, settled),
-            State::Writing => self.write_completed(slot, settled),
-            State::Copying => self.copy_completed(slot, settled),
-            State::Free | State::Full => unreachable!("slot {slot} has no request in flight"),
+            SlotPhase::Reading => self.read_completed(slot, settled),
+            SlotPhase::Writing => self.write_completed(slot, settled),
+            SlotPhase::Copying => self.copy_completed(slot, settled),
+            SlotPhase::Free | SlotPhase::Full => unreachable!("slot {slot} has no request in flight"),
         }
     }
 
     #[inline]
-    fn read_completed(&mut self, slot: u32, settled: Settled) -> Event {
+    fn read_completed(&mut self, slot: u32, settled: Settled) -> PumpEvent {
         let entry = self.slots[slot as usize];
         match settled {
             _ if self.stopped || self.failed.contains(&entry.block.file) => self.drop_read(slot),
@@ -283,7 +283,7 @@ impl Pump {
     }
 
     #[inline]
-    fn read_moved(&mut self, slot: u32, bytes: u32) -> Event {
+    fn read_moved(&mut self, slot: u32, bytes: u32) -> PumpEvent {
         let entry = &mut self.slots[slot as usize];
         let asked = entry.block.len - entry.done;
         debug_assert!(bytes > 0 && bytes <= asked, "{bytes} of {asked} bytes");
@@ -318,20 +318,20 @@ impl Pump {
     }
 
     #[inline]
-    fn read_finished(&mut self, slot: u32) -> Event {
+    fn read_finished(&mut self, slot: u32) -> PumpEvent {
         self.reading -= 1;
-        self.slots[slot as usize].state = State::Full;
+        self.slots[slot as usize].state = SlotPhase::Full;
         if !self.shape.in_order {
             self.queue.push_back(slot);
         }
         self.counts.source_requests += 1;
         let SlotState { block, open_ended, .. } = self.slots[slot as usize];
         let ended = if open_ended { self.settled_end(block.file) } else { None };
-        Event::Filled { slot, block, ended }
+        PumpEvent::Filled { slot, block, ended }
     }
 
     /// The data of an open-ended file end within or before this block.
-    fn read_ended(&mut self, slot: u32) -> Event {
+    fn read_ended(&mut self, slot: u32) -> PumpEvent {
         let entry = self.slots[slot as usize];
         let (file, at) = (entry.block.file, entry.block.at + u64::from(entry.done));
         if self.extent.is_some_and(|extent| extent.file == file) {
@@ -342,7 +342,7 @@ impl Pump {
         }
         if entry.done == 0 {
             self.drop_read(slot);
-            return self.settled_end(file).map_or(Event::Nothing, |at| Event::Ended { file, at });
+            return self.settled_end(file).map_or(PumpEvent::Nothing, |at| PumpEvent::Ended { file, at });
         }
         // What came before the end is a block of its own, shorter than asked.
         self.slots[slot as usize].block.len = entry.done;
@@ -351,7 +351,7 @@ impl Pump {
 
     /// Where the file ends, once no read of it is in flight that could still tell otherwise.
     fn settled_end(&mut self, file: u32) -> Option<u64> {
-        let reading = |entry: &SlotState| entry.state == State::Reading && entry.block.file == file;
+        let reading = |entry: &SlotState| entry.state == SlotPhase::Reading && entry.block.file == file;
         let end = self.open_files.end(file);
         let settled = end.filter(|_| !self.slots.iter().any(reading));
         if settled.is_some() {
@@ -360,7 +360,7 @@ impl Pump {
         settled
     }
 
-    fn write_completed(&mut self, slot: u32, settled: Settled) -> Event {
+    fn write_completed(&mut self, slot: u32, settled: Settled) -> PumpEvent {
         let entry = self.slots[slot as usize];
         match settled {
             _ if self.stopped || self.failed.contains(&entry.block.file) => self.drop_write(slot),
@@ -378,7 +378,7 @@ impl Pump {
     }
 
     #[inline]
-    fn write_moved(&mut self, slot: u32, bytes: u32) -> Event {
+    fn write_moved(&mut self, slot: u32, bytes: u32) -> PumpEvent {
         let entry = &mut self.slots[slot as usize];
         let asked = entry.block.len - entry.done;
         debug_assert!(bytes > 0 && bytes <= asked, "{bytes} of {asked} bytes");
@@ -394,55 +394,55 @@ impl Pump {
     }
 
     #[inline]
-    fn landed(&mut self, slot: u32, block: Block) -> Event {
+    fn landed(&mut self, slot: u32, block: Block) -> PumpEvent {
         self.counts.sink_requests += 1;
         self.counts.bytes += u64::from(block.len);
         self.release(slot);
-        Event::Landed { block }
+        PumpEvent::Landed { block }
     }
 
-    fn read_failed(&mut self, slot: u32, kind: FaultKind) -> Event {
+    fn read_failed(&mut self, slot: u32, kind: FaultKind) -> PumpEvent {
         let fault = self.fault(slot, Side::Source, kind);
         self.drop_read(slot);
         fault
     }
 
-    fn write_failed(&mut self, slot: u32, kind: FaultKind) -> Event {
+    fn write_failed(&mut self, slot: u32, kind: FaultKind) -> PumpEvent {
         let fault = self.fault(slot, Side::Sink, kind);
         self.drop_write(slot);
         fault
     }
 
-    fn fault(&mut self, slot: u32, side: Side, kind: FaultKind) -> Event {
+    fn fault(&mut self, slot: u32, side: Side, kind: FaultKind) -> PumpEvent {
         let SlotState { block, done, .. } = self.slots[slot as usize];
         self.handle_failed_file(block.file);
-        Event::Failed(Fault { side, file: block.file, at: block.at + u64::from(done), kind })
+        PumpEvent::Failed(PumpFault { side, file: block.file, at: block.at + u64::from(done), kind })
     }
 
-    fn post_again(&mut self, slot: u32) -> Event {
+    fn post_again(&mut self, slot: u32) -> PumpEvent {
         self.again.push_back(slot);
-        Event::Nothing
+        PumpEvent::Nothing
     }
 
-    fn drop_read(&mut self, slot: u32) -> Event {
+    fn drop_read(&mut self, slot: u32) -> PumpEvent {
         self.held -= 1;
         self.reading -= 1;
         if self.shape.in_order {
             self.queue.remove(slot);
         }
         self.release(slot);
-        Event::Nothing
+        PumpEvent::Nothing
     }
 
-    fn drop_write(&mut self, slot: u32) -> Event {
+    fn drop_write(&mut self, slot: u32) -> PumpEvent {
         self.writing -= 1;
         self.release(slot);
-        Event::Nothing
+        PumpEvent::Nothing
     }
 
     #[inline]
     fn release(&mut self, slot: u32) {
-        self.slots[slot as usize].state = State::Free;
+        self.slots[slot as usize].state = SlotPhase::Free;
         self.free.push(slot);
     }
 }

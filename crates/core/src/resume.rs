@@ -55,7 +55,7 @@ pub struct TargetId {
 
 /// What a journal belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ResumeHead {
     /// Where the bytes come from.
     pub source: SourceId,
     /// Where they are.
@@ -65,7 +65,7 @@ pub struct Head {
 /// During which run of the system, and which mount of the file system, something was written. Zeros where the system
 /// does not tell: then nobody knows whether it is the same life, and only what was synced counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct ResumeLife {
     /// The boot.
     pub boot: [u8; 16],
     /// The mount, by a number that no later one gets.
@@ -87,7 +87,7 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
     hash ^ hash >> 33
 }
 
-impl Life {
+impl ResumeLife {
     fn is_known(&self) -> bool {
         self.boot != [0; 16] && self.mount != 0
     }
@@ -98,10 +98,10 @@ impl Life {
     }
 }
 
-impl Head {
+impl ResumeHead {
     /// The head as bytes.
     pub fn encode(&self) -> [u8; HEAD_BYTES] {
-        let Head { source, target } = self;
+        let ResumeHead { source, target } = self;
         let mut bytes = Vec::from(MAGIC);
         for number in [source.device, source.inode, source.size_bytes, target.device, target.inode] {
             bytes.extend(number.to_le_bytes());
@@ -116,7 +116,7 @@ impl Head {
     }
 
     /// Reads a head; `None` for what is none, or damaged, or of another version.
-    pub fn decode(bytes: &[u8]) -> Option<Head> {
+    pub fn decode(bytes: &[u8]) -> Option<ResumeHead> {
         let bytes: &[u8; HEAD_BYTES] = bytes.first_chunk()?;
         let number = |at: usize| bytes[at..].first_chunk().map(|chunk| u64::from_le_bytes(*chunk));
         let time = |at: usize| bytes[at..].first_chunk().map(|chunk| i128::from_le_bytes(*chunk));
@@ -128,7 +128,7 @@ impl Head {
             ctime_ns: time(64)?,
         };
         let target = TargetId { device: number(32)?, inode: number(40)?, born_ns: time(80)? };
-        let head = Head { source, target };
+        let head = ResumeHead { source, target };
         (head.encode() == *bytes).then_some(head)
     }
 
@@ -138,18 +138,18 @@ impl Head {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum RecordKind {
     Written,
     Synced,
     /// Not a range: how many bytes may have come without being told.
     Doubt,
 }
 
-const KINDS: [Kind; 3] = [Kind::Written, Kind::Synced, Kind::Doubt];
+const KINDS: [RecordKind; 3] = [RecordKind::Written, RecordKind::Synced, RecordKind::Doubt];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
-    kind: Kind,
+    kind: RecordKind,
     /// Of what is written: in which life.
     life: u64,
     start: u64,
@@ -239,11 +239,11 @@ impl Ranges {
 }
 
 /// Bytes to be written at an offset of the journal.
-pub type Entry = (u64, [u8; RECORD_BYTES]);
+pub type ResumeEntry = (u64, [u8; RECORD_BYTES]);
 
 /// A synced range and where it is told: the newer place, and the one that is written next.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct ToldRange {
     start: u64,
     end: u64,
     place: u32,
@@ -252,8 +252,8 @@ struct Told {
 
 /// A journal in memory. It does not write: it says what is to be written where, in this order.
 #[derive(Debug)]
-pub struct Journal {
-    head: Head,
+pub struct JournalMachine {
+    head: ResumeHead,
     seed: u64,
     life: u64,
     /// All that counts, of earlier runs too.
@@ -262,7 +262,7 @@ pub struct Journal {
     /// Written ranges by their starts, and the starts by their ends: each has one place.
     starts: BTreeMap<u64, (u64, u32)>,
     ends: BTreeMap<u64, u64>,
-    told: Vec<Told>,
+    told: Vec<ToldRange>,
     free: Vec<u32>,
     /// Places in use, the first for doubt.
     places: u32,
@@ -270,10 +270,10 @@ pub struct Journal {
     doubt_bytes: u64,
 }
 
-impl Journal {
-    /// A journal in which nothing stands yet; what it belongs to is written first ([`Head::encode`]).
-    pub fn new(head: Head, life: Life) -> Journal {
-        Journal {
+impl JournalMachine {
+    /// A journal in which nothing stands yet; what it belongs to is written first ([`ResumeHead::encode`]).
+    pub fn new(head: ResumeHead, life: ResumeLife) -> JournalMachine {
+        JournalMachine {
             head,
             seed: head.seed(),
             life: life.tag(),
@@ -289,24 +289,24 @@ impl Journal {
     }
 
     /// What stands in a journal; `None` for what is none. Bytes beyond [`RECORDS_MAX`] records are not looked at.
-    pub fn read(bytes: &[u8], life: Life) -> Option<Journal> {
-        let head = Head::decode(bytes)?;
-        let mut journal = Journal::new(head, life);
+    pub fn read(bytes: &[u8], life: ResumeLife) -> Option<JournalMachine> {
+        let head = ResumeHead::decode(bytes)?;
+        let mut journal = JournalMachine::new(head, life);
         let mut lost = Ranges::default();
         let records = bytes[HEAD_BYTES..].chunks_exact(RECORD_BYTES).take(RECORDS_MAX);
         for (place, record) in (0..).zip(records) {
             let record = Record::decode(record, journal.seed, head.source.size_bytes);
             journal.places = place + 1;
             match record {
-                Some(Record { kind: Kind::Doubt, end, .. }) if place == 0 => journal.doubt_bytes = end,
+                Some(Record { kind: RecordKind::Doubt, end, .. }) if place == 0 => journal.doubt_bytes = end,
                 _ if place == 0 => {}
-                Some(Record { kind: Kind::Written, life: of, start, end })
+                Some(Record { kind: RecordKind::Written, life: of, start, end })
                     if life.is_known() && of == journal.life =>
                 {
                     journal.place(start, end, place);
                 }
-                Some(Record { kind: Kind::Synced, start, end, .. }) => {
-                    journal.told.push(Told { start, end, place, spare: None });
+                Some(Record { kind: RecordKind::Synced, start, end, .. }) => {
+                    journal.told.push(ToldRange { start, end, place, spare: None });
                     journal.synced.insert(start, end);
                 }
                 other => {
@@ -329,7 +329,7 @@ impl Journal {
     fn forget_older_told(&mut self) {
         let told = std::mem::take(&mut self.told);
         for (index, one) in told.iter().enumerate() {
-            let is_in = |(other_index, other): (usize, &Told)| {
+            let is_in = |(other_index, other): (usize, &ToldRange)| {
                 let within = other.start <= one.start && one.end <= other.end;
                 let same = (other.start, other.end) == (one.start, one.end);
                 other_index != index && within && (!same || other_index < index)
@@ -342,7 +342,7 @@ impl Journal {
     }
 
     /// What it belongs to.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &ResumeHead {
         &self.head
     }
 
@@ -357,13 +357,13 @@ impl Journal {
     }
 
     /// A run begins that may have so many bytes under way at a time, which a kill makes doubtful.
-    pub fn begin(&mut self, under_way_bytes: u64) -> Entry {
+    pub fn begin(&mut self, under_way_bytes: u64) -> ResumeEntry {
         let size_bytes = self.head.source.size_bytes;
         let end = self.doubt_bytes.saturating_add(under_way_bytes).clamp(1, size_bytes.max(1));
-        self.entry(0, Record { kind: Kind::Doubt, life: 0, start: 0, end })
+        self.entry(0, Record { kind: RecordKind::Doubt, life: 0, start: 0, end })
     }
 
-    fn entry(&self, place: u32, record: Record) -> Entry {
+    fn entry(&self, place: u32, record: Record) -> ResumeEntry {
         let at = HEAD_BYTES as u64 + u64::from(place) * RECORD_BYTES as u64;
         (at, record.encode(self.seed))
     }
@@ -382,7 +382,7 @@ impl Journal {
     }
 
     /// A range is written. What is to be told of it; `None` if the journal is full: then it is copied again.
-    pub fn add_written(&mut self, start: u64, end: u64) -> Option<Entry> {
+    pub fn add_written(&mut self, start: u64, end: u64) -> Option<ResumeEntry> {
         let (mut whole, mut place) = ((start, end), None);
         if let Some(before) = self.ends.get(&start).copied()
             && let Some((until, used)) = self.starts.get(&before).copied()
@@ -401,7 +401,7 @@ impl Journal {
         // Free only now: this record tells what stood there, too.
         self.free.extend(freed);
         self.place(whole.0, whole.1, place);
-        let record = Record { kind: Kind::Written, life: self.life, start: whole.0, end: whole.1 };
+        let record = Record { kind: RecordKind::Written, life: self.life, start: whole.0, end: whole.1 };
         Some(self.entry(place, record))
     }
 
@@ -413,7 +413,7 @@ impl Journal {
     }
 
     /// Ranges are on stable storage: what is to be told of them.
-    pub fn add_synced(&mut self, ranges: &Ranges) -> Vec<Entry> {
+    pub fn add_synced(&mut self, ranges: &Ranges) -> Vec<ResumeEntry> {
         let mut entries = Vec::new();
         for (start, end) in ranges.iter() {
             if self.synced.covers(start, end) {
@@ -423,14 +423,14 @@ impl Journal {
             self.written.insert(start, end);
             let (inside, others) = std::mem::take(&mut self.told)
                 .into_iter()
-                .partition(|told: &Told| start <= told.start && told.end <= end);
+                .partition(|told: &ToldRange| start <= told.start && told.end <= end);
             self.told = others;
             entries.extend(self.tell_synced(start, end, inside));
         }
         entries
     }
 
-    fn tell_synced(&mut self, start: u64, end: u64, inside: Vec<Told>) -> Option<Entry> {
+    fn tell_synced(&mut self, start: u64, end: u64, inside: Vec<ToldRange>) -> Option<ResumeEntry> {
         let mut inside = inside.into_iter();
         let longest = inside.next();
         let place = longest.and_then(|told| told.spare).or_else(|| self.free_place())?;
@@ -439,7 +439,7 @@ impl Journal {
             self.free.insert(0, told.place);
             told.spare.into_iter().for_each(|spare| self.free.insert(0, spare));
         }
-        self.told.push(Told { start, end, place, spare: longest.map(|told| told.place) });
-        Some(self.entry(place, Record { kind: Kind::Synced, life: 0, start, end }))
+        self.told.push(ToldRange { start, end, place, spare: longest.map(|told| told.place) });
+        Some(self.entry(place, Record { kind: RecordKind::Synced, life: 0, start, end }))
     }
 }

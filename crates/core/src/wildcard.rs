@@ -28,19 +28,19 @@ pub enum Begins {
 enum Piece {
     Byte(u8),
     /// One byte of a set; the table never has the slash.
-    OneOf(Box<Set>),
+    OneOf(Box<LetterSet>),
     /// `*`
     Run,
     /// `**` and more.
     RunWithSlashes,
 }
 
-type Set = [bool; 256];
+type LetterSet = [bool; 256];
 
-type Class = (&'static [u8], fn(&u8) -> bool);
+type LetterClass = (&'static [u8], fn(&u8) -> bool);
 
 /// The POSIX classes. Names are bytes, not text of some language: the classes have no letters beyond ASCII.
-const CLASSES: [Class; 12] = [
+const CLASSES: [LetterClass; 12] = [
     (b"alnum", u8::is_ascii_alphanumeric),
     (b"alpha", u8::is_ascii_alphabetic),
     (b"blank", |byte| b" \t".contains(byte)),
@@ -148,7 +148,7 @@ fn run(behind: &[u8]) -> (Piece, &[u8]) {
     (if more == 0 { Piece::Run } else { Piece::RunWithSlashes }, &behind[more..])
 }
 
-fn one_of(mut set: Set) -> Piece {
+fn one_of(mut set: LetterSet) -> Piece {
     set[usize::from(b'/')] = false;
     Piece::OneOf(Box::new(set))
 }
@@ -163,7 +163,7 @@ fn set(inside: &[u8]) -> Result<(Piece, &[u8]), &'static str> {
 }
 
 /// Puts the members into the set and gives what stands behind the `]`.
-fn members<'a>(inside: &'a [u8], set: &mut Set) -> Result<&'a [u8], &'static str> {
+fn members<'a>(inside: &'a [u8], set: &mut LetterSet) -> Result<&'a [u8], &'static str> {
     let mut rest = inside;
     // What a range would begin with: a single byte that stands directly before the '-'.
     let mut lowest = None;
@@ -199,7 +199,7 @@ fn letter(text: &[u8]) -> Result<(u8, &[u8]), &'static str> {
 }
 
 /// A range that runs backwards has no members.
-fn add_range(set: &mut Set, lowest: Option<u8>, highest: u8) {
+fn add_range(set: &mut LetterSet, lowest: Option<u8>, highest: u8) {
     let lowest = lowest.unwrap_or(highest);
     (lowest..=highest).for_each(|byte| set[usize::from(byte)] = true);
 }
@@ -211,7 +211,7 @@ fn class_end(text: &[u8]) -> Result<Option<usize>, &'static str> {
     Ok(close.checked_sub(1).filter(|&end| text[end] == b':'))
 }
 
-fn add_class<'a>(set: &mut Set, text: &'a [u8]) -> Result<&'a [u8], &'static str> {
+fn add_class<'a>(set: &mut LetterSet, text: &'a [u8]) -> Result<&'a [u8], &'static str> {
     let end = class_end(text)?.unwrap_or(0);
     let (_, has) = CLASSES
         .iter()

@@ -87,7 +87,7 @@ const USUAL_BYTES: usize = 192;
 ///
 /// Errors: none for messages of this module; a message that is too long is refused by [`frame::Head::message`].
 pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
-    let mut body = Body(Vec::with_capacity(USUAL_BYTES));
+    let mut body = EncodedBody(Vec::with_capacity(USUAL_BYTES));
     minicbor::encode(message, &mut body).expect("memory takes any message");
     body.0
 }
@@ -102,9 +102,9 @@ pub fn decode<'body, T: Decode<'body, ()>>(body: &'body [u8]) -> Result<T, WireE
     }
 }
 
-struct Body(Vec<u8>);
+struct EncodedBody(Vec<u8>);
 
-impl Write for Body {
+impl Write for EncodedBody {
     type Error = std::convert::Infallible;
 
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {

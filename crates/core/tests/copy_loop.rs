@@ -6,8 +6,8 @@
 mod model;
 
 use datapump_core::{
-    Claimed, Event, Extent, Fault, FaultKind, Length, Pump, Request, Settled, Shape, Side, Step, Transfer,
-    Way,
+    Claimed, Extent, FaultKind, Length, Pump, PumpEvent, PumpFault, Request, Settled, Shape, Side, Step,
+    Transfer, Way,
 };
 use model::{Model, Random, for_each_seed};
 
@@ -65,7 +65,7 @@ impl Case {
 /// How a run ended.
 struct Ended {
     model: Model,
-    fault: Option<Fault>,
+    fault: Option<PumpFault>,
     stopped: bool,
     counts: datapump_core::Counts,
 }
@@ -101,12 +101,12 @@ fn drive(case: &Case, random: &mut Random) -> Ended {
                 let expect_fault = fails && fault.is_none() && !stopped;
                 let event = pump.handle_completion(request.slot, settled);
                 model.note(request, settled, event);
-                if let Event::Failed(told) = event {
+                if let PumpEvent::Failed(told) = event {
                     assert!(fault.replace(told).is_none(), "only the first fault is told");
                     assert!(expect_fault, "{told:?} without a cause");
                     let at = request.block.at + u64::from(request.done);
                     let side = if request.transfer == Transfer::Read { Side::Source } else { Side::Sink };
-                    assert_eq!(told, Fault { side, file: 1, at, kind: FaultKind::Errno(5) });
+                    assert_eq!(told, PumpFault { side, file: 1, at, kind: FaultKind::Errno(5) });
                 }
             }
             Step::Starved => unreachable!("the plan never says not yet"),
@@ -179,7 +179,7 @@ fn a_stalled_write_does_not_stop_the_others() {
             Step::Wait(_) => {
                 let Some(request) = waiting.pop() else { break };
                 let event = pump.handle_completion(request.slot, Settled::Moved(request.block.len));
-                landed += u32::from(matches!(event, Event::Landed { .. }));
+                landed += u32::from(matches!(event, PumpEvent::Landed { .. }));
             }
             Step::Done | Step::Starved => break,
         }
@@ -221,7 +221,8 @@ fn data_behind_the_end_are_a_fault() {
                     matches!(settled, Settled::Moved(0)) || (bytes == 10 && settled == Settled::EndOfData);
                 if !skip {
                     let event = pump.handle_completion(request.slot, settled);
-                    failed |= matches!(event, Event::Failed(Fault { kind: FaultKind::SourceGrew, .. }));
+                    failed |=
+                        matches!(event, PumpEvent::Failed(PumpFault { kind: FaultKind::SourceGrew, .. }));
                     let same =
                         |again: Request| again.transfer == Transfer::Read && again.slot == request.slot;
                     while matches!(pump.poll(), Step::Post(again) if same(again)) {}

@@ -1,10 +1,11 @@
 //! The life of a file: whatever happens, a name comes last and after everything that it promises.
 
-use datapump_core::{Compared, Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, REPAIRS_MAX};
+use datapump_core::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
 use proptest::prelude::*;
 
 const ENDINGS: [Ending; 4] = [Ending::Name, Ending::Device, Ending::Nothing, Ending::Equal];
-const COMPARED: [Compared; 3] = [Compared::Same, Compared::Damaged, Compared::Differs];
+const COMPARED: [PassesCompared; 3] =
+    [PassesCompared::Same, PassesCompared::Damaged, PassesCompared::Differs];
 
 fn goal() -> impl Strategy<Value = FileGoal> {
     (prop::sample::select(&ENDINGS), any::<[bool; 4]>()).prop_map(|(ending, [syncs, back, again, folder])| {
@@ -25,7 +26,7 @@ struct World {
     bytes: u64,
     pieces: Vec<u64>,
     is_open_ended: bool,
-    compared: Vec<Compared>,
+    compared: Vec<PassesCompared>,
     fails_at: Option<usize>,
 }
 
@@ -154,7 +155,7 @@ fn a_source_that_gives_something_else_than_before_is_not_believed() {
         is_repairable: true,
         syncs_folder: true,
     };
-    let compared = vec![Compared::Damaged, Compared::Damaged];
+    let compared = vec![PassesCompared::Damaged, PassesCompared::Damaged];
     let world = World { bytes: 10, pieces: vec![10], is_open_ended: false, compared, fails_at: None };
     let (_, steps) = lived(goal, &world);
     assert_eq!(steps[steps.len() - 2], FileStep::Refuse(Mismatch::Source), "{steps:?}");
@@ -166,7 +167,7 @@ fn steps_of_a_file_that_was_given_up_meanwhile_lead_nowhere() {
     life.handle_done(FileStep::Open);
     assert!(life.handle_failed());
     life.handle_done(FileStep::Reserve);
-    life.handle_compared(Compared::Same);
+    life.handle_compared(PassesCompared::Same);
     assert!(!life.handle_landed(1), "nobody goes on");
     assert_eq!(life.poll_step(), FileStep::Over);
 }

@@ -2,29 +2,30 @@
 //! what is true, and after a kill all of it.
 
 use datapump_core::resume::{
-    Entry, GRAIN_BYTES, HEAD_BYTES, Head, Journal, Life, RECORD_BYTES, Ranges, SourceId, TargetId,
+    GRAIN_BYTES, HEAD_BYTES, JournalMachine, RECORD_BYTES, Ranges, ResumeEntry, ResumeHead, ResumeLife,
+    SourceId, TargetId,
 };
 use proptest::prelude::*;
 
 const BLOCK: u64 = 1 << 20;
-const LIFE: Life = Life { boot: [1; 16], mount: 7, is_unsynced: false };
-const AFTER_RESTART: Life = Life { boot: [255; 16], mount: 7, is_unsynced: false };
-const AFTER_MOUNT: Life = Life { boot: [1; 16], mount: 255, is_unsynced: false };
+const LIFE: ResumeLife = ResumeLife { boot: [1; 16], mount: 7, is_unsynced: false };
+const AFTER_RESTART: ResumeLife = ResumeLife { boot: [255; 16], mount: 7, is_unsynced: false };
+const AFTER_MOUNT: ResumeLife = ResumeLife { boot: [1; 16], mount: 255, is_unsynced: false };
 
-fn head(blocks: u64) -> Head {
+fn head(blocks: u64) -> ResumeHead {
     let source = SourceId { device: 1, inode: 2, size_bytes: blocks * BLOCK, mtime_ns: -3, ctime_ns: 4 };
-    Head { source, target: TargetId { device: 5, inode: 6, born_ns: 7 } }
+    ResumeHead { source, target: TargetId { device: 5, inode: 6, born_ns: 7 } }
 }
 
 /// A journal file in memory.
 struct File(Vec<u8>);
 
 impl File {
-    fn new(head: &Head) -> File {
+    fn new(head: &ResumeHead) -> File {
         File(head.encode().to_vec())
     }
 
-    fn write(&mut self, (at, bytes): Entry) {
+    fn write(&mut self, (at, bytes): ResumeEntry) {
         let at = at as usize;
         if self.0.len() < at + RECORD_BYTES {
             self.0.resize(at + RECORD_BYTES, 0);
@@ -32,8 +33,8 @@ impl File {
         self.0[at..at + RECORD_BYTES].copy_from_slice(&bytes);
     }
 
-    fn read(&self, life: Life) -> Ranges {
-        Journal::read(&self.0, life).expect("a journal").written().clone()
+    fn read(&self, life: ResumeLife) -> Ranges {
+        JournalMachine::read(&self.0, life).expect("a journal").written().clone()
     }
 }
 
@@ -46,12 +47,12 @@ fn is_within(inner: &Ranges, outer: &Ranges) -> bool {
 #[test]
 fn a_head_is_read_as_it_was_written_and_nothing_else_is() {
     let bytes = head(3).encode();
-    assert_eq!(Head::decode(&bytes), Some(head(3)));
+    assert_eq!(ResumeHead::decode(&bytes), Some(head(3)));
     for at in 0..HEAD_BYTES {
         let mut damaged = bytes;
         damaged[at] ^= 1;
-        assert_eq!(Head::decode(&damaged), None, "byte {at}");
-        assert_eq!(Head::decode(&bytes[..at]), None, "torn at {at}");
+        assert_eq!(ResumeHead::decode(&damaged), None, "byte {at}");
+        assert_eq!(ResumeHead::decode(&bytes[..at]), None, "torn at {at}");
     }
 }
 
@@ -78,7 +79,7 @@ fn what_is_missing_begins_and_ends_at_whole_grains() {
 fn the_journal_of_a_long_copy_stays_small() {
     // Four lanes, each with its own 32 blocks at a time, landing in turn.
     const BLOCKS: u64 = 1 << 16;
-    let (mut journal, mut file) = (Journal::new(head(BLOCKS), LIFE), File::new(&head(BLOCKS)));
+    let (mut journal, mut file) = (JournalMachine::new(head(BLOCKS), LIFE), File::new(&head(BLOCKS)));
     for claim in 0..BLOCKS / 128 {
         for step in 0..32 {
             for lane in 0..4 {
@@ -127,7 +128,7 @@ proptest! {
     #[test]
     fn after_a_kill_all_counts_and_after_a_restart_what_was_synced(steps in steps(), damage in any::<usize>()) {
         let mut file = File::new(&head(BLOCKS));
-        let (mut journal, mut life, mut lives) = (Journal::new(head(BLOCKS), LIFE), LIFE, 1);
+        let (mut journal, mut life, mut lives) = (JournalMachine::new(head(BLOCKS), LIFE), LIFE, 1);
         let (mut written, mut synced) = (Ranges::default(), Ranges::default());
         for step in steps {
             match step {
@@ -152,7 +153,7 @@ proptest! {
                     if !matches!(step, Step::Kill) {
                         written = synced.clone();
                     }
-                    journal = Journal::read(&file.0, life).expect("a journal");
+                    journal = JournalMachine::read(&file.0, life).expect("a journal");
                     file.write(journal.begin(BLOCK));
                 }
             }
@@ -165,10 +166,10 @@ proptest! {
         let mut damaged = File(file.0.clone());
         let at = damage % damaged.0.len();
         damaged.0[at] ^= 0x10;
-        if let Some(journal) = Journal::read(&damaged.0, life) {
+        if let Some(journal) = JournalMachine::read(&damaged.0, life) {
             prop_assert!(is_within(journal.written(), &written));
         }
-        if let Some(journal) = Journal::read(&file.0[..at], life) {
+        if let Some(journal) = JournalMachine::read(&file.0[..at], life) {
             prop_assert!(is_within(journal.written(), &written));
         }
     }
@@ -176,7 +177,7 @@ proptest! {
     /// While a synced range is told anew its record may be lost; then at most what came since the last sync is.
     #[test]
     fn a_record_that_is_lost_costs_one_sync_at_most(blocks in 2..BLOCKS) {
-        let (mut journal, mut file) = (Journal::new(head(BLOCKS), LIFE), File::new(&head(BLOCKS)));
+        let (mut journal, mut file) = (JournalMachine::new(head(BLOCKS), LIFE), File::new(&head(BLOCKS)));
         let mut written = Ranges::default();
         for block in 0..blocks {
             file.write(journal.add_written(block * BLOCK, (block + 1) * BLOCK).expect("room"));
@@ -192,18 +193,20 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
-        prop_assert!(Journal::read(&bytes, LIFE).is_none());
+        prop_assert!(JournalMachine::read(&bytes, LIFE).is_none());
         let mut file = head(BLOCKS).encode().to_vec();
         file.extend(&bytes);
-        prop_assert_eq!(Journal::read(&file, LIFE).expect("a head").written().total(), 0);
+        prop_assert_eq!(JournalMachine::read(&file, LIFE).expect("a head").written().total(), 0);
     }
 }
 
 /// Where the system does not tell its run or the mount, it may be another one: only what was synced is certain.
 #[test]
 fn in_a_life_that_nobody_knows_only_what_was_synced_counts() {
-    for (life, count) in [(LIFE, 2), (Life { boot: [0; 16], ..LIFE }, 1), (Life { mount: 0, ..LIFE }, 1)] {
-        let (mut journal, mut file) = (Journal::new(head(BLOCKS), life), File::new(&head(BLOCKS)));
+    for (life, count) in
+        [(LIFE, 2), (ResumeLife { boot: [0; 16], ..LIFE }, 1), (ResumeLife { mount: 0, ..LIFE }, 1)]
+    {
+        let (mut journal, mut file) = (JournalMachine::new(head(BLOCKS), life), File::new(&head(BLOCKS)));
         file.write(journal.begin(BLOCK));
         file.write(journal.add_written(0, BLOCK).expect("room"));
         let synced = journal.written().clone();
@@ -215,14 +218,14 @@ fn in_a_life_that_nobody_knows_only_what_was_synced_counts() {
 
 #[test]
 fn what_came_and_does_not_count_is_told() {
-    let (mut journal, mut file) = (Journal::new(head(BLOCKS), LIFE), File::new(&head(BLOCKS)));
+    let (mut journal, mut file) = (JournalMachine::new(head(BLOCKS), LIFE), File::new(&head(BLOCKS)));
     assert_eq!(journal.doubt_bytes(), 0);
     file.write(journal.begin(4 * BLOCK));
     for block in 0..10 {
         file.write(journal.add_written(block * BLOCK, (block + 1) * BLOCK).expect("room"));
     }
     for (life, doubt) in [(LIFE, 4), (AFTER_RESTART, 14)] {
-        let again = Journal::read(&file.0, life).expect("a journal");
+        let again = JournalMachine::read(&file.0, life).expect("a journal");
         assert_eq!(again.doubt_bytes(), doubt * BLOCK);
     }
 }

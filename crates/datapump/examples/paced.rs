@@ -40,7 +40,7 @@ fn main() {
 }
 
 fn predicted_s(row: &[u64; 6]) -> f64 {
-    let device = |of: &[u64]| model::Device {
+    let device = |of: &[u64]| model::ModelDevice {
         latency_s: of[0] as f64 * 1e-6,
         bytes_per_s: of[1] as f64 * 1e6,
         depth: of[2] as u32,

@@ -58,7 +58,7 @@ use datapump_files::disk::{FileKind, PathAt};
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum JobKind {
     Copy,
     Hash,
     Compare,
@@ -68,7 +68,7 @@ enum Kind {
 /// performed by [`Job::run`].
 #[derive(Debug)]
 pub struct Job {
-    work: Kind,
+    work: JobKind,
     sources: Vec<Place>,
     target: Place,
     options: Options,
@@ -99,21 +99,21 @@ struct Began {
 impl Job {
     /// Copies the sources to the target, by cp's rules for the target.
     pub fn copy(sources: Vec<Place>, target: Place) -> Job {
-        Job::new(Kind::Copy, sources, target)
+        Job::new(JobKind::Copy, sources, target)
     }
 
     /// Hashes the source; the report's `blake3` is what `b3sum` prints.
     pub fn hash(source: Place) -> Job {
-        Job::new(Kind::Hash, vec![source], Place::Null { bytes: None, fill: Fill::Noise })
+        Job::new(JobKind::Hash, vec![source], Place::Null { bytes: None, fill: Fill::Noise })
     }
 
     /// Compares the content of two places. Each difference is a problem of class `mismatch`; the exit status is 0 for
     /// the same, 1 for different, 2 for trouble, as cmp has it.
     pub fn compare(one: Place, other: Place) -> Job {
-        Job::new(Kind::Compare, vec![one], other)
+        Job::new(JobKind::Compare, vec![one], other)
     }
 
-    fn new(work: Kind, sources: Vec<Place>, target: Place) -> Job {
+    fn new(work: JobKind, sources: Vec<Place>, target: Place) -> Job {
         let (stop, watch) = (Arc::default(), Arc::default());
         Job {
             work,
@@ -224,7 +224,7 @@ impl Job {
     }
 
     fn hashes(&self) -> bool {
-        self.work == Kind::Hash || self.options.verify
+        self.work == JobKind::Hash || self.options.verify
     }
 
     /// What is copied where; an error refuses the job as a whole.
@@ -233,7 +233,7 @@ impl Job {
         if self.sources.is_empty() {
             return Err(Problem::usage("there is nothing to copy: name a source and a target"));
         }
-        if self.work == Kind::Compare {
+        if self.work == JobKind::Compare {
             return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
         }
         self.refuse_missing_link_dest()?;
@@ -320,7 +320,7 @@ impl Job {
     fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
         let status = match (self.work, problem.class) {
             (_, Class::Lost) => Status::Lost,
-            (_, Class::Usage) | (Kind::Compare, _) => Status::Usage,
+            (_, Class::Usage) | (JobKind::Compare, _) => Status::Usage,
             _ => Status::Failed,
         };
         let problems = BTreeMap::from([(problem.class.name().to_string(), 1)]);
@@ -346,7 +346,7 @@ impl Job {
         let has_trees = items.iter().any(Item::is_tree);
         let only_null = all_null && !items.is_empty();
         let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
-        let writes = self.work == Kind::Copy && !self.options.dry_run;
+        let writes = self.work == JobKind::Copy && !self.options.dry_run;
         let settings = Settings {
             world: &self.world,
             options: &self.options,
@@ -357,7 +357,7 @@ impl Job {
             shape,
             reads_the_web: items.iter().any(|item| matches!(item.source, Place::Web(_))),
             usual_lanes: Options::defaults(shape::reads(&items, false)).lanes,
-            compares: self.work == Kind::Compare,
+            compares: self.work == JobKind::Compare,
             hashes: self.hashes(),
             // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
             queued_nulls: QueuedNulls {
@@ -370,7 +370,7 @@ impl Job {
             lanes_for_pieces: shape::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,
             writes,
-            has_twins: self.work == Kind::Compare || self.options.checksum,
+            has_twins: self.work == JobKind::Compare || self.options.checksum,
             meters: None,
         };
         Shared {
@@ -445,7 +445,7 @@ impl Job {
         let status = self.status(&tally, shared);
         self.tell_uncompared(shared, status);
         let exit_status = status as i32;
-        let syncs = self.options.sync != crate::Sync::None && self.work == Kind::Copy;
+        let syncs = self.options.sync != crate::Sync::None && self.work == JobKind::Copy;
         let (end_ns, held_ns) = (self.world.clock.now_ns(), began.quota.held_ns());
         let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
         let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };

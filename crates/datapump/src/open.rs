@@ -29,7 +29,7 @@ use crate::job::neighbours::SingleFile;
 use crate::job::options::Choice;
 use crate::net::folder::far::FarFile;
 use crate::open::direct::direct;
-use crate::open::existing::Next;
+use crate::open::existing::FileNext;
 use crate::open::held::{Held, Original};
 use crate::open::how::{Facts, How, decide};
 use crate::open::opened::Opened;
@@ -44,7 +44,7 @@ use crate::tree;
 use datapump_files::commit::Staged;
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
-use datapump_files::holes::Ranges;
+use datapump_files::holes::ByteRanges;
 use datapump_files::holes::mapped;
 use datapump_files::{holes, stream};
 
@@ -74,7 +74,7 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
 }
 
 /// Opens an item and hands it to the plan, or reports why not.
-pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, next: Next) {
+pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, next: FileNext) {
     match prepare(shared, item, next) {
         Ok((task, ranges, in_kernel)) => {
             let task = Arc::new(task);
@@ -93,9 +93,9 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
     }
 }
 
-type Prepared = (Task, Option<Ranges>, bool);
+type PreparedEnds = (Task, Option<ByteRanges>, bool);
 
-fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Problem> {
+fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedEnds, Problem> {
     let opened = open_source(shared, item)?;
     let how = decide(&facts(shared, item, &opened), shared.settings.options);
     let mut landing = open_target(shared, item, &opened, how)?;
@@ -104,9 +104,9 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: Next) -> Result<Prepared, Pro
     let Ends { source, sink, original, ranges, life } =
         ends.inspect_err(|problem| landing.give_up(problem))?;
     let (finish, change) = match next {
-        Next::Copy(change) => (landing.into_finish(), change),
-        Next::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
-        Next::Stands(_) => unreachable!("what stands is not opened"),
+        FileNext::Copy(change) => (landing.into_finish(), change),
+        FileNext::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
+        FileNext::Stands(_) => unreachable!("what stands is not opened"),
     };
     let copies = !matches!(finish, Finish::Checked(_));
     let mut task = Task::new(Parts {
@@ -289,10 +289,10 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
 /// The ranges to move. A hole may be left out where nothing stands yet, or where the other file has one too.
 fn ranges(
     shared: &Shared<'_>,
-    here: impl FnOnce() -> Outcome<Ranges>,
+    here: impl FnOnce() -> Outcome<ByteRanges>,
     meta: &Meta,
     target: &Target,
-) -> Outcome<Ranges> {
+) -> Outcome<ByteRanges> {
     let there = match target {
         Target::File(_) if !shared.settings.options.inplace => return here(),
         Target::File(at) => ranges_there(shared, at, meta, false),
@@ -312,7 +312,7 @@ fn ranges(
 
 /// What the other file holds; `None` when every byte counts. What is wrong with that file is told when it is opened to
 /// be used.
-fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) -> Option<Ranges> {
+fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) -> Option<ByteRanges> {
     let other = match at.open(Access::Read) {
         Ok(other) => other,
         Err(errno) => return (errno.0 == 2).then(Vec::new), // ENOENT: nothing stands there
@@ -423,7 +423,7 @@ pub(crate) struct Ends {
     /// The source as it was.
     original: Option<Original>,
     /// What is to be moved; `None` until the end of data.
-    ranges: Option<Ranges>,
+    ranges: Option<ByteRanges>,
     life: FileLife,
 }
 

@@ -34,8 +34,8 @@ impl Row {
         self.text(column).parse().unwrap_or_else(|_| panic!("{column}: {}", self.text(column)))
     }
 
-    fn device(&self, end: &str) -> model::Device {
-        model::Device {
+    fn device(&self, end: &str) -> model::ModelDevice {
+        model::ModelDevice {
             latency_s: self.number(&format!("{end}_latency_us")) * 1e-6,
             bytes_per_s: self.number(&format!("{end}_bandwidth_mb_per_s")) * 1e6,
             depth: self.number(&format!("{end}_depth")) as u32,
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-fn simulated(device: model::Device) -> Device {
+fn simulated(device: model::ModelDevice) -> Device {
     let latency_ps = (device.latency_s * 1e12).round() as u64;
     Device { latency_ps, bytes_per_s: device.bytes_per_s.round() as u64, synchronous: false }
 }
@@ -51,8 +51,8 @@ fn simulated(device: model::Device) -> Device {
 /// Moves `bytes` from nowhere to nowhere through two devices.
 fn run(
     clock: SimClock,
-    source: model::Device,
-    sink: model::Device,
+    source: model::ModelDevice,
+    sink: model::ModelDevice,
     bytes: u64,
     request_bytes: u32,
 ) -> Report {
@@ -129,8 +129,8 @@ fn s7_the_depth_needed_is_that_of_the_reference_table() {
         let needed = row.number("depth_needed") as u32;
         assert_eq!(model::depth_needed(rate, latency_s, request), needed, "row {index}");
         let throughput = |depth: u32| {
-            let source = model::Device { latency_s, bytes_per_s: rate, depth };
-            let sink = model::Device { latency_s: 0.0, bytes_per_s: 1e15, depth: 1 };
+            let source = model::ModelDevice { latency_s, bytes_per_s: rate, depth };
+            let sink = model::ModelDevice { latency_s: 0.0, bytes_per_s: 1e15, depth: 1 };
             let report = run(SimClock::virtual_time(), source, sink, 400 * request, request as u32);
             400.0 * request as f64 / (report.elapsed_ns as f64 / 1e9 - latency_s)
         };

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use datapump::{Options, Place, RemoteCopy, ServeOptions, WayIn};
 use datapump_core::wire::ask::{Answer, Ask};
-use datapump_core::wire::attributes::{Attribute, Entry, Meta};
+use datapump_core::wire::attributes::{Attribute, Entry, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::frame::{HEAD_BYTES, Head};
 use datapump_core::wire::hello::{Purpose, Reply, greet};
-use datapump_core::wire::session::{Begin, Message, Way};
+use datapump_core::wire::session::{Begin, Direction, Message};
 use datapump_core::wire::{decode, encode};
 use net_parts::{Served, noise};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
@@ -69,7 +69,7 @@ impl Wire {
 }
 
 /// A session that has begun: its control connection, and its number.
-fn begin(address: &str, way: Way, connections: u32) -> (Wire, [u8; 16]) {
+fn begin(address: &str, way: Direction, connections: u32) -> (Wire, [u8; 16]) {
     let (mut control, session) = Wire::call(address, Purpose::Control, None);
     let begin = Begin {
         way,
@@ -156,7 +156,7 @@ impl Attacked {
 
     /// Opens each folder in the one before, and then the last ones again and again, giving nothing back.
     fn opens_folders(&self) {
-        let (_control, session) = begin(&self.served.address, Way::Pull, 2);
+        let (_control, session) = begin(&self.served.address, Direction::Pull, 2);
         let mut names = join(&self.served.address, Purpose::Names, session);
         assert!(matches!(names.ask(&Ask::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
         for level in 0..LEVELS {
@@ -178,7 +178,7 @@ impl Attacked {
 
     /// Opens roots and files, which stay open.
     fn opens_files(&self) {
-        let (_control, session) = begin(&self.served.address, Way::Pull, 2);
+        let (_control, session) = begin(&self.served.address, Direction::Pull, 2);
         let mut names = join(&self.served.address, Purpose::Names, session);
         let before = open_files();
         let root = |folder| Ask::Root { folder, place: 0 };
@@ -195,7 +195,7 @@ impl Attacked {
 
     /// Asks for a block and, behind it, for names on and on, and reads no answer.
     fn reads_nothing(&self) {
-        let (_control, session) = begin(&self.served.address, Way::Pull, 4);
+        let (_control, session) = begin(&self.served.address, Direction::Pull, 4);
         let wires: Vec<Wire> = (0..4).map(|_| self.asks_on(session)).collect();
         self.holds("answers that nobody reads");
         drop(wires);
@@ -222,7 +222,7 @@ impl Attacked {
 
     /// Is pushed what cannot be read, and hears none of the problems that it is told.
     fn listens_to_nothing(&self) {
-        let (_control, session) = begin(&self.served.address, Way::Push, 2);
+        let (_control, session) = begin(&self.served.address, Direction::Push, 2);
         let mut names = join(&self.served.address, Purpose::Names, session);
         let _blocks = join(&self.served.address, Purpose::Blocks, session);
         let meta = match self.look() {
@@ -264,7 +264,7 @@ impl Attacked {
 
     /// Pushes folders in folders, each with attributes and with names that have attributes.
     fn pushes_names(&self, row: &str, folder: &[Attribute], others: &[Entry]) {
-        let (mut control, session) = begin(&self.served.address, Way::Push, 2);
+        let (mut control, session) = begin(&self.served.address, Direction::Push, 2);
         std::thread::spawn(move || while control.take().is_ok() {});
         let mut names = join(&self.served.address, Purpose::Names, session);
         let _blocks = join(&self.served.address, Purpose::Blocks, session);
@@ -275,7 +275,7 @@ impl Attacked {
         while let Ok(body) = names.take()
             && lists < LISTS_MAX
         {
-            let meta = Meta { inode: 1000 + depth, ..meta };
+            let meta = WireMeta { inode: 1000 + depth, ..meta };
             let answer = match decode(&body).expect("a request") {
                 Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
                 Ask::Root { .. } => {
@@ -302,13 +302,13 @@ impl Attacked {
     }
 
     fn look(&self) -> Answer {
-        let (_control, session) = begin(&self.served.address, Way::Pull, 1);
+        let (_control, session) = begin(&self.served.address, Direction::Pull, 1);
         join(&self.served.address, Purpose::Names, session).ask(&Ask::Look(0))
     }
 }
 
 /// A folder, and other names.
-fn listing(meta: &Meta, others: &[Entry]) -> Vec<Vec<u8>> {
+fn listing(meta: &WireMeta, others: &[Entry]) -> Vec<Vec<u8>> {
     let folder = Entry { name: b"d".to_vec().into(), meta: Some(*meta), ..unreadable(0).remove(0) };
     let folder = Entry { errno: None, ..folder };
     let first = Answer::Names { entries: vec![folder], cookie: 1, more: true, owners: None };

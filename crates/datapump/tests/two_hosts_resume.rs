@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use datapump::simulation::Random;
 use datapump::{BillHost, Event, Options, Place, RemoteCopy, Report, ServeOptions, Stage};
-use datapump_core::resume::{Journal, Life};
+use datapump_core::resume::{JournalMachine, ResumeLife};
 use net_parts::{Served, noise};
 
 const MIB: u64 = 1 << 20;
@@ -348,8 +348,8 @@ fn journal(folder: &Path) -> Option<Vec<u8>> {
 
 /// What was synced is all that counts in another life.
 fn synced(bytes: &[u8]) -> u64 {
-    let other = Life { boot: [1; 16], mount: 1, is_unsynced: false };
-    Journal::read(bytes, other).map_or(0, |journal| journal.written().total())
+    let other = ResumeLife { boot: [1; 16], mount: 1, is_unsynced: false };
+    JournalMachine::read(bytes, other).map_or(0, |journal| journal.written().total())
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{Errno, Handle, Span};
 
 /// Where in the file a transfer starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TransferPlace {
     /// At this offset in bytes (`pread`, `pwrite`).
     At(u64),
     /// Wherever the stream stands (`read`, `write`): pipes, terminals, character devices.
@@ -31,7 +31,7 @@ pub enum Op {
         /// Open for reading.
         file: Arc<Handle>,
         /// Where to start.
-        place: Place,
+        place: TransferPlace,
         /// Where to put it.
         span: Span,
     },
@@ -40,7 +40,7 @@ pub enum Op {
         /// Open for writing.
         file: Arc<Handle>,
         /// Where to start.
-        place: Place,
+        place: TransferPlace,
         /// What to write.
         span: Span,
     },

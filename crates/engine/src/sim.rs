@@ -28,7 +28,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Completion, Errno, Op, Place};
+use crate::{Completion, Errno, Op, TransferPlace};
 
 /// One simulated device. The default takes no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,12 +115,12 @@ struct Pending {
     number: u64,
     token: u32,
     op: Op,
-    memory: Memory,
+    memory: LentMemory,
 }
 
 /// Where the data of a pending request lie; lent by the arena until the completion is popped.
 #[derive(Debug, Clone, Copy)]
-struct Memory(Option<*mut u8>);
+struct LentMemory(Option<*mut u8>);
 
 impl PartialEq for Pending {
     fn eq(&self, other: &Self) -> bool {
@@ -185,7 +185,8 @@ impl Sim {
             self.clock.advance_to(channel_ps);
         }
         let done_ps = channel_ps + self.random.below(self.faults.reorder_ps.saturating_add(1));
-        let pending = Pending { done_ps, number: self.posted, token, op: op.clone(), memory: Memory(memory) };
+        let pending =
+            Pending { done_ps, number: self.posted, token, op: op.clone(), memory: LentMemory(memory) };
         self.pending.push(Reverse(pending));
     }
 
@@ -277,9 +278,9 @@ fn lent(pending: &Pending) -> *mut u8 {
     pending.memory.0.expect("a transfer has a slot")
 }
 
-fn offset(place: Place) -> Option<u64> {
+fn offset(place: TransferPlace) -> Option<u64> {
     match place {
-        Place::At(at) => Some(at),
-        Place::Stream => None,
+        TransferPlace::At(at) => Some(at),
+        TransferPlace::Stream => None,
     }
 }

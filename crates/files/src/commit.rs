@@ -26,7 +26,7 @@ use datapump_engine::{Errno, Handle};
 use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
 use crate::problem::{Class, Operation, Problem, class_of};
-use crate::resume::{self, Found, Journal, Opened, Wish};
+use crate::resume::{self, Found, Journal, OpenedJournal, Wish};
 use datapump_core::units::bytes_words;
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
 pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;
@@ -35,7 +35,7 @@ const REHEARSAL_FREE_PARTS: u64 = 20;
 
 /// Where a target is until it has its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stage {
+enum CommitStage {
     /// It is written where it stands.
     InPlace,
     /// Under a temporary name.
@@ -62,14 +62,14 @@ pub struct Staged {
     path: PathBuf,
     /// The final name.
     pub name: OsString,
-    stage: Stage,
+    stage: CommitStage,
     before: Before,
     /// The open file.
     pub handle: Arc<Handle>,
     /// Tells a later run what is written.
     journal: Option<Box<Journal>>,
     /// What an earlier run told, until the copy goes on.
-    earlier: Option<Box<Opened>>,
+    earlier: Option<Box<OpenedJournal>>,
     /// An earlier run began it.
     pub goes_on: bool,
     /// Why what an earlier run left is of no use.
@@ -97,13 +97,13 @@ impl Staged {
     ) -> Result<Staged, Problem> {
         let (temporary, handle, earlier, starts_over) =
             found_or_created(&folder, (&name, &path), wish, siblings)?;
-        let staged = Staged::new((folder, name, path), Stage::Temporary(temporary), before, handle);
+        let staged = Staged::new((folder, name, path), CommitStage::Temporary(temporary), before, handle);
         Ok(Staged { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
     }
 
     fn new(
         (folder, name, path): (Folder, OsString, PathBuf),
-        stage: Stage,
+        stage: CommitStage,
         before: Before,
         handle: Handle,
     ) -> Staged {
@@ -113,13 +113,13 @@ impl Staged {
     }
 
     /// What an earlier run told of this file.
-    pub fn earlier(&self) -> Option<&Opened> {
+    pub fn earlier(&self) -> Option<&OpenedJournal> {
         self.earlier.as_deref()
     }
 
     /// From here on what is written is told, for a later run.
     pub fn keep_journal(&mut self, wish: &Wish) {
-        if let Stage::Temporary(temporary) = &self.stage {
+        if let CommitStage::Temporary(temporary) = &self.stage {
             let earlier = self.earlier.take().map(|opened| *opened);
             let begun = Journal::begin(&self.folder, temporary, &self.handle, wish, earlier);
             if begun.is_none() {
@@ -147,7 +147,7 @@ impl Staged {
         match folder.make_unnamed(mode) {
             Ok(handle) => {
                 let names = (folder.clone(), name.to_owned(), path.to_path_buf());
-                Ok(Some(Staged::new(names, Stage::Unnamed, before, handle)))
+                Ok(Some(Staged::new(names, CommitStage::Unnamed, before, handle)))
             }
             // EISDIR: kernels before 3.11 took it for the folder (open(2)).
             Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS | Errno::EISDIR) => Ok(None),
@@ -182,7 +182,7 @@ impl Staged {
             return Err(busy(path));
         }
         let names = (folder, name, path.clone());
-        Ok(Staged::new(names, Stage::InPlace, Before::Anything, handle))
+        Ok(Staged::new(names, CommitStage::InPlace, Before::Anything, handle))
     }
 
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
@@ -238,7 +238,7 @@ impl Staged {
 
     /// Whether the target is written where it stands.
     pub fn is_in_place(&self) -> bool {
-        self.stage == Stage::InPlace
+        self.stage == CommitStage::InPlace
     }
 
     /// Whether something stands under the final name that is replaced.
@@ -249,9 +249,9 @@ impl Staged {
     /// Opens the written file once more to read it back.
     pub fn reopen_to_read(&self) -> Result<Handle, Problem> {
         let name = match &self.stage {
-            Stage::Temporary(temporary) => temporary,
-            Stage::InPlace => &self.name,
-            Stage::Unnamed => return self.reopen_unnamed(),
+            CommitStage::Temporary(temporary) => temporary,
+            CommitStage::InPlace => &self.name,
+            CommitStage::Unnamed => return self.reopen_unnamed(),
         };
         let opened = self.folder.open(name, Access::Read);
         let opened = opened.map_err(|errno| Problem::system(Operation::Open, &self.path, errno.0))?;
@@ -278,10 +278,10 @@ impl Staged {
     /// Gives the file its name.
     pub fn publish(&self) -> Result<(), Problem> {
         let renamed = match (&self.stage, self.before) {
-            (Stage::InPlace, _) => Ok(()),
-            (Stage::Unnamed, Before::Nothing) => self.folder.link_in(&self.handle, &self.name),
-            (Stage::Unnamed, Before::Anything) => self.link_over()?,
-            (Stage::Temporary(temporary), before) => {
+            (CommitStage::InPlace, _) => Ok(()),
+            (CommitStage::Unnamed, Before::Nothing) => self.folder.link_in(&self.handle, &self.name),
+            (CommitStage::Unnamed, Before::Anything) => self.link_over()?,
+            (CommitStage::Temporary(temporary), before) => {
                 self.still_ours(temporary)?;
                 match before {
                     Before::Anything => self.folder.rename(temporary, &self.name),
@@ -341,7 +341,7 @@ impl Staged {
 
     /// Removes what was written under the temporary name; a target written in place stays as it is.
     pub fn discard(&self) {
-        if let Stage::Temporary(temporary) = &self.stage
+        if let CommitStage::Temporary(temporary) = &self.stage
             && same_file(&self.folder, temporary, &self.handle)
         {
             // First: without it the temporary file is a leftover like any other.
@@ -354,14 +354,14 @@ impl Staged {
 }
 
 /// A temporary name, the file under it, and what an earlier run told of it, or why that is of no use.
-type Begun = (OsString, Handle, Option<Box<Opened>>, Option<String>);
+type BegunTemporary = (OsString, Handle, Option<Box<OpenedJournal>>, Option<String>);
 
 fn found_or_created(
     folder: &Folder,
     (name, path): (&OsStr, &Path),
     wish: Option<&Wish>,
     siblings: &dyn Siblings,
-) -> Result<Begun, Problem> {
+) -> Result<BegunTemporary, Problem> {
     let mut starts_over = None;
     for temporary in reserved::names_of(name) {
         match wish.map_or(Found::Nothing, |wish| resume::find(folder, &temporary, wish)) {

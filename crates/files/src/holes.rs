@@ -23,7 +23,7 @@ use datapump_engine::sim::Random;
 use crate::disk::{FileCalls, Meta, Outcome};
 
 /// Byte ranges, start and end.
-pub type Ranges = Vec<(u64, u64)>;
+pub type ByteRanges = Vec<(u64, u64)>;
 
 /// Ranges are widened to this: requests of direct I/O start and end at multiples of it.
 const GRAIN_BYTES: u64 = 4096;

@@ -20,7 +20,7 @@ pub fn id(meta: &Meta) -> FileId {
 
 /// What happened to a source.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum SourceChange {
     /// It became longer; nothing tells that what it had before is another now.
     Grew(String),
     /// Anything else, in words.
@@ -41,7 +41,7 @@ pub struct OpenSource<'open> {
 }
 
 /// What happened to it since, if something did.
-pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>, Problem> {
+pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<SourceChange>, Problem> {
     let OpenSource { path, handle, before, folder } = source;
     let now = handle.meta().map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
     let was_stored_to = mapped::was_stored_to(handle, &now);
@@ -61,7 +61,7 @@ pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<Change>
         Err(_) => Some(now),
     };
     Ok(match change(before, &now, named.as_ref()) {
-        None if was_stored_to => Some(Change::Other(mapped::STORED_TO.to_owned())),
+        None if was_stored_to => Some(SourceChange::Other(mapped::STORED_TO.to_owned())),
         change => change,
     })
 }
@@ -87,25 +87,25 @@ pub fn cut_short(path: &Path, words: &str, bytes: u64) -> Problem {
 }
 
 /// What happened. `named` is what the path refers to now.
-pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<Change> {
+pub fn change(before: &Meta, now: &Meta, named: Option<&Meta>) -> Option<SourceChange> {
     let (was, is) = (before.size_bytes, now.size_bytes);
     match named {
-        None => return Some(Change::Other("was deleted".into())),
+        None => return Some(SourceChange::Other("was deleted".into())),
         Some(named) if (named.device, named.inode) != (before.device, before.inode) => {
-            return Some(Change::Other("was replaced by another file".into()));
+            return Some(SourceChange::Other("was replaced by another file".into()));
         }
         Some(_) => {}
     }
     if is > was {
-        return Some(Change::Grew(format!("was appended to: it grew from {was} to {is} bytes")));
+        return Some(SourceChange::Grew(format!("was appended to: it grew from {was} to {is} bytes")));
     }
     if is < was {
-        return Some(Change::Other(format!("was truncated from {was} to {is} bytes")));
+        return Some(SourceChange::Other(format!("was truncated from {was} to {is} bytes")));
     }
     if now.mtime_ns != before.mtime_ns {
-        return Some(Change::Other("was rewritten in place".into()));
+        return Some(SourceChange::Other("was rewritten in place".into()));
     }
-    let words = || Change::Other("had its attributes or its content changed".into());
+    let words = || SourceChange::Other("had its attributes or its content changed".into());
     (now.ctime_ns != before.ctime_ns).then(words)
 }
 
@@ -130,8 +130,8 @@ mod tests {
             (meta(1, 10, 5, 6), Some(before), Some("had its attributes or its content changed")),
         ] {
             let found = change(&before, &now, named.as_ref());
-            assert_eq!(matches!(found, Some(Change::Grew(_))), now.size_bytes > before.size_bytes);
-            let found = found.map(|(Change::Grew(words) | Change::Other(words))| words);
+            assert_eq!(matches!(found, Some(SourceChange::Grew(_))), now.size_bytes > before.size_bytes);
+            let found = found.map(|(SourceChange::Grew(words) | SourceChange::Other(words))| words);
             assert_eq!(found.as_deref(), words);
         }
     }

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::Block;
 use datapump_core::resume::{
-    self as core, HEAD_BYTES, Head, Life, RECORD_BYTES, RECORDS_MAX, Ranges, SourceId, TargetId,
+    self as core, HEAD_BYTES, RECORD_BYTES, RECORDS_MAX, Ranges, ResumeHead, ResumeLife, SourceId, TargetId,
 };
 use datapump_engine::{Errno, Handle};
 
@@ -50,16 +50,16 @@ pub enum Found {
     /// What is of no use, and why.
     StartsOver(String),
     /// It goes on: the temporary file, open and locked, and its journal.
-    GoesOn(Box<(Handle, Opened)>),
+    GoesOn(Box<(Handle, OpenedJournal)>),
     /// Another pump is at it.
     Busy,
 }
 
 /// A journal of an earlier run that agrees.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedJournal {
     file: Handle,
-    told: core::Journal,
+    told: core::JournalMachine,
 }
 
 /// The journal of a file on its way.
@@ -67,13 +67,13 @@ pub struct Opened {
 pub struct Journal {
     folder: Folder,
     name: OsString,
-    book: Arc<Book>,
+    book: Arc<JournalBook>,
     helper: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 /// What the journal's user and who syncs for it share.
 #[derive(Debug)]
-struct Book {
+struct JournalBook {
     file: Handle,
     data: Arc<Handle>,
     folder: Folder,
@@ -85,7 +85,7 @@ struct Book {
 
 #[derive(Debug)]
 struct State {
-    told: core::Journal,
+    told: core::JournalMachine,
     /// Ranges that are told when they are synced.
     waiting: Ranges,
     /// No more is told: it cannot be written any more, and what it tells stays true, or a sync failed.
@@ -130,10 +130,10 @@ pub fn is_of(folder: &Folder, temporary: &OsStr, source: &Meta) -> bool {
     journal.ok().and_then(|journal| head_of(&journal)).is_some_and(|head| head.source == source_id(source))
 }
 
-fn head_of(file: &Handle) -> Option<Head> {
+fn head_of(file: &Handle) -> Option<ResumeHead> {
     let mut bytes = [0; HEAD_BYTES];
     let len = file.peek(0, &mut bytes).ok()?;
-    Head::decode(&bytes[..len])
+    ResumeHead::decode(&bytes[..len])
 }
 
 /// Removes the journal of a temporary file, which its owner has locked or which is gone. What is no file (a folder of
@@ -191,7 +191,7 @@ fn agreeing(
     temporary: &OsStr,
     handle: &Handle,
     wish: &Wish,
-) -> Result<Option<Opened>, IsOther> {
+) -> Result<Option<OpenedJournal>, IsOther> {
     let read = || -> Outcome<(Handle, Meta, Meta, Vec<u8>)> {
         let (named, meta) = (folder.metadata(temporary)?, handle.meta()?);
         let file = folder.open(&journal_name(temporary), Access::ReadWrite)?;
@@ -201,18 +201,18 @@ fn agreeing(
     let Ok((file, named, meta, bytes)) = read() else { return Ok(None) };
     let is_named = (named.device, named.inode, meta.links) == (meta.device, meta.inode, 1);
     let Ok(true) = file.meta().map(|meta| why_not_own(folder, &meta).is_none()) else { return Ok(None) };
-    let Some(head) = Head::decode(&bytes) else { return Ok(None) };
+    let Some(head) = ResumeHead::decode(&bytes) else { return Ok(None) };
     if !is_named || head.target != target_id(&meta, handle) {
         return Ok(None);
     }
     if head.source != wish.source {
         return Err(IsOther);
     }
-    let life = Life { boot: folder.boot(), mount: handle.origin().1, is_unsynced: wish.is_unsynced };
-    let Some(told) = core::Journal::read(&bytes, life) else { return Ok(None) };
+    let life = ResumeLife { boot: folder.boot(), mount: handle.origin().1, is_unsynced: wish.is_unsynced };
+    let Some(told) = core::JournalMachine::read(&bytes, life) else { return Ok(None) };
     let end = told.written().iter().last().map_or(0, |(_, end)| end);
     // Shorter than what was written: somebody cut it.
-    Ok((end > 0 && end <= meta.size_bytes).then_some(Opened { file, told }))
+    Ok((end > 0 && end <= meta.size_bytes).then_some(OpenedJournal { file, told }))
 }
 
 fn read_all(file: &Handle) -> Outcome<Vec<u8>> {
@@ -229,7 +229,7 @@ fn read_all(file: &Handle) -> Outcome<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Opened {
+impl OpenedJournal {
     /// The ranges that are left of those to be copied.
     pub fn missing(&self, ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
         self.told.written().missing(ranges, self.told.head().source.size_bytes)
@@ -249,10 +249,10 @@ impl Journal {
         temporary: &OsStr,
         data: &Arc<Handle>,
         wish: &Wish,
-        earlier: Option<Opened>,
+        earlier: Option<OpenedJournal>,
     ) -> Option<Journal> {
         let name = journal_name(temporary);
-        let Opened { file, mut told } = match earlier {
+        let OpenedJournal { file, mut told } = match earlier {
             Some(earlier) => earlier,
             None => new(folder, &name, data, wish).ok()?,
         };
@@ -267,7 +267,7 @@ impl Journal {
             sync_failed: None,
             names_are_synced: false,
         };
-        let book = Arc::new(Book {
+        let book = Arc::new(JournalBook {
             file,
             data: Arc::clone(data),
             folder: folder.clone(),
@@ -342,19 +342,19 @@ impl Drop for Journal {
 }
 
 /// Makes a journal in which nothing stands. What stood under its name was somebody's whose file is gone.
-fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &Wish) -> Outcome<Opened> {
+fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &Wish) -> Outcome<OpenedJournal> {
     let file = match folder.create_new(name) {
         Err(Errno::EEXIST) => folder.remove(name).and_then(|()| folder.create_new(name)),
         made => made,
     }?;
     let (meta, (_, mount)) = (data.meta()?, data.origin());
-    let head = Head { source: wish.source, target: target_id(&meta, data) };
+    let head = ResumeHead { source: wish.source, target: target_id(&meta, data) };
     file.put(0, &head.encode())?;
-    let life = Life { boot: folder.boot(), mount, is_unsynced: wish.is_unsynced };
-    Ok(Opened { file, told: core::Journal::new(head, life) })
+    let life = ResumeLife { boot: folder.boot(), mount, is_unsynced: wish.is_unsynced };
+    Ok(OpenedJournal { file, told: core::JournalMachine::new(head, life) })
 }
 
-impl Book {
+impl JournalBook {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

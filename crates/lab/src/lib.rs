@@ -38,19 +38,18 @@ pub use probe::tcp_trace;
 pub use report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 pub use report::{Page, report};
 pub use rig::files::is_same;
-pub use rig::random;
 pub use session::programs::own_hash;
 pub use session::rerun::{RerunArguments, rerun};
 
 use crate::rig::files::read_text;
 use crate::row::{Row, read_rows};
-use crate::session::Session;
+use crate::session::StudySession;
 use crate::session::programs::Programs;
 use crate::study::{Changes, Study, StudyError};
 
 /// A built-in study in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Listed {
+pub struct ListedStudy {
     /// Its name.
     pub name: &'static str,
     /// What it measures, in one line.
@@ -89,11 +88,14 @@ impl RunArguments {
 }
 
 /// The built-in studies.
-pub fn list() -> Vec<Listed> {
+pub fn list() -> Vec<ListedStudy> {
     let title = |study: &study::builtin::BuiltIn| {
         Study::parse(study.name, study.text, &Changes::default()).map_or(String::new(), |study| study.title)
     };
-    study::builtin::STUDIES.iter().map(|study| Listed { name: study.name, title: title(study) }).collect()
+    study::builtin::STUDIES
+        .iter()
+        .map(|study| ListedStudy { name: study.name, title: title(study) })
+        .collect()
 }
 
 /// The file of a built-in study.
@@ -109,7 +111,7 @@ pub fn show(name: &str) -> Option<&'static str> {
 pub fn run(arguments: RunArguments) -> anyhow::Result<Summary> {
     let study = load(&arguments)?;
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.jsonl", study.name)));
-    Session::open(&study, &out, &arguments, arguments.this_program()?)?.run()?;
+    StudySession::open(&study, &out, &arguments, arguments.this_program()?)?.run()?;
     let rows = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
     Ok(Summary::of(&[rows]))
 }

@@ -13,7 +13,7 @@ mod job;
 pub use command::{CommandLine, quoted};
 pub use job::run_job;
 
-use crate::row::Explained;
+use crate::row::ExplainedRow;
 
 /// What one run did and cost. The fields are those of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,31 +56,31 @@ pub struct Reported {
     pub latency_ns: Option<Value>,
     /// What an explanation predicted.
     #[serde(flatten)]
-    pub explained: Option<Explained>,
+    pub explained: Option<ExplainedRow>,
     /// Problems by class.
     #[serde(default)]
     problems: BTreeMap<String, u64>,
     #[serde(default)]
-    engine: Asked,
+    engine: AskedLevels,
     #[serde(default)]
-    direct: Asked,
+    direct: AskedLevels,
     #[serde(default)]
-    reflink: Asked,
+    reflink: AskedLevels,
     request_bytes: Option<u64>,
     source_depth: Option<u64>,
     sink_depth: Option<u64>,
     lanes: Option<u64>,
-    network: Option<Network>,
+    network: Option<MeasuredNetwork>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-struct Network {
+struct MeasuredNetwork {
     #[serde(default)]
     mean_part_bytes: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct Asked {
+struct AskedLevels {
     got: String,
 }
 

@@ -5,7 +5,6 @@
 
 pub(crate) mod cache;
 pub(crate) mod files;
-pub mod random;
 pub(crate) mod tree;
 
 use std::collections::BTreeMap;
@@ -21,16 +20,16 @@ use anyhow::{Context, bail};
 use datapump::Place;
 use datapump::units::parse_bytes;
 
-use crate::rig::random::Random;
-use crate::rig::tree::{Comparison, Facts, Layout};
+use crate::rig::tree::{Layout, TreeComparison, TreeFacts};
 use crate::session::finished::{Finished, delete};
-use crate::session::quiet::Disk;
+use crate::session::quiet::QuietDisk;
 use crate::session::room::Need;
-use crate::study::{Cell, JobTemplate, Level, Step, Study, Template, TreeTemplate, fill};
+use crate::study::{Cell, JobTemplate, Level, Study, StudyStep, Template, TreeTemplate, fill};
+use datapump::simulation::Random;
 
 mod host;
 mod targets;
-use host::Host;
+use host::RigHost;
 pub use targets::Targets;
 
 const CHUNK_BYTES: usize = 1 << 20;
@@ -39,15 +38,15 @@ const CHUNK_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Rig {
     folder: PathBuf,
-    disk: Disk,
+    disk: QuietDisk,
     seed: u64,
     sources: BTreeMap<u64, PathBuf>,
     /// Trees that were made, which are deleted, and such that were there.
     trees: BTreeMap<PathBuf, Tree>,
     targets: Targets,
-    target: Option<(PathBuf, Facts)>,
+    target: Option<(PathBuf, TreeFacts)>,
     hosts: u64,
-    host: Option<Host>,
+    host: Option<RigHost>,
     finished: Finished,
     stop: Arc<AtomicBool>,
 }
@@ -55,7 +54,7 @@ pub struct Rig {
 /// A tree that is a source.
 #[derive(Clone, Copy, Debug)]
 struct Tree {
-    facts: Facts,
+    facts: TreeFacts,
     is_ours: bool,
 }
 
@@ -70,7 +69,7 @@ pub struct Prepared {
     /// Its size in bytes; of a tree, that of all its files.
     pub source_bytes: u64,
     /// What the source holds, if it is a tree.
-    pub tree: Option<Facts>,
+    pub tree: Option<TreeFacts>,
     /// The target's name, if there is one. Nothing stands there.
     pub target: Option<PathBuf>,
     /// The folder for servers beside the command, if there is one, and a port for one of them.
@@ -113,7 +112,7 @@ impl Rig {
         let open = || format!("the folder {}", folder.display());
         // A command may change its folder: names are given from the root.
         let folder = std::fs::canonicalize(folder).with_context(open)?;
-        let disk = Disk::of(&folder)?;
+        let disk = QuietDisk::of(&folder)?;
         Ok(Rig {
             targets: Targets::new(&folder),
             folder,
@@ -148,17 +147,17 @@ impl Rig {
         need.check(&self.folder)
     }
 
-    fn add_need(&mut self, step: &Step, cell: &Cell, need: &mut Need) -> anyhow::Result<()> {
+    fn add_need(&mut self, step: &StudyStep, cell: &Cell, need: &mut Need) -> anyhow::Result<()> {
         match step {
-            Step::MakeSource { size } => {
+            StudyStep::MakeSource { size } => {
                 let size = size_in(size, cell)?;
                 need.add_file(size, self.has_source(size));
             }
-            Step::MakeTree(template) => {
+            StudyStep::MakeTree(template) => {
                 let layout = self.layout(template, cell)?;
                 need.add_tree(&layout, self.folder.join(layout.name()).is_dir());
             }
-            Step::UseTree { path } => {
+            StudyStep::UseTree { path } => {
                 let path = self.use_tree(&word_in(path, cell)?)?;
                 need.add_target_tree(self.trees[&path].facts);
             }
@@ -187,40 +186,40 @@ impl Rig {
 
     fn step(
         &mut self,
-        step: &Step,
+        step: &StudyStep,
         cell: &Cell,
         prepared: &mut Prepared,
         run: RunStep<'_>,
     ) -> anyhow::Result<()> {
         match step {
-            Step::MakeSource { size } => {
+            StudyStep::MakeSource { size } => {
                 prepared.source_bytes = size_in(size, cell)?;
                 prepared.source = Some(self.make_source(prepared.source_bytes)?);
                 prepared.cache_state = CacheState::Unprepared;
             }
-            Step::MakeTree(template) => {
+            StudyStep::MakeTree(template) => {
                 let path = self.make_tree(&self.layout(template, cell)?)?;
                 self.give_tree(path, prepared);
             }
-            Step::UseTree { path } => {
+            StudyStep::UseTree { path } => {
                 let path = self.use_tree(&word_in(path, cell)?)?;
                 self.give_tree(path, prepared);
             }
-            Step::NewTarget {} => prepared.target = Some(self.new_target(prepared.tree)?),
-            Step::NewHost {} => prepared.host = Some(self.new_host()?),
-            Step::Run { command } => run(command, prepared)?,
-            Step::ColdSource {} => {
+            StudyStep::NewTarget {} => prepared.target = Some(self.new_target(prepared.tree)?),
+            StudyStep::NewHost {} => prepared.host = Some(self.new_host()?),
+            StudyStep::Run { command } => run(command, prepared)?,
+            StudyStep::ColdSource {} => {
                 prepared.source.as_deref().map_or(Ok(()), cache::cool)?;
                 prepared.cache_state = CacheState::Cold;
             }
-            Step::WarmSource {} => {
+            StudyStep::WarmSource {} => {
                 prepared.source.as_deref().map_or(Ok(()), |path| cache::warm(path, &self.stop))?;
                 prepared.cache_state = CacheState::Warm;
             }
-            Step::WarmTarget {} => {
+            StudyStep::WarmTarget {} => {
                 prepared.target.as_deref().map_or(Ok(()), |path| cache::warm(path, &self.stop))?;
             }
-            Step::WaitQuiet {} => prepared.quiet = Some(self.disk.wait_quiet(&self.stop)),
+            StudyStep::WaitQuiet {} => prepared.quiet = Some(self.disk.wait_quiet(&self.stop)),
         }
         Ok(())
     }
@@ -258,7 +257,7 @@ impl Rig {
             self.go_on()?;
             named.with_context(|| format!("make the tree {}", path.display()))?;
         }
-        self.trees.insert(path.clone(), Tree { facts: Facts::default(), is_ours: true });
+        self.trees.insert(path.clone(), Tree { facts: TreeFacts::default(), is_ours: true });
         let facts = self.facts(&path)?;
         if facts.bytes != layout.files().map(|(_, size)| size).sum::<u64>() {
             bail!("{}: somebody has changed it; delete it, and it is made again", path.display());
@@ -284,7 +283,7 @@ impl Rig {
         Ok(path)
     }
 
-    fn facts(&self, path: &Path) -> anyhow::Result<Facts> {
+    fn facts(&self, path: &Path) -> anyhow::Result<TreeFacts> {
         let facts = tree::facts(path, &self.stop);
         self.go_on()?;
         facts.with_context(|| format!("walk the tree {}", path.display()))
@@ -321,7 +320,7 @@ impl Rig {
         Ok(file.sync_all()?)
     }
 
-    fn new_target(&mut self, tree: Option<Facts>) -> anyhow::Result<PathBuf> {
+    fn new_target(&mut self, tree: Option<TreeFacts>) -> anyhow::Result<PathBuf> {
         let ending = if tree.is_some() { "tree" } else { "bin" };
         let path = self.targets.next(ending).context("make a folder for targets")?;
         self.target = Some((path.clone(), tree.unwrap_or_default()));
@@ -331,7 +330,7 @@ impl Rig {
     /// A port is not used again: connections that have ended stay with the old one for a minute.
     fn new_host(&mut self) -> anyhow::Result<(PathBuf, u16)> {
         self.hosts += 1;
-        let host = Host::new(self.hosts)?;
+        let host = RigHost::new(self.hosts)?;
         let given = (host.folder().to_path_buf(), host.port());
         self.host = Some(host);
         Ok(given)
@@ -342,7 +341,7 @@ impl Rig {
     pub fn compare(&self, prepared: &Prepared, exact: bool) -> Result<(), (&'static str, String)> {
         let (Some(source), Some(target)) = (&prepared.source, &prepared.target) else { return Ok(()) };
         match prepared.tree {
-            Some(_) => Comparison { source, target, exact, seed: self.seed }.check(&self.stop),
+            Some(_) => TreeComparison { source, target, exact, seed: self.seed }.check(&self.stop),
             None => self.compare_files(source, target),
         }
     }

@@ -15,7 +15,7 @@ mod explained;
 mod file;
 mod read;
 
-pub use explained::{Explained, words as explained_words};
+pub use explained::{ExplainedRow, words as explained_words};
 pub use file::{RowFile, read_rows};
 pub(crate) use file::{rows_of, with_losses};
 pub(crate) use read::BYTE_ORDER_MARK;
@@ -77,7 +77,7 @@ pub struct Row {
     pub tcp: Option<Value>,
     /// What was predicted of the copy, if the run was an explanation.
     #[serde(default)]
-    pub explained: Option<Explained>,
+    pub explained: Option<ExplainedRow>,
     /// Name of the host.
     pub host: String,
     /// Model of its processors.

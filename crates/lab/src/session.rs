@@ -22,11 +22,11 @@ use std::time::Duration;
 
 use crate::RunArguments;
 use crate::perform::{CommandLine, Measured, quoted, run_job};
-use crate::probe::host::{Host, load};
+use crate::probe::host::{HostFacts, load};
 use crate::probe::identity;
 use crate::probe::soaker::Coverage;
 use crate::probe::tcp_series::{Sampling, TcpSeries};
-use crate::report::bill::{Meters, coverage};
+use crate::report::bill::{HostMeters, coverage};
 use crate::rig::{Prepared, Rig, Targets};
 use crate::row::{COMPLETED, Row, RowFile, VERSION};
 use crate::session::finished::delete;
@@ -34,12 +34,12 @@ use crate::session::moment::Moment;
 use crate::session::notice::tell;
 use crate::session::other::run_by;
 use crate::session::programs::Programs;
-use crate::session::progress::Progress;
+use crate::session::progress::StudyProgress;
 use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
 
 /// What one run of a study needs.
 #[derive(Debug)]
-pub struct Session<'study> {
+pub struct StudySession<'study> {
     study: &'study Study,
     cells: Vec<Cell>,
     absent: Vec<String>,
@@ -49,8 +49,8 @@ pub struct Session<'study> {
     text: Option<String>,
     rows: RowFile,
     rig: Rig,
-    host: Host,
-    meters: Meters,
+    host: HostFacts,
+    meters: HostMeters,
     tcp: Option<TcpSeries>,
     programs: Programs,
     /// The files of runs by other programs.
@@ -59,14 +59,14 @@ pub struct Session<'study> {
     stop: Arc<AtomicBool>,
 }
 
-impl<'study> Session<'study> {
+impl<'study> StudySession<'study> {
     /// Opens the file of rows and checks the folder, its room and the programs; nothing is run yet.
     pub fn open(
         study: &'study Study,
         out: &Path,
         arguments: &RunArguments,
         programs: Programs,
-    ) -> anyhow::Result<Session<'study>> {
+    ) -> anyhow::Result<StudySession<'study>> {
         let folder = arguments.folder.clone().unwrap_or_else(|| PathBuf::from("."));
         let mut rig = Rig::new(&folder, study.seed, Arc::clone(&arguments.stop))?;
         let absent: Vec<String> = study.requires.iter().filter(|name| !is_installed(name)).cloned().collect();
@@ -81,12 +81,12 @@ impl<'study> Session<'study> {
         let text = study.to_text()?;
         let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
         let text = Some(text).filter(|text| last != Some(text));
-        let (host, meters) = (Host::of(rig.folder()), Meters::find());
+        let (host, meters) = (HostFacts::of(rig.folder()), HostMeters::find());
         let wants_tcp = study.probes.contains(&Probe::Tcp);
         let tcp = wants_tcp.then(|| TcpSeries::beside(out)).transpose()?;
         let stop = Arc::clone(&arguments.stop);
         let (scratch, session) = (Targets::new(&std::env::temp_dir()), identity::session());
-        Ok(Session {
+        Ok(StudySession {
             study,
             cells,
             absent,
@@ -113,7 +113,7 @@ impl<'study> Session<'study> {
         }
         // Another program that runs a job waits for the lock itself.
         let _alone = (!self.is_of_others()).then(|| alone(&self.stop));
-        let mut progress = Progress::new(left.len(), self.study.stop.is_some());
+        let mut progress = StudyProgress::new(left.len(), self.study.stop.is_some());
         for (index, run) in left.iter().enumerate() {
             if self.begins_round(&left, index) && self.is_enough(run.repeat.unwrap_or(0)) {
                 break;

@@ -100,7 +100,7 @@ pub enum Template {
 /// What is done before a run. None of it is timed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum StudyStep {
     /// Makes `{source}`: a file of this size, of seeded random bytes; once for all runs that name the size.
     MakeSource {
         /// A size such as `4GiB`, or a factor in braces.
@@ -132,15 +132,15 @@ pub enum Step {
     WaitQuiet {},
 }
 
-impl Step {
+impl StudyStep {
     /// Whether `{source}` stands for something after it.
     pub fn gives_source(&self) -> bool {
-        matches!(self, Step::MakeSource { .. } | Step::MakeTree(_) | Step::UseTree { .. })
+        matches!(self, StudyStep::MakeSource { .. } | StudyStep::MakeTree(_) | StudyStep::UseTree { .. })
     }
 
     /// Whether that is a tree.
     pub fn gives_tree(&self) -> bool {
-        matches!(self, Step::MakeTree(_) | Step::UseTree { .. })
+        matches!(self, StudyStep::MakeTree(_) | StudyStep::UseTree { .. })
     }
 }
 
@@ -211,7 +211,7 @@ pub struct Study {
     /// What is measured besides.
     pub probes: Vec<Probe>,
     /// What is done before each run, in this order.
-    pub prepare: Vec<Step>,
+    pub prepare: Vec<StudyStep>,
     /// What must hold after each run.
     pub check: Vec<Check>,
     /// Rounds whose rows are kept; with a stop rule, the most.

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES, Head, Kind};
+use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, HEAD_BYTES, Head};
 use datapump_core::wire::{ASK_BYTES_MAX, WireError};
 use datapump_engine::{Link, Stage, meter::within};
 
@@ -205,7 +205,7 @@ impl Channel {
 
     /// The body of a message whose head was received.
     pub fn receive_body(&mut self, head: Head) -> Result<Vec<u8>, NetFault> {
-        if head.kind != Kind::Message {
+        if head.kind != FrameKind::Message {
             return Err(WireError::Unexpected("a block").into());
         }
         let mut body = vec![0; head.len as usize];

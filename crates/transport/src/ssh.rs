@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::VERSION;
-use datapump_core::wire::opening::{Found, Opening, Search};
+use datapump_core::wire::opening::{FoundOpening, Opening, Search};
 
 use crate::fault::NetFault;
 use crate::tls::Ticket;
@@ -141,9 +141,11 @@ impl FarEnd {
         let mut search = Search::default();
         let heard = hear(&mut input, &mut search, stop);
         let opening = match heard {
-            Ok(Some(Found::Opening(opening))) => read(opening),
-            Ok(Some(Found::OtherVersion(protocol, program))) => Err(other_version(&protocol, &program)),
-            Ok(Some(Found::Noise)) => Err(NetFault::Refused(format!(
+            Ok(Some(FoundOpening::Opening(opening))) => read(opening),
+            Ok(Some(FoundOpening::OtherVersion(protocol, program))) => {
+                Err(other_version(&protocol, &program))
+            }
+            Ok(Some(FoundOpening::Noise)) => Err(NetFault::Refused(format!(
                 "no pump answers at the far end, but something that prints much; a login script must be silent when \
                  it runs commands{}",
                 printed(&search)
@@ -202,7 +204,7 @@ fn end(child: &mut Child, patience: Duration, stop: &AtomicBool) -> Option<ExitS
 }
 
 /// Reads until something was found, or nothing more comes.
-fn hear(input: &mut File, search: &mut Search, stop: &AtomicBool) -> Result<Option<Found>, NetFault> {
+fn hear(input: &mut File, search: &mut Search, stop: &AtomicBool) -> Result<Option<FoundOpening>, NetFault> {
     let mut bytes = [0; 4096];
     while !stop.load(Ordering::Relaxed) {
         match wait_and_read(input, &mut bytes)? {

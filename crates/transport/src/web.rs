@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use datapump_core::problem::Class;
 use ureq::BodyReader;
 
-use answer::{Identity, Part};
+use answer::{Identity, WebPart};
 use client::Client;
 pub use url::{WebError, WebUrl};
 
@@ -100,7 +100,7 @@ impl WebFile {
         let mut client = Client::new(url, stop);
         let tries = Tries::new(patience, stop);
         let (part, bytes) = tries.until(|| client.open(PART_BYTES))?.ok_or_else(stopped)?;
-        let Part { identity, at, end, has_ranges } = part;
+        let WebPart { identity, at, end, has_ranges } = part;
         let file = WebFile {
             client,
             stop: Arc::clone(stop),

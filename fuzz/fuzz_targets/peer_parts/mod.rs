@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
 use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
-use datapump_core::wire::attributes::{Entry, FileKind, Meta, OwnerName, TimeNs};
+use datapump_core::wire::attributes::{Entry, EntryKind, WireMeta, OwnerName, TimeNs};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
-use datapump_core::wire::session::{Begin, Given, Message, Path, Progress, Way};
+use datapump_core::wire::session::{Begin, Given, Message, Path, Progress, Direction};
 use datapump_core::wire::{VERSION, decode, encode};
 
 /// So long a connection of the peer lives, however little is said on it.
@@ -61,7 +61,7 @@ pub enum Say {
     Honest,
     Fault(Number),
     /// One of the numbers of what is told of a file.
-    Meta(u8, Number, u8),
+    WireMeta(u8, Number, u8),
     Ranges(Vec<(Number, Number)>),
     Stream(Option<Number>),
     Names(Vec<(u8, Number)>, Number, bool),
@@ -85,8 +85,8 @@ fn next(says: &Says) -> Option<Say> {
     says.lock().expect("no panic").pop_front()
 }
 
-fn meta(kind: FileKind, which: u8, number: u64) -> Meta {
-    let mut meta = Meta {
+fn meta(kind: EntryKind, which: u8, number: u64) -> WireMeta {
+    let mut meta = WireMeta {
         kind,
         mode: 0o755,
         uid: OwnerId(0),
@@ -121,8 +121,8 @@ fn meta(kind: FileKind, which: u8, number: u64) -> Meta {
     meta
 }
 
-fn kind(which: u8) -> FileKind {
-    use FileKind::{BlockDevice, CharDevice, Fifo, Folder, Regular, Socket, Symlink};
+fn kind(which: u8) -> EntryKind {
+    use EntryKind::{BlockDevice, CharDevice, Fifo, Folder, Regular, Socket, Symlink};
     [Regular, Folder, Symlink, Fifo, Socket, Regular, CharDevice, BlockDevice][usize::from(which % 8)]
 }
 
@@ -131,18 +131,18 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
     Entry {
         name: format!("name{index}").into_bytes().into(),
         meta: (which < 200).then(|| meta(kind, which / 8, number.value())),
-        points_to: (kind == FileKind::Symlink).then(|| b"away".to_vec().into()),
+        points_to: (kind == EntryKind::Symlink).then(|| b"away".to_vec().into()),
         attributes: None,
         errno: (which >= 200).then(|| ErrorNumber(number.value() as i32)),
         is_partial: (which % 5 == 0).then_some(true),
     }
 }
 
-fn folder(meta: Meta) -> Answer {
+fn folder(meta: WireMeta) -> Answer {
     Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
 }
 
-fn file(meta: Meta, ranges: Option<Vec<Range>>) -> Answer {
+fn file(meta: WireMeta, ranges: Option<Vec<Range>>) -> Answer {
     Answer::File { meta, attributes: Vec::new(), ranges, owners: None }
 }
 
@@ -155,20 +155,20 @@ fn honest(ask: &Ask, listed: &mut bool) -> Answer {
     };
     match ask {
         Ask::Look(_) => {
-            let meta = meta(FileKind::Folder, 0, 0);
-            Answer::Meta { meta, named: None, is_partial: None, owners: None }
+            let meta = meta(EntryKind::Folder, 0, 0);
+            Answer::WireMeta { meta, named: None, is_partial: None, owners: None }
         }
         Ask::LookAgain(_) => {
-            let regular = meta(FileKind::Regular, 0, 0);
-            Answer::Meta { meta: regular, named: Some(regular), is_partial: None, owners: None }
+            let regular = meta(EntryKind::Regular, 0, 0);
+            Answer::WireMeta { meta: regular, named: Some(regular), is_partial: None, owners: None }
         }
-        Ask::Root { .. } | Ask::Enter { .. } => folder(meta(FileKind::Folder, 0, 0)),
+        Ask::Root { .. } | Ask::Enter { .. } => folder(meta(EntryKind::Folder, 0, 0)),
         Ask::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
         Ask::LookAt { .. } => names(1),
         Ask::OpenPlace { .. } | Ask::Open { .. } => {
-            file(meta(FileKind::Regular, 0, 0), Some(vec![Range { start: FileSize(0), end: FileSize(9000) }]))
+            file(meta(EntryKind::Regular, 0, 0), Some(vec![Range { start: FileSize(0), end: FileSize(9000) }]))
         }
-        Ask::Fetch { .. } => file(meta(FileKind::Regular, 0, 0), None),
+        Ask::Fetch { .. } => file(meta(EntryKind::Regular, 0, 0), None),
         Ask::Leave(_) | Ask::Close(_) | Ask::Read { .. } => Answer::Done,
     }
 }
@@ -187,7 +187,7 @@ fn named(mut answer: Answer, said: &[(bool, Number, u8)]) -> Answer {
         id: OwnerId(id.value() as u32),
         name: name(which).into(),
     };
-    if let Answer::Meta { owners, .. }
+    if let Answer::WireMeta { owners, .. }
     | Answer::Folder { owners, .. }
     | Answer::Names { owners, .. }
     | Answer::File { owners, .. } = &mut answer
@@ -204,13 +204,13 @@ fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
         Say::Fault(number) => {
             Answer::Fault(Fault { operation: "open".into(), errno: errno(*number), words: None, class: None })
         }
-        Say::Meta(which, number, of) => {
+        Say::WireMeta(which, number, of) => {
             let meta = meta(kind(*of), *which, number.value());
             match ask {
                 Ask::Root { .. } | Ask::Enter { .. } => folder(meta),
                 Ask::OpenPlace { .. } | Ask::Open { .. } => file(meta, Some(Vec::new())),
                 Ask::Fetch { .. } => file(meta, None),
-                _ => Answer::Meta { meta, named: Some(meta), is_partial: None, owners: None },
+                _ => Answer::WireMeta { meta, named: Some(meta), is_partial: None, owners: None },
             }
         }
         Say::Ranges(ranges) => {
@@ -218,7 +218,7 @@ fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
                 start: FileSize(start.value()),
                 end: FileSize(end.value()),
             };
-            file(meta(FileKind::Regular, 4, i64::MAX as u64), Some(ranges.iter().map(range).collect()))
+            file(meta(EntryKind::Regular, 4, i64::MAX as u64), Some(ranges.iter().map(range).collect()))
         }
         Say::Stream(bytes) => Answer::Stream { bytes: bytes.map(|bytes| FileSize(bytes.value())) },
         Say::Names(names, cookie, more) => Answer::Names {
@@ -388,7 +388,7 @@ pub fn caller(
     let says = Mutex::new(VecDeque::from(says));
     let (mut control, session) = greeted(address, Purpose::Control, None)?;
     let begin = Begin {
-        way: if writes { Way::Push } else { Way::Pull },
+        way: if writes { Direction::Push } else { Direction::Pull },
         sources: vec![b"tree".to_vec().into(), b"file".to_vec().into()],
         target: if writes { b"copied".to_vec().into() } else { Vec::new().into() },
         options: chosen(options),

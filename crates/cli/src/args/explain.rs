@@ -29,7 +29,7 @@ use crate::args::watch::WatchArguments;
 pub struct ExplainArguments {
     // First: what is read leaves the matches.
     #[command(flatten)]
-    typed: Typed,
+    typed: ExplainTyped,
 
     /// What is copied, and last where to: places as `pump copy` takes them
     #[arg(required_unless_present = "pid", conflicts_with = "pid", num_args = 2.., value_names = ["SRC", "DST"])]
@@ -65,12 +65,12 @@ Examples:
 /// No flags, but which were typed: those of a copy mean nothing for a process, and the other way round. A variable of
 /// the environment is for whatever it is of use to.
 #[derive(Clone, Debug, Default)]
-struct Typed {
+struct ExplainTyped {
     of_a_copy: Vec<String>,
     of_a_process: Vec<String>,
 }
 
-impl Args for Typed {
+impl Args for ExplainTyped {
     fn augment_args(command: Command) -> Command {
         command
     }
@@ -80,22 +80,22 @@ impl Args for Typed {
     }
 }
 
-impl FromArgMatches for Typed {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed, Error> {
+impl FromArgMatches for ExplainTyped {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<ExplainTyped, Error> {
         let is_typed =
             |flag: &&Arg| matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
         let words = |flag: &Arg| flag.get_long().map(|name| format!("--{name}"));
         let typed = |flags: Command| flags.get_arguments().filter(is_typed).filter_map(words).collect();
         let of_a_copy = TuningArguments::augment_args(SyncArguments::augment_args(Command::new("")));
         let of_a_process = WatchArguments::augment_args(Command::new(""));
-        Ok(Typed {
+        Ok(ExplainTyped {
             of_a_copy: typed(HostArguments::augment_args(of_a_copy)),
             of_a_process: typed(of_a_process),
         })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Typed::from_arg_matches(matches)?;
+        *self = ExplainTyped::from_arg_matches(matches)?;
         Ok(())
     }
 }
@@ -103,7 +103,7 @@ impl FromArgMatches for Typed {
 impl ExplainArguments {
     /// What was typed and would not be heeded, in words.
     pub fn contradiction(&self) -> Option<String> {
-        let Typed { of_a_copy, of_a_process } = &self.typed;
+        let ExplainTyped { of_a_copy, of_a_process } = &self.typed;
         match self.watch.pid {
             Some(_) if !of_a_copy.is_empty() => Some(format!(
                 "--pid watches a process and copies nothing; leave {} out",

@@ -30,7 +30,7 @@ pub use simulate::{DepthsArguments, SimulateCommand};
 
 use tcp_watch::TcpWatchArguments;
 
-pub use compare::{Compared, LabCompareArguments};
+pub use compare::{CompareAsked, LabCompareArguments};
 
 /// Measure: run studies and look at their rows
 ///

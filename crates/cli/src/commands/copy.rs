@@ -10,7 +10,7 @@ use crate::commands::tune::tuned;
 use crate::output::Output;
 use crate::output::json;
 use crate::output::progress::shown;
-use crate::run::remote::{self, Wish};
+use crate::run::remote::{self, RemoteWish};
 use crate::run::{Runner, places};
 
 /// Copies, or says what would be copied. Gives the exit status.
@@ -89,7 +89,7 @@ fn perform(
         Err(message) => return output.usage(message),
     };
     if remote::is_meant(sources.iter().chain([&target])) {
-        let wish = Wish { sources, target, options, compares: false, tells_files: tells_files(output) };
+        let wish = RemoteWish { sources, target, options, compares: false, tells_files: tells_files(output) };
         return remote(arguments, wish, trace, &runner);
     }
     let job = Job::copy(sources, target).options(options).tells_files(tells_files(output));
@@ -107,7 +107,7 @@ fn tells_files(output: &Output) -> bool {
 }
 
 /// One side is on another host.
-fn remote(arguments: &CopyArguments, wish: Wish, trace: Trace, runner: &Runner<'_>) -> i32 {
+fn remote(arguments: &CopyArguments, wish: RemoteWish, trace: Trace, runner: &Runner<'_>) -> i32 {
     let output = runner.output;
     let run = || remote::perform(&arguments.host, wish, runner, &|event| output.event(event));
     match trace.beside(run) {

@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::output::json;
 use crate::output::progress::shown;
 use crate::run::mover::moved;
-use crate::run::remote::{self, Caller};
+use crate::run::remote::{self, RemoteCaller};
 use crate::run::{Runner, places};
 
 /// Explains a copy. Gives the exit status of the copy.
@@ -54,11 +54,11 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
         Err(problem) => return output.refusal(&problem),
     };
     let far = remote::is_meant(sources.iter().chain([&target]));
-    let caller = match far.then(|| Caller::new(&arguments.host, sources.iter().chain([&target]))).transpose()
-    {
-        Ok(caller) => caller,
-        Err(message) => return output.usage(message),
-    };
+    let caller =
+        match far.then(|| RemoteCaller::new(&arguments.host, sources.iter().chain([&target]))).transpose() {
+            Ok(caller) => caller,
+            Err(message) => return output.usage(message),
+        };
     let runner = Runner::new(output, shown(&arguments.output));
     // Each lane has a connection: what is tried with other lanes must know of those that were asked for.
     let plain = arguments.options();

@@ -21,12 +21,12 @@ const BEGINNING: &[u8] = br#"{"v":1,"event":"tcp","#;
 /// What was asked for, and what came of it.
 #[derive(Debug, Default)]
 pub struct Trace {
-    asked: Option<Asked>,
+    asked: Option<TraceAsked>,
     outcome: Mutex<Option<anyhow::Result<TcpTraced>>>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct TraceAsked {
     path: PathBuf,
     file: File,
     is_over_ssh: bool,
@@ -46,7 +46,7 @@ impl Trace {
         }
         let over_ssh = |place| matches!(place, &Place::Remote(Remote { host: Host::Ssh(_), .. }));
         let is_over_ssh = places.clone().any(over_ssh);
-        let asked = Asked { path: path.clone(), file: opened(path)?, is_over_ssh };
+        let asked = TraceAsked { path: path.clone(), file: opened(path)?, is_over_ssh };
         Ok(Trace { asked: Some(asked), outcome: Mutex::default() })
     }
 
@@ -112,7 +112,7 @@ fn existing(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(is_file).write(true).open(path)
 }
 
-fn words(asked: &Asked, traced: &TcpTraced) -> String {
+fn words(asked: &TraceAsked, traced: &TcpTraced) -> String {
     let path = datapump::shown(asked.path.as_os_str().as_encoded_bytes());
     let (samples, seconds) = (traced.samples, traced.elapsed_ns as f64 / 1e9);
     match (traced.connections.len(), asked.is_over_ssh) {

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 
 use datapump::{Options, Place};
 use datapump_lab::advise::explain::Case;
-use datapump_lab::advise::tune::{Wish, tune};
+use datapump_lab::advise::tune::{TuneWish, tune};
 
 use crate::args::{HostArguments, TuneArguments};
 use crate::output::Output;
 use crate::output::json;
 use crate::run::Runner;
 use crate::run::mover::moved;
-use crate::run::remote::{self, Caller};
+use crate::run::remote::{self, RemoteCaller};
 
 /// The options with what was found; as they were, where nothing was asked or nothing could be found. An error is one of
 /// usage.
@@ -26,9 +26,9 @@ pub fn tuned(
 ) -> Result<Options, String> {
     let Some(again) = arguments.again() else { return Ok(options) };
     let places = || sources.iter().chain([target]);
-    let caller = remote::is_meant(places()).then(|| Caller::new(host, places())).transpose()?;
+    let caller = remote::is_meant(places()).then(|| RemoteCaller::new(host, places())).transpose()?;
     let case = Case { sources: sources.to_vec(), target: target.clone(), options, stop: runner.stop() };
-    let wish = Wish { memory_bytes: arguments.memory, again };
+    let wish = TuneWish { memory_bytes: arguments.memory, again };
     let output = runner.output;
     let found =
         tune(&case, &wish, &|wanted| moved(wanted, caller.as_ref(), runner), &|line| told(output, line));

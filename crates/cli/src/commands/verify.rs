@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::output::json;
 use crate::output::progress::shown;
 use crate::run::Runner;
-use crate::run::remote::{self, Wish};
+use crate::run::remote::{self, RemoteWish};
 
 /// Compares. Gives the exit status: 0 same, 1 different, 2 trouble.
 pub fn verify(arguments: &VerifyArguments) -> i32 {
@@ -69,7 +69,7 @@ fn compared(
         return Ok(runner.run_with(Job::compare(one, other).options(options), &events));
     }
     let tells_files = runner.output.json;
-    let wish = Wish { sources: vec![one], target: other, options, compares: true, tells_files };
+    let wish = RemoteWish { sources: vec![one], target: other, options, compares: true, tells_files };
     remote::perform(&arguments.host, wish, runner, &events)
 }
 

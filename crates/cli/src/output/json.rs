@@ -12,7 +12,7 @@ use datapump_lab::advise::explain::Explained;
 use datapump_lab::advise::tune::Tuned;
 use serde_json::{Map, Value, json};
 
-use crate::output::meter::Reading;
+use crate::output::meter::MeterReading;
 use crate::output::version;
 
 /// Version of the forms. Fields are added under the same version; a changed meaning would need another.
@@ -63,7 +63,7 @@ pub fn problem(problem: &Problem) -> String {
 }
 
 /// How far it is.
-pub fn progress(reading: &Reading) -> String {
+pub fn progress(reading: &MeterReading) -> String {
     let body = json!({
         "bytes": reading.bytes,
         "bytes_total": reading.bytes_total,

@@ -21,7 +21,7 @@ const FILE_BYTES: u64 = 32 << 10;
 
 /// What is shown at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct MeterReading {
     /// Bytes moved.
     pub bytes: u64,
     /// Bytes there are, once known.
@@ -42,18 +42,18 @@ pub struct Reading {
 
 /// Turns counters into readings.
 #[derive(Debug, Default)]
-pub struct Meter {
+pub struct ProgressMeter {
     /// Time in nanoseconds and bytes, oldest first.
     samples: VecDeque<(u64, u64)>,
     percent: f64,
 }
 
-impl Meter {
+impl ProgressMeter {
     /// The reading at `now_ns`, which never goes back.
-    pub fn read(&mut self, now_ns: u64, snapshot: &Snapshot) -> Reading {
+    pub fn read(&mut self, now_ns: u64, snapshot: &Snapshot) -> MeterReading {
         self.take_sample(now_ns, snapshot.bytes);
         let rate = self.rate(now_ns, snapshot.bytes);
-        Reading {
+        MeterReading {
             bytes: snapshot.bytes,
             bytes_total: snapshot.bytes_total,
             files: snapshot.files,
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_percentage_never_falls() {
-        let mut meter = Meter::default();
+        let mut meter = ProgressMeter::default();
         let rows = [(0, 100, 0.0), (50, 100, 50.0), (50, 200, 50.0), (120, 200, 60.0), (300, 200, 100.0)];
         for (step, (bytes, total, percent)) in rows.into_iter().enumerate() {
             let reading = meter.read(step as u64 * SECOND, &snapshot(bytes, Some(total)));
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn an_empty_job_is_done_and_an_unknown_total_has_no_percentage() {
-        assert_eq!(Meter::default().read(0, &snapshot(0, Some(0))).percent, Some(100.0));
-        assert_eq!(Meter::default().read(0, &snapshot(5, None)).percent, None);
+        assert_eq!(ProgressMeter::default().read(0, &snapshot(0, Some(0))).percent, Some(100.0));
+        assert_eq!(ProgressMeter::default().read(0, &snapshot(5, None)).percent, None);
     }
 
     #[test]
     fn a_steady_rate_gives_one_time_and_a_varying_one_a_range() {
         for (step_bytes, low, high) in [([100, 100, 100, 100], 6.0, 6.0), ([50, 150, 50, 150], 3.8, 14.2)] {
-            let (mut meter, mut bytes) = (Meter::default(), 0);
+            let (mut meter, mut bytes) = (ProgressMeter::default(), 0);
             let mut reading = meter.read(0, &snapshot(0, Some(1000)));
             for (step, more) in step_bytes.into_iter().enumerate() {
                 bytes += more;
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn a_job_that_stands_still_has_no_end_in_sight() {
-        let mut meter = Meter::default();
-        let readings: Vec<Reading> =
+        let mut meter = ProgressMeter::default();
+        let readings: Vec<MeterReading> =
             (0..10).map(|step| meter.read(step * SECOND, &snapshot(7, Some(1000)))).collect();
         assert_eq!(readings[9].time_left_s, None);
         assert_eq!(readings[9].rate_bytes_per_second, 0.0);

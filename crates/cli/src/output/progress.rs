@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::{OutputArguments, When};
 use crate::output::Output;
 use crate::output::json;
-use crate::output::meter::{Meter, Reading};
+use crate::output::meter::{MeterReading, ProgressMeter};
 
 /// A bar is redrawn five times a second: fast enough to look alive.
 const BAR_PERIOD: Duration = Duration::from_millis(200);
@@ -60,7 +60,7 @@ pub fn show(how: Shown, watch: &Watch, output: &Output, ended: &Receiver<()>) {
         Shown::Lines(period) | Shown::Events(period) => period,
     };
     let start = Instant::now();
-    let mut meter = Meter::default();
+    let mut meter = ProgressMeter::default();
     let bar = (how == Shown::Bar).then(|| new_bar(output));
     meter.read(0, &watch.snapshot());
     while ended.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
@@ -87,7 +87,7 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("##.")
 }
 
-fn draw(bar: &ProgressBar, reading: &Reading) {
+fn draw(bar: &ProgressBar, reading: &MeterReading) {
     match reading.percent {
         Some(percent) => bar.set_position((percent * 10.0) as u64),
         None => bar.set_style(style("{msg}")),
@@ -96,7 +96,7 @@ fn draw(bar: &ProgressBar, reading: &Reading) {
 }
 
 /// `42.0 %, 1.0 GiB, 1.36 GB/s, 12 to 15 s left`.
-fn words(reading: &Reading) -> String {
+fn words(reading: &MeterReading) -> String {
     let percent = reading.percent.map(|percent| format!("{percent:.1} %"));
     let left = reading.time_left_s.map(|(low, high)| match (low.round(), high.round()) {
         (low, high) if low == high => format!("{} left", time_words(low)),
@@ -109,7 +109,7 @@ fn words(reading: &Reading) -> String {
 }
 
 /// `1.0 GiB`; of a tree `1.0 GiB of 2.0 GiB, 3 of 17 files`, and `at least 2.0 GiB` while it is walked.
-fn amount_words(reading: &Reading) -> String {
+fn amount_words(reading: &MeterReading) -> String {
     let bytes = bytes_words(reading.bytes);
     let (found_bytes, found_files) = reading.found;
     if found_files == 0 {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn readings_are_put_into_words() {
-        let reading = Reading {
+        let reading = MeterReading {
             bytes: 1 << 30,
             bytes_total: Some(2 << 30),
             files: 0,
@@ -163,12 +163,12 @@ mod tests {
             percent: Some(50.0),
             rate_bytes_per_second: 1.36e9,
             time_left_s: Some((11.6, 15.2)),
-            ..Reading::default()
+            ..MeterReading::default()
         };
         assert_eq!(words(&reading), "50.0 %, 1.0 GiB, 1.36 GB/s, 12 s to 15 s left");
-        let unknown = Reading { bytes_total: None, percent: None, time_left_s: None, ..reading };
+        let unknown = MeterReading { bytes_total: None, percent: None, time_left_s: None, ..reading };
         assert_eq!(words(&unknown), "1.0 GiB, 1.36 GB/s");
-        let walked = Reading { found: (3 << 30, 1200), files: 7, ..unknown };
+        let walked = MeterReading { found: (3 << 30, 1200), files: 7, ..unknown };
         assert_eq!(words(&walked), "1.0 GiB of at least 3.0 GiB, 7 of at least 1,200 files, 1.36 GB/s");
         assert_eq!(time_words(600.0), "10 min");
         assert_eq!(time_words(12_600.0), "3.5 h");

@@ -5,17 +5,17 @@
 use std::sync::{Mutex, PoisonError};
 
 use datapump::{Event, Job, Report};
-use datapump_lab::advise::explain::{Move, Moved};
+use datapump_lab::advise::explain::{Move, MoveOutcome};
 
 use crate::run::Runner;
-use crate::run::remote::{self, Caller};
+use crate::run::remote::{self, RemoteCaller};
 
 /// Performs a move. Of a part of it only the first problem is of interest.
-pub fn moved(wanted: Move, caller: Option<&Caller>, runner: &Runner<'_>) -> Moved {
+pub fn moved(wanted: Move, caller: Option<&RemoteCaller>, runner: &Runner<'_>) -> MoveOutcome {
     if wanted.is_real {
         let report = runner
             .watched(|watch, _| run(Move { watch, ..wanted }, caller, &|event| runner.output.event(event)));
-        return Moved { report, problem: None };
+        return MoveOutcome { report, problem: None };
     }
     let first = Mutex::new(None);
     let report = run(wanted, caller, &|event| {
@@ -23,10 +23,10 @@ pub fn moved(wanted: Move, caller: Option<&Caller>, runner: &Runner<'_>) -> Move
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem.to_string());
         }
     });
-    Moved { report, problem: first.into_inner().unwrap_or_else(PoisonError::into_inner) }
+    MoveOutcome { report, problem: first.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 
-fn run(wanted: Move, caller: Option<&Caller>, events: &(dyn Fn(Event) + Sync)) -> Report {
+fn run(wanted: Move, caller: Option<&RemoteCaller>, events: &(dyn Fn(Event) + Sync)) -> Report {
     match caller {
         // What is at neither end of the network is measured on this host alone.
         Some(caller) if remote::is_meant(wanted.sources.iter().chain([&wanted.target])) => {

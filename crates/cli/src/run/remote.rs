@@ -14,7 +14,7 @@ use crate::run::ticket::ticket;
 
 /// What is to be done.
 #[derive(Debug)]
-pub struct Wish {
+pub struct RemoteWish {
     /// Where from.
     pub sources: Vec<Place>,
     /// Where to.
@@ -35,12 +35,12 @@ pub fn is_meant<'place>(mut places: impl Iterator<Item = &'place Place>) -> bool
 /// Does it. An error is one of usage.
 pub fn perform(
     host: &HostArguments,
-    wish: Wish,
+    wish: RemoteWish,
     runner: &Runner<'_>,
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<Report, String> {
-    let caller = Caller::new(host, wish.sources.iter().chain([&wish.target]))?;
-    let Wish { sources, target, options, compares, tells_files } = wish;
+    let caller = RemoteCaller::new(host, wish.sources.iter().chain([&wish.target]))?;
+    let RemoteWish { sources, target, options, compares, tells_files } = wish;
     Ok(runner.watched(|watch, stop| {
         let wanted = Move { sources, target, options, stop, watch, is_real: true };
         RemoteCopy { tells_files, compares, ..caller.copy(wanted) }.run(events)
@@ -49,18 +49,18 @@ pub fn perform(
 
 /// Who is let in, as often as he calls.
 #[derive(Debug)]
-pub struct Caller<'host> {
+pub struct RemoteCaller<'host> {
     host: &'host HostArguments,
     way_in: WayIn,
 }
 
-impl<'host> Caller<'host> {
+impl<'host> RemoteCaller<'host> {
     /// Reads the ticket, where one is needed. An error is one of usage.
     pub fn new<'place>(
         host: &'host HostArguments,
         places: impl Iterator<Item = &'place Place>,
-    ) -> Result<Caller<'host>, String> {
-        Ok(Caller { host, way_in: way_in(host, places)? })
+    ) -> Result<RemoteCaller<'host>, String> {
+        Ok(RemoteCaller { host, way_in: way_in(host, places)? })
     }
 
     /// A copy, as the flags have it. What is only measured is not tried twice.

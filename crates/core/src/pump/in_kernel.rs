@@ -4,11 +4,11 @@
 
 use super::Pump;
 use crate::Way;
-use crate::pump::slot::State;
-use crate::pump::talk::{Event, FaultKind, Settled, Side};
+use crate::pump::slot::SlotPhase;
+use crate::pump::talk::{FaultKind, PumpEvent, Settled, Side};
 
 impl Pump {
-    pub(super) fn copy_completed(&mut self, slot: u32, settled: Settled) -> Event {
+    pub(super) fn copy_completed(&mut self, slot: u32, settled: Settled) -> PumpEvent {
         let entry = &mut self.slots[slot as usize];
         let over = self.stopped || self.failed.contains(&entry.block.file);
         match settled {
@@ -34,9 +34,9 @@ impl Pump {
     }
 
     /// The kernel cannot copy these files itself: this block and those to come are read and written.
-    fn read_instead(&mut self, slot: u32) -> Event {
+    fn read_instead(&mut self, slot: u32) -> PumpEvent {
         self.writing -= 1;
-        self.slots[slot as usize].state = State::Reading;
+        self.slots[slot as usize].state = SlotPhase::Reading;
         let file = self.slots[slot as usize].block.file;
         if let Some(extent) = self.extent.as_mut().filter(|extent| extent.file == file) {
             extent.way = Way::Slots;
@@ -44,10 +44,10 @@ impl Pump {
         self.post_again(slot)
     }
 
-    pub(super) fn drop_copy(&mut self, slot: u32) -> Event {
+    pub(super) fn drop_copy(&mut self, slot: u32) -> PumpEvent {
         self.leave_copy();
         self.release(slot);
-        Event::Nothing
+        PumpEvent::Nothing
     }
 
     fn leave_copy(&mut self) {
@@ -56,7 +56,7 @@ impl Pump {
         self.writing -= 1;
     }
 
-    fn copy_failed(&mut self, slot: u32, kind: FaultKind) -> Event {
+    fn copy_failed(&mut self, slot: u32, kind: FaultKind) -> PumpEvent {
         self.leave_copy();
         let side = if kind == FaultKind::SourceEnded { Side::Source } else { Side::Sink };
         let fault = self.fault(slot, side, kind);

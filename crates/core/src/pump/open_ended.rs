@@ -4,10 +4,10 @@
 
 /// Few files at a time are of unknown length: a list does.
 #[derive(Debug, Default)]
-pub(crate) struct OpenEnded(Vec<Known>);
+pub(crate) struct OpenEnded(Vec<KnownEnd>);
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownEnd {
     file: u32,
     /// Data were seen up to here.
     reach: u64,
@@ -16,9 +16,9 @@ struct Known {
 }
 
 impl OpenEnded {
-    fn file(&mut self, file: u32) -> &mut Known {
+    fn file(&mut self, file: u32) -> &mut KnownEnd {
         let index = self.0.iter().position(|known| known.file == file).unwrap_or_else(|| {
-            self.0.push(Known { file, reach: 0, end: None });
+            self.0.push(KnownEnd { file, reach: 0, end: None });
             self.0.len() - 1
         });
         &mut self.0[index]

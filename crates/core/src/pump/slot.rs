@@ -5,7 +5,7 @@
 use crate::Block;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum SlotPhase {
     Free,
     Reading,
     Full,
@@ -15,7 +15,7 @@ pub(crate) enum State {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotState {
-    pub(crate) state: State,
+    pub(crate) state: SlotPhase,
     /// End of data is allowed here: the extent's length is unknown.
     pub(crate) open_ended: bool,
     pub(crate) done: u32,
@@ -23,4 +23,4 @@ pub(crate) struct SlotState {
 }
 
 pub(crate) const EMPTY: SlotState =
-    SlotState { state: State::Free, open_ended: false, done: 0, block: Block { file: 0, at: 0, len: 0 } };
+    SlotState { state: SlotPhase::Free, open_ended: false, done: 0, block: Block { file: 0, at: 0, len: 0 } };

@@ -118,7 +118,7 @@ pub enum FaultKind {
 
 /// The first thing that went wrong with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct PumpFault {
     /// The end at which it happened; for a copy inside the kernel, which cannot tell, the sink.
     pub side: Side,
     /// The file's number in the plan.
@@ -131,7 +131,7 @@ pub struct Fault {
 
 /// What a completion meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum PumpEvent {
     /// Nothing for the owner to note.
     Nothing,
     /// The block was read; its bytes stand in the slot until the write is posted.
@@ -156,7 +156,7 @@ pub enum Event {
         at: u64,
     },
     /// A file failed; only the first fault of a file is told.
-    Failed(Fault),
+    Failed(PumpFault),
 }
 
 /// What was counted, of both ends.

@@ -9,7 +9,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::decode::{Decoder, Error};
 use minicbor::{Decode, Encode};
 
-use super::attributes::{Attribute, Entry, Meta, OwnerName};
+use super::attributes::{Attribute, Entry, OwnerName, WireMeta};
 use super::bounds::{ErrorNumber, FileSize};
 use super::lists;
 
@@ -144,10 +144,10 @@ pub enum Answer {
     Meta {
         /// What it is.
         #[n(0)]
-        meta: Meta,
+        meta: WireMeta,
         /// Of an open file: what its name means now, if anything.
         #[n(1)]
-        named: Option<Meta>,
+        named: Option<WireMeta>,
         /// Of a place: it is a temporary file that a pump uses or can resume, or its journal.
         #[n(2)]
         is_partial: Option<bool>,
@@ -161,7 +161,7 @@ pub enum Answer {
     Folder {
         /// What it is.
         #[n(0)]
-        meta: Meta,
+        meta: WireMeta,
         /// Its extended attributes and access control lists.
         #[n(1)]
         #[cbor(decode_with = "lists::attributes")]
@@ -197,7 +197,7 @@ pub enum Answer {
     File {
         /// What it is.
         #[n(0)]
-        meta: Meta,
+        meta: WireMeta,
         /// Its extended attributes and access control lists.
         #[n(1)]
         #[cbor(decode_with = "lists::attributes")]
@@ -236,7 +236,7 @@ pub struct Range {
 
 /// A range as it comes.
 #[derive(Decode)]
-struct Ends {
+struct RangeEnds {
     #[n(0)]
     start: FileSize,
     #[n(1)]
@@ -245,8 +245,8 @@ struct Ends {
 
 impl<'bytes, C> Decode<'bytes, C> for Range {
     fn decode(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Self, Error> {
-        match Ends::decode(decoder, context)? {
-            Ends { start, end } if start <= end => Ok(Range { start, end }),
+        match RangeEnds::decode(decoder, context)? {
+            RangeEnds { start, end } if start <= end => Ok(Range { start, end }),
             _ => Err(Error::message("a range ends before it begins")),
         }
     }

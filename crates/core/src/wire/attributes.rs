@@ -13,7 +13,7 @@ use super::lists;
 /// What a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
-pub enum FileKind {
+pub enum EntryKind {
     /// A regular file.
     #[n(0)]
     Regular,
@@ -69,10 +69,10 @@ impl<'bytes, C> Decode<'bytes, C> for TimeNs {
 
 /// What `stat(2)` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Meta {
+pub struct WireMeta {
     /// What it is.
     #[n(0)]
-    pub kind: FileKind,
+    pub kind: EntryKind,
     /// Permissions with set-id and sticky bits.
     #[n(1)]
     pub mode: u32,
@@ -169,7 +169,7 @@ pub struct Entry {
     pub name: ByteVec,
     /// What it is; missing where it could not be looked at.
     #[n(1)]
-    pub meta: Option<Meta>,
+    pub meta: Option<WireMeta>,
     /// Of a symbolic link: what it points to.
     #[n(2)]
     pub points_to: Option<ByteVec>,

@@ -94,7 +94,7 @@ impl<'bytes, C> Decode<'bytes, C> for OwnerId {
 type EncodeError<W> = minicbor::encode::Error<<W as Write>::Error>;
 
 /// Reads what has counts in it, each within [`COUNT_MAX`].
-pub(super) fn counted<'bytes, C, T: Decode<'bytes, C> + Counts>(
+pub(super) fn counted<'bytes, C, T: Decode<'bytes, C> + HasCounts>(
     decoder: &mut Decoder<'bytes>,
     context: &mut C,
 ) -> Result<T, Error> {
@@ -104,7 +104,7 @@ pub(super) fn counted<'bytes, C, T: Decode<'bytes, C> + Counts>(
 }
 
 /// What has counts in it: bytes, files, nanoseconds.
-pub(super) trait Counts {
+pub(super) trait HasCounts {
     /// All of them.
     fn counts(&self) -> impl Iterator<Item = u64>;
 }

@@ -24,7 +24,7 @@ const BLOCK: u8 = 2;
 
 /// What a head announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// One message in CBOR.
     Message,
     /// A digest and the bytes of one block.
@@ -35,7 +35,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// What follows.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Bytes that follow; of a block without its digest.
     pub len: u32,
     /// Which asking this answers.
@@ -51,7 +51,7 @@ impl Head {
     pub fn message(body: &[u8], number: u64) -> Result<Head, WireError> {
         let check = crc32fast::hash(body);
         match u32::try_from(body.len()) {
-            Ok(len) if len <= MESSAGE_BYTES_MAX => Ok(Head { kind: Kind::Message, len, number, check }),
+            Ok(len) if len <= MESSAGE_BYTES_MAX => Ok(Head { kind: FrameKind::Message, len, number, check }),
             _ => Err(WireError::TooLong("a message", body.len() as u64, MESSAGE_BYTES_MAX.into())),
         }
     }
@@ -65,14 +65,14 @@ impl Head {
 
     /// The head of a block of `len` bytes.
     pub fn block(len: u32, number: u64) -> Head {
-        Head { kind: Kind::Block, len, number, check: 0 }
+        Head { kind: FrameKind::Block, len, number, check: 0 }
     }
 
     /// The head as bytes.
     pub fn encode(&self) -> [u8; HEAD_BYTES] {
         let (kind, len) = match self.kind {
-            Kind::Message => (MESSAGE, self.len),
-            Kind::Block => (BLOCK, self.len + DIGEST_BYTES),
+            FrameKind::Message => (MESSAGE, self.len),
+            FrameKind::Block => (BLOCK, self.len + DIGEST_BYTES),
         };
         let mut bytes = [0; HEAD_BYTES];
         bytes[0] = kind;
@@ -94,8 +94,8 @@ impl Head {
         let (len, check) = (four(0), four(12));
         let number = u64::from(four(4)) | u64::from(four(8)) << 32;
         let (kind, what, len, most) = match *kind {
-            MESSAGE => (Kind::Message, "a message", Some(len), MESSAGE_BYTES_MAX),
-            _ => (Kind::Block, "a block", len.checked_sub(DIGEST_BYTES), BLOCK_BYTES_MAX),
+            MESSAGE => (FrameKind::Message, "a message", Some(len), MESSAGE_BYTES_MAX),
+            _ => (FrameKind::Block, "a block", len.checked_sub(DIGEST_BYTES), BLOCK_BYTES_MAX),
         };
         match len {
             Some(len) if len <= most => Ok(Head { kind, len, number, check }),
@@ -131,7 +131,7 @@ impl Messages {
     pub fn poll_message(&mut self) -> Result<Option<(u64, Vec<u8>)>, WireError> {
         let Some(head) = self.bytes.first_chunk() else { return Ok(None) };
         let head = Head::decode(head)?;
-        if head.kind == Kind::Block {
+        if head.kind == FrameKind::Block {
             return Err(WireError::Unexpected("a block"));
         }
         let end = HEAD_BYTES + head.len as usize;
@@ -186,7 +186,7 @@ mod tests {
                 WireError::TooLong("a block", 0xff00_0000, BLOCK_BYTES_MAX.into()),
             ),
             (
-                Head { kind: Kind::Message, len: u32::MAX, ..block }.encode(),
+                Head { kind: FrameKind::Message, len: u32::MAX, ..block }.encode(),
                 WireError::TooLong("a message", u32::MAX.into(), MESSAGE_BYTES_MAX.into()),
             ),
         ] {

@@ -41,7 +41,7 @@ impl Opening {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundOpening {
     /// A far end that speaks our version.
     Opening(Opening),
     /// One of another version: of the protocol, of the program.
@@ -65,7 +65,7 @@ impl Search {
     }
 
     /// What there is to say by now.
-    pub fn poll(&mut self) -> Option<Found> {
+    pub fn poll(&mut self) -> Option<FoundOpening> {
         while let Some(at) = find(&self.bytes[self.from..], MAGIC.as_bytes()) {
             let start = self.from + at + MAGIC.len();
             let end = find(&self.bytes[start..], b"\n");
@@ -80,7 +80,7 @@ impl Search {
                 return Some(found);
             }
         }
-        (self.bytes.len() > NOISE_BYTES_MAX).then_some(Found::Noise)
+        (self.bytes.len() > NOISE_BYTES_MAX).then_some(FoundOpening::Noise)
     }
 
     /// What was found nothing in; behind a line that was found, what follows it.
@@ -93,7 +93,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-fn read(line: &[u8]) -> Option<Found> {
+fn read(line: &[u8]) -> Option<FoundOpening> {
     let line = std::str::from_utf8(line).ok()?;
     let mut fields = line.trim_end_matches('\r').split(' ');
     let (version, program) = (fields.next()?, fields.next()?);
@@ -101,11 +101,11 @@ fn read(line: &[u8]) -> Option<Found> {
     let (first, _): (u16, u16) = (first.parse().ok()?, second.parse().ok()?);
     if first != VERSION.0 {
         let is_plain = program.bytes().all(|byte| byte.is_ascii_graphic());
-        return is_plain.then(|| Found::OtherVersion(version.into(), program.into()));
+        return is_plain.then(|| FoundOpening::OtherVersion(version.into(), program.into()));
     }
     let (ticket, address) = (fields.next()?.to_owned(), fields.next()?);
     let address = (address != "-").then(|| address.to_owned());
-    Some(Found::Opening(Opening { ticket, address }))
+    Some(FoundOpening::Opening(Opening { ticket, address }))
 }
 
 #[cfg(test)]
@@ -133,7 +133,11 @@ mod tests {
                     search.handle_bytes(bytes);
                     found = found.or_else(|| search.poll());
                 }
-                assert_eq!(found, Some(Found::Opening(expected.clone())), "{noise:?} in pieces of {piece}");
+                assert_eq!(
+                    found,
+                    Some(FoundOpening::Opening(expected.clone())),
+                    "{noise:?} in pieces of {piece}"
+                );
                 assert_eq!(search.rest(), b"rest");
             }
         }
@@ -150,17 +154,17 @@ mod tests {
         ] {
             let mut search = Search::default();
             search.handle_bytes(said.as_bytes());
-            let expected = expected.map(|(one, other)| Found::OtherVersion(one.into(), other.into()));
+            let expected = expected.map(|(one, other)| FoundOpening::OtherVersion(one.into(), other.into()));
             assert_eq!(search.poll(), expected, "{said:?}");
         }
         let mut search = Search::default();
         search.handle_bytes(&vec![b'x'; NOISE_BYTES_MAX]);
         assert_eq!(search.poll(), None);
         search.handle_bytes(b"y");
-        assert_eq!(search.poll(), Some(Found::Noise));
+        assert_eq!(search.poll(), Some(FoundOpening::Noise));
         // A line of ours that never ends is noise, too.
         let mut search = Search::default();
         search.handle_bytes(MAGIC.repeat(NOISE_BYTES_MAX / MAGIC.len() + 1).as_bytes());
-        assert_eq!(search.poll(), Some(Found::Noise));
+        assert_eq!(search.poll(), Some(FoundOpening::Noise));
     }
 }

@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
-use super::bounds::{Counts, FileSize, counted};
+use super::bounds::{FileSize, HasCounts, counted};
 use super::lists;
 use super::{WireError, decode, encode};
 
 /// Which side writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
-pub enum Way {
+pub enum Direction {
     /// The caller reads and the called side writes.
     #[n(0)]
     Push,
@@ -35,12 +35,12 @@ pub enum Way {
 pub struct Begin {
     /// Which side writes.
     #[n(0)]
-    pub way: Way,
+    pub way: Direction,
     /// Places that are read, by their paths at the reading side. Asked for by their number in this list.
     #[n(1)]
     #[cbor(decode_with = "lists::sources")]
     pub sources: Vec<ByteVec>,
-    /// The place that is written, at the called side; with [`Way::Pull`] empty.
+    /// The place that is written, at the called side; with [`Direction::Pull`] empty.
     #[n(2)]
     pub target: ByteVec,
     /// What the writing side is to heed, as JSON: the options of a job.
@@ -168,7 +168,7 @@ impl Path {
     }
 }
 
-impl Counts for Box<Given> {
+impl HasCounts for Box<Given> {
     fn counts(&self) -> impl Iterator<Item = u64> {
         let Given { blocks, bytes, path, spent_ns, .. } = **self;
         let Given { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
@@ -201,7 +201,7 @@ pub struct Progress {
     pub files_found: u64,
 }
 
-impl Counts for Progress {
+impl HasCounts for Progress {
     fn counts(&self) -> impl Iterator<Item = u64> {
         let Progress { bytes, bytes_total, files, bytes_found, files_found } = *self;
         [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total)
@@ -210,7 +210,7 @@ impl Counts for Progress {
 
 /// Something that happened. Paths are those of the side that tells.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Event {
+pub enum SessionEvent {
     /// A file is complete.
     #[n(0)]
     File {
@@ -298,10 +298,10 @@ pub enum Message {
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]
-    Refused(#[n(0)] Event),
+    Refused(#[n(0)] SessionEvent),
     /// Of the writing side: something happened.
     #[n(3)]
-    Event(#[n(0)] Event),
+    Event(#[n(0)] SessionEvent),
     /// Of the writing side: how far it is.
     #[n(4)]
     Progress(
@@ -348,54 +348,57 @@ impl Message {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SessionState {
     /// Nothing was asked yet.
     Idle,
     /// The caller has asked; the called side has to answer.
-    Asked(Way),
-    Running(Way),
+    Asked(Direction),
+    Running(Direction),
     /// The report was told; the reading side has to agree.
-    Reported(Way),
+    Reported(Direction),
     Over,
 }
 
 /// What both sides have: the state, and what is to be sent.
 #[derive(Debug)]
-struct Side {
-    state: State,
+struct SessionSide {
+    state: SessionState,
     is_caller: bool,
     outgoing: VecDeque<Message>,
 }
 
-impl Side {
-    fn new(is_caller: bool) -> Side {
-        Side { state: State::Idle, is_caller, outgoing: VecDeque::new() }
+impl SessionSide {
+    fn new(is_caller: bool) -> SessionSide {
+        SessionSide { state: SessionState::Idle, is_caller, outgoing: VecDeque::new() }
     }
 
-    fn writes(&self, way: Way) -> bool {
-        self.is_caller == (way == Way::Pull)
+    fn writes(&self, way: Direction) -> bool {
+        self.is_caller == (way == Direction::Pull)
     }
 
     /// Whether this side may send, or (`comes`) receive, the message now; and what follows from it.
     fn step(&mut self, message: &Message, comes: bool) -> Result<(), WireError> {
         let of_caller = self.is_caller != comes;
-        let of_writer = |way: Way| of_caller == (way == Way::Pull);
+        let of_writer = |way: Direction| of_caller == (way == Direction::Pull);
         let next = match (self.state, message) {
             (state, Message::Alive) => state,
-            (State::Idle, Message::Begin(begin)) if of_caller => State::Asked(begin.way),
-            (State::Asked(way), Message::Begun { .. }) if !of_caller => State::Running(way),
-            (State::Asked(_), Message::Refused(_) | Message::Busy(_)) if !of_caller => State::Over,
+            (SessionState::Idle, Message::Begin(begin)) if of_caller => SessionState::Asked(begin.way),
+            (SessionState::Asked(way), Message::Begun { .. }) if !of_caller => SessionState::Running(way),
+            (SessionState::Asked(_), Message::Refused(_) | Message::Busy(_)) if !of_caller => {
+                SessionState::Over
+            }
             // The caller may have changed its mind before it heard the answer.
-            (state @ (State::Asked(_) | State::Running(_) | State::Reported(_)), Message::Stop)
-                if of_caller =>
+            (
+                state @ (SessionState::Asked(_) | SessionState::Running(_) | SessionState::Reported(_)),
+                Message::Stop,
+            ) if of_caller => state,
+            (state @ SessionState::Running(way), Message::Event(_) | Message::Progress(_))
+                if of_writer(way) =>
             {
                 state
             }
-            (state @ State::Running(way), Message::Event(_) | Message::Progress(_)) if of_writer(way) => {
-                state
-            }
-            (State::Running(way), Message::Report(_)) if of_writer(way) => State::Reported(way),
-            (State::Reported(way), Message::Agreed(_)) if !of_writer(way) => State::Over,
+            (SessionState::Running(way), Message::Report(_)) if of_writer(way) => SessionState::Reported(way),
+            (SessionState::Reported(way), Message::Agreed(_)) if !of_writer(way) => SessionState::Over,
             _ => return Err(WireError::Unexpected(message.name())),
         };
         self.state = next;
@@ -417,17 +420,17 @@ impl Side {
 
 /// One side of a session.
 #[derive(Debug)]
-pub struct Session(Side);
+pub struct Session(SessionSide);
 
 impl Session {
     /// The side that calls.
     pub fn caller() -> Session {
-        Session(Side::new(true))
+        Session(SessionSide::new(true))
     }
 
     /// The side that is called.
     pub fn called() -> Session {
-        Session(Side::new(false))
+        Session(SessionSide::new(false))
     }
 
     /// Something is to be said.
@@ -452,18 +455,20 @@ impl Session {
     /// Whether this side writes; nobody knows before the session has begun.
     pub fn writes(&self) -> Option<bool> {
         match self.0.state {
-            State::Idle | State::Over => None,
-            State::Asked(way) | State::Running(way) | State::Reported(way) => Some(self.0.writes(way)),
+            SessionState::Idle | SessionState::Over => None,
+            SessionState::Asked(way) | SessionState::Running(way) | SessionState::Reported(way) => {
+                Some(self.0.writes(way))
+            }
         }
     }
 
     /// The job runs, and has not been reported.
     pub fn is_running(&self) -> bool {
-        matches!(self.0.state, State::Running(_))
+        matches!(self.0.state, SessionState::Running(_))
     }
 
     /// Both sides have said all there was to say. A connection that ends before was lost.
     pub fn is_over(&self) -> bool {
-        self.0.state == State::Over && self.0.outgoing.is_empty()
+        self.0.state == SessionState::Over && self.0.outgoing.is_empty()
     }
 }

@@ -23,7 +23,7 @@ const CREDIT_BYTES: u32 = WINDOW_BYTES / 8;
 
 /// What a head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StreamKind {
     /// A new stream.
     Open,
     /// So many bytes of a stream follow.
@@ -36,21 +36,21 @@ pub enum Kind {
 
 /// What stands before bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct StreamHead {
     /// What it says.
-    pub kind: Kind,
+    pub kind: StreamKind,
     /// Of which stream.
     pub stream: u32,
 }
 
-impl Head {
+impl StreamHead {
     /// The head as bytes.
     pub fn encode(&self) -> [u8; HEAD_BYTES] {
         let (kind, length) = match self.kind {
-            Kind::Open => (1, 0),
-            Kind::Data(length) => (2, length),
-            Kind::Credit(bytes) => (3, bytes),
-            Kind::End => (4, 0),
+            StreamKind::Open => (1, 0),
+            StreamKind::Data(length) => (2, length),
+            StreamKind::Credit(bytes) => (3, bytes),
+            StreamKind::End => (4, 0),
         };
         let mut bytes = [0; HEAD_BYTES];
         bytes[0] = kind;
@@ -60,7 +60,7 @@ impl Head {
     }
 
     /// Reads a head. Its length is within the bound of its kind.
-    pub fn decode(bytes: &[u8; HEAD_BYTES]) -> Result<Head, WireError> {
+    pub fn decode(bytes: &[u8; HEAD_BYTES]) -> Result<StreamHead, WireError> {
         let [kind, 0, 0, 0, s0, s1, s2, s3, l0, l1, l2, l3] = *bytes else {
             return Err(WireError::NotAFrame);
         };
@@ -71,35 +71,35 @@ impl Head {
             _ => Ok(length),
         };
         let kind = match (kind, length) {
-            (1, 0) => Kind::Open,
-            (2, _) => Kind::Data(within("a stream", DATA_BYTES_MAX)?),
-            (3, _) => Kind::Credit(within("credit", WINDOW_BYTES)?),
-            (4, 0) => Kind::End,
+            (1, 0) => StreamKind::Open,
+            (2, _) => StreamKind::Data(within("a stream", DATA_BYTES_MAX)?),
+            (3, _) => StreamKind::Credit(within("credit", WINDOW_BYTES)?),
+            (4, 0) => StreamKind::End,
             _ => return Err(WireError::NotAFrame),
         };
         match stream {
             0 => Err(WireError::NotAFrame),
-            _ => Ok(Head { kind, stream }),
+            _ => Ok(StreamHead { kind, stream }),
         }
     }
 }
 
 /// One side's account of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow {
+pub struct StreamFlow {
     may_send: u32,
     may_come: u32,
     /// Taken by who reads the stream, and not told as credit yet.
     taken: u32,
 }
 
-impl Default for Flow {
-    fn default() -> Flow {
-        Flow { may_send: WINDOW_BYTES, may_come: WINDOW_BYTES, taken: 0 }
+impl Default for StreamFlow {
+    fn default() -> StreamFlow {
+        StreamFlow { may_send: WINDOW_BYTES, may_come: WINDOW_BYTES, taken: 0 }
     }
 }
 
-impl Flow {
+impl StreamFlow {
     /// Bytes that the next frame may have.
     pub fn may_send(&self) -> u32 {
         self.may_send.min(DATA_BYTES_MAX)
@@ -151,16 +151,16 @@ mod tests {
     #[test]
     fn heads_are_read_as_they_were_written() {
         for kind in [
-            Kind::Open,
-            Kind::Data(1),
-            Kind::Data(DATA_BYTES_MAX),
-            Kind::Credit(1),
-            Kind::Credit(WINDOW_BYTES),
-            Kind::End,
+            StreamKind::Open,
+            StreamKind::Data(1),
+            StreamKind::Data(DATA_BYTES_MAX),
+            StreamKind::Credit(1),
+            StreamKind::Credit(WINDOW_BYTES),
+            StreamKind::End,
         ] {
             for stream in [1, 256, u32::MAX] {
-                let head = Head { kind, stream };
-                assert_eq!(Head::decode(&head.encode()), Ok(head));
+                let head = StreamHead { kind, stream };
+                assert_eq!(StreamHead::decode(&head.encode()), Ok(head));
             }
         }
     }
@@ -186,13 +186,13 @@ mod tests {
             (bytes(2, 1, DATA_BYTES_MAX + 1), long("a stream", DATA_BYTES_MAX + 1, DATA_BYTES_MAX)),
             (bytes(3, 1, u32::MAX), long("credit", u32::MAX, WINDOW_BYTES)),
         ] {
-            assert_eq!(Head::decode(&bytes), Err(error), "{bytes:?}");
+            assert_eq!(StreamHead::decode(&bytes), Err(error), "{bytes:?}");
         }
     }
 
     #[test]
     fn a_stream_that_is_not_read_stops_at_its_window_and_goes_on_with_credit() {
-        let (mut one, mut other) = (Flow::default(), Flow::default());
+        let (mut one, mut other) = (StreamFlow::default(), StreamFlow::default());
         let mut sent = 0;
         while one.may_send() > 0 {
             let bytes = one.may_send();

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 
 use super::ask::{Answer, Ask, Fault, Range};
 use super::attributes::{
-    Attribute, Entry, FileKind, Meta, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, is_plain,
+    Attribute, Entry, EntryKind, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, WireMeta, is_plain,
 };
 use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
 use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
-use super::session::{Begin, Event, Given, Message, Path, Progress, STAGES_MAX, Session, Way};
+use super::session::{Begin, Direction, Given, Message, Path, Progress, STAGES_MAX, Session, SessionEvent};
 use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
 
 /// A side of a session with the messages that it says in their turn.
@@ -48,7 +48,7 @@ impl Talker {
     }
 }
 
-fn begin(way: Way) -> Message {
+fn begin(way: Direction) -> Message {
     Message::Begin(Begin {
         way,
         sources: vec![ByteVec::from(b"a".to_vec())],
@@ -62,25 +62,25 @@ fn begin(way: Way) -> Message {
 }
 
 /// What the two sides say, the caller first.
-fn talk(way: Way) -> (Vec<Message>, Vec<Message>) {
+fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
     let job = vec![
-        Message::Event(Event::Note("x".into())),
+        Message::Event(SessionEvent::Note("x".into())),
         Message::Progress(Progress { bytes: 7, ..Progress::default() }),
         Message::Report("{}".into()),
     ];
     let spent_ns = Some([COUNT_MAX; 16]);
     let agreed = Message::Agreed(Box::new(Given { blocks: 1, bytes: 7, spent_ns, ..Given::default() }));
     match way {
-        Way::Push => {
+        Direction::Push => {
             (vec![begin(way), agreed], [vec![Message::Begun { receives: Some(true) }], job].concat())
         }
-        Way::Pull => {
+        Direction::Pull => {
             ([vec![begin(way)], job].concat(), vec![Message::Begun { receives: Some(true) }, agreed])
         }
     }
 }
 
-fn pair(way: Way) -> (Talker, Talker) {
+fn pair(way: Direction) -> (Talker, Talker) {
     let (caller, called) = talk(way);
     (Talker::new(Session::caller(), caller), Talker::new(Session::called(), called))
 }
@@ -106,7 +106,7 @@ fn drive(one: &mut Talker, other: &mut Talker, most: usize, piece: usize) -> usi
 
 #[test]
 fn both_sides_agree_however_the_bytes_come() {
-    for way in [Way::Push, Way::Pull] {
+    for way in [Direction::Push, Direction::Pull] {
         for piece in [1, 3, 16, 1000] {
             let (mut caller, mut called) = pair(way);
             drive(&mut caller, &mut called, usize::MAX, piece);
@@ -121,13 +121,14 @@ fn both_sides_agree_however_the_bytes_come() {
 /// the side that has to know, the caller of a push, never believes it without the report.
 #[test]
 fn a_cut_at_every_byte_is_never_taken_for_the_end() {
-    for way in [Way::Push, Way::Pull] {
+    for way in [Direction::Push, Direction::Pull] {
         let (mut caller, mut called) = pair(way);
         let whole = drive(&mut caller, &mut called, usize::MAX, 1000);
         for most in 0..whole {
             let (mut caller, mut called) = pair(way);
             drive(&mut caller, &mut called, most, 7);
-            let (writer, reader) = if way == Way::Push { (&called, &caller) } else { (&caller, &called) };
+            let (writer, reader) =
+                if way == Direction::Push { (&called, &caller) } else { (&caller, &called) };
             let was_told = reader.heard.iter().any(|message| matches!(message, Message::Report(_)));
             assert!(!writer.session.is_over(), "{way:?} cut at {most}: the agreement did not arrive");
             assert_eq!(reader.session.is_over(), was_told, "{way:?} cut at {most}");
@@ -143,10 +144,10 @@ fn what_is_out_of_turn_is_refused() {
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),
-        (vec![begin(Way::Push), begin(Way::Push)], "the beginning of a session"),
-        (vec![begin(Way::Push), Message::Event(Event::Note("x".into()))], "an event"),
-        (vec![begin(Way::Pull), Message::Report("{}".into())], "a report"),
-        (vec![begin(Way::Push), agreed()], "its agreement"),
+        (vec![begin(Direction::Push), begin(Direction::Push)], "the beginning of a session"),
+        (vec![begin(Direction::Push), Message::Event(SessionEvent::Note("x".into()))], "an event"),
+        (vec![begin(Direction::Pull), Message::Report("{}".into())], "a report"),
+        (vec![begin(Direction::Push), agreed()], "its agreement"),
     ] {
         let mut called = Session::called();
         let handled: Result<Vec<_>, _> =
@@ -212,9 +213,9 @@ fn names_that_mean_another_place_are_not_plain() {
     }
 }
 
-fn meta() -> Meta {
-    Meta {
-        kind: FileKind::Regular,
+fn meta() -> WireMeta {
+    WireMeta {
+        kind: EntryKind::Regular,
         mode: 0o7644,
         uid: OwnerId(u32::MAX - 1),
         gid: OwnerId(0),
@@ -362,19 +363,19 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
         assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
     }
     let sized = |size_bytes| Answer::Meta {
-        meta: Meta { size_bytes, ..meta() },
+        meta: WireMeta { size_bytes, ..meta() },
         named: None,
         is_partial: None,
         owners: None,
     };
     let allocated = |allocated_bytes| Answer::Meta {
-        meta: Meta { allocated_bytes, ..meta() },
+        meta: WireMeta { allocated_bytes, ..meta() },
         named: None,
         is_partial: None,
         owners: None,
     };
     let owned = |uid, gid| Answer::Meta {
-        meta: Meta { uid, gid, ..meta() },
+        meta: WireMeta { uid, gid, ..meta() },
         named: None,
         is_partial: None,
         owners: None,

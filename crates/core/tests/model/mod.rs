@@ -1,6 +1,6 @@
 //! What the copy loop must do, kept the simple way: every block is in one of three lists.
 
-use datapump_core::{Event, Request, Settled, Shape, Side, Transfer};
+use datapump_core::{PumpEvent, Request, Settled, Shape, Side, Transfer};
 
 /// SplitMix64.
 pub struct Random(u64);
@@ -194,17 +194,17 @@ impl Model {
     }
 
     /// Notes what the pump made of a completion.
-    pub fn note(&mut self, request: Request, settled: Settled, event: Event) {
+    pub fn note(&mut self, request: Request, settled: Settled, event: PumpEvent) {
         match event {
-            Event::Filled { slot, block, ended } => {
+            PumpEvent::Filled { slot, block, ended } => {
                 self.full.push((slot, block.at));
                 ended.into_iter().for_each(|at| assert_eq!(at, self.file_bytes, "the end is where it is"));
             }
-            Event::Ended { at, .. } => assert_eq!(at, self.file_bytes, "the end is where it is"),
-            Event::Landed { .. } | Event::Nothing | Event::Failed(_) => {}
+            PumpEvent::Ended { at, .. } => assert_eq!(at, self.file_bytes, "the end is where it is"),
+            PumpEvent::Landed { .. } | PumpEvent::Nothing | PumpEvent::Failed(_) => {}
         }
-        let dropped =
-            !matches!(event, Event::Filled { .. }) && !matches!(settled, Settled::Moved(_) | Settled::Retry);
+        let dropped = !matches!(event, PumpEvent::Filled { .. })
+            && !matches!(settled, Settled::Moved(_) | Settled::Retry);
         if request.transfer == Transfer::Read && dropped {
             self.reading_order.retain(|&at| at != request.block.at);
         }

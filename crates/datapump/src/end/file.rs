@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Settled};
-use datapump_engine::{Errno, Handle, Op, Place, Slot, Span};
+use datapump_engine::{Errno, Handle, Op, Slot, Span, TransferPlace};
 
 use super::{rest, settled};
 
@@ -28,7 +28,7 @@ impl FileEnd {
     pub(crate) fn read(&self, slot: u32, block: Block, done: u32) -> Op {
         let (at, len) = rest(block, done);
         let span = Span { slot: Slot(slot), start: done, len: len.next_multiple_of(self.align_bytes) };
-        Op::Read { file: Arc::clone(&self.handle), place: Place::At(at), span }
+        Op::Read { file: Arc::clone(&self.handle), place: TransferPlace::At(at), span }
     }
 
     pub(crate) fn write(&self, slot: u32, block: Block, done: u32) -> Op {
@@ -39,7 +39,7 @@ impl FileEnd {
         };
         Op::Write {
             file: Arc::clone(file),
-            place: Place::At(at),
+            place: TransferPlace::At(at),
             span: Span { slot: Slot(slot), start: done, len },
         }
     }
@@ -82,7 +82,7 @@ mod tests {
         let end = direct();
         let block = Block { file: 0, at: 4096, len: 1000 };
         let Op::Write { place, span, .. } = end.write(3, block, 0) else { panic!("no write") };
-        assert_eq!((place, span), (Place::At(4096), Span { slot: Slot(3), start: 0, len: 1024 }));
+        assert_eq!((place, span), (TransferPlace::At(4096), Span { slot: Slot(3), start: 0, len: 1024 }));
         assert_eq!(end.padding(block), 24);
         for (result, settled) in [
             (Ok(1024), Settled::Moved(1000)),

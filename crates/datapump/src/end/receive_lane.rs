@@ -9,7 +9,7 @@ use crate::problem::Operation;
 use std::sync::Arc;
 
 use datapump_core::wire::ask::{Answer, Fault};
-use datapump_core::wire::frame::{Head, Kind};
+use datapump_core::wire::frame::{FrameKind, Head};
 use datapump_core::wire::turns::Asking;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
@@ -127,7 +127,7 @@ impl ReceiveLane {
         let Requested { request, file, tries } =
             self.requested.next().expect("something was requested").clone();
         let (mut head, mut over) = (self.answer()?, None);
-        if head.kind == Kind::Message {
+        if head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
             let answer = read(&file, &body)?;
             if answer == Answer::End && matches!(*file, FarFile::Stream(_)) {
@@ -135,12 +135,12 @@ impl ReceiveLane {
                 return Ok(Came::Ended(request, Settled::EndOfData, None));
             }
             match before_block(&file, answer, request.block.len)? {
-                Before::Nothing(fault) => {
+                BeforeBlock::Nothing(fault) => {
                     self.requested.handle_end();
                     return Ok(Came::Failed(request, Trouble::Fault(fault)));
                 }
-                Before::Block => {}
-                Before::Over(refusal) => over = Some(refusal),
+                BeforeBlock::Block => {}
+                BeforeBlock::Over(refusal) => over = Some(refusal),
             }
             head = self.answer()?;
         }
@@ -177,7 +177,7 @@ impl ReceiveLane {
         // The last block of a pipe may be shorter.
         let is_last = matches!(file, FarFile::Stream(_)) && head.len > 0 && head.len < request.block.len;
         let fits = head.len == request.block.len || is_last;
-        if head.kind != Kind::Block || !fits || request.done > 0 {
+        if head.kind != FrameKind::Block || !fits || request.done > 0 {
             return Err(WireError::Unexpected("another block than was asked for").into());
         }
         let (mut digest, bytes) = ([0; 32], &mut engine.bytes_mut(Slot(request.slot))[..block.len as usize]);
@@ -202,7 +202,7 @@ fn read(file: &FarFile, body: &[u8]) -> Result<Answer, WireError> {
 }
 
 /// What a message before a block means.
-enum Before {
+enum BeforeBlock {
     /// No block comes.
     Nothing(Fault),
     Block,
@@ -210,13 +210,13 @@ enum Before {
     Over(OverBudget),
 }
 
-fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<Before, NetFault> {
+fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<BeforeBlock, NetFault> {
     match (answer, file) {
-        (Answer::Fault(fault), _) => Ok(Before::Nothing(fault)),
+        (Answer::Fault(fault), _) => Ok(BeforeBlock::Nothing(fault)),
         (Answer::File { meta, .. }, FarFile::Small(_)) if meta.size_bytes.0 != u64::from(len) => {
             let words =
                 Some("changed its length after it was listed; copy again when the source is quiet".into());
-            Ok(Before::Nothing(Fault {
+            Ok(BeforeBlock::Nothing(Fault {
                 operation: Operation::Read.words().into(),
                 errno: None,
                 words,
@@ -228,11 +228,11 @@ fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<Before, NetF
             if bytes > UNCHARGED_BYTES {
                 match small.folder.far.charge(bytes) {
                     Ok(charge) => drop(small.charge.set(charge)),
-                    Err(over) => return Ok(Before::Over(over)),
+                    Err(over) => return Ok(BeforeBlock::Over(over)),
                 }
             }
             let _ = small.told.set((heard(&meta), named(attributes)));
-            Ok(Before::Block)
+            Ok(BeforeBlock::Block)
         }
         _ => Err(WireError::Unexpected("another answer than was asked for").into()),
     }

@@ -14,7 +14,7 @@ use datapump_core::wire::{decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
 
 use crate::net::folder::owners::Telling;
-use crate::net::folder::shelf::{Given, Shelf};
+use crate::net::folder::shelf::{GivenFile, Shelf};
 
 /// Requests that are taken before the first of them is answered; honest ones are a quarter of it. The others stay in
 /// the connection.
@@ -24,7 +24,7 @@ const REQUESTED_MAX: usize = 64;
 pub(crate) struct SendLane {
     channel: Channel,
     shelf: Arc<Shelf>,
-    requested: Answering<Turn>,
+    requested: Answering<RequestTurn>,
     owners: Telling,
     /// Streams by task; with what is answered to whoever requests more of one that has ended or failed.
     streams: Vec<(u32, Option<Answer>)>,
@@ -33,7 +33,7 @@ pub(crate) struct SendLane {
 }
 
 /// What was requested, until it is answered.
-enum Turn {
+enum RequestTurn {
     Reading(Reading),
     /// It can be answered when its turn comes.
     Ready(Box<Answer>),
@@ -50,7 +50,7 @@ pub(crate) struct Reading {
     /// What is said before the block.
     pub(crate) head: Option<Box<Answer>>,
     /// A small file, which must stand still meanwhile.
-    pub(crate) small: Option<Arc<Given>>,
+    pub(crate) small: Option<Arc<GivenFile>>,
 }
 
 impl SendLane {
@@ -96,18 +96,18 @@ impl SendLane {
 
     /// A request whose block is being read.
     pub(crate) fn read(&mut self, number: u64, reading: Reading) {
-        self.requested.handle_ask(number, Turn::Reading(reading));
+        self.requested.handle_ask(number, RequestTurn::Reading(reading));
     }
 
     /// A request that can be answered at once when its turn comes.
     pub(crate) fn reply(&mut self, number: u64, answer: Answer) -> Result<(), NetFault> {
-        self.requested.handle_ask(number, Turn::Ready(Box::new(answer)));
+        self.requested.handle_ask(number, RequestTurn::Ready(Box::new(answer)));
         self.answer_ready()
     }
 
     /// A request that is looked at when its turn comes.
     pub(crate) fn look_up(&mut self, number: u64, ask: Ask) -> Result<(), NetFault> {
-        self.requested.handle_ask(number, Turn::Waiting(Box::new(ask)));
+        self.requested.handle_ask(number, RequestTurn::Waiting(Box::new(ask)));
         self.answer_ready()
     }
 
@@ -152,7 +152,7 @@ impl SendLane {
     /// Sends a block that was read, and whatever can be said behind it.
     pub(super) fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
         self.answer_ready()?;
-        let Some((number, Turn::Reading(reading))) = self.requested.poll_answer(|_| true) else {
+        let Some((number, RequestTurn::Reading(reading))) = self.requested.poll_answer(|_| true) else {
             return Err(NetFault::Protocol("a block that nobody asked for was read".into()));
         };
         debug_assert_eq!(reading.task, task, "blocks are sent as they were requested");
@@ -178,24 +178,26 @@ impl SendLane {
 
     fn ready(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
         self.stream_is_over(task, &answer);
-        let is_it = |turn: &Turn| matches!(turn, Turn::Reading(reading) if reading.task == task);
+        let is_it =
+            |turn: &RequestTurn| matches!(turn, RequestTurn::Reading(reading) if reading.task == task);
         if let Some(turn) = self.requested.find(is_it) {
-            *turn = Turn::Ready(Box::new(answer));
+            *turn = RequestTurn::Ready(Box::new(answer));
         }
         self.answer_ready()
     }
 
     /// Says what can be said before a block comes whose turn it is. Sent before the next wait.
     fn answer_ready(&mut self) -> Result<(), NetFault> {
-        while let Some((number, turn)) = self.requested.poll_answer(|turn| !matches!(turn, Turn::Reading(_)))
+        while let Some((number, turn)) =
+            self.requested.poll_answer(|turn| !matches!(turn, RequestTurn::Reading(_)))
         {
             match turn {
-                Turn::Ready(answer) => self.put(*answer, number)?,
-                Turn::Waiting(ask) => {
+                RequestTurn::Ready(answer) => self.put(*answer, number)?,
+                RequestTurn::Waiting(ask) => {
                     let shelf = Arc::clone(&self.shelf);
                     shelf.answer(*ask, &mut |answer| self.put(answer, number))?;
                 }
-                Turn::Reading(_) => unreachable!("it was looked at above"),
+                RequestTurn::Reading(_) => unreachable!("it was looked at above"),
             }
         }
         Ok(())

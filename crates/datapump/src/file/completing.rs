@@ -21,7 +21,7 @@ use datapump_files::commit::Staged;
 use datapump_files::disk::{
     Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
 };
-use datapump_files::identity::{Change, changed, cut_short};
+use datapump_files::identity::{SourceChange, changed, cut_short};
 use datapump_files::resume::Journal;
 
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
@@ -43,11 +43,13 @@ fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Pro
     }
     match find_change(&shared.settings.world.disk, original)? {
         None => {}
-        Some(Change::Grew(words)) => {
+        Some(SourceChange::Grew(words)) => {
             let problem = cut_short(&original.path, &words, original.meta.size_bytes);
             leaf.spot.branch.root.report(&shared.ledger, problem);
         }
-        Some(Change::Other(words)) => return Err(changed(&original.path, &words, task.target_is_kept())),
+        Some(SourceChange::Other(words)) => {
+            return Err(changed(&original.path, &words, task.target_is_kept()));
+        }
     }
     Ok(())
 }

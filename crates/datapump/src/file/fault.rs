@@ -6,7 +6,7 @@ use std::path::Path;
 
 use datapump_core::wire::ask;
 use datapump_core::wire::bounds::ErrorNumber;
-use datapump_core::{Fault, FaultKind, Side};
+use datapump_core::{FaultKind, PumpFault, Side};
 
 use crate::end::{Sink, TRIES_MAX, Trouble};
 use crate::file::task::Task;
@@ -16,7 +16,7 @@ use crate::run::Shared;
 use datapump_files::identity;
 
 /// The same for another host that asked for the block.
-pub(crate) fn told(fault: Fault) -> ask::Fault {
+pub(crate) fn told(fault: PumpFault) -> ask::Fault {
     let (errno, words) = match fault.kind {
         FaultKind::Errno(errno) => (Some(ErrorNumber::of(errno)), None),
         _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
@@ -25,7 +25,7 @@ pub(crate) fn told(fault: Fault) -> ask::Fault {
 }
 
 /// The words for a fault of the loop.
-pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Problem {
+pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: PumpFault) -> Problem {
     if let Some(problem) = task.trouble.get() {
         return problem.clone();
     }
@@ -43,7 +43,12 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: Fault) -> Prob
     }
 }
 
-fn of_kind(shared: &Shared<'_>, task: &Task, (operation, name): (Operation, &Path), fault: Fault) -> Problem {
+fn of_kind(
+    shared: &Shared<'_>,
+    task: &Task,
+    (operation, name): (Operation, &Path),
+    fault: PumpFault,
+) -> Problem {
     match fault.kind {
         FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
         FaultKind::SourceEnded => {

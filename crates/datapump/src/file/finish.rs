@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Fault, FaultKind, FileStep, Mismatch};
+use datapump_core::{FaultKind, FileStep, Mismatch, PumpFault};
 use datapump_engine::{Stage, meter::within};
 
 use crate::file::completing;
@@ -19,7 +19,7 @@ use crate::run::Shared;
 use crate::tree;
 
 /// What came of a step.
-enum Outcome {
+enum StepOutcome {
     Done,
     /// The life of the file was told what came of it.
     Told,
@@ -42,10 +42,10 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
         }
         clock.charge_to(is_sync(step));
         match perform(shared, &file, &pass, step) {
-            Ok(Outcome::Done) => done = Some(step),
-            Ok(Outcome::Told) => {}
-            Ok(Outcome::OnItsWay) => break,
-            Ok(Outcome::Pass(next)) => {
+            Ok(StepOutcome::Done) => done = Some(step),
+            Ok(StepOutcome::Told) => {}
+            Ok(StepOutcome::OnItsWay) => break,
+            Ok(StepOutcome::Pass(next)) => {
                 close_pass(shared, &pass);
                 pass = next;
             }
@@ -107,7 +107,7 @@ fn perform(
     file: &Arc<Task>,
     pass: &Arc<Task>,
     step: FileStep,
-) -> Result<Outcome, Problem> {
+) -> Result<StepOutcome, Problem> {
     let _stage = within(if is_sync(step) { Stage::Sync } else { Stage::Metadata });
     match step {
         FileStep::SetLength => completing::set_length(file)?,
@@ -122,7 +122,7 @@ fn perform(
         FileStep::Compare(_) => {
             let compared = verify::compare(file, pass);
             file.life().handle_compared(compared);
-            return Ok(Outcome::Told);
+            return Ok(StepOutcome::Told);
         }
         FileStep::Refuse(Mismatch::Device) => {
             return Err(verify::mismatch(file, "what the device gives back differs from what was written"));
@@ -136,12 +136,12 @@ fn perform(
             unreachable!("{step:?}: its blocks have landed")
         }
     }
-    Ok(Outcome::Done)
+    Ok(StepOutcome::Done)
 }
 
 /// A pass that was put up and has no blocks is gone on with here.
-fn went_on(pass: Option<Arc<Task>>) -> Outcome {
-    pass.map_or(Outcome::OnItsWay, Outcome::Pass)
+fn went_on(pass: Option<Arc<Task>>) -> StepOutcome {
+    pass.map_or(StepOutcome::OnItsWay, StepOutcome::Pass)
 }
 
 /// Sets the attributes of what was written, or of what stands and has the source's content.
@@ -161,7 +161,7 @@ fn enqueue(shared: &Shared<'_>, file: &Task) {
 }
 
 /// A block of a file came to nothing: the file is given up, or, if it only was compared, copied after all.
-pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: Fault) {
+pub(crate) fn faulted(shared: &Shared<'_>, task: &Arc<Task>, fault: PumpFault) {
     if fault.kind == FaultKind::Differs && matches!(task.finish, Finish::Checked(_)) {
         return tree::rules::checked::copy_after_all(shared, task);
     }

@@ -14,10 +14,10 @@ pub(crate) const GROUP_BYTES: u64 = 256 << 10;
 
 /// The hash of one file on its way.
 #[derive(Debug, Default)]
-pub(crate) struct FileHash(Mutex<State>);
+pub(crate) struct FileHash(Mutex<HashState>);
 
 #[derive(Debug, Default, Clone, PartialEq)]
-struct State {
+struct HashState {
     tree: HashTree,
     /// The first part as if it were the whole file: its length and its root.
     only_part: Option<(u64, blake3::Hash)>,
@@ -53,7 +53,7 @@ impl Marks {
     }
 }
 
-impl State {
+impl HashState {
     fn insert(&mut self, part: Subtree, chaining: Chaining) {
         if let Some(marks) = &mut self.marks {
             marks.insert(part, chaining);
@@ -65,7 +65,7 @@ impl State {
 impl FileHash {
     /// One that tells where it differs from another.
     pub(crate) fn marked() -> FileHash {
-        FileHash(Mutex::new(State { marks: Some(Marks::default()), ..State::default() }))
+        FileHash(Mutex::new(HashState { marks: Some(Marks::default()), ..HashState::default() }))
     }
 
     /// Adds a block; its offset must be a multiple of 1 KiB, and so must its length unless it ends the file.

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Compared, FileGoal, FileLife, Way};
+use datapump_core::{FileGoal, FileLife, PassesCompared, Way};
 
 use crate::end::{FileEnd, Sink, Source};
 use crate::file::hash::FileHash;
@@ -21,7 +21,7 @@ use crate::run::Shared;
 use crate::units::bytes_words;
 use datapump_files::disk::FileCalls;
 
-type Ranges = Vec<(u64, u64)>;
+type VerifyRanges = Vec<(u64, u64)>;
 
 /// Puts up what a pass has written, to be read back. Gives the pass that does it, if that has no blocks.
 pub(crate) fn read_back(
@@ -44,13 +44,15 @@ pub(crate) fn read_back(
 }
 
 /// Compares what a further pass moved with what was written first.
-pub(crate) fn compare(written: &Task, pass: &Task) -> Compared {
+pub(crate) fn compare(written: &Task, pass: &Task) -> PassesCompared {
     let was_repaired = written.life().repairs() > 0;
     match damaged(written, pass).is_empty() {
-        false => Compared::Damaged,
+        false => PassesCompared::Damaged,
         // Of a part that was written again alone there is no hash of the whole.
-        true if !pass.reads_back() || was_repaired || hash(written).agrees_with(hash(pass)) => Compared::Same,
-        true => Compared::Differs,
+        true if !pass.reads_back() || was_repaired || hash(written).agrees_with(hash(pass)) => {
+            PassesCompared::Same
+        }
+        true => PassesCompared::Differs,
     }
 }
 
@@ -79,7 +81,7 @@ fn put_up(
     written: &Task,
     (source, sink): (Source, Sink),
     finish: Finish,
-    ranges: Ranges,
+    ranges: VerifyRanges,
 ) -> Option<Arc<Task>> {
     let task = Arc::new(Task::new(Parts {
         number: shared.next_number(),
@@ -108,7 +110,7 @@ fn put_up(
 }
 
 /// The parts of what was moved again in which other bytes came than the first time.
-fn damaged(written: &Task, again: &Task) -> Ranges {
+fn damaged(written: &Task, again: &Task) -> VerifyRanges {
     hash(written).differs_from(hash(again), &again.ranges_to_read_back())
 }
 

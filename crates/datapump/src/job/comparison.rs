@@ -11,7 +11,7 @@ use crate::target::{self, Hosts, Item, Target};
 use datapump_files::disk::{FileKind, Meta, PathAt};
 
 /// What is compared, and what differs before anything is read.
-type Compared = (Vec<Item>, Vec<Problem>);
+type ComparedPlaces = (Vec<Item>, Vec<Problem>);
 
 /// The items of a comparison. Errors: what makes no sense to compare, and what cannot be looked at.
 pub(crate) fn items(
@@ -19,7 +19,7 @@ pub(crate) fn items(
     sources: &[Place],
     target: &Place,
     options: &Options,
-) -> Result<Compared, Problem> {
+) -> Result<ComparedPlaces, Problem> {
     let Place::Path(other) = target else {
         return Err(Problem::usage("the second place must be a file"));
     };
@@ -46,7 +46,7 @@ pub(crate) fn items(
 }
 
 /// Two folders become one tree; a folder and a file differ in kind.
-fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<Compared>, Problem> {
+fn folders(hosts: &Hosts<'_>, source: &Place, other: &Path) -> Result<Option<ComparedPlaces>, Problem> {
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use super::{Job, Kind};
+use super::{Job, JobKind};
 use crate::problem::{Class, Status};
 use crate::run::Shared;
 use crate::run::event::Event;
@@ -47,7 +47,7 @@ impl Job {
         if tally.problems.contains_key(&Class::Lost) || (self.is_cut() && !is_complete) {
             return Status::Lost;
         }
-        if self.work == Kind::Compare {
+        if self.work == JobKind::Compare {
             return compared(problems);
         }
         let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
@@ -79,7 +79,7 @@ impl Job {
     /// Whoever hears that two places are the same is told what was not compared, unless content alone was asked for.
     pub(super) fn tell_uncompared(&self, shared: &Shared<'_>, status: Status) {
         let asked = self.options.content_only || self.options.compare_attributes;
-        if self.work == Kind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {
+        if self.work == JobKind::Compare && !asked && matches!(status, Status::Done | Status::Failed) {
             (shared.ledger.events)(Event::Notice(UNCOMPARED.into()));
         }
     }

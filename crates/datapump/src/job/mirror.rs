@@ -13,7 +13,7 @@ use crate::target::listed::Name;
 use crate::target::place::Place;
 use crate::tree::folder::open_root::open_target;
 use crate::tree::folder::origin::Origin;
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, PathAt};
 
@@ -34,7 +34,7 @@ pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Opti
 }
 
 /// Before anything is made or removed. Who says how many names may go means it.
-pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &Side, at: &PathAt) -> Result<(), Problem> {
+pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &PathAt) -> Result<(), Problem> {
     let options = shared.settings.options;
     if !options.mirror || options.max_delete.is_some() {
         return Ok(());

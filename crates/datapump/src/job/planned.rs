@@ -23,7 +23,7 @@ pub struct Planned {
 
 impl Job {
     /// What [`Job::run`] would do with files, in order, without doing it. (With folders, a run with
-    /// [`Options::dry_run`] tells its changes as it finds them.)
+    /// [`crate::Options::dry_run`] tells its changes as it finds them.)
     ///
     /// Errors: what would be refused before anything is written, and sources that are missing.
     pub fn plan(&self) -> Result<Vec<Planned>, Problem> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Block, Event, Fault, Settled};
+use datapump_core::{Block, PumpEvent, PumpFault, Settled};
 use datapump_engine::{Errno, Slot, Stage, meter::within};
 
 use super::Lane;
@@ -22,8 +22,8 @@ impl Lane<'_> {
     #[inline]
     pub(super) fn settle(&mut self, slot: u32, settled: Settled) {
         match self.pump.handle_completion(slot, settled) {
-            Event::Nothing => {}
-            Event::Filled { slot, block, ended } => {
+            PumpEvent::Nothing => {}
+            PumpEvent::Filled { slot, block, ended } => {
                 self.filled(slot, block);
                 // Another host that asks on is told when it does.
                 if let Some(at) = ended
@@ -32,10 +32,10 @@ impl Lane<'_> {
                     self.ended(slot, block.file, at);
                 }
             }
-            Event::Landed { block } => self.landed(slot, block),
-            Event::Ended { file, .. } if self.ended_far(file) => {}
-            Event::Ended { file, at } => self.ended(slot, file, at),
-            Event::Failed(fault) => self.failed(slot, fault),
+            PumpEvent::Landed { block } => self.landed(slot, block),
+            PumpEvent::Ended { file, .. } if self.ended_far(file) => {}
+            PumpEvent::Ended { file, at } => self.ended(slot, file, at),
+            PumpEvent::Failed(fault) => self.failed(slot, fault),
         }
     }
 
@@ -136,7 +136,7 @@ impl Lane<'_> {
         finish::finish(self.shared, &mut self.performer.waits, task);
     }
 
-    pub(super) fn failed(&mut self, slot: u32, fault: Fault) {
+    pub(super) fn failed(&mut self, slot: u32, fault: PumpFault) {
         let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
         if self.refused_far(task.number, fault::told(fault)) {
             return;

@@ -15,10 +15,10 @@ use datapump_transport::NetFault;
 
 use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
 use crate::file::task::{Finish, Parts, Task};
-use crate::net::folder::shelf::{Flow, Given, Taken};
+use crate::net::folder::shelf::{Flow, GivenFile, Taken};
 use crate::run::plan::Claim;
 use crate::run::{Shared, Work};
-use datapump_files::holes::Ranges;
+use datapump_files::holes::ByteRanges;
 
 const EINVAL: ErrorNumber = ErrorNumber(22);
 const EMFILE: ErrorNumber = ErrorNumber(24);
@@ -28,18 +28,18 @@ const STREAMS_MAX: usize = 256;
 /// What another host reads over one connection.
 #[derive(Default)]
 pub(super) struct ReadServer {
-    streams: Vec<Stream>,
+    streams: Vec<ReadStream>,
 }
 
 /// A pipe, or null, that is read on and on: one task.
-struct Stream {
+struct ReadStream {
     /// What the other host calls it.
     file: u64,
     task: Arc<Task>,
 }
 
 /// A block to be read, or what is answered instead.
-type Found = Result<(Arc<Task>, Extent, Reading), Box<Answer>>;
+type FoundBlock = Result<(Arc<Task>, Extent, Reading), Box<Answer>>;
 
 impl ReadServer {
     /// What was requested next, if something was.
@@ -73,7 +73,13 @@ impl ReadServer {
     }
 
     /// A block of what the other host has open.
-    fn read(&mut self, shared: &Shared<'_>, lane: &mut SendLane, file: u64, (at, len): (u64, u32)) -> Found {
+    fn read(
+        &mut self,
+        shared: &Shared<'_>,
+        lane: &mut SendLane,
+        file: u64,
+        (at, len): (u64, u32),
+    ) -> FoundBlock {
         match lane.shelf().file(file) {
             Ok(Taken::File(given)) => block(shared, &given, (at, len)),
             Ok(Taken::Flow(flow)) => self.read_on(shared, lane, (file, &flow), (at, len)),
@@ -88,7 +94,7 @@ impl ReadServer {
         lane: &mut SendLane,
         (file, flow): (u64, &Flow),
         (at, len): (u64, u32),
-    ) -> Found {
+    ) -> FoundBlock {
         let task = self.stream(shared, lane, (file, flow))?;
         let len = len.min(shared.settings.shape.request_bytes);
         if let Some(ended) = lane.ended(task.number) {
@@ -121,13 +127,13 @@ impl ReadServer {
         }
         let task = stream_task(shared, flow);
         lane.add_stream(task.number);
-        self.streams.push(Stream { file, task: Arc::clone(&task) });
+        self.streams.push(ReadStream { file, task: Arc::clone(&task) });
         Ok(task)
     }
 }
 
 /// A block of a file.
-fn block(shared: &Shared<'_>, given: &Given, (at, len): (u64, u32)) -> Found {
+fn block(shared: &Shared<'_>, given: &GivenFile, (at, len): (u64, u32)) -> FoundBlock {
     if len > shared.settings.shape.request_bytes || !is_wanted(at, len, given.meta.size_bytes) {
         return Err(unwanted());
     }
@@ -138,7 +144,7 @@ fn block(shared: &Shared<'_>, given: &Given, (at, len): (u64, u32)) -> Found {
 }
 
 /// A small file: its attributes, and the one block that it has.
-fn small_block(shared: &Shared<'_>, given: Arc<Given>, answer: Answer, len: u32) -> Found {
+fn small_block(shared: &Shared<'_>, given: Arc<GivenFile>, answer: Answer, len: u32) -> FoundBlock {
     let (task, extent, reading) = block(shared, &given, (0, len))?;
     Ok((task, extent, Reading { head: Some(Box::new(answer)), small: Some(given), ..reading }))
 }
@@ -167,14 +173,14 @@ fn stream_task(shared: &Shared<'_>, flow: &Flow) -> Arc<Task> {
 }
 
 /// One block of a file. It needs no name: what goes wrong with it is told to the other host, which knows its path.
-fn task(shared: &Shared<'_>, given: &Given, at: u64, len: u32) -> Arc<Task> {
+fn task(shared: &Shared<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
     let align_bytes = if at.is_multiple_of(given.align_bytes.into()) { given.align_bytes } else { 1 };
     let handle = Arc::clone(if align_bytes > 1 { &given.handle } else { given.buffered() });
     let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
     Arc::new(Task::new(parts(shared, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))
 }
 
-fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Ranges>) -> Parts {
+fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<ByteRanges>) -> Parts {
     Parts {
         number: shared.next_number(),
         names: (name.clone(), name),

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datapump_core::wire::ask::{Answer, Ask, Fault};
-use datapump_core::wire::attributes::{Entry, Meta};
+use datapump_core::wire::attributes::{Entry, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
-use datapump_core::wire::frame::Kind;
+use datapump_core::wire::frame::FrameKind;
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Message, Session, Way};
+use datapump_core::wire::session::{Begin, Direction, Message, Session};
 use datapump_core::wire::{decode, encode};
 use datapump_engine::Socket;
 use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Route, Seal, SocketOptions};
@@ -36,15 +36,15 @@ const CROWD: usize = 150;
 pub(super) const PANICS: &str = "/panic of a test";
 
 /// A server, and a caller that speaks for itself.
-struct Stage {
+struct HostileStage {
     home: tempfile::TempDir,
     dialer: Dialer,
     stop: Arc<AtomicBool>,
     server: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Stage {
-    fn new() -> Stage {
+impl HostileStage {
+    fn new() -> HostileStage {
         let home = tempfile::tempdir().expect("room");
         std::fs::create_dir(home.path().join("served")).expect("room");
         std::fs::write(home.path().join("served/file"), vec![7; 100_000]).expect("room");
@@ -59,11 +59,11 @@ impl Stage {
             patience: PATIENCE,
         };
         let server = Some(std::thread::spawn(move || server.run()));
-        Stage { home, dialer, stop, server }
+        HostileStage { home, dialer, stop, server }
     }
 
     /// Begins a session. Gives its control connection and number.
-    fn begin(&self, way: Way, source: &str, target: &str) -> (Channel, [u8; 16]) {
+    fn begin(&self, way: Direction, source: &str, target: &str) -> (Channel, [u8; 16]) {
         let (mut control, welcome) = self.dialer.control().expect("the ticket is good");
         let begin = Begin {
             way,
@@ -80,7 +80,7 @@ impl Stage {
         let Ok(Message::Begun { receives }) = decode(&answer) else { panic!("{answer:?}") };
         assert_eq!(
             receives,
-            (way == Way::Push).then(|| self.home.path().join("served").join(target).is_dir())
+            (way == Direction::Push).then(|| self.home.path().join("served").join(target).is_dir())
         );
         (control, welcome.session)
     }
@@ -103,13 +103,13 @@ impl Stage {
 
     /// The server serves others as before.
     fn serves_on(&self) {
-        let (_control, session) = self.begin(Way::Pull, "file", "");
+        let (_control, session) = self.begin(Direction::Pull, "file", "");
         let mut names = self.join(Purpose::Names, session);
         assert!(matches!(ask(&mut names, &Ask::Look(0)), Answer::Meta { .. }));
     }
 }
 
-impl Drop for Stage {
+impl Drop for HostileStage {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.server.take().map(std::thread::JoinHandle::join);
@@ -124,8 +124,8 @@ fn ask(channel: &mut Channel, ask: &Ask) -> Answer {
 
 #[test]
 fn strange_requests_for_blocks_are_refused_one_by_one() {
-    let stage = Stage::new();
-    let (_control, session) = stage.begin(Way::Pull, "file", "");
+    let stage = HostileStage::new();
+    let (_control, session) = stage.begin(Direction::Pull, "file", "");
     let mut blocks = stage.join(Purpose::Blocks, session);
     assert!(matches!(ask(&mut blocks, &Ask::OpenPlace { file: 1, place: 0 }), Answer::File { .. }));
     for (file, at, len) in [
@@ -144,21 +144,21 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
     // It is still a good connection.
     blocks.send_message(&encode(&Ask::Read { file: 1, at: FileSize(1024), len: 10 }), 2).expect("sent");
     let head = blocks.receive_head().expect("a block");
-    assert_eq!((head.kind, head.len), (Kind::Block, 10));
+    assert_eq!((head.kind, head.len), (FrameKind::Block, 10));
     stage.serves_on();
 }
 
 #[test]
 fn no_more_connections_join_than_were_agreed() {
-    let stage = Stage::new();
-    let (_control, session) = stage.begin(Way::Pull, "file", "");
+    let stage = HostileStage::new();
+    let (_control, session) = stage.begin(Direction::Pull, "file", "");
     let _first = stage.join(Purpose::Blocks, session);
     assert!(stage.dialer.join(Purpose::Blocks, session).is_err());
     stage.serves_on();
 }
 
 /// Names of a folder that is pushed, as an honest sender would never tell them.
-fn lies(stage: &Stage, names: &[&[u8]]) -> Vec<Entry> {
+fn lies(stage: &HostileStage, names: &[&[u8]]) -> Vec<Entry> {
     let meta = told(&Disk::Os.metadata(&stage.home.path().join("served/file")).expect("it is there"));
     let entry = |name: &&[u8]| Entry {
         name: name.to_vec().into(),
@@ -172,8 +172,8 @@ fn lies(stage: &Stage, names: &[&[u8]]) -> Vec<Entry> {
 }
 
 /// Pushes a folder of such names; blocks are never sent.
-fn push(stage: &Stage, names: &[&[u8]]) -> Option<String> {
-    let (mut control, session) = stage.begin(Way::Push, "tree", "copy");
+fn push(stage: &HostileStage, names: &[&[u8]]) -> Option<String> {
+    let (mut control, session) = stage.begin(Direction::Push, "tree", "copy");
     let mut channel = stage.join(Purpose::Names, session);
     let blocks = stage.join(Purpose::Blocks, session);
     let folder = told(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
@@ -197,12 +197,12 @@ fn push(stage: &Stage, names: &[&[u8]]) -> Option<String> {
         }
     }
     drop((channel, blocks));
-    Stage::end(&mut control)
+    HostileStage::end(&mut control)
 }
 
 #[test]
 fn names_that_lead_out_end_the_session_and_make_nothing() {
-    let stage = Stage::new();
+    let stage = HostileStage::new();
     for name in [&b"../evil"[..], b"..", b".", b"", b"a/b", b"/evil", b"a\0b"] {
         let report = push(&stage, &[name]);
         let is_failure = report.is_none_or(|report| !report.contains("\"exit_status\":0,"));
@@ -217,7 +217,7 @@ fn names_that_lead_out_end_the_session_and_make_nothing() {
 
 #[test]
 fn a_file_that_is_told_and_never_sent_is_no_success() {
-    let stage = Stage::new();
+    let stage = HostileStage::new();
     for names in [&[&b"a"[..]][..], &[b"a", b"a"]] {
         let report = push(&stage, names);
         assert!(report.is_none_or(|report| !report.contains("\"exit_status\":0,")), "{names:?}");
@@ -229,17 +229,17 @@ fn a_file_that_is_told_and_never_sent_is_no_success() {
 /// Who begins again after a loss takes what the first session was told: the folder that it made receives nothing.
 #[test]
 fn whether_a_folder_receives_is_told() {
-    let stage = Stage::new();
-    drop(stage.begin(Way::Push, "tree", "copy"));
+    let stage = HostileStage::new();
+    drop(stage.begin(Direction::Push, "tree", "copy"));
     std::fs::create_dir(stage.home.path().join("served/copy")).expect("room");
-    drop(stage.begin(Way::Push, "tree", "copy"));
+    drop(stage.begin(Direction::Push, "tree", "copy"));
 }
 
 /// A number that no system says was a panic, and that the end of every session.
 #[test]
 fn a_number_that_no_system_says_ends_one_session_and_no_other() {
-    let stage = Stage::new();
-    let (_other, other_session) = stage.begin(Way::Pull, "file", "");
+    let stage = HostileStage::new();
+    let (_other, other_session) = stage.begin(Direction::Pull, "file", "");
     let mut other = stage.join(Purpose::Names, other_session);
     let folder = told(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
     let fault = |number| {
@@ -247,17 +247,17 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
         Answer::Fault(Fault { operation: Operation::Open.words().into(), errno, words: None, class: None })
     };
     let sized = |bytes| Answer::Meta {
-        meta: Meta { size_bytes: FileSize(bytes), ..folder },
+        meta: WireMeta { size_bytes: FileSize(bytes), ..folder },
         named: None,
         is_partial: None,
         owners: None,
     };
     for lie in [fault(0), fault(-1), fault(5000), sized(1 << 63), sized(u64::MAX)] {
-        let (mut control, session) = stage.begin(Way::Push, "tree", "copy");
+        let (mut control, session) = stage.begin(Direction::Push, "tree", "copy");
         let mut names = stage.join(Purpose::Names, session);
         let (_, number) = names.message_within(PATIENCE).expect("something is asked");
         names.send_message(&encode(&lie), number).expect("sent");
-        let report = Stage::end(&mut control);
+        let report = HostileStage::end(&mut control);
         assert!(report.is_none_or(|report| !report.contains("\"exit_status\":0,")), "{lie:?}");
         assert!(matches!(ask(&mut other, &Ask::Look(0)), Answer::Meta { .. }), "{lie:?}");
     }
@@ -267,19 +267,19 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
 /// A mistake of this program in a session is that session's end: its place and memory are free again.
 #[test]
 fn a_panic_in_a_session_ends_that_session_alone() {
-    let stage = Stage::new();
-    let (_other, other_session) = stage.begin(Way::Pull, "file", "");
+    let stage = HostileStage::new();
+    let (_other, other_session) = stage.begin(Direction::Pull, "file", "");
     let mut other = stage.join(Purpose::Names, other_session);
-    let (mut control, session) = stage.begin(Way::Push, PANICS, "copy");
+    let (mut control, session) = stage.begin(Direction::Push, PANICS, "copy");
     let _names = stage.join(Purpose::Names, session);
-    assert_eq!(Stage::end(&mut control), None);
+    assert_eq!(HostileStage::end(&mut control), None);
     assert!(matches!(ask(&mut other, &Ask::Look(0)), Answer::Meta { .. }));
     drop((other, _other));
     stage.serves_on();
 }
 
 /// More callers than may wait, of one address, each of whom says so much. Those that gave way are closed there.
-fn crowd(stage: &Stage, says: &[u8]) -> Vec<TcpStream> {
+fn crowd(stage: &HostileStage, says: &[u8]) -> Vec<TcpStream> {
     let Route::Called(address) = &stage.dialer.route else { unreachable!("it is called") };
     let call = |_| {
         let mut stream = TcpStream::connect(address).expect("it listens");
@@ -290,7 +290,7 @@ fn crowd(stage: &Stage, says: &[u8]) -> Vec<TcpStream> {
 }
 
 /// What a caller says first, who needs no ticket for that.
-fn hello(stage: &Stage) -> Vec<u8> {
+fn hello(stage: &HostileStage) -> Vec<u8> {
     let mut seal = Seal::caller(stage.dialer.ticket.as_ref().expect("it has one")).expect("a side");
     let mut outgoing = Outgoing::default();
     for _ in 0..2 {
@@ -302,7 +302,7 @@ fn hello(stage: &Stage) -> Vec<u8> {
 /// 64 of them, a byte each, kept everybody else out.
 #[test]
 fn callers_that_say_nothing_or_little_keep_nobody_out() {
-    let stage = Stage::new();
+    let stage = HostileStage::new();
     let hello = hello(&stage);
     for says in [&b""[..], b"\x16", &hello[..hello.len() - 1], &hello] {
         let crowd = crowd(&stage, says);
@@ -316,7 +316,7 @@ fn callers_that_say_nothing_or_little_keep_nobody_out() {
 /// It greeted, says that it lives, and never what it wants: it ends with the server, and before that by itself.
 #[test]
 fn a_session_that_never_begins_keeps_no_place_and_no_server() {
-    let mut stage = Stage::new();
+    let mut stage = HostileStage::new();
     let (mut control, _) = stage.dialer.control().expect("the ticket is good");
     let mut lives = || control.send_message(&encode(&Message::Alive), 0);
     lives().expect("it is heard");

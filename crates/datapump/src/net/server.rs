@@ -34,10 +34,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::job::budget::Budget;
 use crate::job::world::World;
-pub(crate) use crate::net::client::root::Root;
+pub(crate) use crate::net::client::root::ServedRoot;
 use crate::net::server::joins::NewSession;
 use crate::net::server::serve_options::ServeOptions;
-use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, State};
+use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, ServerState};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::rate::Rate;
 
@@ -55,7 +55,7 @@ pub struct Server {
     listener: Option<TcpListener>,
     config: CalledConfig,
     pub(crate) ticket: Ticket,
-    pub(crate) state: Arc<State>,
+    pub(crate) state: Arc<ServerState>,
     /// Connections that came another way.
     carried: Mutex<Vec<Socket>>,
     /// Wakes the accepting when there is an end to it, or when one was carried.
@@ -84,14 +84,14 @@ impl Server {
         rustix::net::listen(&listener, BACKLOG).map_err(|errno| wrong(errno.into()))?;
         // Whoever calls gets a socket like this one.
         options.sockets.apply(listener.as_fd()).map_err(Problem::usage)?;
-        let root = Root::open(&options.place)?;
+        let root = ServedRoot::open(&options.place)?;
         Server::of(options, root, Some(listener), stop)
     }
 
     /// The same with what it listens on, if it does.
     pub(crate) fn of(
         options: ServeOptions,
-        root: Root,
+        root: ServedRoot,
         listener: Option<TcpListener>,
         stop: Arc<AtomicBool>,
     ) -> Result<Server, Problem> {
@@ -107,7 +107,7 @@ impl Server {
         let budget = Budget::new(options.memory_bytes);
         let (maker, holder) = (Seed::random(), Seed::random());
         let ticket = Ticket::new(holder.clone(), maker.public());
-        let state = State {
+        let state = ServerState {
             options,
             root,
             holder: holder.public(),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_core::wire::session::{Begin, Direction, Given, Message, Session};
 use datapump_engine::sim::SimClock;
 use datapump_engine::{Link, SimLink, SimNet, go_on_meanwhile};
 use datapump_transport::{Channel, HANDSHAKE_MAX, Host, Line, NetFault, Pool, Seal};
@@ -25,8 +25,8 @@ use crate::job::world::World;
 use crate::lane::Stepped;
 use crate::net::folder::far::{Far, Pools};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::shelf::{Origin, Shelf};
-use crate::net::server::control::{Control, Next, Outbox, boxes};
+use crate::net::folder::shelf::{Shelf, ShelfPlace};
+use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::net::server::giver::Giving;
 use crate::report::Report;
 use crate::run::Shared;
@@ -37,14 +37,14 @@ const DELAY: Duration = Duration::from_millis(90);
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Two hosts and what lies between them.
-struct Stage {
+struct TwoHosts {
     home: tempfile::TempDir,
     clock: SimClock,
     net: SimNet,
 }
 
 /// How a session went.
-struct Outcome {
+struct SessionOutcome {
     report: Report,
     said: Vec<String>,
     /// Why the writing side's control connection ended, unless all was agreed.
@@ -54,11 +54,11 @@ struct Outcome {
     round_trips: u64,
 }
 
-impl Stage {
-    fn new() -> Stage {
+impl TwoHosts {
+    fn new() -> TwoHosts {
         let clock = SimClock::virtual_time();
         let net = SimNet::new(clock.clone(), DELAY);
-        Stage { home: tempfile::tempdir().expect("room"), clock, net }
+        TwoHosts { home: tempfile::tempdir().expect("room"), clock, net }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -75,7 +75,7 @@ impl Stage {
     /// other side gets connections.
     fn reading_side(&self, source: &Path, control: Channel, is_caller: bool) -> Result<Pools, NetFault> {
         let shelf = Arc::new(Shelf::of(
-            vec![Origin::Path(source.into())],
+            vec![ShelfPlace::Path(source.into())],
             Arc::default(),
             Budget::of_client().share(),
         ));
@@ -87,7 +87,7 @@ impl Stage {
         let (_, inbox) = boxes()?;
         let mut control = Control::new(control, session, (inbox, PATIENCE), self.world().clock);
         if is_caller {
-            control.say(Message::Begin(begin(Way::Push)))?;
+            control.say(Message::Begin(begin(Direction::Push)))?;
         }
         let mut is_over = false;
         go_on_meanwhile(move || !is_over && goes_on(&mut control, &mut is_over));
@@ -113,7 +113,7 @@ impl Stage {
     }
 
     /// A whole session; the side that writes is the caller (`Pull`) or the called one (`Push`).
-    fn copy(&self, way: Way, (source, target): (&str, &str), options: Options) -> Outcome {
+    fn copy(&self, way: Direction, (source, target): (&str, &str), options: Options) -> SessionOutcome {
         let begun_ns = self.clock.now_ns();
         let said = Mutex::new(Vec::new());
         let copied = self.copied(way, (&self.path(source), &self.path(target)), options, &said);
@@ -124,28 +124,28 @@ impl Stage {
         };
         let round_trips = (self.clock.now_ns() - begun_ns).div_ceil(2 * DELAY.as_nanos() as u64);
         let said = said.into_inner().expect("no panic");
-        Outcome { report, said, lost, given, round_trips }
+        SessionOutcome { report, said, lost, given, round_trips }
     }
 
     fn copied(
         &self,
-        way: Way,
+        way: Direction,
         (source, target): (&Path, &Path),
         options: Options,
         said: &Mutex<Vec<String>>,
     ) -> Result<(Report, Result<Given, NetFault>), NetFault> {
         let (own, other) = self.net.pair();
         let own = open(own, Line::default())?;
-        let pools = self.reading_side(source, open(other, Line::default())?, way == Way::Push)?;
+        let pools = self.reading_side(source, open(other, Line::default())?, way == Direction::Push)?;
         let (outbox, inbox) = boxes()?;
-        let session = if way == Way::Pull { Session::caller() } else { Session::called() };
+        let session = if way == Direction::Pull { Session::caller() } else { Session::called() };
         let mut control = Control::new(own, session, (inbox, PATIENCE), self.world().clock);
         match way {
-            Way::Pull => {
+            Direction::Pull => {
                 control.say(Message::Begin(begin(way)))?;
                 assert!(matches!(control.hear()?, Message::Begun { .. }));
             }
-            Way::Push => {
+            Direction::Push => {
                 assert!(matches!(control.hear()?, Message::Begin(_)));
                 control.say(Message::Begun { receives: Some(false) })?;
             }
@@ -171,7 +171,7 @@ fn ended(control: &mut Control, outbox: &Outbox, report: &Report) -> Result<Give
         if let Message::Agreed(agreed) = message {
             given = Some(*agreed);
         }
-        Next::Go
+        Follows::Go
     };
     control.run(&mut hear, &mut || None, &mut Given::default)?;
     Ok(given.expect("a session that is over was agreed"))
@@ -181,7 +181,7 @@ fn open(link: SimLink, line: Line) -> Result<Channel, NetFault> {
     Channel::new(Link::Sim(link), Seal::Open, line, HANDSHAKE_MAX)
 }
 
-fn begin(way: Way) -> Begin {
+fn begin(way: Direction) -> Begin {
     Begin {
         way,
         sources: vec![Vec::new().into()],
@@ -200,10 +200,10 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
     let mut hear = |message| match message {
         Message::Begin(_) => {
             said = Some(Message::Begun { receives: None });
-            Next::Go
+            Follows::Go
         }
-        Message::Report(_) => Next::Agree,
-        _ => Next::Go,
+        Message::Report(_) => Follows::Agree,
+        _ => Follows::Go,
     };
     let stepped = control.step(Duration::ZERO, &mut hear, &mut || None, &mut Given::default);
     let told = said.map_or(Ok(()), |message| control.say(message));
@@ -264,10 +264,11 @@ fn leftovers(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_tree_arrives_whole_whoever_called() {
-    let stage = Stage::new();
+    let stage = TwoHosts::new();
     make_tree(&stage.path("from"), 100);
-    for (way, target) in [(Way::Pull, "pulled"), (Way::Push, "pushed")] {
-        let Outcome { report, said, lost, given, .. } = stage.copy(way, ("from", target), stage.options());
+    for (way, target) in [(Direction::Pull, "pulled"), (Direction::Push, "pushed")] {
+        let SessionOutcome { report, said, lost, given, .. } =
+            stage.copy(way, ("from", target), stage.options());
         assert_eq!((report.exit_status, lost, &said[..]), (0, None, &[][..]), "{way:?}");
         same(&stage.path("from"), &stage.path(target), target);
         assert!(given.is_some(), "{way:?}: it was agreed");
@@ -278,14 +279,14 @@ fn a_tree_arrives_whole_whoever_called() {
 /// Wherever the net is cut, what stands under a name is whole, and the same command completes it.
 #[test]
 fn a_cut_anywhere_loses_nothing() {
-    let stage = Stage::new();
+    let stage = TwoHosts::new();
     make_tree(&stage.path("from"), 30);
     let sent = |before| stage.net.sent_bytes() - before;
-    let whole = stage.copy(Way::Pull, ("from", "whole"), stage.options());
+    let whole = stage.copy(Direction::Pull, ("from", "whole"), stage.options());
     assert_eq!(whole.report.exit_status, 0);
     let bytes = sent(0);
     for (round, cut) in (0..bytes).step_by(bytes as usize / 61).enumerate() {
-        let way = if round % 2 == 0 { Way::Pull } else { Way::Push };
+        let way = if round % 2 == 0 { Direction::Pull } else { Direction::Push };
         let (target, row) = (format!("cut-{round}"), format!("{way:?} cut after {cut} bytes of {bytes}"));
         stage.net.cut_after(cut);
         let outcome = stage.copy(way, ("from", &target), stage.options());
@@ -302,7 +303,7 @@ fn a_cut_anywhere_loses_nothing() {
 /// Five to begin, look, open, list and agree; then one for each four blocks, or sixteen small files.
 #[test]
 fn round_trips_are_counted() {
-    let stage = Stage::new();
+    let stage = TwoHosts::new();
     fs::write(stage.path("small"), noise(8000)).expect("room");
     fs::write(stage.path("large"), noise(64 << 20)).expect("room");
     fs::create_dir(stage.path("many")).expect("room");
@@ -310,7 +311,7 @@ fn round_trips_are_counted() {
         fs::write(stage.path("many").join(number.to_string()), noise(800)).expect("room");
     }
     for (source, expected) in [("small", 6), ("large", 5 + 64 / 4), ("many", 5 + 500 / 16 + 1)] {
-        for way in [Way::Pull, Way::Push] {
+        for way in [Direction::Pull, Direction::Push] {
             let target = format!("{source} {way:?}");
             let outcome = stage.copy(way, (source, &target), stage.options());
             assert_eq!((outcome.report.exit_status, outcome.lost), (0, None), "{target}");

@@ -51,7 +51,7 @@ pub(crate) fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Resu
 }
 
 /// What is left to do about a file.
-pub(crate) enum Next {
+pub(crate) enum FileNext {
     /// It is copied; what is told when that is done.
     Copy(Option<Box<Change>>),
     /// Its content tells whether it is copied: the item that comes back then.
@@ -68,7 +68,7 @@ pub(crate) fn stays(shared: &Shared<'_>, item: &Item, there: &Meta) {
 }
 
 /// What is to be done about a file.
-pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
+pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<FileNext, Problem> {
     if item.number == 0 && shared.trees.select.is_list() && !shared.settings.has_trees {
         shared
             .ledger
@@ -79,7 +79,7 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
         .target
         .at()
         .filter(|_| !shared.settings.compares && (decides || shared.settings.tells_changes()));
-    let Some(at) = at else { return Ok(Next::Copy(None)) };
+    let Some(at) = at else { return Ok(FileNext::Copy(None)) };
     let there = match at.metadata() {
         Ok(there) => Some(there),
         Err(Errno::ENOENT) => None,
@@ -88,16 +88,16 @@ pub(crate) fn next(shared: &Shared<'_>, item: &Item) -> Result<Next, Problem> {
     match (action(shared, item, at, there.as_ref()), there) {
         (Action::Keep(why) | Action::Leave(why), Some(there)) => {
             tell_left(shared, at, why);
-            return Ok(Next::Stands(there));
+            return Ok(FileNext::Stands(there));
         }
-        (Action::Adjust, Some(there)) => return adjust(shared, item, at).map(|()| Next::Stands(there)),
-        (Action::Compare, _) => return Ok(Next::Compare(Box::new(item.clone()))),
+        (Action::Adjust, Some(there)) => return adjust(shared, item, at).map(|()| FileNext::Stands(there)),
+        (Action::Compare, _) => return Ok(FileNext::Compare(Box::new(item.clone()))),
         _ => {}
     }
     if let Some(older) = link_unchanged(shared, item, at)? {
-        return Ok(Next::Stands(older));
+        return Ok(FileNext::Stands(older));
     }
-    Ok(Next::Copy(findings::change_of_item(shared, item, ChangeKind::Copy, there.as_ref())))
+    Ok(FileNext::Copy(findings::change_of_item(shared, item, ChangeKind::Copy, there.as_ref())))
 }
 
 /// What becomes of it. A stream has neither size nor time: it is no file, as a pipe is none.
@@ -116,32 +116,33 @@ fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
 }
 
 /// A source that is held for what it carries besides its bytes.
-enum Carrier {
+enum AttributeCarrier {
     Here(File),
     There(Box<FarFile>),
     /// It carries nothing.
     Nothing,
 }
 
-impl Carrier {
-    fn of(shared: &Shared<'_>, item: &Item) -> Result<Carrier, Problem> {
+impl AttributeCarrier {
+    fn of(shared: &Shared<'_>, item: &Item) -> Result<AttributeCarrier, Problem> {
         match (&item.source, &shared.far) {
             (Place::Path(path), _) => {
                 let held = names::hold_path(path);
-                held.map(Carrier::Here).map_err(|errno| Problem::system(Operation::Open, path, errno.0))
+                held.map(AttributeCarrier::Here)
+                    .map_err(|errno| Problem::system(Operation::Open, path, errno.0))
             }
             (Place::Remote(remote), Some(far)) => {
-                far.open_place(item.number, &remote.path).map(|file| Carrier::There(Box::new(file)))
+                far.open_place(item.number, &remote.path).map(|file| AttributeCarrier::There(Box::new(file)))
             }
-            _ => Ok(Carrier::Nothing),
+            _ => Ok(AttributeCarrier::Nothing),
         }
     }
 
     fn bearer(&self) -> Option<Bearer<'_>> {
         match self {
-            Carrier::Here(file) => Some(Bearer::Held(file)),
-            Carrier::There(file) => file.told().map(|(_, attributes)| Bearer::Told(attributes)),
-            Carrier::Nothing => Some(Bearer::Told(&[])),
+            AttributeCarrier::Here(file) => Some(Bearer::Held(file)),
+            AttributeCarrier::There(file) => file.told().map(|(_, attributes)| Bearer::Told(attributes)),
+            AttributeCarrier::Nothing => Some(Bearer::Told(&[])),
         }
     }
 }
@@ -156,7 +157,7 @@ fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
     if !keep.acl && !keep.xattrs {
         return false;
     }
-    let (Ok(from), Ok(to)) = (Carrier::of(shared, item), names::hold(folder, name)) else {
+    let (Ok(from), Ok(to)) = (AttributeCarrier::of(shared, item), names::hold(folder, name)) else {
         return true;
     };
     let differ = from.bearer().map(|from| attributes::hidden_differ(from, Bearer::Held(&to), keep));
@@ -196,7 +197,7 @@ fn adjust(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<(), Problem> 
 }
 
 fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta)) -> Result<(), Problem> {
-    let (Some(meta), from) = (&item.meta, Carrier::of(shared, item)?) else { return Ok(()) };
+    let (Some(meta), from) = (&item.meta, AttributeCarrier::of(shared, item)?) else { return Ok(()) };
     let (Ok(Folder::Os(folder)), Some(name), Some(from)) = (at.folder(), at.name(), from.bearer()) else {
         return Ok(());
     };

@@ -12,8 +12,8 @@ use crate::net::folder::far::FarFile;
 use crate::problem::Problem;
 use crate::target::listed::Attributes;
 use datapump_files::disk::{Folder, Meta};
-use datapump_files::holes::Ranges;
-use datapump_files::identity::{Change, change};
+use datapump_files::holes::ByteRanges;
+use datapump_files::identity::{SourceChange, change};
 
 /// The source as it was when the copy began, to see later whether it changed.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ pub(crate) trait Elsewhere: Debug + Send + Sync {
     /// What it is and carries besides its bytes, as far as is known.
     fn told(&self) -> Option<(&Meta, &Attributes)>;
     /// The ranges that hold data.
-    fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Ranges;
+    fn ranges(&self, meta: &Meta, ignore_holes: bool) -> ByteRanges;
     /// What happened to it since its copy began, if something did.
-    fn find_change(&self, original: &Original) -> Result<Option<Change>, Problem>;
+    fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem>;
 }
 
 impl Elsewhere for FarFile {
@@ -55,12 +55,12 @@ impl Elsewhere for FarFile {
         FarFile::told(self)
     }
 
-    fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Ranges {
+    fn ranges(&self, meta: &Meta, ignore_holes: bool) -> ByteRanges {
         FarFile::ranges(self, meta, ignore_holes)
     }
 
     /// A small one was looked at there before and after it was read.
-    fn find_change(&self, original: &Original) -> Result<Option<Change>, Problem> {
+    fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         let Original { path, meta: before, .. } = original;
         let (now, named) = match self {
             FarFile::Open(file) => file.look_again(path)?,
@@ -72,7 +72,7 @@ impl Elsewhere for FarFile {
         };
         Ok(match (change(before, &now, named.as_ref()), self) {
             // Its attributes are those of afterwards.
-            (Some(Change::Grew(words)), FarFile::Small(_)) => Some(Change::Other(words)),
+            (Some(SourceChange::Grew(words)), FarFile::Small(_)) => Some(SourceChange::Other(words)),
             (change, _) => change,
         })
     }

@@ -8,7 +8,7 @@ use datapump_engine::Handle;
 
 use super::held::{Held, Original};
 use crate::end::Source;
-use datapump_files::holes::Ranges;
+use datapump_files::holes::ByteRanges;
 
 /// A source that was opened.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Opened {
     pub(crate) elsewhere: Option<Source>,
     pub(crate) original: Option<Original>,
     /// Ranges to copy; `None` until the end of data.
-    pub(crate) ranges: Option<Ranges>,
+    pub(crate) ranges: Option<ByteRanges>,
     pub(crate) is_file: bool,
     /// A regular file of a real file system.
     pub(crate) ordinary: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// A file of a tree, or another that is held here or at another host.
-    pub(crate) fn file(original: Original, ranges: Option<Ranges>) -> Opened {
+    pub(crate) fn file(original: Original, ranges: Option<ByteRanges>) -> Opened {
         let (handle, elsewhere) = match &original.held {
             Held::Here(handle) => (Some(Arc::clone(handle)), None),
             Held::There(file) => (None, Arc::clone(file).far().map(Source::Far)),

@@ -7,20 +7,20 @@ use crate::problem::Problem;
 use crate::run::Shared;
 use datapump_files::commit::Staged;
 use datapump_files::disk::Meta;
-use datapump_files::holes::Ranges;
+use datapump_files::holes::ByteRanges;
 
 /// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
 
 /// The ranges, of a rehearsal as far as so many bytes of them.
-pub(crate) fn rehearsed(shared: &Shared<'_>, ranges: Option<Ranges>) -> Option<Ranges> {
+pub(crate) fn rehearsed(shared: &Shared<'_>, ranges: Option<ByteRanges>) -> Option<ByteRanges> {
     match shared.settings.options.rehearsal_bytes {
         Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
         None => ranges,
     }
 }
 
-fn first_bytes(ranges: &[(u64, u64)], most: u64) -> Ranges {
+fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
     let mut left = most;
     let mut first = |&(start, end): &(u64, u64)| {
         let len = left.min(end - start);

@@ -10,7 +10,7 @@ use crate::run::Shared;
 use crate::tree::folder::branch::Traits;
 use datapump_files::disk::Meta;
 use datapump_files::holes;
-use datapump_files::holes::Ranges;
+use datapump_files::holes::ByteRanges;
 use datapump_files::holes::sizes::goes_on;
 
 /// The ranges of a file of a tree; `None` until its end. Another host tells of such files itself.
@@ -19,7 +19,7 @@ pub(crate) fn ranges(
     (held, meta): (&Held, &Meta),
     traits: Traits,
     path: &Path,
-) -> Result<Option<Ranges>, Problem> {
+) -> Result<Option<ByteRanges>, Problem> {
     let handle = match held {
         _ if traits.made_up => return Ok(None),
         Held::There(file) => return Ok(Some(file.ranges(meta, shared.settings.options.ignore_holes))),

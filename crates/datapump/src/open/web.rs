@@ -17,8 +17,8 @@ use crate::run::Shared;
 use crate::target::listed::Attributes;
 use crate::target::web::{self, Web};
 use datapump_files::disk::Meta;
-use datapump_files::holes::Ranges;
-use datapump_files::identity::Change;
+use datapump_files::holes::ByteRanges;
+use datapump_files::identity::SourceChange;
 
 const ONE_STREAM: &str = "the server gives no parts of it, or does not tell one state of it from another: it is read \
                           in one stream, and a copy that is cut starts over";
@@ -64,14 +64,14 @@ impl Elsewhere for HeldWeb {
         Some((&self.meta, &self.attributes))
     }
 
-    fn ranges(&self, meta: &Meta, _ignore_holes: bool) -> Ranges {
+    fn ranges(&self, meta: &Meta, _ignore_holes: bool) -> ByteRanges {
         vec![(0, meta.size_bytes)]
     }
 
-    fn find_change(&self, original: &Original) -> Result<Option<Change>, Problem> {
+    fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         match self.file.check() {
             Ok(()) => Ok(None),
-            Err(fault) if fault.class == Class::Changed => Ok(Some(Change::Other(fault.words))),
+            Err(fault) if fault.class == Class::Changed => Ok(Some(SourceChange::Other(fault.words))),
             Err(fault) => Err(Problem::new(fault.class, Operation::Stat, &original.path, fault.words)),
         }
     }

@@ -8,7 +8,7 @@ use datapump_transport::Carried;
 
 use crate::lane::LaneResult;
 use crate::problem::{Class, Operation, Problem};
-use crate::report::bill::{Bill, BillHost, KernelThreads, Measured};
+use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{ThreadTime, waits_alone};
 use crate::report::latency;
 use crate::report::verdict::{Evidence, verdict};
@@ -120,8 +120,8 @@ impl Account<'_> {
 
     /// What a bill is made of, if one was asked for. Two sides that run on one host have one kernel: the side that
     /// reads tells of it.
-    fn measured(&self) -> Option<Measured> {
-        let of = |meters: &Meters| Measured {
+    fn measured(&self) -> Option<MeasuredHost> {
+        let of = |meters: &Meters| MeasuredHost {
             spent: meters.spent(),
             process_ns: self.cpu.user_ns + self.cpu.system_ns,
             kernel: match &self.shared.far {

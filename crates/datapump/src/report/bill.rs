@@ -78,7 +78,7 @@ pub struct Bill {
 
 /// What one host measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredHost {
     pub(crate) spent: Spent,
     /// CPU time of the process.
     pub(crate) process_ns: u64,
@@ -105,8 +105,8 @@ impl KernelThreads {
 
 impl Bill {
     /// Of one host.
-    pub(crate) fn of(host: BillHost, measured: &Measured, moved: Moved) -> Bill {
-        let Measured { spent, process_ns, kernel } = measured;
+    pub(crate) fn of(host: BillHost, measured: &MeasuredHost, moved: Moved) -> Bill {
+        let MeasuredHost { spent, process_ns, kernel } = measured;
         let metered = METERED.iter().map(|&stage| (stage, spent.0[stage as usize]));
         let rest_ns = process_ns.saturating_sub(spent.total_ns());
         let taken = metered.chain([(Stage::OtherThreads, rest_ns)]).filter(|(_, ns)| *ns > 0);
@@ -187,8 +187,8 @@ impl Bill {
     }
 }
 
-fn words(measured: &Measured) -> String {
-    let Measured { spent, process_ns, kernel } = measured;
+fn words(measured: &MeasuredHost) -> String {
+    let MeasuredHost { spent, process_ns, kernel } = measured;
     let kernel = match kernel {
         KernelThreads::Ns(_) => "kernel threads",
         KernelThreads::Unseen => "no kernel threads (they cannot be seen here)",
@@ -209,10 +209,10 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn measured(spent: &[(Stage, u64)], process_ms: u64, kernel: KernelThreads) -> Measured {
+    fn measured(spent: &[(Stage, u64)], process_ms: u64, kernel: KernelThreads) -> MeasuredHost {
         let mut sum = Spent::default();
         spent.iter().for_each(|&(stage, ms)| sum.add(stage, ms * MS));
-        Measured { spent: sum, process_ns: process_ms * MS, kernel }
+        MeasuredHost { spent: sum, process_ns: process_ms * MS, kernel }
     }
 
     fn told(bill: &Bill) -> Vec<(String, f64)> {

@@ -25,12 +25,12 @@ pub struct Watch {
     found_files: AtomicU64,
     /// What the lanes charged until now.
     charged: Box<[OnceLock<Box<Charged>>]>,
-    began: Mutex<Option<Began>>,
+    began: Mutex<Option<LanesBegan>>,
 }
 
 /// When the lanes of this host began.
 #[derive(Clone, Copy, Debug)]
-struct Began {
+struct LanesBegan {
     at: Instant,
     lanes: u32,
     cpu: Cpu,
@@ -105,7 +105,7 @@ impl Watch {
     /// Lanes begin on this host.
     pub(crate) fn begin(&self, lanes: u32, reads_the_web: bool) {
         self.charged.iter().filter_map(OnceLock::get).for_each(|lane| lane.store(&mut Waits::default()));
-        let began = Began { at: Instant::now(), lanes, cpu: cpu_now(), reads_the_web };
+        let began = LanesBegan { at: Instant::now(), lanes, cpu: cpu_now(), reads_the_web };
         *self.began.lock().expect("no panic while it is set") = Some(began);
     }
 

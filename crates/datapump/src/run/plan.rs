@@ -27,7 +27,7 @@ const LATER_MAX: usize = 4096;
 
 /// An open file and what nobody has claimed of it.
 #[derive(Debug)]
-struct Open {
+struct OpenTask {
     task: Arc<Task>,
     unclaimed: Unclaimed,
     way: Way,
@@ -40,12 +40,12 @@ enum Unclaimed {
 }
 
 #[derive(Debug)]
-struct State<Work> {
+struct PlanState<Work> {
     /// Taken from the front; what work leads to is put there.
     work: VecDeque<Work>,
     /// Large files for the lanes that move pieces.
     later: VecDeque<Work>,
-    open: VecDeque<Open>,
+    open: VecDeque<OpenTask>,
     /// What is done when all else is, once.
     behind: Option<Work>,
     /// Work that somebody does, and files that may still bring new ones (to be read back).
@@ -59,7 +59,7 @@ struct State<Work> {
 /// The plan of one run over pieces of `Work`, which the caller knows how to do.
 #[derive(Debug)]
 pub(crate) struct Plan<Work> {
-    state: Mutex<State<Work>>,
+    state: Mutex<PlanState<Work>>,
     more: Condvar,
     claim_bytes: u64,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Asker {
 
 impl<Work> Plan<Work> {
     pub(crate) fn new(work: impl IntoIterator<Item = Work>, request_bytes: u32) -> Plan<Work> {
-        let state = State {
+        let state = PlanState {
             work: work.into_iter().collect(),
             later: VecDeque::new(),
             open: VecDeque::new(),
@@ -106,7 +106,7 @@ impl<Work> Plan<Work> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<Work>> {
+    fn state(&self) -> MutexGuard<'_, PlanState<Work>> {
         self.state.lock().expect("no panic while the plan is locked")
     }
 
@@ -129,7 +129,7 @@ impl<Work> Plan<Work> {
     }
 
     /// A piece of an open file, or one to be opened by who has nothing else in hand.
-    fn large(&self, state: &mut State<Work>, has_own: bool) -> Option<Claim<Work>> {
+    fn large(&self, state: &mut PlanState<Work>, has_own: bool) -> Option<Claim<Work>> {
         while let Some(open) = state.open.front_mut() {
             match open.claim(self.claim_bytes) {
                 Some(extent) => return Some(Claim::Piece(Arc::clone(&open.task), extent)),
@@ -145,7 +145,7 @@ impl<Work> Plan<Work> {
     }
 
     /// Nothing is unsettled; large files may be left by lanes that do not move them.
-    fn last(&self, state: &mut State<Work>) -> Claim<Work> {
+    fn last(&self, state: &mut PlanState<Work>) -> Claim<Work> {
         if let Some(claim) = self.large(state, false) {
             return claim;
         }
@@ -187,7 +187,7 @@ impl<Work> Plan<Work> {
         let unclaimed = ranges.map_or(Unclaimed::UntilEnd, |ranges| Unclaimed::Ranges(ranges.into()));
         let mut state = self.state();
         state.unsettled += 1;
-        state.open.push_back(Open { task, unclaimed, way });
+        state.open.push_back(OpenTask { task, unclaimed, way });
         drop(state);
         self.more.notify_all();
     }
@@ -231,7 +231,7 @@ impl<Work> Plan<Work> {
     }
 }
 
-impl Open {
+impl OpenTask {
     fn claim(&mut self, most_bytes: u64) -> Option<Extent> {
         if self.task.has_failed() {
             return None;

@@ -21,11 +21,11 @@ const OURS: &[u8] = b".pump-";
 #[derive(Clone, Debug)]
 pub struct Web {
     url: WebUrl,
-    found: Arc<OnceLock<Result<Found, WebFault>>>,
+    found: Arc<OnceLock<Result<WebFound, WebFault>>>,
 }
 
 #[derive(Debug)]
-struct Found {
+struct WebFound {
     file: Arc<WebFile>,
     name: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ impl Web {
             let file = WebFile::open(&self.url, patience, stop)?;
             // What a server chooses is none of the names that mean something here.
             let name = file.url().file_name().filter(|name| !name.as_bytes().starts_with(OURS));
-            Ok(Found { file: Arc::new(file), name: name.map(PathBuf::from) })
+            Ok(WebFound { file: Arc::new(file), name: name.map(PathBuf::from) })
         });
         found
             .as_ref()

@@ -9,7 +9,7 @@ use super::usage;
 use crate::job::options::Options;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::tree::rules::select::{Listing, Select};
-use datapump_files::disk::{Disk, PathAt, Step, way};
+use datapump_files::disk::{Disk, PathAt, WayStep, way};
 
 pub(super) fn refuse_into_itself(
     disk: &Disk,
@@ -17,8 +17,8 @@ pub(super) fn refuse_into_itself(
     (options, select): (&Options, &Select),
 ) -> Result<(), Problem> {
     let meta = disk.metadata(source).map_err(|errno| Problem::system(Operation::Open, source, errno.0))?;
-    let is_there = |steps: &Vec<Step>| {
-        let may_pass = |step: &Step| !options.one_file_system || step.device == meta.device;
+    let is_there = |steps: &Vec<WayStep>| {
+        let may_pass = |step: &WayStep| !options.one_file_system || step.device == meta.device;
         steps.iter().all(may_pass) && is_dealt_with(select, steps)
     };
     match way((meta.device, meta.inode), target).filter(is_there) {
@@ -33,9 +33,9 @@ pub(super) fn refuse_into_itself(
 }
 
 /// Whether every name on the way is one that the copy deals with.
-fn is_dealt_with(select: &Select, steps: &[Step]) -> bool {
+fn is_dealt_with(select: &Select, steps: &[WayStep]) -> bool {
     let mut folder = PathBuf::new();
-    steps.iter().all(|Step { name, .. }| {
+    steps.iter().all(|WayStep { name, .. }| {
         let listed = match select.listing(|| &folder) {
             Listing::Folder | Listing::Both(_) => true,
             Listing::Listed(names) => names.iter().any(|listed| listed.name == *name),

@@ -23,7 +23,7 @@ use crate::run::Shared;
 use crate::target::change::deletion;
 use crate::target::listed::{self, Name};
 use crate::tree::folder::branch::Branch;
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
 use crate::tree::names::folded;
 use crate::tree::root::Root;
@@ -36,11 +36,11 @@ use datapump_files::identity::{FileId, id};
 
 /// Removes what is too much in these trees.
 pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), Problem> {
-    for step in [Step::Check, Step::Count, Step::Remove] {
-        if step == Step::Count && shared.settings.options.max_delete.is_none() {
+    for step in [DeleteStep::Check, DeleteStep::Count, DeleteStep::Remove] {
+        if step == DeleteStep::Count && shared.settings.options.max_delete.is_none() {
             continue;
         }
-        let mut pass = Pass { shared, step, found: 0, has_changed: false };
+        let mut pass = DeletePass { shared, step, found: 0, has_changed: false };
         roots.iter().try_for_each(|root| pass.tree(root))?;
         if pass.has_changed {
             return Ok(());
@@ -51,7 +51,7 @@ pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), P
 
 /// What a walk over the target is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum DeleteStep {
     /// Whether the source is still what was walked.
     Check,
     /// How many names are to go.
@@ -60,20 +60,20 @@ enum Step {
 }
 
 /// One walk over the target.
-struct Pass<'run> {
+struct DeletePass<'run> {
     shared: &'run Shared<'run>,
-    step: Step,
+    step: DeleteStep,
     found: u64,
     /// A folder of the source is not what was walked. It was told.
     has_changed: bool,
 }
 
 /// A folder that is being looked through; without a source everything in it goes.
-struct Place {
+struct DeletePlace {
     root: Arc<Root>,
-    source: Option<Arc<Side>>,
+    source: Option<Arc<FolderSide>>,
     key: FolderKey,
-    target: Arc<Side>,
+    target: Arc<FolderSide>,
     cookie: u64,
     removed_some: bool,
     /// Something in it stays, so that it stays too.
@@ -92,7 +92,7 @@ enum Fate {
     Kept,
     Goes(FileKind),
     /// A folder to look into.
-    Enter(Box<Place>),
+    Enter(Box<DeletePlace>),
 }
 
 impl Fate {
@@ -106,9 +106,13 @@ impl Fate {
     }
 }
 
-impl Place {
-    fn new(root: &Arc<Root>, sides: (Option<Arc<Side>>, Arc<Side>), key: FolderKey) -> Place {
-        Place {
+impl DeletePlace {
+    fn new(
+        root: &Arc<Root>,
+        sides: (Option<Arc<FolderSide>>, Arc<FolderSide>),
+        key: FolderKey,
+    ) -> DeletePlace {
+        DeletePlace {
             root: Arc::clone(root),
             source: sides.0,
             key,
@@ -122,8 +126,8 @@ impl Place {
     }
 
     /// A folder in it.
-    fn below(&self, sides: (Option<Arc<Side>>, Arc<Side>), key: FolderKey) -> Fate {
-        Fate::Enter(Box::new(Place::new(&self.root, sides, key)))
+    fn below(&self, sides: (Option<Arc<FolderSide>>, Arc<FolderSide>), key: FolderKey) -> Fate {
+        Fate::Enter(Box::new(DeletePlace::new(&self.root, sides, key)))
     }
 
     /// The name of the source for which one stands that the source does not have.
@@ -148,15 +152,15 @@ impl Place {
     }
 }
 
-impl Pass<'_> {
+impl DeletePass<'_> {
     fn removes(&self) -> bool {
-        self.step == Step::Remove && !self.shared.settings.options.dry_run
+        self.step == DeleteStep::Remove && !self.shared.settings.options.dry_run
     }
 
     fn tree(&mut self, root: &Branch) -> Result<(), Problem> {
         let Some(target) = &root.target else { return Ok(()) };
         let sides = (Some(Arc::clone(&root.source)), Arc::clone(target));
-        let mut open = vec![Place::new(&root.root, sides, visited::ROOT)];
+        let mut open = vec![DeletePlace::new(&root.root, sides, visited::ROOT)];
         if !self.is_as_walked(&open[0])? {
             return Ok(());
         }
@@ -171,7 +175,7 @@ impl Pass<'_> {
             let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
             let above = open.len() - 1;
             match below {
-                Some(below) => open.extend(below.into_iter().map(|below| Place { above, ..below })),
+                Some(below) => open.extend(below.into_iter().map(|below| DeletePlace { above, ..below })),
                 None => {
                     let done = open.pop().expect("looked at above");
                     self.leave(&done, open.get_mut(done.above))?;
@@ -184,10 +188,10 @@ impl Pass<'_> {
     /// Deals with names of a folder; gives the folders to look into, or nothing where the source has changed.
     fn batch(
         &mut self,
-        here: &mut Place,
+        here: &mut DeletePlace,
         folder: &File,
         names: &[Name],
-    ) -> Result<Option<Vec<Place>>, Problem> {
+    ) -> Result<Option<Vec<DeletePlace>>, Problem> {
         let fates: Vec<Fate> =
             names.iter().map(|name| self.fate(here, folder, name)).collect::<Result<_, _>>()?;
         // What is missing counts only if the folder was what was walked when it was found missing.
@@ -209,9 +213,9 @@ impl Pass<'_> {
         Ok(Some(below))
     }
 
-    fn fate(&mut self, here: &mut Place, folder: &File, name: &Name) -> Result<Fate, Problem> {
+    fn fate(&mut self, here: &mut DeletePlace, folder: &File, name: &Name) -> Result<Fate, Problem> {
         let Some(kind) = self.kind(here, folder, name)? else { return Ok(Fate::Kept) };
-        if self.step == Step::Check && kind != FileKind::Folder {
+        if self.step == DeleteStep::Check && kind != FileKind::Folder {
             return Ok(Fate::Right);
         }
         let source = here.source.clone();
@@ -228,7 +232,7 @@ impl Pass<'_> {
             (None, Some(side)) if let Some(written) = here.otherwise_written(folder, name)? => {
                 self.both(here, name, (side, &written), kind)
             }
-            (_, Some(side)) if self.step == Step::Check => {
+            (_, Some(side)) if self.step == DeleteStep::Check => {
                 if here.root.visited.has(key) {
                     self.tell_changed(&side.path_of(&name.name));
                 }
@@ -253,9 +257,9 @@ impl Pass<'_> {
     /// A name that both sides have, though the source writes it otherwise.
     fn both(
         &mut self,
-        here: &mut Place,
+        here: &mut DeletePlace,
         name: &Name,
-        (side, written): (&Arc<Side>, &OsStr),
+        (side, written): (&Arc<FolderSide>, &OsStr),
         kind: FileKind,
     ) -> Result<Fate, Problem> {
         let found = side.origin()?.if_there(written, || side.path_of(written))?;
@@ -268,7 +272,7 @@ impl Pass<'_> {
     }
 
     fn tell_partial(&self, path: &Path) {
-        if self.step == Step::Remove {
+        if self.step == DeleteStep::Remove {
             let path = shown_path(path);
             self.shared.ledger.warn(format!(
                 "'{path}' is a temporary file that a pump uses or can resume: left alone (--delete)"
@@ -279,9 +283,9 @@ impl Pass<'_> {
     /// A folder that both sides have.
     fn common(
         &mut self,
-        here: &Place,
+        here: &DeletePlace,
         name: &Name,
-        source: Arc<Side>,
+        source: Arc<FolderSide>,
         key: FolderKey,
     ) -> Result<Fate, Problem> {
         let target = here.target.child(&name.name)?;
@@ -296,7 +300,7 @@ impl Pass<'_> {
     }
 
     /// Whether the source's folder is now what it was when it was walked; told, if not.
-    fn is_as_walked(&mut self, here: &Place) -> Result<bool, Problem> {
+    fn is_as_walked(&mut self, here: &DeletePlace) -> Result<bool, Problem> {
         let Some(source) = &here.source else { return Ok(true) };
         let is_same = here.root.visited.is_as_walked(here.key, &source.now()?);
         if !is_same {
@@ -308,8 +312,8 @@ impl Pass<'_> {
     fn tell_changed(&mut self, path: &Path) {
         self.has_changed = true;
         let removed = match self.step {
-            Step::Check | Step::Count => "nothing was removed",
-            Step::Remove => "nothing more was removed in it",
+            DeleteStep::Check | DeleteStep::Count => "nothing was removed",
+            DeleteStep::Remove => "nothing more was removed in it",
         };
         let words = format!(
             "is not what it was when it was copied (something in it, or a mount, came or went): {removed} (--delete); \
@@ -323,21 +327,21 @@ impl Pass<'_> {
         let most = self.found;
         let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
         let words = match self.step {
-            Step::Check | Step::Count => {
+            DeleteStep::Check | DeleteStep::Count => {
                 format!(
                     "more than {most} names would be removed (--max-delete); none is, and all the rest {copied}"
                 )
             }
-            Step::Remove => format!("{most} names were removed, and no more may be (--max-delete)"),
+            DeleteStep::Remove => format!("{most} names were removed, and no more may be (--max-delete)"),
         };
         Problem { class: Class::Refused, operation: Operation::Delete, ..Problem::usage(words) }
     }
 
     /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at
     /// the target always where the source has nothing in their place.
-    fn is_elsewhere(&self, here: &Place, source: Option<&Side>, target: &Side) -> bool {
+    fn is_elsewhere(&self, here: &DeletePlace, source: Option<&FolderSide>, target: &FolderSide) -> bool {
         let is_mounted = target.meta.device != here.target.meta.device;
-        let crosses = |above: &Side, below: &Side| above.meta.device != below.meta.device;
+        let crosses = |above: &FolderSide, below: &FolderSide| above.meta.device != below.meta.device;
         let source_crosses =
             here.source.as_deref().zip(source).is_some_and(|(above, below)| crosses(above, below));
         if is_mounted && source.is_none() {
@@ -353,7 +357,7 @@ impl Pass<'_> {
     }
 
     /// What a name is; `None` for what is not to be touched.
-    fn kind(&self, here: &Place, folder: &File, name: &Name) -> Result<Option<FileKind>, Problem> {
+    fn kind(&self, here: &DeletePlace, folder: &File, name: &Name) -> Result<Option<FileKind>, Problem> {
         let path = || here.target.path_of(&name.name);
         let kind = match name.kind {
             Some(kind) => kind,
@@ -377,7 +381,7 @@ impl Pass<'_> {
 
     fn remove(
         &mut self,
-        (above, folder): (&Side, &File),
+        (above, folder): (&FolderSide, &File),
         name: &OsStr,
         kind: FileKind,
     ) -> Result<(), Problem> {
@@ -399,7 +403,7 @@ impl Pass<'_> {
                 Err(errno) => return Err(Problem::system(Operation::Remove, &above.path_of(name), errno.0)),
             }
         }
-        if self.step == Step::Remove && self.shared.settings.tells_changes() {
+        if self.step == DeleteStep::Remove && self.shared.settings.tells_changes() {
             self.shared.ledger.tell(Some(Box::new(deletion(
                 &above.path_of(name),
                 above.relative().join(name),
@@ -410,14 +414,14 @@ impl Pass<'_> {
     }
 
     /// A folder was looked through: one without a source goes, another gets the times back that removals changed.
-    fn leave(&mut self, done: &Place, above: Option<&mut Place>) -> Result<(), Problem> {
+    fn leave(&mut self, done: &DeletePlace, above: Option<&mut DeletePlace>) -> Result<(), Problem> {
         let changed = done.removed_some || done.target.was_opened_up();
         match (&done.source, above) {
             (None, Some(above)) if done.keeps_some => above.keeps_some = true,
             (None, Some(above)) => {
                 let folder = above.target.file()?.0;
                 self.remove((&above.target, &folder), &done.target.name, FileKind::Folder)?;
-                if self.step == Step::Remove {
+                if self.step == DeleteStep::Remove {
                     above.root.is_out_of_the_way(done.key);
                 }
                 above.removed_some = true;

@@ -18,7 +18,7 @@ use crate::tree::delete;
 use crate::tree::folder::branch::Branch;
 use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
 use crate::tree::folder::side::WRITABLE;
-use crate::tree::list::journal::Journal;
+use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::unsettled;
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
@@ -66,9 +66,9 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
 
 /// What a sync beside the copy says, before anything is removed that the copy was to replace.
 fn close_list(shared: &Shared<'_>, branch: &Branch) {
-    let failed = branch.root.journal().and_then(Journal::close);
+    let failed = branch.root.journal().and_then(TreeJournal::close);
     failed.into_iter().for_each(|problem| branch.root.report(&shared.ledger, problem));
-    if let Some(errno) = branch.root.journal().and_then(Journal::lacks) {
+    if let Some(errno) = branch.root.journal().and_then(TreeJournal::lacks) {
         let (list, why) = (branch.target_path().join(LIST_NAME), system_words(errno.0));
         shared.ledger.warn(format!(
             "'{}' could not be written: {why}; a copy that goes on does more again",
@@ -146,7 +146,7 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 fn why_it_stays(
     shared: &Shared<'_>,
     branch: &Branch,
-    journal: &Journal,
+    journal: &TreeJournal,
     folder: &Arc<File>,
 ) -> Option<String> {
     let is_whole = branch.root.is_whole();
@@ -171,7 +171,7 @@ fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>, why: Op
 }
 
 /// Why a list stays although all that this run dealt with is right.
-fn why_not_over(shared: &Shared<'_>, journal: &Journal, target: (&Arc<File>, &Path)) -> Option<String> {
+fn why_not_over(shared: &Shared<'_>, journal: &TreeJournal, target: (&Arc<File>, &Path)) -> Option<String> {
     // What failed otherwise is told, and does not make more of it.
     if !journal.stood() || !shared.settings.writes {
         return None;
@@ -196,7 +196,7 @@ fn close_to_others(folder: &File) -> Outcome<()> {
 }
 
 /// Removes the list; the root keeps the times that it has.
-fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &Journal, folder: &File) -> Outcome<()> {
+fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &TreeJournal, folder: &File) -> Outcome<()> {
     let folder = Bearer::Open(folder);
     match journal.remove() {
         // The root's mode lets nobody write.

@@ -64,7 +64,7 @@ pub(crate) struct Spot {
 
 /// A name that waits until the first one of its file stands, and what it is at the source.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingName {
     pub(crate) spot: Spot,
     pub(crate) meta: Meta,
     /// Something newer than the source stands under it: it is met once more.
@@ -82,16 +82,16 @@ pub(crate) struct Copied {
 }
 
 #[derive(Debug)]
-enum State {
+enum LinksState {
     /// On its way; these names wait for it.
-    Copying(Vec<Waiting>),
+    Copying(Vec<WaitingName>),
     /// It stands here.
     Done(Copied),
 }
 
 #[derive(Debug)]
 struct Linked {
-    state: State,
+    state: LinksState,
     /// Names not seen yet, by the count of the source when it was first seen.
     unseen: u64,
     others: Others,
@@ -141,7 +141,7 @@ pub(crate) enum Meeting {
 /// The table of one job: hard links across all its sources are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    table: Mutex<Table>,
+    table: Mutex<LinkTable>,
     /// Something newer may stand under a name, by more than so much.
     newer_by_ns: Option<i128>,
     remembered: AtomicUsize,
@@ -150,7 +150,7 @@ pub(crate) struct Links {
     unknown: AtomicBool,
 }
 
-type Table = BTreeMap<FileState, Linked>;
+type LinkTable = BTreeMap<FileState, Linked>;
 
 impl Links {
     /// Where something newer than the source may stand and stays: by more than so much.
@@ -163,7 +163,7 @@ impl Links {
         self.newer_by_ns.map(|_| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, LinkTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -177,16 +177,16 @@ impl Links {
         let Some(linked) = table.get_mut(&file) else {
             let has_changed =
                 table.range(file.least()..).next().is_some_and(|(other, _)| other.id == file.id);
-            table.insert(file, Linked::new(State::Copying(Vec::new()), meta, charge));
+            table.insert(file, Linked::new(LinksState::Copying(Vec::new()), meta, charge));
             return Meeting::First { has_changed };
         };
         linked.unseen = linked.unseen.saturating_sub(1);
         match &mut linked.state {
-            State::Copying(waiting) => {
-                waiting.push(Waiting::new(spot, meta, false, charge));
+            LinksState::Copying(waiting) => {
+                waiting.push(WaitingName::new(spot, meta, false, charge));
                 Meeting::Waits
             }
-            State::Done(there) => {
+            LinksState::Done(there) => {
                 let there = there.clone();
                 self.remember(linked, (spot.clone(), charge));
                 self.close(&mut table, file);
@@ -205,11 +205,11 @@ impl Links {
     ) -> Newer {
         let mut table = self.table();
         let Some(linked) = table.get_mut(&file) else {
-            table.insert(file, Linked::new(State::Done(there), meta, charge));
+            table.insert(file, Linked::new(LinksState::Done(there), meta, charge));
             return Newer::Stays;
         };
-        if let State::Copying(waiting) = &mut linked.state {
-            waiting.push(Waiting::new(&there.spot, meta, true, charge));
+        if let LinksState::Copying(waiting) = &mut linked.state {
+            waiting.push(WaitingName::new(&there.spot, meta, true, charge));
             return Newer::Stays;
         }
         linked.unseen = linked.unseen.saturating_sub(1);
@@ -219,7 +219,7 @@ impl Links {
     }
 
     fn newest(&self, linked: &mut Linked, there: Copied, charge: Option<Charge>) -> Newer {
-        let State::Done(first) = &mut linked.state else { return Newer::Stays };
+        let LinksState::Done(first) = &mut linked.state else { return Newer::Stays };
         let (by_ns, window_ns) = (there.mtime_ns - first.mtime_ns, self.newer_by_ns.unwrap_or(0));
         if by_ns > window_ns && first.copy != there.copy {
             if linked.others.are_lost {
@@ -237,12 +237,12 @@ impl Links {
     }
 
     /// The first name stands; gives the names that waited for it.
-    pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<Waiting> {
+    pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<WaitingName> {
         let mut table = self.table();
         let Some(linked) = table.get_mut(&file) else { return Vec::new() };
-        let mut waiting = match std::mem::replace(&mut linked.state, State::Done(copied)) {
-            State::Copying(waiting) => waiting,
-            State::Done(_) => Vec::new(),
+        let mut waiting = match std::mem::replace(&mut linked.state, LinksState::Done(copied)) {
+            LinksState::Copying(waiting) => waiting,
+            LinksState::Done(_) => Vec::new(),
         };
         for waits in waiting.iter_mut().filter(|waits| !waits.is_newer) {
             let charge = waits.charge.take();
@@ -267,14 +267,14 @@ impl Links {
     }
 
     /// A file is dropped when all its names were seen.
-    fn close(&self, table: &mut Table, file: FileState) {
-        let is_done = |linked: &Linked| linked.unseen == 0 && matches!(linked.state, State::Done(_));
+    fn close(&self, table: &mut LinkTable, file: FileState) {
+        let is_done = |linked: &Linked| linked.unseen == 0 && matches!(linked.state, LinksState::Done(_));
         if table.get(&file).is_some_and(is_done) {
             self.remove(table, file);
         }
     }
 
-    fn remove(&self, table: &mut Table, file: FileState) -> Option<Linked> {
+    fn remove(&self, table: &mut LinkTable, file: FileState) -> Option<Linked> {
         let removed = table.remove(&file);
         let names = removed.as_ref().map_or(0, |linked| linked.others.names.len());
         self.remembered.fetch_sub(names, Ordering::Relaxed);
@@ -291,7 +291,7 @@ impl Links {
     pub(crate) fn forget(&self, file: FileState, there: &Spot) {
         let mut table = self.table();
         let is_there = |spot: &Spot| Arc::ptr_eq(&spot.branch, &there.branch) && spot.name == there.name;
-        if let Some(Linked { state: State::Done(copied), .. }) = table.get(&file)
+        if let Some(Linked { state: LinksState::Done(copied), .. }) = table.get(&file)
             && is_there(&copied.spot)
         {
             self.remove(&mut table, file);
@@ -299,25 +299,25 @@ impl Links {
     }
 
     /// The first name came to nothing; gives the names that waited, each to be met anew.
-    pub(crate) fn failed(&self, file: FileState) -> Vec<Waiting> {
+    pub(crate) fn failed(&self, file: FileState) -> Vec<WaitingName> {
         match self.remove(&mut self.table(), file) {
-            Some(Linked { state: State::Copying(waiting), .. }) => waiting,
+            Some(Linked { state: LinksState::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),
         }
     }
 }
 
 impl Linked {
-    fn new(state: State, meta: &Meta, charge: Option<Charge>) -> Linked {
+    fn new(state: LinksState, meta: &Meta, charge: Option<Charge>) -> Linked {
         let unseen = meta.links.saturating_sub(1);
         Linked { state, unseen, others: Others::default(), _charge: charge }
     }
 }
 
-impl Waiting {
-    fn new(spot: &Spot, meta: &Meta, is_newer: bool, charge: Option<Charge>) -> Waiting {
+impl WaitingName {
+    fn new(spot: &Spot, meta: &Meta, is_newer: bool, charge: Option<Charge>) -> WaitingName {
         spot.branch.hold();
-        Waiting { spot: spot.clone(), meta: *meta, is_newer, charge }
+        WaitingName { spot: spot.clone(), meta: *meta, is_newer, charge }
     }
 }
 
@@ -325,5 +325,5 @@ impl Waiting {
 pub(crate) fn memory_of(name: &OsStr) -> usize {
     /// What nodes of the table leave free, and the name's own piece of memory.
     const BESIDES: usize = 128;
-    size_of::<FileState>() + size_of::<Linked>().max(size_of::<Waiting>()) + BESIDES + name.len()
+    size_of::<FileState>() + size_of::<Linked>().max(size_of::<WaitingName>()) + BESIDES + name.len()
 }

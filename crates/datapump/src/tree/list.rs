@@ -26,7 +26,7 @@ use crate::job::options::Options;
 use crate::problem::shown_path;
 use crate::run::ledger::Ledger;
 use crate::tree::list::header::SourceRoot;
-use crate::tree::list::journal::Journal;
+use crate::tree::list::journal::TreeJournal;
 
 /// A folder on each device that is written to, by device.
 pub(crate) type Devices = Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>;
@@ -34,7 +34,7 @@ pub(crate) type Devices = Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>;
 /// The list of a tree, or none.
 #[derive(Debug)]
 pub(crate) struct List {
-    journal: OnceLock<Option<Journal>>,
+    journal: OnceLock<Option<TreeJournal>>,
     /// What it will be of.
     late: Option<(Arc<File>, PathBuf, SourceRoot)>,
     is_begun: AtomicBool,
@@ -43,7 +43,7 @@ pub(crate) struct List {
 
 impl List {
     /// It was begun with the tree; or nothing is written.
-    pub(crate) fn begun(journal: Option<Journal>) -> List {
+    pub(crate) fn begun(journal: Option<TreeJournal>) -> List {
         let (is_begun, beginning) = (AtomicBool::new(true), Mutex::default());
         List { journal: OnceLock::from(journal), late: None, is_begun, beginning }
     }
@@ -54,7 +54,7 @@ impl List {
         List { journal: OnceLock::new(), late, is_begun: AtomicBool::new(false), beginning: Mutex::default() }
     }
 
-    pub(crate) fn journal(&self) -> Option<&Journal> {
+    pub(crate) fn journal(&self) -> Option<&TreeJournal> {
         self.journal.get()?.as_ref()
     }
 
@@ -78,9 +78,9 @@ impl List {
 
     /// Where none can be kept (another copy has its list there, or the root takes no new names) the copy goes on
     /// without, and syncs each file before it gets its name: the list of another copy goes with that.
-    fn make(&self, ledger: &Ledger<'_>, options: &Options) -> Option<Journal> {
+    fn make(&self, ledger: &Ledger<'_>, options: &Options) -> Option<TreeJournal> {
         let (folder, path, source) = self.late.as_ref()?;
-        match Journal::begin(folder, path, (source, options), false) {
+        match TreeJournal::begin(folder, path, (source, options), false) {
             Ok(kept) => kept.told(ledger),
             Err(problem) => {
                 ledger.warn(format!(

@@ -13,7 +13,7 @@ use crate::run::ledger::Ledger;
 use crate::tree::folder::alive::Alive;
 use crate::tree::folder::visited::{FolderKey, Visited};
 use crate::tree::list::List;
-use crate::tree::list::journal::Journal;
+use crate::tree::list::journal::TreeJournal;
 use datapump_files::disk::Meta;
 
 /// A tree.
@@ -70,7 +70,7 @@ impl Root {
     }
 
     /// What was committed. `None` where nothing is written, or not yet.
-    pub(crate) fn journal(&self) -> Option<&Journal> {
+    pub(crate) fn journal(&self) -> Option<&TreeJournal> {
         self.list.journal()
     }
 

@@ -16,7 +16,7 @@ use crate::report::watch::Watch;
 use crate::tree::folder::branch::Branch;
 use crate::tree::folder::side::Keeper;
 use crate::tree::links::Links;
-use crate::tree::links::waiting::Waiting;
+use crate::tree::links::waiting::WaitingNames;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::twins::Twins;
 use crate::tree::rules::decide::Rules;
@@ -46,7 +46,7 @@ pub(crate) struct Trees {
     /// A folder on each device that is written to, to sync it at the end.
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Names that wait for a folder in their place to go.
-    pub(crate) waiting: Mutex<Waiting>,
+    pub(crate) waiting: Mutex<WaitingNames>,
     /// Of folders that hold files that the user named: what is in doubt in them.
     doubts: Mutex<BTreeMap<FileId, Doubt>>,
     /// Folders that are written to and that others may give another name.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Arena, Errno, Op, Place, os};
+use crate::{Arena, Errno, Op, TransferPlace, os};
 
 /// The engine that performs each request where it is posted and keeps nothing in flight.
 #[derive(Debug)]
@@ -40,10 +40,10 @@ impl Inline {
 pub(crate) fn perform(op: &Op, bytes: &mut [u8], stopped: &dyn Fn() -> bool) -> Result<u32, Errno> {
     let count = match op {
         Op::Nop { len, .. } => return Ok(*len),
-        Op::Read { file, place: Place::At(at), .. } => os::read_at(file.os(), *at, bytes)?,
-        Op::Read { file, place: Place::Stream, .. } => os::read_stream(file.os(), bytes, stopped)?,
-        Op::Write { file, place: Place::At(at), .. } => os::write_at(file.os(), *at, bytes)?,
-        Op::Write { file, place: Place::Stream, .. } => os::write_stream(file.os(), bytes, stopped)?,
+        Op::Read { file, place: TransferPlace::At(at), .. } => os::read_at(file.os(), *at, bytes)?,
+        Op::Read { file, place: TransferPlace::Stream, .. } => os::read_stream(file.os(), bytes, stopped)?,
+        Op::Write { file, place: TransferPlace::At(at), .. } => os::write_at(file.os(), *at, bytes)?,
+        Op::Write { file, place: TransferPlace::Stream, .. } => os::write_stream(file.os(), bytes, stopped)?,
         Op::CopyRange { from, from_at, to, to_at, len } => {
             os::copy_file_range(from.os(), *from_at, to.os(), *to_at, *len as usize)?
         }

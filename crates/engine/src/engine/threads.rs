@@ -23,9 +23,9 @@ const WORKERS_MAX: u32 = 64;
 
 /// The engine of threads. Workers are started as requests need them and end with the engine.
 pub struct Threads {
-    jobs: Option<Sender<Job>>,
+    jobs: Option<Sender<WorkerJob>>,
     /// Kept for the workers to come.
-    job_end: Receiver<Job>,
+    job_end: Receiver<WorkerJob>,
     completion_end: Sender<Completion>,
     completions: Receiver<Completion>,
     /// Received by `wait`, not yet popped.
@@ -46,7 +46,7 @@ struct Interrupt {
 }
 
 /// A request on its way to a worker.
-struct Job {
+struct WorkerJob {
     token: u32,
     op: Op,
     bytes: Bytes,
@@ -120,7 +120,7 @@ impl Threads {
             let _ = self.start_worker();
         }
         let jobs = self.jobs.as_ref().expect("there until the engine drops");
-        let sent = jobs.send(Job { token, op: op.clone(), bytes, posted_at });
+        let sent = jobs.send(WorkerJob { token, op: op.clone(), bytes, posted_at });
         sent.expect("`job_end` keeps the channel open");
     }
 
@@ -177,8 +177,13 @@ impl Interrupt {
 }
 
 /// A worker's life: one job after the other until the engine drops.
-fn work(jobs: &Receiver<Job>, completions: &Sender<Completion>, interrupt: &Interrupt, waiter: &Waiter) {
-    for Job { token, op, bytes, posted_at } in jobs {
+fn work(
+    jobs: &Receiver<WorkerJob>,
+    completions: &Sender<Completion>,
+    interrupt: &Interrupt,
+    waiter: &Waiter,
+) {
+    for WorkerJob { token, op, bytes, posted_at } in jobs {
         let result = if interrupt.cancelled(posted_at) {
             Err(os::ECANCELED)
         } else {

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::engine::inline::perform;
 use crate::engine::wait::{Waiter, spin};
-use crate::{Completion, Errno, Op, Place, Refused, Wait};
+use crate::{Completion, Errno, Op, Refused, TransferPlace, Wait};
 
 /// The opcodes that this engine uses; a kernel (or a sandbox) must offer them all.
 const OPCODES: [u8; 4] =
@@ -264,10 +264,10 @@ fn refused(call: &'static str) -> impl Fn(io::Error) -> Refused {
 }
 
 #[inline]
-fn offset(place: Place) -> u64 {
+fn offset(place: TransferPlace) -> u64 {
     match place {
-        Place::At(at) => at,
-        Place::Stream => CURRENT_POSITION,
+        TransferPlace::At(at) => at,
+        TransferPlace::Stream => CURRENT_POSITION,
     }
 }
 

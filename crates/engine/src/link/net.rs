@@ -47,7 +47,7 @@ struct Net {
     clock: SimClock,
     delay_ps: u64,
     /// Two for each connection.
-    ways: Vec<Way>,
+    ways: Vec<NetWay>,
     /// Bytes that were sent.
     sent: u64,
     /// So many are; then everything is cut.
@@ -56,7 +56,7 @@ struct Net {
 
 /// What is on its way in one direction.
 #[derive(Debug, Default)]
-struct Way {
+struct NetWay {
     bytes: VecDeque<u8>,
     /// When how many of them arrive, the oldest first.
     arrivals: VecDeque<(u64, usize)>,
@@ -98,7 +98,7 @@ impl SimNet {
     pub fn pair(&self) -> (SimLink, SimLink) {
         let mut net = self.net();
         let (one, other) = (net.ways.len(), net.ways.len() + 1);
-        net.ways.extend([Way::default(), Way::default()]);
+        net.ways.extend([NetWay::default(), NetWay::default()]);
         let end = |incoming, outgoing| SimLink { net: self.clone(), incoming, outgoing };
         (end(one, other), end(other, one))
     }

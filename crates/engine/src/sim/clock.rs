@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 ///
 /// Picoseconds, because a 16 KiB request at 3 GB/s takes 5461.3 ns: whole nanoseconds would be wrong by 6e-5.
 #[derive(Clone, Debug)]
-pub struct SimClock(Inner);
+pub struct SimClock(ClockInner);
 
 #[derive(Clone, Debug)]
-enum Inner {
+enum ClockInner {
     Virtual(Arc<AtomicU64>),
     Real(Instant),
 }
@@ -21,19 +21,19 @@ enum Inner {
 impl SimClock {
     /// A clock at 0 that moves only when something waits for it.
     pub fn virtual_time() -> SimClock {
-        SimClock(Inner::Virtual(Arc::new(AtomicU64::new(0))))
+        SimClock(ClockInner::Virtual(Arc::new(AtomicU64::new(0))))
     }
 
     /// A clock that follows the system's monotonic one, from now: for paced ends.
     pub fn real_time() -> SimClock {
-        SimClock(Inner::Real(Instant::now()))
+        SimClock(ClockInner::Real(Instant::now()))
     }
 
     /// Picoseconds since the clock was made.
     pub fn now_ps(&self) -> u64 {
         match &self.0 {
-            Inner::Virtual(ps) => ps.load(Ordering::Relaxed),
-            Inner::Real(start) => start.elapsed().as_nanos() as u64 * 1000,
+            ClockInner::Virtual(ps) => ps.load(Ordering::Relaxed),
+            ClockInner::Real(start) => start.elapsed().as_nanos() as u64 * 1000,
         }
     }
 
@@ -45,10 +45,10 @@ impl SimClock {
     /// Waits until `ps`: jumps there, or sleeps.
     pub fn advance_to(&self, ps: u64) {
         match &self.0 {
-            Inner::Virtual(now) => {
+            ClockInner::Virtual(now) => {
                 now.fetch_max(ps, Ordering::Relaxed);
             }
-            Inner::Real(start) => {
+            ClockInner::Real(start) => {
                 let wake = *start + Duration::from_nanos(ps.div_ceil(1000));
                 std::thread::sleep(wake.saturating_duration_since(Instant::now()));
             }

@@ -56,7 +56,7 @@ struct Inode {
 type NameChange = (Vec<u8>, Option<usize>);
 
 #[derive(Clone, Debug, Default)]
-struct Inner {
+struct DiskInner {
     inodes: Vec<Inode>,
     names: BTreeMap<Vec<u8>, usize>,
     durable_names: BTreeMap<Vec<u8>, usize>,
@@ -71,7 +71,7 @@ struct Inner {
 
 /// The file system. Clones of the `Arc` share it; all names lie in one folder.
 #[derive(Debug, Default)]
-pub struct SimDisk(Mutex<Inner>);
+pub struct SimDisk(Mutex<DiskInner>);
 
 /// An open file of a [`SimDisk`].
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl SimDisk {
         Arc::default()
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, DiskInner> {
         self.0.lock().expect("no panic while the disk is locked")
     }
 
@@ -318,7 +318,7 @@ impl SimFile {
     }
 }
 
-impl Inner {
+impl DiskInner {
     /// Counts a change, or refuses it because the process is dead.
     fn change(&mut self) -> Result<(), Errno> {
         self.changes += 1;

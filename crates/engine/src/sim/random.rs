@@ -13,6 +13,16 @@ impl Random {
         Random(seed)
     }
 
+    /// The stream of this seed for one purpose, so that two uses of one seed differ.
+    pub fn of(seed: u64, purpose: &str) -> Random {
+        let mut random = Random::new(seed);
+        for byte in purpose.bytes() {
+            random.0 = random.0.wrapping_add(u64::from(byte));
+            random.0 = random.next_u64();
+        }
+        random
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -25,6 +35,18 @@ impl Random {
     /// A number below `bound` (0 for a bound of 0). Multiply-shift: the bias is below bound / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A place in a list of this length, which is not empty.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
+    /// Puts the items into a random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.index(last + 1));
+        }
     }
 
     /// True once in `one_in` times on average; never for 0.
@@ -56,6 +78,31 @@ mod tests {
         let mut random = Random::new(1_234_567);
         assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
         assert_eq!(random.next_u64(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn each_purpose_has_a_stream_of_its_own() {
+        let first = |seed, purpose: &str| Random::of(seed, purpose).next_u64();
+        assert_eq!(first(7, "order"), first(7, "order"));
+        assert_ne!(first(7, "order"), first(8, "order"));
+        assert_ne!(first(7, "order"), first(7, "bytes"));
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_item_and_moves_some() {
+        let mut items: Vec<u32> = (0..100).collect();
+        Random::new(1).shuffle(&mut items);
+        assert_ne!(items, (0..100).collect::<Vec<_>>());
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn bytes_are_filled_to_the_last() {
+        let mut bytes = [0; 4099];
+        Random::new(3).fill(&mut bytes);
+        let zeros = bytes.iter().filter(|&&byte| byte == 0).count();
+        assert!(zeros < 60 && bytes[4096..] != [0; 3], "{zeros} of 4099 bytes are 0");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use datapump_engine::{Engine, Errno, Handle, Kind, Op, Place, Slot};
+use datapump_engine::{Engine, Errno, Handle, Kind, Op, Slot, TransferPlace};
 
 use super::support::*;
 use crate::Maker;
@@ -49,7 +49,7 @@ type Ends = fn() -> (Arc<Handle>, Arc<Handle>);
 const STREAMS: [(&str, Ends); 4] = [("pipe", pipe), ("socket", socket), ("tcp", tcp), ("fifo", fifo)];
 
 fn read_some(file: &Arc<Handle>, slot: u32) -> Op {
-    read(file, Place::Stream, span(slot, 0, 65_536))
+    read(file, TransferPlace::Stream, span(slot, 0, 65_536))
 }
 
 /// What a request may say that was ended early.
@@ -92,7 +92,7 @@ pub fn a_stream_takes_all_part_by_part(make: Maker) {
             engine.bytes_mut(Slot(0))[..part.len()].copy_from_slice(part);
             let (mut done, len) = (0, part.len() as u32);
             while done < len {
-                let op = write(&writer, Place::Stream, span(0, done, len - done));
+                let op = write(&writer, TransferPlace::Stream, span(0, done, len - done));
                 done += one(&mut engine, op).expect("the reader stays");
             }
         }
@@ -106,7 +106,7 @@ pub fn a_read_from_a_stream_returns_what_is_there(make: Maker) {
     for (kind, ends) in STREAMS {
         let (reader, writer) = ends();
         engine.bytes_mut(Slot(1))[..5].copy_from_slice(b"hello");
-        assert_eq!(one(&mut engine, write(&writer, Place::Stream, span(1, 0, 5))), Ok(5), "{kind}");
+        assert_eq!(one(&mut engine, write(&writer, TransferPlace::Stream, span(1, 0, 5))), Ok(5), "{kind}");
         assert_eq!(one(&mut engine, read_some(&reader, 0)), Ok(5), "{kind}");
         assert_eq!(&engine.bytes(Slot(0))[..5], b"hello", "{kind}");
         drop(writer);
@@ -122,7 +122,7 @@ pub fn a_write_to_a_closed_stream_fails(make: Maker) {
         drop(reader);
         // Rust programs ignore SIGPIPE.
         let mut results =
-            (0..100_000).map(|_| one(&mut engine, write(&writer, Place::Stream, span(0, 0, 5))));
+            (0..100_000).map(|_| one(&mut engine, write(&writer, TransferPlace::Stream, span(0, 0, 5))));
         let end = results.find(Result::is_err);
         let told = [Err(Errno(libc::EPIPE)), Err(Errno(libc::ECONNRESET))];
         assert!(end.is_some_and(|end| told.contains(&end)), "{kind}: {end:?}");
@@ -157,7 +157,7 @@ pub fn cancelling_ends_a_write_to_a_full_stream(make: Maker) {
         let mut written = 0;
         let end = loop {
             // The first finds room, whatever the size; one of the next cannot end by itself.
-            assert_eq!(engine.post(0, write(&writer, Place::Stream, span(0, 0, 65_536))), None);
+            assert_eq!(engine.post(0, write(&writer, TransferPlace::Stream, span(0, 0, 65_536))), None);
             engine.submit().expect("the engine works");
             if written > 0 {
                 engine.cancel();
@@ -216,7 +216,7 @@ pub fn stopping_ends_a_wait_for_a_stream(make: Maker) {
     writer.os().write_all(b"rest").expect("the reader is there");
     assert_eq!(engine.post_inline(0, read_some(&reader, 0)).result, Ok(4));
     let full = loop {
-        match engine.post_inline(0, write(&writer, Place::Stream, span(1, 0, 65_536))).result {
+        match engine.post_inline(0, write(&writer, TransferPlace::Stream, span(1, 0, 65_536))).result {
             Ok(count) => assert!(count > 0),
             result => break result,
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use datapump_engine::sim::{Random, SimDisk};
-use datapump_engine::{Completion, Engine, Errno, Handle, Kind, Op, Place, Slot, Span};
+use datapump_engine::{Completion, Engine, Errno, Handle, Kind, Op, Slot, Span, TransferPlace};
 
 use crate::Maker;
 
@@ -88,11 +88,11 @@ pub fn span(slot: u32, start: u32, len: u32) -> Span {
     Span { slot: Slot(slot), start, len }
 }
 
-pub fn read(file: &Arc<Handle>, place: Place, span: Span) -> Op {
+pub fn read(file: &Arc<Handle>, place: TransferPlace, span: Span) -> Op {
     Op::Read { file: Arc::clone(file), place, span }
 }
 
-pub fn write(file: &Arc<Handle>, place: Place, span: Span) -> Op {
+pub fn write(file: &Arc<Handle>, place: TransferPlace, span: Span) -> Op {
     Op::Write { file: Arc::clone(file), place, span }
 }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use datapump_engine::{Completion, Op, Place, Slot};
+use datapump_engine::{Completion, Op, Slot, TransferPlace};
 
 use super::support::*;
 use crate::Maker;
@@ -30,7 +30,7 @@ pub fn reads_return_the_bytes_at_their_offset(make: Maker) {
     let bytes = noise(&mut seeded(), 100_000);
     let file = file_for(&engine, &bytes);
     for (at, len) in [(0, 1), (0, 65_536), (1, 4095), (34_464, 65_536), (99_999, 1)] {
-        let result = one(&mut engine, read(&file, Place::At(at), span(2, 0, len)));
+        let result = one(&mut engine, read(&file, TransferPlace::At(at), span(2, 0, len)));
         assert_eq!(result, Ok(len), "{len} bytes at {at}");
         let expected = &bytes[at as usize..][..len as usize];
         assert_eq!(&engine.bytes(Slot(2))[..len as usize], expected, "{len} bytes at {at}");
@@ -41,7 +41,7 @@ pub fn a_read_at_the_end_returns_nothing(make: Maker) {
     let Some(mut engine) = small(make) else { return };
     let file = file_for(&engine, &[1; 5000]);
     for at in [5000, 5001, 1 << 40] {
-        assert_eq!(one(&mut engine, read(&file, Place::At(at), span(0, 0, 4096))), Ok(0), "at {at}");
+        assert_eq!(one(&mut engine, read(&file, TransferPlace::At(at), span(0, 0, 4096))), Ok(0), "at {at}");
     }
 }
 
@@ -49,7 +49,7 @@ pub fn a_read_across_the_end_is_short(make: Maker) {
     let Some(mut engine) = small(make) else { return };
     let file = file_for(&engine, &[1; 5000]);
     for (at, expected) in [(4096, 904), (4999, 1), (0, 5000)] {
-        let result = one(&mut engine, read(&file, Place::At(at), span(0, 0, 8192)));
+        let result = one(&mut engine, read(&file, TransferPlace::At(at), span(0, 0, 8192)));
         assert_eq!(result, Ok(expected), "at {at}");
     }
 }
@@ -59,7 +59,7 @@ pub fn writes_land_at_their_offset_and_nowhere_else(make: Maker) {
     let file = file_for(&engine, &[b'.'; 20]);
     for (slot, (at, text)) in (0..).zip([(3, "abc"), (10, "de"), (24, "end")]) {
         engine.bytes_mut(Slot(slot))[..text.len()].copy_from_slice(text.as_bytes());
-        let op = write(&file, Place::At(at), span(slot, 0, text.len() as u32));
+        let op = write(&file, TransferPlace::At(at), span(slot, 0, text.len() as u32));
         assert_eq!(one(&mut engine, op), Ok(text.len() as u32), "{text} at {at}");
     }
     assert_eq!(content(&file), b"...abc....de........\0\0\0\0end");
@@ -69,9 +69,9 @@ pub fn a_span_leaves_the_rest_of_its_slot_alone(make: Maker) {
     let Some(mut engine) = small(make) else { return };
     engine.bytes_mut(Slot(1)).fill(b'-');
     let file = file_for(&engine, b"0123456789");
-    assert_eq!(one(&mut engine, read(&file, Place::At(4), span(1, 5, 3))), Ok(3));
+    assert_eq!(one(&mut engine, read(&file, TransferPlace::At(4), span(1, 5, 3))), Ok(3));
     assert_eq!(&engine.bytes(Slot(1))[..10], b"-----456--");
-    assert_eq!(one(&mut engine, write(&file, Place::At(0), span(1, 5, 2))), Ok(2));
+    assert_eq!(one(&mut engine, write(&file, TransferPlace::At(0), span(1, 5, 2))), Ok(2));
     assert_eq!(content(&file), b"4523456789");
 }
 
@@ -86,7 +86,7 @@ pub fn a_copy_by_random_requests_is_exact(make: Maker) {
     let mut order: Vec<u32> = (0..PIECES).collect();
     (1..order.len()).for_each(|last| order.swap(last, random.below(last as u64 + 1) as usize));
 
-    let at = |piece: u32| Place::At(u64::from(piece) * u64::from(PIECE));
+    let at = |piece: u32| TransferPlace::At(u64::from(piece) * u64::from(PIECE));
     let reads = order.iter().map(|&piece| read(&source, at(piece), span(piece, 0, PIECE)));
     let moved = all(&mut engine, reads.collect());
     order.reverse();
@@ -105,7 +105,7 @@ pub fn writing_to_a_file_open_for_reading_fails(make: Maker) {
     let Some(mut engine) = small_real(make) else { return };
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     let file = handle(std::fs::File::open(file.path()).expect("it exists"));
-    for place in [Place::At(0), Place::Stream] {
+    for place in [TransferPlace::At(0), TransferPlace::Stream] {
         let result = one(&mut engine, write(&file, place, span(0, 0, 10)));
         #[cfg(unix)]
         assert_eq!(result, Err(datapump_engine::Errno(libc::EBADF)), "{place:?}");
@@ -117,14 +117,17 @@ pub fn writing_to_a_file_open_for_reading_fails(make: Maker) {
 pub fn a_slot_in_flight_cannot_be_lent_again(make: Maker) {
     let Some(mut engine) = small(make) else { return };
     let file = file_for(&engine, b"0123456789");
-    if engine.post(0, read(&file, Place::At(0), span(0, 0, 10))).is_some() {
+    if engine.post(0, read(&file, TransferPlace::At(0), span(0, 0, 10))).is_some() {
         return; // never in flight
     }
     let seen = catch_unwind(AssertUnwindSafe(|| engine.bytes(Slot(0))[0]));
-    let lent = catch_unwind(AssertUnwindSafe(|| engine.post(1, read(&file, Place::At(0), span(0, 0, 1)))));
-    let reused = catch_unwind(AssertUnwindSafe(|| engine.post(0, read(&file, Place::At(0), span(1, 0, 1)))));
-    let outside =
-        catch_unwind(AssertUnwindSafe(|| engine.post(2, read(&file, Place::At(0), span(2, 1, 65_536)))));
+    let lent =
+        catch_unwind(AssertUnwindSafe(|| engine.post(1, read(&file, TransferPlace::At(0), span(0, 0, 1)))));
+    let reused =
+        catch_unwind(AssertUnwindSafe(|| engine.post(0, read(&file, TransferPlace::At(0), span(1, 0, 1)))));
+    let outside = catch_unwind(AssertUnwindSafe(|| {
+        engine.post(2, read(&file, TransferPlace::At(0), span(2, 1, 65_536)))
+    }));
     assert!(seen.is_err() && lent.is_err() && reused.is_err() && outside.is_err());
     assert_eq!(next(&mut engine), Completion { token: 0, result: Ok(10) });
     assert_eq!(&engine.bytes(Slot(0))[..10], b"0123456789");
@@ -134,7 +137,7 @@ pub fn the_files_of_a_taken_request_are_let_go(make: Maker) {
     let Some(mut engine) = small(make) else { return };
     let mut file = file_for(&engine, b"0123456789");
     for round in 0..100 {
-        assert_eq!(one(&mut engine, read(&file, Place::At(0), span(0, 0, 10))), Ok(10));
+        assert_eq!(one(&mut engine, read(&file, TransferPlace::At(0), span(0, 0, 10))), Ok(10));
         file = Arc::new(Arc::try_unwrap(file).unwrap_or_else(|_| panic!("still held, round {round}")));
     }
 }
@@ -145,7 +148,8 @@ pub fn dropping_with_requests_in_flight_is_safe(make: Maker) {
         let Some(mut engine) = make(32, 32_768, 8, Arc::default()) else { return };
         let file = file_for(&engine, &bytes);
         for slot in 0..32 {
-            engine.post(slot, read(&file, Place::At(u64::from(slot) * 32_768), span(slot, 0, 32_768)));
+            engine
+                .post(slot, read(&file, TransferPlace::At(u64::from(slot) * 32_768), span(slot, 0, 32_768)));
         }
         drop(engine);
         assert_eq!(Arc::strong_count(&file), 1);
@@ -190,9 +194,9 @@ pub fn unaligned_direct_io_is_refused(make: Maker) {
         return eprintln!("SKIPPED: the kernel does not tell what direct I/O needs here");
     };
     let file = handle(file);
-    assert_eq!(one(&mut engine, read(&file, Place::At(0), span(0, 0, 4096))), Ok(4096));
+    assert_eq!(one(&mut engine, read(&file, TransferPlace::At(0), span(0, 0, 4096))), Ok(4096));
     if offset_bytes > 1 {
-        let unaligned = read(&file, Place::At(1), span(0, 0, 4096));
+        let unaligned = read(&file, TransferPlace::At(1), span(0, 0, 4096));
         assert_eq!(one(&mut engine, unaligned), Err(datapump_engine::Errno(libc::EINVAL)));
     }
 }
@@ -202,7 +206,7 @@ pub fn a_full_device_says_so(make: Maker) {
     let Some(mut engine) = small_real(make) else { return };
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let full = handle(full);
-    for place in [Place::At(0), Place::Stream] {
+    for place in [TransferPlace::At(0), TransferPlace::Stream] {
         let result = one(&mut engine, write(&full, place, span(0, 0, 4096)));
         assert_eq!(result, Err(datapump_engine::Errno(libc::ENOSPC)), "{place:?}");
     }

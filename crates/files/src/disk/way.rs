@@ -15,7 +15,7 @@ const ABOVE_MAX: usize = 2048;
 
 /// One name on the way.
 #[derive(Debug)]
-pub struct Step {
+pub struct WayStep {
     /// The name.
     pub name: OsString,
     /// The device that it lies on.
@@ -24,7 +24,7 @@ pub struct Step {
 
 /// The steps from a folder, by its device and inode, to a target: the last is the target's own. None are told for the
 /// folder itself, and where the system does not tell names. `None`: it lies elsewhere, as far as can be looked at.
-pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<Step>> {
+pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<WayStep>> {
     let Ok(Folder::Os(folder)) = to.folder() else { return None };
     let own_device = to.metadata().map(|meta| (meta.device, meta.inode));
     if own_device == Ok(from) {
@@ -33,8 +33,10 @@ pub fn way(from: (u64, u64), to: &PathAt) -> Option<Vec<Step>> {
     let devices = devices_up_to(from, folder)?;
     let Some(mut steps) = steps(folder, devices) else { return Some(Vec::new()) };
     // What is made lies where its folder does.
-    let own =
-        |name: &std::ffi::OsStr| Step { name: name.to_owned(), device: own_device.map_or(from.0, |id| id.0) };
+    let own = |name: &std::ffi::OsStr| WayStep {
+        name: name.to_owned(),
+        device: own_device.map_or(from.0, |id| id.0),
+    };
     steps.extend(to.name().map(own));
     Some(steps)
 }
@@ -60,7 +62,7 @@ fn devices_up_to(top: (u64, u64), folder: &Arc<File>) -> Option<Vec<u64>> {
 }
 
 /// What the system calls the last folders of a folder's path, from above; `devices` are from below.
-fn steps(folder: &File, devices: Vec<u64>) -> Option<Vec<Step>> {
+fn steps(folder: &File, devices: Vec<u64>) -> Option<Vec<WayStep>> {
     let path = rustix::fs::readlink(proc::path_of_open_file(folder), Vec::new()).ok()?;
     let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
     let names = path.components().rev().filter_map(|part| match part {
@@ -68,7 +70,7 @@ fn steps(folder: &File, devices: Vec<u64>) -> Option<Vec<Step>> {
         _ => None,
     });
     let count = devices.len();
-    let mut steps: Vec<Step> = names.zip(devices).map(|(name, device)| Step { name, device }).collect();
+    let mut steps: Vec<WayStep> = names.zip(devices).map(|(name, device)| WayStep { name, device }).collect();
     steps.reverse();
     (path.is_absolute() && steps.len() == count).then_some(steps)
 }

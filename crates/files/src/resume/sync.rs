@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use datapump_core::resume::HEAD_BYTES;
 use datapump_engine::Errno;
 
-use super::{Book, State};
+use super::{JournalBook, State};
 use crate::disk::{FileCalls, Outcome};
 
 /// What a kill costs at most, besides what comes during the sync.
@@ -40,13 +40,13 @@ pub enum Syncing {
 }
 
 /// Starts the thread. Where the system gives none, nothing is synced before the end.
-pub(super) fn helper(book: &Arc<Book>) -> Option<JoinHandle<()>> {
+pub(super) fn helper(book: &Arc<JournalBook>) -> Option<JoinHandle<()>> {
     let Syncing::Aside(every) = book.syncing else { return None };
     let book = Arc::clone(book);
     std::thread::Builder::new().name("pump sync".into()).spawn(move || help(&book, every)).ok()
 }
 
-fn help(book: &Book, every: Duration) {
+fn help(book: &JournalBook, every: Duration) {
     loop {
         let (mut state, start) = (book.state(), Instant::now());
         while !state.is_over && state.unsynced_bytes < EVERY_BYTES && start.elapsed() < every {
@@ -64,7 +64,7 @@ fn help(book: &Book, every: Duration) {
 }
 
 /// Syncs what waits for it when nothing more comes, in a thread, which is not waited for longer than a moment.
-pub(super) fn last(book: &Arc<Book>, helper: Option<JoinHandle<()>>) {
+pub(super) fn last(book: &Arc<JournalBook>, helper: Option<JoinHandle<()>>) {
     let book = Arc::clone(book);
     let (ended, wait) = std::sync::mpsc::channel();
     let sync = move || {
@@ -83,7 +83,7 @@ pub(super) fn last(book: &Arc<Book>, helper: Option<JoinHandle<()>>) {
     }
 }
 
-impl Book {
+impl JournalBook {
     /// A block was told: a sync may be due.
     pub(super) fn heed(&self, state: MutexGuard<'_, State>) {
         match self.syncing {
@@ -133,7 +133,7 @@ mod tests {
     use std::path::Path;
 
     use datapump_core::Block;
-    use datapump_core::resume::{Head, Life, SourceId};
+    use datapump_core::resume::{ResumeHead, ResumeLife, SourceId};
 
     use super::*;
     use crate::disk::{Access, Disk};
@@ -158,10 +158,10 @@ mod tests {
         let bytes = || std::fs::read(home.path().join("file.journal")).expect("it was made");
 
         assert_eq!(journal.landed(Block { file: 0, at: 0, len: 1024 }), Ok(()));
-        assert_eq!(Head::decode(&bytes()).map(|head| head.source), Some(source));
+        assert_eq!(ResumeHead::decode(&bytes()).map(|head| head.source), Some(source));
         assert_eq!(journal.landed(Block { file: 0, at: 1024, len: AT_ONCE_BYTES as u32 }), Ok(()));
         let left = bytes();
-        assert_eq!(Head::decode(&left), None);
+        assert_eq!(ResumeHead::decode(&left), None);
         assert_eq!(journal.landed(Block { file: 0, at: 1 << 19, len: 1024 }), Err(Errno::EINVAL));
         assert_eq!(bytes(), left, "no more is told");
         assert!(!journal.is_of_use());
@@ -184,10 +184,10 @@ mod tests {
         };
         let begun = Journal::begin(&folder, OsStr::new("file"), &Arc::new(data), &wish, None);
         let journal = begun.expect("room");
-        let life = Life { boot: [1; 16], mount: 2, is_unsynced: false };
+        let life = ResumeLife { boot: [1; 16], mount: 2, is_unsynced: false };
         let told = || {
             let bytes = std::fs::read(home.path().join("file.journal")).expect("it was made");
-            let read = datapump_core::resume::Journal::read(&bytes, life).expect("it is whole");
+            let read = datapump_core::resume::JournalMachine::read(&bytes, life).expect("it is whole");
             read.written().iter().collect::<Vec<_>>()
         };
 

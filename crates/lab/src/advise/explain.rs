@@ -27,7 +27,7 @@ mod words;
 
 pub use advice::Advice;
 pub use case::Case;
-use ends::Ends;
+use ends::CopyEnds;
 pub use law::Prediction;
 pub use part::{Part, PartName};
 
@@ -53,7 +53,7 @@ pub struct Move {
 
 /// What came of one.
 #[derive(Clone, Debug)]
-pub struct Moved {
+pub struct MoveOutcome {
     /// Its report.
     pub report: Report,
     /// Its first problem, in words.
@@ -61,7 +61,7 @@ pub struct Moved {
 }
 
 /// Performs a move, on one host or between two.
-pub type Mover<'mover> = &'mover (dyn Fn(Move) -> Moved + Sync);
+pub type Mover<'mover> = &'mover (dyn Fn(Move) -> MoveOutcome + Sync);
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
@@ -97,7 +97,7 @@ pub struct Explained {
 /// nothing is measured, and of one that fails nothing is explained.
 pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained {
     let start = Instant::now();
-    let ends = Ends::of(case);
+    let ends = CopyEnds::of(case);
     let bench = isolate::Bench { case, ends: &ends, mover };
     let (parts, unmeasured) = match refusal::is_foreseen(case, &ends, mover) {
         true => (Vec::new(), vec!["nothing was measured: the copy was expected to be refused".into()]),
@@ -207,7 +207,7 @@ mod tests {
                 stop.store(of_parts == Status::Interrupted && !wanted.options.dry_run, Ordering::Relaxed);
                 let exit_status = if wanted.is_real { of_copy } else { of_parts } as i32;
                 let report = Report { exit_status, bytes_moved: 1, elapsed_ns: 1, ..Report::default() };
-                Moved { report, problem: None }
+                MoveOutcome { report, problem: None }
             };
             let told = std::cell::RefCell::new(Vec::new());
             let explained = explain(&case, &mover, &|line| told.borrow_mut().push(line.to_string()));

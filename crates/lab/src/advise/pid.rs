@@ -23,12 +23,12 @@ mod wait;
 pub mod watched;
 mod words;
 
-use connections::{Connections, Moment};
+use connections::{Connections, ConnectionsMoment};
 use delays::Delays;
-use devices::{Devices, Groups};
-use files::{Descriptor, Descriptors, Files, Kind, descriptors, leads_out, outer_pipes};
-use threads::{THREADS_MAX, Threads, tasks};
-use wait::{Doing, Open};
+use devices::{DeviceCounters, Groups};
+use files::{Descriptor, DescriptorKind, Descriptors, Files, descriptors, leads_out, outer_pipes};
+use threads::{SeenThreads, THREADS_MAX, tasks};
+use wait::{Doing, OpenAs};
 use watched::{Role, Watched};
 
 pub use verdict::{Verdict, verdict};
@@ -70,9 +70,9 @@ struct Watcher {
     tasks: BTreeMap<u32, Vec<u32>>,
     held: BTreeMap<u32, Descriptors>,
     outer: BTreeMap<u32, (bool, bool)>,
-    threads: Threads,
+    threads: SeenThreads,
     files: Files,
-    devices: Devices,
+    devices: DeviceCounters,
     delays: Delays,
     connections: Option<Connections>,
     groups: Groups,
@@ -129,9 +129,9 @@ impl Watcher {
             tasks: BTreeMap::new(),
             held: BTreeMap::new(),
             outer: BTreeMap::new(),
-            threads: Threads::default(),
+            threads: SeenThreads::default(),
             files: Files::default(),
-            devices: Devices::default(),
+            devices: DeviceCounters::default(),
             delays: Delays::default(),
             connections,
             throttled_before_ns: groups.throttled_ns(),
@@ -205,8 +205,9 @@ impl Watcher {
         let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         for (pid, tid) in tasks.into_iter().filter(|(_, tid)| *tid != own) {
             let held = self.held.get(&pid);
-            let open =
-                |number: u32| held.and_then(|held| held.get(&number)).map_or(Open::Other, |it| it.open(&tcp));
+            let open = |number: u32| {
+                held.and_then(|held| held.get(&number)).map_or(OpenAs::Other, |it| it.open(&tcp))
+            };
             if let Some((doing, number)) = self.threads.doing(pid, tid, &open) {
                 let descriptor = number.and_then(|number| held?.get(&number));
                 let settled = self.settled(pid, doing, descriptor, &tcp);
@@ -244,13 +245,13 @@ impl Watcher {
             let has =
                 |role: Role| files.iter().any(|it| it.role == role && it.device.as_ref() == Some(&number));
             let (source, sink) = (has(Role::Source), has(Role::Sink));
-            watched::Device { source, sink, ..self.devices.device(&number, &self.groups) }
+            watched::WatchedDevice { source, sink, ..self.devices.device(&number, &self.groups) }
         });
         Watched {
             pid: self.pid,
             command: self.command,
             elapsed_ns,
-            ended: !state_of(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X')),
+            ended: state_of(self.pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X')),
             rounds: self.rounds,
             processes: self.delays.list(),
             threads,
@@ -264,20 +265,21 @@ impl Watcher {
 }
 
 fn inodes(held: &Descriptors) -> impl Iterator<Item = u32> {
-    held.values().filter_map(|it| if let Kind::Socket(inode) = it.kind { Some(inode) } else { None })
+    held.values()
+        .filter_map(|it| if let DescriptorKind::Socket(inode) = it.kind { Some(inode) } else { None })
 }
 
 /// What a process that waits for several things at once waits for.
-fn polled(moment: Moment, outer_in: bool, outer_out: bool, alone: bool) -> Doing {
+fn polled(moment: ConnectionsMoment, outer_in: bool, outer_out: bool, alone: bool) -> Doing {
     match moment {
-        Moment { any: true, unsent: true, .. } => Doing::NetworkOut,
-        Moment { any: true, unread: true, .. } => Doing::Within,
-        Moment { any: true, .. } => Doing::Poll,
+        ConnectionsMoment { any: true, unsent: true, .. } => Doing::NetworkOut,
+        ConnectionsMoment { any: true, unread: true, .. } => Doing::Within,
+        ConnectionsMoment { any: true, .. } => Doing::Poll,
         // Of several processes, most wait for each other.
-        Moment { any: false, .. } if !alone => Doing::Within,
-        Moment { any: false, .. } if outer_in => Doing::PipeIn,
-        Moment { any: false, .. } if outer_out => Doing::PipeOut,
-        Moment { any: false, .. } => Doing::Poll,
+        ConnectionsMoment { any: false, .. } if !alone => Doing::Within,
+        ConnectionsMoment { any: false, .. } if outer_in => Doing::PipeIn,
+        ConnectionsMoment { any: false, .. } if outer_out => Doing::PipeOut,
+        ConnectionsMoment { any: false, .. } => Doing::Poll,
     }
 }
 

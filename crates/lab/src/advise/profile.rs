@@ -11,19 +11,19 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::judge::cost::{CpuBy, Point, cpu_ns, fit_cost};
+use crate::judge::cost::{CpuBy, FitPoint, cpu_ns, fit_cost};
 use crate::judge::stats::median;
-use crate::probe::host::Host;
+use crate::probe::host::HostFacts;
 use crate::rig::files::replace;
 use crate::row::{Row, read_rows};
-use crate::session::quiet::Disk;
+use crate::session::quiet::QuietDisk;
 use crate::{RunArguments, run};
 
 mod against;
 mod chain;
 mod words;
 
-pub use against::{Against, AgainstSize};
+pub use against::{AgainstSize, ProfileCheck};
 pub use chain::ChainForecast;
 pub use words::words;
 
@@ -223,11 +223,11 @@ fn of_rows(rows: &[Row], folder: &Path) -> anyhow::Result<Profile> {
 
 fn of_component(component: &str, rows: &[&Row]) -> anyhow::Result<Component> {
     let sizes = by_size(rows)?;
-    let points: Vec<Point> = sizes
+    let points: Vec<FitPoint> = sizes
         .iter()
         .flat_map(|(&size, rows)| rows.iter().map(move |row| (size, row)))
         .filter_map(|(size, row)| {
-            Some(Point { request_size_bytes: size as f64, ns_per_byte: ns_per_byte(row)? })
+            Some(FitPoint { request_size_bytes: size as f64, ns_per_byte: ns_per_byte(row)? })
         })
         .collect();
     let fit = fit_cost(&points).map_err(|few| anyhow::anyhow!("{component}: {few}"))?;
@@ -283,14 +283,14 @@ fn bytes_per_second(row: &Row) -> f64 {
 impl Machine {
     /// This one, with the disk below a folder.
     pub fn of(folder: &Path) -> Machine {
-        let host = Host::of(folder);
+        let host = HostFacts::of(folder);
         Machine {
             host: host.name,
             cpu_model: host.cpu_model,
             cpus: host.cpus,
             kernel: host.kernel,
             file_system: host.file_system,
-            disk: Disk::of(folder).ok().and_then(|disk| disk.name()),
+            disk: QuietDisk::of(folder).ok().and_then(|disk| disk.name()),
         }
     }
 

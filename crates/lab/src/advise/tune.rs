@@ -20,7 +20,7 @@ pub use point::{Bounds, Point};
 pub use search::Tried;
 pub use tuned::Tuned;
 
-use crate::advise::explain::{Case, Move, Moved, Mover, moved_bytes_per_s};
+use crate::advise::explain::{Case, Move, MoveOutcome, Mover, moved_bytes_per_s};
 use crate::probe::host;
 use memory::{Memory, Remembered};
 use search::{depth_needed, search};
@@ -42,7 +42,7 @@ const INTERRUPTED: &str = "the search was interrupted, and nothing is chosen";
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct TuneWish {
     /// Most memory of all slots.
     pub memory_bytes: Option<u64>,
     /// Search anew, whatever is remembered.
@@ -52,10 +52,10 @@ pub struct Wish {
 /// Finds what to use for a copy. `tell` gets a line for each thing that is known.
 ///
 /// Errors: why it cannot be found; the copy can be made as it is.
-pub fn tune(case: &Case, wish: &Wish, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Result<Tuned, String> {
+pub fn tune(case: &Case, wish: &TuneWish, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Result<Tuned, String> {
     let memory_bytes = wish.memory_bytes.unwrap_or(MEMORY_BYTES);
     let (memory, found) = recalled(case, wish, memory_bytes, tell);
-    let mut bench = Bench::new(case, mover);
+    let mut bench = TuneBench::new(case, mover);
     if let Some(found) = found {
         bench.check(&found.point)?;
         let time = datapump::shown(found.time.as_bytes());
@@ -86,7 +86,7 @@ pub fn tune(case: &Case, wish: &Wish, mover: Mover<'_>, tell: &dyn Fn(&str)) -> 
 /// Where it is remembered, if that can be, and what was found before, if that is wanted.
 fn recalled(
     case: &Case,
-    wish: &Wish,
+    wish: &TuneWish,
     memory_bytes: u64,
     tell: &dyn Fn(&str),
 ) -> (Option<Memory>, Option<Remembered>) {
@@ -118,7 +118,7 @@ fn summary(tuned: &Tuned) -> String {
 }
 
 /// Rehearses a copy.
-struct Bench<'case> {
+struct TuneBench<'case> {
     case: &'case Case,
     mover: Mover<'case>,
     start: Instant,
@@ -127,10 +127,10 @@ struct Bench<'case> {
     is_far: bool,
 }
 
-impl<'case> Bench<'case> {
-    fn new(case: &'case Case, mover: Mover<'case>) -> Bench<'case> {
+impl<'case> TuneBench<'case> {
+    fn new(case: &'case Case, mover: Mover<'case>) -> TuneBench<'case> {
         let is_far = case.sources.iter().chain([&case.target]).any(|place| matches!(place, Place::Remote(_)));
-        Bench { case, mover, start: Instant::now(), bytes: FIRST_BYTES, written_bytes: 0, is_far }
+        TuneBench { case, mover, start: Instant::now(), bytes: FIRST_BYTES, written_bytes: 0, is_far }
     }
 
     /// The program's own choice, or as much of it as there is memory for.
@@ -180,8 +180,8 @@ impl<'case> Bench<'case> {
     }
 
     /// A rehearsal that moved as many bytes as it should at least.
-    fn judged(&self, moved: Moved, least_bytes: u64) -> Result<Report, String> {
-        let Moved { report, problem } = moved;
+    fn judged(&self, moved: MoveOutcome, least_bytes: u64) -> Result<Report, String> {
+        let MoveOutcome { report, problem } = moved;
         match report.exit_status == Status::Done as i32 && report.bytes_moved >= least_bytes {
             true => Ok(report),
             false if self.case.stop.load(Ordering::Relaxed) => Err(INTERRUPTED.into()),
@@ -189,7 +189,7 @@ impl<'case> Bench<'case> {
         }
     }
 
-    fn perform(&mut self, options: Options, bytes: u64) -> Moved {
+    fn perform(&mut self, options: Options, bytes: u64) -> MoveOutcome {
         let is_null = matches!(self.case.target, Place::Null { .. });
         let rehearsal = Options {
             rehearsal_bytes: (!is_null).then_some(bytes),
@@ -280,10 +280,10 @@ mod tests {
         let mover = |wanted: Move| {
             let report = report_of(&wanted.options);
             most.fetch_max(Point::of(&report).memory_bytes(), Ordering::Relaxed);
-            Moved { report, problem: None }
+            MoveOutcome { report, problem: None }
         };
         for memory_bytes in [256 << 10, 1 << 20, 4 << 20, 8 << 20, 64 << 20] {
-            let wish = Wish { memory_bytes: Some(memory_bytes), again: true };
+            let wish = TuneWish { memory_bytes: Some(memory_bytes), again: true };
             most.store(0, Ordering::Relaxed);
             tune(&case(), &wish, &mover, &|_| {}).expect("it moves");
             let most = most.load(Ordering::Relaxed);
@@ -301,11 +301,11 @@ mod tests {
                 wanted.stop.store(is_cut, Ordering::Relaxed);
                 let status = if is_cut { Status::Interrupted } else { Status::Done };
                 let report = Report { exit_status: status as i32, ..report_of(&wanted.options) };
-                Moved { report, problem: None }
+                MoveOutcome { report, problem: None }
             };
             let told = std::sync::Mutex::new(String::new());
             let tell = |line: &str| told.lock().expect("no panic").push_str(line);
-            let wish = Wish { memory_bytes: None, again: true };
+            let wish = TuneWish { memory_bytes: None, again: true };
             assert_eq!(tune(&case, &wish, &mover, &tell).err().as_deref(), Some(INTERRUPTED), "{after}");
             let told = told.into_inner().expect("no panic");
             assert!(!told.contains("chosen"), "{after}: {told}");
@@ -327,9 +327,9 @@ mod tests {
         ] {
             let mover = |_: Move| {
                 let report = Report { exit_status: status as i32, ..Report::default() };
-                Moved { report, problem: problem.map(str::to_string) }
+                MoveOutcome { report, problem: problem.map(str::to_string) }
             };
-            let checked = Bench::new(&case, &mover).check(&USUAL);
+            let checked = TuneBench::new(&case, &mover).check(&USUAL);
             assert_eq!(checked.err().as_deref(), expected, "{status:?}");
         }
     }

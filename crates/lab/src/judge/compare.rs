@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::judge::stats::{self, Estimate, Interval, Verdict};
+use crate::judge::stats::{self, ComparisonVerdict, Estimate, Interval};
 use crate::row::{Row, read_rows};
 use crate::study::Level;
 
@@ -85,7 +85,7 @@ pub struct CellComparison {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Judged {
     /// What is shown of B.
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
     /// A's value over B's: above 1 B is faster. Null if either has no run.
     pub ratio: Option<f64>,
     /// The lower end of its interval; null with fewer than three runs.
@@ -101,10 +101,10 @@ pub struct Judged {
 }
 
 /// A study and the level of every factor.
-type Cell<'rows> = (&'rows str, &'rows BTreeMap<String, Level>);
+type ComparedCell<'rows> = (&'rows str, &'rows BTreeMap<String, Level>);
 
 /// The rows of a file by their cell.
-type Side<'rows> = BTreeMap<Cell<'rows>, Vec<&'rows Row>>;
+type RowsSide<'rows> = BTreeMap<ComparedCell<'rows>, Vec<&'rows Row>>;
 
 /// The values of a cell, by seed and round.
 #[derive(Debug, Default)]
@@ -112,8 +112,8 @@ struct Values(BTreeMap<(u64, u32), Vec<f64>>);
 
 /// A cell before it is judged: that depends on how many there are.
 #[derive(Debug)]
-struct Found<'rows> {
-    cell: Cell<'rows>,
+struct FoundCell<'rows> {
+    cell: ComparedCell<'rows>,
     values: [Values; 2],
     pairs: Vec<f64>,
     estimate: Option<Estimate>,
@@ -143,7 +143,8 @@ impl Comparison {
     pub fn of(files: [String; 2], rows: [&[Row]; 2], metric: Metric) -> Result<Comparison, NothingInCommon> {
         let sides = rows.map(by_cell);
         let both = sides[0].iter().filter_map(|(cell, ours)| Some((*cell, [ours, sides[1].get(cell)?])));
-        let mut found: Vec<Found<'_>> = both.map(|(cell, rows)| Found::of(cell, rows, metric)).collect();
+        let mut found: Vec<FoundCell<'_>> =
+            both.map(|(cell, rows)| FoundCell::of(cell, rows, metric)).collect();
         found.sort_by(|one, other| by_levels(one.cell, other.cell));
         if found.is_empty() {
             return Err(NothingInCommon::of(&files, &sides));
@@ -170,13 +171,13 @@ impl Comparison {
     }
 }
 
-fn by_cell(rows: &[Row]) -> Side<'_> {
-    let mut side = Side::new();
+fn by_cell(rows: &[Row]) -> RowsSide<'_> {
+    let mut side = RowsSide::new();
     rows.iter().for_each(|row| side.entry((row.study.as_str(), &row.asked)).or_default().push(row));
     side
 }
 
-fn by_levels((study, its): Cell<'_>, (other, theirs): Cell<'_>) -> Ordering {
+fn by_levels((study, its): ComparedCell<'_>, (other, theirs): ComparedCell<'_>) -> Ordering {
     let levels = its.values().zip(theirs.values()).map(|(one, other)| one.by_value(other));
     study.cmp(other).then(levels.fold(Ordering::Equal, Ordering::then))
 }
@@ -210,8 +211,8 @@ impl Values {
     }
 }
 
-impl<'rows> Found<'rows> {
-    fn of(cell: Cell<'rows>, rows: [&Vec<&'rows Row>; 2], metric: Metric) -> Found<'rows> {
+impl<'rows> FoundCell<'rows> {
+    fn of(cell: ComparedCell<'rows>, rows: [&Vec<&'rows Row>; 2], metric: Metric) -> FoundCell<'rows> {
         let values = rows.map(|rows| Values::of(rows, metric));
         let pairs = pairs(&values);
         let [a, b] = values.each_ref().map(Values::logarithms);
@@ -224,7 +225,7 @@ impl<'rows> Found<'rows> {
             pairs => pairs as f64,
         };
         let noise = noise(&values, runs);
-        Found { cell, values, pairs, estimate, noise }
+        FoundCell { cell, values, pairs, estimate, noise }
     }
 
     fn judge(&self, doubt: f64) -> CellComparison {
@@ -266,7 +267,7 @@ fn noise(values: &[Values; 2], runs: f64) -> Option<Estimate> {
     Some(Estimate { center: 0.0, variance: of_all.variance * steps.len() as f64 / runs, ..of_all })
 }
 
-fn overall(found: &[Found<'_>], doubt: f64) -> Judged {
+fn overall(found: &[FoundCell<'_>], doubt: f64) -> Judged {
     let estimates: Vec<Estimate> = found.iter().filter_map(|found| found.estimate).collect();
     let noises: Vec<Estimate> = found.iter().filter_map(|found| found.noise).collect();
     if let Some(estimate) = Estimate::mean(&estimates) {
@@ -285,10 +286,10 @@ impl Judged {
         let band = noise.map(|noise| noise.half_width(DOUBT));
         let is_noise = band.is_some_and(|band| estimate.center.abs() <= band);
         let (verdict, why) = match () {
-            () if low <= 0.0 && high >= 0.0 => (Verdict::NoDifferenceShown, None),
-            () if is_noise => (Verdict::NoDifferenceShown, Some(IN_THE_BAND)),
-            () if low > 0.0 => (Verdict::Faster, None),
-            () => (Verdict::Slower, None),
+            () if low <= 0.0 && high >= 0.0 => (ComparisonVerdict::NoDifferenceShown, None),
+            () if is_noise => (ComparisonVerdict::NoDifferenceShown, Some(IN_THE_BAND)),
+            () if low > 0.0 => (ComparisonVerdict::Faster, None),
+            () => (ComparisonVerdict::Slower, None),
         };
         Judged {
             verdict,
@@ -303,7 +304,7 @@ impl Judged {
 
     fn none(ratio: Option<f64>, why: &'static str) -> Judged {
         Judged {
-            verdict: Verdict::NoDifferenceShown,
+            verdict: ComparisonVerdict::NoDifferenceShown,
             ratio,
             ratio_low: None,
             ratio_high: None,

@@ -17,14 +17,14 @@ mod told;
 
 pub use chain::{ChainPrediction, PartsFile};
 pub use cpu::{CpuBy, cpu_ns};
-pub use fit::level_off::{Latency, LevelOff, Readers, fit_level_off};
-pub use fit::{CostFit, Figure, Point, SizeResult, TooFew, fit_cost};
+pub use fit::level_off::{LevelOff, MeasuredLatency, Readers, fit_level_off};
+pub use fit::{CostFit, Figure, FitPoint, SizeResult, TooFew, fit_cost};
 pub use golden::{Statement, check_golden};
 pub(crate) use groups::fit_rows;
-pub use groups::{Fit, Fits, GroupFit, Model, Refused, fit_file};
+pub use groups::{Fit, Fits, GroupFit, Model, UnfitGroup, fit_file};
 pub use input::InputError;
 pub use parts::{
-    Part, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, sum_without_pumps, without_pump,
+    CostPart, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, sum_without_pumps, without_pump,
 };
 pub use pipeline::{PipelineRow, PipelineTable};
 pub(crate) use table::{CsvRow, CsvTable};

@@ -20,7 +20,7 @@ pub const TRACE_DEPTHS: usize = 12;
 
 /// What a device takes for a request: first the latency, which overlaps with that of others, then its one channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Device {
+pub struct DepthDevice {
     /// From posting until the request may use the channel.
     pub latency_us: u64,
     /// How long it occupies the channel.
@@ -29,13 +29,13 @@ pub struct Device {
 
 /// A pool, two devices and a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct DepthCase {
     /// Buffers that both ends share; each begins with half of them.
     pub pool_buffers: u32,
     /// The device that is read.
-    pub source: Device,
+    pub source: DepthDevice,
     /// The device that is written.
-    pub sink: Device,
+    pub sink: DepthDevice,
     /// Blocks to move.
     pub requests: u64,
     /// The rule decides every so many writes; 0 means never: the depths are fixed.
@@ -46,7 +46,7 @@ pub struct Case {
 
 /// What a case leads to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct DepthOutcome {
     /// Buffers that both ends share.
     pub pool_buffers: u32,
     /// Latency of the source.
@@ -95,7 +95,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// What the system says; an [`InputError`] for what is not in order.
-pub fn simulate(table: Option<&Path>) -> anyhow::Result<Vec<Outcome>> {
+pub fn simulate(table: Option<&Path>) -> anyhow::Result<Vec<DepthOutcome>> {
     let table = match table {
         Some(path) => CsvTable::read(path)?,
         None => CsvTable::parse(Path::new("reference"), REFERENCE.as_bytes())?,
@@ -103,18 +103,18 @@ pub fn simulate(table: Option<&Path>) -> anyhow::Result<Vec<Outcome>> {
     Ok(outcomes(&table)?)
 }
 
-fn outcomes(table: &CsvTable) -> Result<Vec<Outcome>, InputError> {
+fn outcomes(table: &CsvTable) -> Result<Vec<DepthOutcome>, InputError> {
     Ok(table::cases(table)?.iter().map(outcome).collect())
 }
 
 /// Simulates one case, and the fixed split beside it.
-pub fn outcome(case: &Case) -> Outcome {
+pub fn outcome(case: &DepthCase) -> DepthOutcome {
     let half = [case.pool_buffers / 2; 2];
     let split = rule::best_split(case);
-    let fixed = Case { decision_period_requests: 0, ..*case };
+    let fixed = DepthCase { decision_period_requests: 0, ..*case };
     let (ran, even, best) = (rule::run(case, half), rule::run(&fixed, half), rule::run(&fixed, split));
     let seconds = |us: u64| us as f64 / 1e6;
-    Outcome {
+    DepthOutcome {
         pool_buffers: case.pool_buffers,
         source_latency_us: case.source.latency_us,
         source_transfer_us: case.source.transfer_us,
@@ -140,7 +140,7 @@ pub fn outcome(case: &Case) -> Outcome {
 }
 
 /// What the outcomes say, for people.
-pub fn conclusions(outcomes: &[Outcome]) -> Vec<String> {
+pub fn conclusions(outcomes: &[DepthOutcome]) -> Vec<String> {
     let dynamic = || outcomes.iter().filter(|it| it.decision_period_requests > 0);
     let ratios = |oscillates: bool| -> Vec<f64> {
         let some = dynamic().filter(|it| it.oscillates == oscillates);
@@ -172,7 +172,7 @@ pub fn conclusions(outcomes: &[Outcome]) -> Vec<String> {
     .collect()
 }
 
-fn speaks_for(best: &Outcome) -> String {
+fn speaks_for(best: &DepthOutcome) -> String {
     format!(
         "dynamic depth gains most with latencies of {} and {} us, a step of {} and a decision every {} writes: {:.2} \
          of the time of the fixed split; {} buffers for the source and {} for the sink, fixed, need {:.2}",

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::rig::random::Random;
+use datapump::simulation::Random;
 
 mod estimate;
 
@@ -89,7 +89,7 @@ pub fn median_interval(values: &[f64], seed: u64) -> Option<Interval> {
 /// The median of as many draws from the sorted values. Indices are counted instead of sorting the draws.
 fn resampled_median(sorted: &[f64], random: &mut Random) -> f64 {
     let mut counts = vec![0_usize; sorted.len()];
-    (0..sorted.len()).for_each(|_| counts[random.below(sorted.len())] += 1);
+    (0..sorted.len()).for_each(|_| counts[random.index(sorted.len())] += 1);
     let at = |place: usize| {
         let mut passed = 0;
         let index = counts.iter().position(|count| {
@@ -110,7 +110,7 @@ fn expanded_tail(count: usize) -> f64 {
 
 /// What a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Verdict {
+pub enum ComparisonVerdict {
     /// Faster than what it is compared with.
     #[serde(rename = "faster")]
     Faster,
@@ -122,13 +122,13 @@ pub enum Verdict {
     NoDifferenceShown,
 }
 
-impl Verdict {
+impl ComparisonVerdict {
     /// The words of `pump lab compare`.
     pub fn words(self) -> &'static str {
         match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::NoDifferenceShown => "no difference shown",
+            ComparisonVerdict::Faster => "faster",
+            ComparisonVerdict::Slower => "slower",
+            ComparisonVerdict::NoDifferenceShown => "no difference shown",
         }
     }
 }
@@ -143,7 +143,7 @@ pub struct Ratio {
     /// The ratio's 95 % interval; null below five pairs.
     pub interval: Option<Interval>,
     /// What that shows.
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
 }
 
 /// Compares times in pairs `(its, the other's)`, each of one round. `None` without pairs.
@@ -151,9 +151,9 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let ratios: Vec<f64> = pairs.iter().map(|(its, other)| other / its).collect();
     let interval = median_interval(&ratios, seed);
     let verdict = match interval {
-        Some(Interval { low, .. }) if low > 1.0 => Verdict::Faster,
-        Some(Interval { high, .. }) if high < 1.0 => Verdict::Slower,
-        Some(_) | None => Verdict::NoDifferenceShown,
+        Some(Interval { low, .. }) if low > 1.0 => ComparisonVerdict::Faster,
+        Some(Interval { high, .. }) if high < 1.0 => ComparisonVerdict::Slower,
+        Some(_) | None => ComparisonVerdict::NoDifferenceShown,
     };
     Some(Ratio { pairs: pairs.len(), ratio: median(&ratios)?, interval, verdict })
 }
@@ -165,7 +165,7 @@ pub(crate) mod tests {
 
     /// A normal deviate around 0 (Box and Muller).
     pub(crate) fn deviate(random: &mut Random) -> f64 {
-        let mut unit = || (random.number() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         let (one, other) = (1.0 - unit(), unit());
         (-2.0 * one.ln()).sqrt() * (2.0 * std::f64::consts::PI * other).cos()
     }
@@ -213,7 +213,7 @@ pub(crate) mod tests {
             let mut random = Random::of(seed, "pairs");
             let mut time = |level: f64| level * (1.0 + 0.03 * deviate(&mut random));
             let pairs: Vec<(f64, f64)> = (0..10).map(|_| (time(1.0), time(true_ratio))).collect();
-            paired_ratio(&pairs, seed).expect("pairs").verdict != Verdict::NoDifferenceShown
+            paired_ratio(&pairs, seed).expect("pairs").verdict != ComparisonVerdict::NoDifferenceShown
         };
         (0..1000).filter(|&seed| shows(seed)).count()
     }
@@ -230,10 +230,10 @@ pub(crate) mod tests {
     fn ratios_say_how_many_times_as_fast() {
         let pairs = |other: f64, count| vec![(1.0, other); count];
         for (other, count, verdict) in [
-            (2.0, 5, Verdict::Faster),
-            (0.5, 5, Verdict::Slower),
-            (1.0, 5, Verdict::NoDifferenceShown),
-            (2.0, 4, Verdict::NoDifferenceShown),
+            (2.0, 5, ComparisonVerdict::Faster),
+            (0.5, 5, ComparisonVerdict::Slower),
+            (1.0, 5, ComparisonVerdict::NoDifferenceShown),
+            (2.0, 4, ComparisonVerdict::NoDifferenceShown),
         ] {
             let ratio = paired_ratio(&pairs(other, count), 1).expect("pairs");
             assert_eq!((ratio.ratio, ratio.verdict), (other, verdict), "{other} times, {count} pairs");

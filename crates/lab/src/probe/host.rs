@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// What the rows of one machine have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct HostFacts {
     /// Its name.
     pub name: String,
     /// Model of its processors.
@@ -25,11 +25,11 @@ pub struct Host {
     pub machine_id: Option<String>,
 }
 
-impl Host {
+impl HostFacts {
     /// This host, with the file system of `folder`.
-    pub fn of(folder: &Path) -> Host {
+    pub fn of(folder: &Path) -> HostFacts {
         let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        Host {
+        HostFacts {
             name: name(),
             cpu_model: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
             cpus: cpus(),
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn this_host_has_processors_and_a_kernel() {
-        let host = Host::of(Path::new("."));
+        let host = HostFacts::of(Path::new("."));
         assert!(host.cpus > 0 && !host.kernel.is_empty() && !host.file_system.is_empty(), "{host:?}");
         assert!(load() >= 0.0);
     }

@@ -9,7 +9,7 @@ use super::limits::{GROUPS, TICK_NS, own_group};
 
 /// Where the time is read. The first that is there is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meter {
+pub enum MachineMeter {
     /// The root of the control groups, version 1: nanoseconds.
     Cpuacct,
     /// The root of the control groups, version 2: microseconds.
@@ -18,32 +18,34 @@ pub enum Meter {
     ProcStat,
 }
 
-impl Meter {
+impl MachineMeter {
     /// The best meter of this machine.
-    pub fn find() -> Option<Meter> {
-        [Meter::Cpuacct, Meter::CpuStat, Meter::ProcStat].into_iter().find(|meter| meter.read_ns().is_some())
+    pub fn find() -> Option<MachineMeter> {
+        [MachineMeter::Cpuacct, MachineMeter::CpuStat, MachineMeter::ProcStat]
+            .into_iter()
+            .find(|meter| meter.read_ns().is_some())
     }
 
     /// The word in a row.
     pub fn name(self) -> &'static str {
         match self {
-            Meter::Cpuacct => "cpuacct",
-            Meter::CpuStat => "cpu.stat",
-            Meter::ProcStat => "/proc/stat",
+            MachineMeter::Cpuacct => "cpuacct",
+            MachineMeter::CpuStat => "cpu.stat",
+            MachineMeter::ProcStat => "/proc/stat",
         }
     }
 
     /// CPU time since the machine started, in nanoseconds.
     pub fn read_ns(self) -> Option<u64> {
         match self {
-            Meter::Cpuacct => {
+            MachineMeter::Cpuacct => {
                 let paths =
                     ["/sys/fs/cgroup/cpuacct/cpuacct.usage", "/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage"];
                 paths.iter().find_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
             }
-            Meter::CpuStat if is_group(Path::new(GROUPS)) => None,
-            Meter::CpuStat => usage_of(&fs::read_to_string("/sys/fs/cgroup/cpu.stat").ok()?),
-            Meter::ProcStat => busy_of(&fs::read_to_string("/proc/stat").ok()?),
+            MachineMeter::CpuStat if is_group(Path::new(GROUPS)) => None,
+            MachineMeter::CpuStat => usage_of(&fs::read_to_string("/sys/fs/cgroup/cpu.stat").ok()?),
+            MachineMeter::ProcStat => busy_of(&fs::read_to_string("/proc/stat").ok()?),
         }
     }
 }
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_machine_has_a_meter_that_does_not_run_backwards() {
-        let meter = Meter::find().expect("/proc/stat at least");
+        let meter = MachineMeter::find().expect("/proc/stat at least");
         let before = meter.read_ns().expect("it was found");
         assert!(meter.read_ns().expect("it was found") >= before, "{}", meter.name());
     }

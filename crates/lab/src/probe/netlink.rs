@@ -41,7 +41,7 @@ pub struct Netlink {
 
 /// A message: its kind, and what follows its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct NetlinkMessage<'a> {
     /// Its kind.
     pub kind: u16,
     /// The number of the question.
@@ -76,12 +76,22 @@ impl Netlink {
     }
 
     /// Asks for one thing and hands over the message that answers.
-    pub fn ask_one(&mut self, kind: u16, body: &[u8], each: &mut dyn FnMut(Message<'_>)) -> io::Result<()> {
+    pub fn ask_one(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        each: &mut dyn FnMut(NetlinkMessage<'_>),
+    ) -> io::Result<()> {
         self.ask(kind, REQUEST, body, each)
     }
 
     /// Asks for all there are and hands over each.
-    pub fn ask_all(&mut self, kind: u16, body: &[u8], each: &mut dyn FnMut(Message<'_>)) -> io::Result<()> {
+    pub fn ask_all(
+        &mut self,
+        kind: u16,
+        body: &[u8],
+        each: &mut dyn FnMut(NetlinkMessage<'_>),
+    ) -> io::Result<()> {
         self.ask(kind, REQUEST | DUMP, body, each)
     }
 
@@ -90,7 +100,7 @@ impl Netlink {
         kind: u16,
         flags: u16,
         body: &[u8],
-        each: &mut dyn FnMut(Message<'_>),
+        each: &mut dyn FnMut(NetlinkMessage<'_>),
     ) -> io::Result<()> {
         self.number = self.number.wrapping_add(1);
         let question = question(kind, flags, self.number, body);
@@ -106,14 +116,19 @@ impl Netlink {
 }
 
 /// Hands over the messages of a datagram that answer this question; `true` when the answer is complete.
-fn take(datagram: &[u8], number: u32, single: bool, each: &mut dyn FnMut(Message<'_>)) -> io::Result<bool> {
+fn take(
+    datagram: &[u8],
+    number: u32,
+    single: bool,
+    each: &mut dyn FnMut(NetlinkMessage<'_>),
+) -> io::Result<bool> {
     let mut complete = false;
     for message in messages(datagram) {
         match message? {
             // Left from a question that was given up.
             other if other.number != number => {}
-            Message { kind: DONE, .. } => return Ok(true),
-            Message { kind: ERROR, body, .. } => return answer(body).map(|()| true),
+            NetlinkMessage { kind: DONE, .. } => return Ok(true),
+            NetlinkMessage { kind: ERROR, body, .. } => return answer(body).map(|()| true),
             message => {
                 each(message);
                 complete = single;
@@ -144,7 +159,7 @@ fn question(kind: u16, flags: u16, number: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// The messages of a datagram. After an error there are no more.
-pub fn messages(datagram: &[u8]) -> impl Iterator<Item = io::Result<Message<'_>>> {
+pub fn messages(datagram: &[u8]) -> impl Iterator<Item = io::Result<NetlinkMessage<'_>>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -159,12 +174,12 @@ pub fn messages(datagram: &[u8]) -> impl Iterator<Item = io::Result<Message<'_>>
     })
 }
 
-fn first(bytes: &[u8]) -> io::Result<(Message<'_>, usize)> {
+fn first(bytes: &[u8]) -> io::Result<(NetlinkMessage<'_>, usize)> {
     let len = u32_at(bytes, 0).ok_or_else(malformed)? as usize;
     let body = bytes.get(HEAD_BYTES..len).ok_or_else(malformed)?;
     let (kind, number) = (u16_at(bytes, 4), u32_at(bytes, 8));
     let (kind, number) = kind.zip(number).ok_or_else(malformed)?;
-    Ok((Message { kind, number, body }, len))
+    Ok((NetlinkMessage { kind, number, body }, len))
 }
 
 /// The attributes of a body: kind and value of each, until the bytes end or are none.

@@ -61,7 +61,7 @@ impl Coverage {
 
 /// What a thread tells after each block.
 #[derive(Debug, Default)]
-struct Told {
+struct SoakerTold {
     iterations: AtomicU64,
     clock_ns: AtomicU64,
     soaked_ns: AtomicU64,
@@ -69,24 +69,24 @@ struct Told {
 
 /// Threads that soak up what is left of their CPUs, until it is dropped.
 #[derive(Debug)]
-struct Threads {
+struct SoakerThreads {
     cpus: Vec<usize>,
-    told: Vec<Arc<Told>>,
+    told: Vec<Arc<SoakerTold>>,
     stop: Arc<AtomicBool>,
 }
 
 /// A soaker that is calibrated and counts a run.
 #[derive(Debug)]
 pub struct Soaker {
-    threads: Threads,
+    threads: SoakerThreads,
     conditions: Conditions,
     calibrated: Calibrated,
-    begin: Moment,
+    begin: SoakerMoment,
 }
 
 /// How far everything is.
 #[derive(Debug)]
-struct Moment {
+struct SoakerMoment {
     at: Instant,
     counts: Vec<Count>,
     interrupts_and_stolen_ns: (u64, u64),
@@ -99,7 +99,7 @@ impl Soaker {
     pub fn start(coverage: Coverage) -> anyhow::Result<Soaker> {
         let allowed = allowed_cpus().context("soaker: which CPUs this program may use")?;
         let cpus = coverage.of(&allowed).context("soaker: one CPU alone has no half; write on or off")?;
-        let (threads, fallback) = Threads::start(cpus)?;
+        let (threads, fallback) = SoakerThreads::start(cpus)?;
         sleep(SETTLE);
         let windows = [threads.calibrate(), threads.calibrate()];
         let calibrated = Calibrated::of(&windows);
@@ -115,10 +115,10 @@ impl Soaker {
     }
 }
 
-impl Threads {
-    fn start(cpus: &[usize]) -> anyhow::Result<(Threads, Vec<String>)> {
+impl SoakerThreads {
+    fn start(cpus: &[usize]) -> anyhow::Result<(SoakerThreads, Vec<String>)> {
         let told = cpus.iter().map(|_| Arc::default()).collect();
-        let threads = Threads { cpus: cpus.into(), told, stop: Arc::default() };
+        let threads = SoakerThreads { cpus: cpus.into(), told, stop: Arc::default() };
         let (placed, places) = mpsc::channel();
         for (&cpu, told) in cpus.iter().zip(&threads.told) {
             let (told, stop, placed) = (Arc::clone(told), Arc::clone(&threads.stop), placed.clone());
@@ -141,13 +141,13 @@ impl Threads {
         Ok((threads, fallback))
     }
 
-    fn now(&self) -> Moment {
-        let count = |told: &Arc<Told>| Count {
+    fn now(&self) -> SoakerMoment {
+        let count = |told: &Arc<SoakerTold>| Count {
             iterations: told.iterations.load(Ordering::Relaxed),
             clock_ns: told.clock_ns.load(Ordering::Relaxed),
             soaked_ns: told.soaked_ns.load(Ordering::Relaxed),
         };
-        Moment {
+        SoakerMoment {
             at: Instant::now(),
             counts: self.told.iter().map(count).collect(),
             interrupts_and_stolen_ns: interrupts_and_stolen_ns(&self.cpus),
@@ -162,14 +162,14 @@ impl Threads {
 }
 
 /// The threads end by themselves after their block, and are not waited for: on a busy CPU that could take long.
-impl Drop for Threads {
+impl Drop for SoakerThreads {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-impl Moment {
-    fn until(&self, end: &Moment) -> Window {
+impl SoakerMoment {
+    fn until(&self, end: &SoakerMoment) -> Window {
         let threads = self.counts.iter().zip(&end.counts).map(|(begin, end)| Count {
             iterations: end.iterations - begin.iterations,
             clock_ns: end.clock_ns - begin.clock_ns,
@@ -202,7 +202,7 @@ fn place_words(lowest: Lowest, pinned: io::Result<()>) -> Vec<String> {
     priority.into_iter().chain(pinned).collect()
 }
 
-fn soak(told: &Told, stop: &AtomicBool) {
+fn soak(told: &SoakerTold, stop: &AtomicBool) {
     let block = block_iterations();
     let mut counter = Counter::default();
     let mut state = 1;

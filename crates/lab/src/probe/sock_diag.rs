@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use datapump::host::TcpInfo;
 use rustix::net::netlink::SOCK_DIAG;
 
-use super::netlink::{Message, Netlink, attributes, u32_at};
+use super::netlink::{Netlink, NetlinkMessage, attributes, u32_at};
 
 /// `SOCK_DIAG_BY_FAMILY`.
 const BY_FAMILY: u16 = 20;
@@ -43,16 +43,16 @@ const STATE_NAMES: [&str; 13] = [
 
 /// Which connection it is, as the kernel wants it named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct SocketIdentity {
     family: u8,
     id: [u8; IDENTITY_BYTES],
 }
 
 /// A connection at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Connection {
+pub struct KernelConnection {
     /// To ask for it again.
-    pub identity: Identity,
+    pub identity: SocketIdentity,
     /// The kernel's number for this socket, never given twice.
     pub cookie: u64,
     /// This end.
@@ -71,7 +71,7 @@ pub struct Connection {
     pub info: Option<TcpInfo>,
 }
 
-impl Connection {
+impl KernelConnection {
     /// The state in a word.
     pub fn state_name(&self) -> &'static str {
         STATE_NAMES.get(usize::from(self.state)).copied().unwrap_or("unknown")
@@ -79,7 +79,7 @@ impl Connection {
 
     /// A connection of zeros, for tests of what is made of one.
     #[cfg(test)]
-    pub fn nobody() -> Connection {
+    pub fn nobody() -> KernelConnection {
         let mut body = [0; BODY_BYTES + 8];
         body[0] = FAMILIES[0];
         body[BODY_BYTES..].copy_from_slice(&[8, 0, INFO as u8, 0, 1, 0, 0, 0]);
@@ -110,7 +110,7 @@ impl SockDiag {
     }
 
     /// All connections that are wanted.
-    pub fn all(&mut self, wanted: &dyn Fn(&Connection) -> bool) -> io::Result<Vec<Connection>> {
+    pub fn all(&mut self, wanted: &dyn Fn(&KernelConnection) -> bool) -> io::Result<Vec<KernelConnection>> {
         let mut found = Vec::new();
         for family in FAMILIES {
             let question = question(family, &[0; IDENTITY_BYTES]);
@@ -122,7 +122,7 @@ impl SockDiag {
     }
 
     /// The connection as it is now; nothing when it is no more.
-    pub fn one(&mut self, identity: &Identity) -> io::Result<Option<Connection>> {
+    pub fn one(&mut self, identity: &SocketIdentity) -> io::Result<Option<KernelConnection>> {
         let mut found = None;
         let question = question(identity.family, &identity.id);
         let asked = self.netlink.ask_one(BY_FAMILY, &question, &mut |message| found = connection(message));
@@ -143,12 +143,12 @@ fn question(family: u8, id: &[u8; IDENTITY_BYTES]) -> Vec<u8> {
     bytes
 }
 
-fn connection(message: Message<'_>) -> Option<Connection> {
+fn connection(message: NetlinkMessage<'_>) -> Option<KernelConnection> {
     if message.kind == BY_FAMILY { decode(message.body) } else { None }
 }
 
 /// Reads `struct inet_diag_msg` and what follows it; nothing if the bytes are none.
-fn decode(body: &[u8]) -> Option<Connection> {
+fn decode(body: &[u8]) -> Option<KernelConnection> {
     let (fixed, rest) = body.split_at_checked(BODY_BYTES)?;
     let (family, state) = (fixed[0], fixed[1]);
     let id: [u8; IDENTITY_BYTES] = fixed.get(4..4 + IDENTITY_BYTES)?.try_into().ok()?;
@@ -157,8 +157,8 @@ fn decode(body: &[u8]) -> Option<Connection> {
     let remote = SocketAddr::new(address(family, &id[20..36])?, port(2));
     let cookie = u64::from(u32_at(&id, 40)?) | u64::from(u32_at(&id, 44)?) << 32;
     let info = attributes(rest).find(|(kind, _)| *kind == INFO).map(|(_, told)| TcpInfo::read(told));
-    Some(Connection {
-        identity: Identity { family, id },
+    Some(KernelConnection {
+        identity: SocketIdentity { family, id },
         cookie,
         local,
         remote,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::probe::sock_diag::{Connection, Identity, SockDiag};
+use crate::probe::sock_diag::{KernelConnection, SockDiag, SocketIdentity};
 use crate::probe::sockets;
 pub use crate::probe::sockets::Nobody;
 
@@ -91,7 +91,7 @@ pub struct TcpConnection {
 
 /// A line of the file. TCP.md says what the fields mean.
 #[derive(Clone, Debug, Serialize)]
-struct Sample<'a> {
+struct TcpSample<'a> {
     v: u32,
     event: &'static str,
     time_ns: u64,
@@ -141,7 +141,7 @@ impl TcpTrace {
     pub fn start_into(target: TcpTarget, to: Box<dyn Write + Send>, path: &Path) -> anyhow::Result<TcpTrace> {
         let (target, diag) = open(target)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let series = Series::new(target, diag, to, path.to_path_buf());
+        let series = TraceSeries::new(target, diag, to, path.to_path_buf());
         let until = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("tcp-trace".into())
@@ -202,8 +202,8 @@ fn open_number(number: u32) -> anyhow::Result<(TcpTarget, SockDiag)> {
 }
 
 /// The connections there are now, and how many.
-fn look(target: TcpTarget, diag: &mut SockDiag) -> anyhow::Result<(Vec<Connection>, usize)> {
-    let wanted: Box<dyn Fn(&Connection) -> bool> = match target {
+fn look(target: TcpTarget, diag: &mut SockDiag) -> anyhow::Result<(Vec<KernelConnection>, usize)> {
+    let wanted: Box<dyn Fn(&KernelConnection) -> bool> = match target {
         TcpTarget::Port(port) => Box::new(move |it| it.local.port() == port || it.remote.port() == port),
         TcpTarget::Process(pid) | TcpTarget::Number(pid) => {
             let inodes: BTreeSet<u32> = sockets::of_family(pid);
@@ -215,23 +215,23 @@ fn look(target: TcpTarget, diag: &mut SockDiag) -> anyhow::Result<(Vec<Connectio
     Ok((found, count))
 }
 
-struct Series {
+struct TraceSeries {
     target: TcpTarget,
     diag: SockDiag,
     to: BufWriter<Box<dyn Write + Send>>,
     path: PathBuf,
-    known: BTreeMap<u64, (Identity, TcpConnection)>,
+    known: BTreeMap<u64, (SocketIdentity, TcpConnection)>,
     gone: BTreeMap<u64, TcpConnection>,
     left_out: BTreeSet<u64>,
     start: Instant,
     traced: TcpTraced,
 }
 
-impl Series {
-    fn new(target: TcpTarget, diag: SockDiag, to: Box<dyn Write + Send>, path: PathBuf) -> Series {
+impl TraceSeries {
+    fn new(target: TcpTarget, diag: SockDiag, to: Box<dyn Write + Send>, path: PathBuf) -> TraceSeries {
         let to = BufWriter::new(to);
         let (known, gone, left_out) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Series {
+        TraceSeries {
             target,
             diag,
             to,
@@ -330,9 +330,9 @@ impl TcpConnection {
     }
 }
 
-fn line<'a>(time_ns: u64, now: &Connection, connection: &'a str) -> Option<Sample<'a>> {
+fn line<'a>(time_ns: u64, now: &KernelConnection, connection: &'a str) -> Option<TcpSample<'a>> {
     let info = now.info?;
-    Some(Sample {
+    Some(TcpSample {
         v: 1,
         event: "tcp",
         time_ns,

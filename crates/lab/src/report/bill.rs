@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::probe::machine::{Group, Meter};
+use crate::probe::machine::{Group, MachineMeter};
 use crate::probe::soaked::{Soaked, without_soaker};
 use crate::probe::soaker::{Coverage, Soaker};
 use crate::row::Row;
@@ -12,15 +12,15 @@ use crate::study::{Level, SOAKER};
 
 /// The meters that this host has.
 #[derive(Debug)]
-pub struct Meters {
-    machine: Option<Meter>,
+pub struct HostMeters {
+    machine: Option<MachineMeter>,
     group: Option<Group>,
 }
 
 /// A run that is being measured.
 #[derive(Debug)]
 pub struct Running<'meters> {
-    meters: &'meters Meters,
+    meters: &'meters HostMeters,
     soaker: Option<Soaker>,
     machine_ns: Option<u64>,
     group_ns: Option<u64>,
@@ -28,7 +28,7 @@ pub struct Running<'meters> {
 
 /// What the meters say of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bill {
+pub struct RunBill {
     machine_cpu_ns: Option<u64>,
     machine_cpu_by: Option<String>,
     group_cpu_ns: Option<u64>,
@@ -45,10 +45,10 @@ pub fn coverage(levels: &BTreeMap<String, Level>) -> Option<Coverage> {
     }
 }
 
-impl Meters {
+impl HostMeters {
     /// Those that can be read.
-    pub fn find() -> Meters {
-        Meters { machine: Meter::find(), group: Group::find() }
+    pub fn find() -> HostMeters {
+        HostMeters { machine: MachineMeter::find(), group: Group::find() }
     }
 
     /// Calibrates the soaker, if it is wanted, and begins to measure.
@@ -61,7 +61,7 @@ impl Meters {
     }
 
     fn machine_ns(&self) -> Option<u64> {
-        self.machine.and_then(Meter::read_ns)
+        self.machine.and_then(MachineMeter::read_ns)
     }
 
     fn group_ns(&self) -> Option<u64> {
@@ -71,7 +71,7 @@ impl Meters {
 
 impl Running<'_> {
     /// Ends the measurement.
-    pub fn end(self) -> Bill {
+    pub fn end(self) -> RunBill {
         let (machine_ns, group_ns) = (self.meters.machine_ns(), self.meters.group_ns());
         let soaked = self.soaker.map(Soaker::end);
         // The soaker's own time was nobody's.
@@ -79,7 +79,7 @@ impl Running<'_> {
         let between = |before: Option<u64>, after: Option<u64>| {
             before.zip(after).map(|(before, after)| after.saturating_sub(before).saturating_sub(own))
         };
-        Bill {
+        RunBill {
             machine_cpu_ns: between(self.machine_ns, machine_ns),
             machine_cpu_by: self.meters.machine.map(|meter| meter.name().into()),
             group_cpu_ns: between(self.group_ns, group_ns),
@@ -89,7 +89,7 @@ impl Running<'_> {
     }
 }
 
-impl Bill {
+impl RunBill {
     /// Puts the figures into the run's row. `in_process`: the run's own time is this process's, with the soaker's
     /// threads in it.
     pub fn put_into(self, mut row: Row, in_process: bool) -> Row {
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn the_row_of_a_job_is_told_without_the_soaker_that_ran_beside_it() {
         let soaked = Soaked { clock_ns: 400, cpu_ns: Some(700), ..Soaked::default() };
-        let bill = Bill { machine_cpu_ns: Some(650), soaked: Some((390, soaked)), ..Bill::default() };
+        let bill = RunBill { machine_cpu_ns: Some(650), soaked: Some((390, soaked)), ..RunBill::default() };
         let row = Row { user_ns: Some(900), system_ns: Some(100), ..Row::default() };
         for (in_process, user_ns, remainder_ns) in [(true, 500, 100), (false, 900, -300)] {
             let row = bill.clone().put_into(row.clone(), in_process);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn without_a_soaker_the_meters_are_all() {
-        let meters = Meters::find();
+        let meters = HostMeters::find();
         let bill = meters.begin(None).expect("nothing can fail").end();
         let row = bill.put_into(Row { user_ns: Some(7), ..Row::default() }, true);
         assert_eq!((row.user_ns, row.soaked_ns, row.soaker), (Some(7), None, None));

@@ -30,14 +30,14 @@ pub struct Chart {
     /// Places on the first axis, ascending.
     pub xs: Vec<f64>,
     /// One line for each cell, as long as `xs`.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
     /// Lines that were left out.
     pub left_out: usize,
 }
 
 /// A line of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Line {
+pub struct ChartLine {
     /// Which cell.
     pub label: String,
     /// Its figures; null where there is none.
@@ -52,7 +52,7 @@ pub struct Line {
 
 /// A figure at a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct ChartPoint {
     /// The place.
     pub x: f64,
     /// The figure.
@@ -67,9 +67,9 @@ impl Chart {
         title: &str,
         x_label: &str,
         y_label: &str,
-        mut lines: Vec<(String, Vec<Point>)>,
+        mut lines: Vec<(String, Vec<ChartPoint>)>,
     ) -> Option<Chart> {
-        let is_finite = |point: &Point| point.x.is_finite() && point.y.is_finite();
+        let is_finite = |point: &ChartPoint| point.x.is_finite() && point.y.is_finite();
         lines.iter_mut().for_each(|(_, points)| points.retain(is_finite));
         lines.retain(|(_, points)| !points.is_empty());
         let left_out = lines.len().saturating_sub(LINES_MAX);
@@ -81,7 +81,7 @@ impl Chart {
         if xs.len() < 2 {
             return None;
         }
-        let lines = lines.iter().map(|(label, points)| Line::over(&xs, label, points)).collect();
+        let lines = lines.iter().map(|(label, points)| ChartLine::over(&xs, label, points)).collect();
         Some(Chart {
             title: datapump::shown(title.as_bytes()),
             x_label: datapump::shown(x_label.as_bytes()),
@@ -95,8 +95,8 @@ impl Chart {
     }
 }
 
-impl Line {
-    fn over(xs: &[f64], label: &str, points: &[Point]) -> Line {
+impl ChartLine {
+    fn over(xs: &[f64], label: &str, points: &[ChartPoint]) -> ChartLine {
         let at = |x: &f64| points.iter().find(|point| point.x == *x);
         let ends = |end: fn(&Interval) -> f64| -> Vec<Option<f64>> {
             match points.iter().any(|point| point.interval.is_some()) {
@@ -104,7 +104,7 @@ impl Line {
                 false => Vec::new(),
             }
         };
-        Line {
+        ChartLine {
             label: datapump::shown(label.as_bytes()),
             values: xs.iter().map(|x| at(x).map(|point| point.y)).collect(),
             lows: ends(|interval| interval.low),
@@ -114,12 +114,12 @@ impl Line {
 }
 
 /// A figure that is drawn, and how it is found in a cell.
-type Measure = (&'static str, &'static str, fn(&CellSummary) -> Option<(f64, Option<Interval>)>);
+type ChartMeasure = (&'static str, &'static str, fn(&CellSummary) -> Option<(f64, Option<Interval>)>);
 
 /// The charts of a study.
 pub fn of_study(study: &StudySummary) -> Vec<Chart> {
     let by_soaker = study.cells.iter().any(|cell| cell.soaker_cpu_ns_per_byte.is_some());
-    let cpu: Measure = match by_soaker {
+    let cpu: ChartMeasure = match by_soaker {
         true => ("CPU time for a byte, by the soaker", "ns/byte", soaker),
         false => ("CPU time for a byte", "ns/byte", process),
     };
@@ -133,16 +133,16 @@ pub fn of_study(study: &StudySummary) -> Vec<Chart> {
         .collect()
 }
 
-fn of_factor(study: &StudySummary, factor: &str, (title, unit, measure): Measure) -> Option<Chart> {
+fn of_factor(study: &StudySummary, factor: &str, (title, unit, measure): ChartMeasure) -> Option<Chart> {
     let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
-    let mut lines: BTreeMap<Vec<&Level>, Vec<Point>> = BTreeMap::new();
+    let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
     for cell in &study.cells {
         let Some(((y, interval), x)) = measure(cell).zip(cell.asked.get(factor).and_then(Level::value))
         else {
             continue;
         };
         let key = others.iter().filter_map(|name| cell.asked.get(*name)).collect();
-        lines.entry(key).or_default().push(Point { x, y, interval });
+        lines.entry(key).or_default().push(ChartPoint { x, y, interval });
     }
     let label = |key: Vec<&Level>| -> String {
         let words = others.iter().zip(key).map(|(name, level)| format!("{name} {level}"));

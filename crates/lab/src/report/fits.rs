@@ -2,7 +2,7 @@
 //!
 //! Must not know: how a fit is made.
 
-use super::chart::{Chart, Point};
+use super::chart::{Chart, ChartPoint};
 use super::html::Html;
 use crate::judge::cost::{self, CostFit, Figure, Fit, GroupFit};
 use crate::report::words::figures;
@@ -86,8 +86,8 @@ fn size_rows((group, fit): &(&GroupFit, &CostFit)) -> Vec<Vec<String>> {
     fit.sizes.iter().map(row).collect()
 }
 
-fn lines(group: &GroupFit, fit: &CostFit) -> [(String, Vec<Point>); 2] {
-    let point = |x, y| Point { x, y, interval: None };
+fn lines(group: &GroupFit, fit: &CostFit) -> [(String, Vec<ChartPoint>); 2] {
+    let point = |x, y| ChartPoint { x, y, interval: None };
     let observed = fit.sizes.iter().map(|it| point(it.request_size_bytes, it.observed_ns_per_byte));
     let predicted = fit.sizes.iter().map(|it| point(it.request_size_bytes, it.predicted_ns_per_byte));
     let name = group.name();

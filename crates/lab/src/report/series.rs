@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Deserialize;
 
-use super::chart::{Chart, Line};
+use super::chart::{Chart, ChartLine};
 
 /// A chart of more points takes seconds to draw.
 const POINTS_MAX: usize = 200_000;
@@ -17,7 +17,7 @@ const CONNECTIONS_MAX: usize = 12;
 
 /// A line of the file, as far as it is drawn.
 #[derive(Clone, Debug, Deserialize)]
-struct Sample {
+struct SeriesSample {
     time_ns: u64,
     connection: String,
     socket: u64,
@@ -43,9 +43,9 @@ pub struct Series {
 }
 
 /// What is drawn, its unit, and how it is found in a sample.
-type Measure = (&'static str, &'static str, fn(&Sample) -> f64);
+type SeriesMeasure = (&'static str, &'static str, fn(&SeriesSample) -> f64);
 
-const MEASURES: [Measure; 3] = [
+const MEASURES: [SeriesMeasure; 3] = [
     ("congestion window", "segments", |sample| f64::from(sample.cwnd_segments)),
     ("round trip", "µs", |sample| f64::from(sample.rtt_us)),
     ("delivery rate", "MB/s", |sample| sample.delivered_bytes_per_second as f64 / 1e6),
@@ -60,10 +60,10 @@ pub fn is_series(bytes: &[u8]) -> bool {
 ///
 /// Errors: a line that is no sample. A last line without its end is left out.
 pub fn read(path: &Path, bytes: &[u8]) -> anyhow::Result<Series> {
-    let mut sockets: BTreeMap<u64, Vec<Sample>> = BTreeMap::new();
+    let mut sockets: BTreeMap<u64, Vec<SeriesSample>> = BTreeMap::new();
     let mut torn_lines = 0;
     for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        match serde_json::from_slice::<Sample>(line) {
+        match serde_json::from_slice::<SeriesSample>(line) {
             Ok(sample) => sockets.entry(sample.socket).or_default().push(sample),
             Err(_) if !line.ends_with(b"\n") => torn_lines += 1,
             Err(error) => {
@@ -73,7 +73,7 @@ pub fn read(path: &Path, bytes: &[u8]) -> anyhow::Result<Series> {
             }
         }
     }
-    let mut found: Vec<Vec<Sample>> = sockets.into_values().collect();
+    let mut found: Vec<Vec<SeriesSample>> = sockets.into_values().collect();
     found.iter_mut().for_each(|samples| samples.sort_by_key(|sample| sample.time_ns));
     found.sort_by_key(|samples| std::cmp::Reverse(moved(samples)));
     let samples = found.iter().map(Vec::len).sum();
@@ -82,24 +82,24 @@ pub fn read(path: &Path, bytes: &[u8]) -> anyhow::Result<Series> {
     Ok(Series { connections, charts, samples, torn_lines })
 }
 
-fn moved(samples: &[Sample]) -> u64 {
+fn moved(samples: &[SeriesSample]) -> u64 {
     samples.last().map_or(0, |last| last.bytes_acked.max(last.bytes_received))
 }
 
-fn row(samples: &[Sample]) -> Vec<String> {
+fn row(samples: &[SeriesSample]) -> Vec<String> {
     let last = &samples[samples.len() - 1];
     let counts = [samples.len() as u64, last.bytes_acked, last.bytes_received, last.retransmitted_segments];
     std::iter::once(last.connection.clone()).chain(counts.map(|it| it.to_string())).collect()
 }
 
-fn chart(found: &[Vec<Sample>], (title, unit, value): Measure) -> Option<Chart> {
+fn chart(found: &[Vec<SeriesSample>], (title, unit, value): SeriesMeasure) -> Option<Chart> {
     let drawn = &found[..found.len().min(CONNECTIONS_MAX)];
-    let points = |samples: &Vec<Sample>| -> Vec<(u64, f64)> {
+    let points = |samples: &Vec<SeriesSample>| -> Vec<(u64, f64)> {
         samples.iter().map(|sample| (sample.time_ns, value(sample))).collect()
     };
     let lines: Vec<Vec<(u64, f64)>> = drawn.iter().map(points).collect();
     let (times, values) = joined(&lines, POINTS_MAX);
-    let label = |samples: &[Sample]| datapump::shown(samples[0].connection.as_bytes());
+    let label = |samples: &[SeriesSample]| datapump::shown(samples[0].connection.as_bytes());
     let lines = drawn.iter().zip(values);
     Some(Chart {
         title: format!("{title} over time"),
@@ -108,7 +108,9 @@ fn chart(found: &[Vec<Sample>], (title, unit, value): Measure) -> Option<Chart> 
         is_log: false,
         y_label: unit.into(),
         xs: times.into_iter().map(|ns| ns as f64 / 1e9).collect(),
-        lines: lines.map(|(of, values)| Line { label: label(of), values, ..Line::default() }).collect(),
+        lines: lines
+            .map(|(of, values)| ChartLine { label: label(of), values, ..ChartLine::default() })
+            .collect(),
         left_out: found.len() - drawn.len(),
     })
     .filter(|chart| chart.xs.len() > 1)

@@ -112,12 +112,12 @@ pub struct BaselineRatio {
 }
 
 /// A row, and the file it is from: only rows of one file, seed and round are pairs.
-type Found<'rows> = (usize, &'rows Row);
+type FoundRow<'rows> = (usize, &'rows Row);
 
 impl Summary {
     /// Sums up files of rows.
     pub fn of(files: &[Vec<Row>]) -> Summary {
-        let mut studies: BTreeMap<&str, Vec<Found<'_>>> = BTreeMap::new();
+        let mut studies: BTreeMap<&str, Vec<FoundRow<'_>>> = BTreeMap::new();
         for (file, row) in
             files.iter().enumerate().flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
         {
@@ -134,8 +134,8 @@ impl Summary {
 }
 
 impl StudySummary {
-    fn of(name: &str, rows: &[Found<'_>]) -> StudySummary {
-        let mut cells: BTreeMap<&Levels, Vec<Found<'_>>> = BTreeMap::new();
+    fn of(name: &str, rows: &[FoundRow<'_>]) -> StudySummary {
+        let mut cells: BTreeMap<&Levels, Vec<FoundRow<'_>>> = BTreeMap::new();
         rows.iter().for_each(|&(file, row)| cells.entry(&row.asked).or_default().push((file, row)));
         let baselines: BTreeSet<&Levels> = rows.iter().flat_map(|(_, row)| &row.baselines).collect();
         let absent: BTreeSet<&String> = rows.iter().flat_map(|(_, row)| &row.absent).collect();
@@ -160,7 +160,7 @@ impl StudySummary {
 }
 
 impl CellSummary {
-    fn of(asked: &Levels, rows: &[Found<'_>]) -> CellSummary {
+    fn of(asked: &Levels, rows: &[FoundRow<'_>]) -> CellSummary {
         let completed: Vec<&Row> =
             rows.iter().map(|(_, row)| *row).filter(|row| row.is_completed()).collect();
         let mut failed = BTreeMap::new();
@@ -227,7 +227,7 @@ fn sample(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Option<Sample> 
 fn ratio_to(
     asked: &Levels,
     baseline: &Levels,
-    cells: &BTreeMap<&Levels, Vec<Found<'_>>>,
+    cells: &BTreeMap<&Levels, Vec<FoundRow<'_>>>,
 ) -> Option<BaselineRatio> {
     let mut other = asked.clone();
     other.extend(baseline.clone());
@@ -240,16 +240,16 @@ fn ratio_to(
 }
 
 /// The times of two cells in the rounds that both completed.
-fn pairs(its: &[Found<'_>], others: &[Found<'_>]) -> Vec<(f64, f64)> {
-    let round = |&(file, row): &Found<'_>| (file, row.seed, row.repeat);
-    let completed = |found: &&Found<'_>| found.1.is_completed() && found.1.elapsed_ns > 0;
+fn pairs(its: &[FoundRow<'_>], others: &[FoundRow<'_>]) -> Vec<(f64, f64)> {
+    let round = |&(file, row): &FoundRow<'_>| (file, row.seed, row.repeat);
+    let completed = |found: &&FoundRow<'_>| found.1.is_completed() && found.1.elapsed_ns > 0;
     let times: BTreeMap<_, u64> =
         others.iter().filter(completed).map(|found| (round(found), found.1.elapsed_ns)).collect();
-    let pair = |found: &Found<'_>| Some((found.1.elapsed_ns as f64, *times.get(&round(found))? as f64));
+    let pair = |found: &FoundRow<'_>| Some((found.1.elapsed_ns as f64, *times.get(&round(found))? as f64));
     its.iter().filter(completed).filter_map(pair).collect()
 }
 
-fn notes(rows: &[Found<'_>]) -> Vec<String> {
+fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     let count = |marked: fn(&Row) -> bool| rows.iter().filter(|(_, row)| marked(row)).count();
     let loaded = count(|row| row.load > LOAD_PER_CPU_MAX * f64::from(row.cpus));
     let restless = count(|row| row.quiet == Some(false));
@@ -275,7 +275,7 @@ fn notes(rows: &[Found<'_>]) -> Vec<String> {
 }
 
 /// What is to be doubted of the CPU time by the soaker, and what it fell back to.
-fn soaker_notes(rows: &[Found<'_>]) -> Vec<String> {
+fn soaker_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     let soaked: Vec<_> = rows.iter().filter_map(|(_, row)| row.soaker.as_ref()).collect();
     let noisy: Vec<_> = soaked.iter().filter(|soaker| soaker.noisy).collect();
     let noise = noisy.first().map(|first| {
@@ -286,14 +286,14 @@ fn soaker_notes(rows: &[Found<'_>]) -> Vec<String> {
     noise.into_iter().chain(fallback.into_iter().map(|words| format!("the soaker: {words}"))).collect()
 }
 
-fn distinct<'rows>(rows: &[Found<'rows>], field: fn(&Row) -> &String) -> BTreeSet<&'rows str> {
+fn distinct<'rows>(rows: &[FoundRow<'rows>], field: fn(&Row) -> &String) -> BTreeSet<&'rows str> {
     rows.iter().map(|(_, row)| field(row).as_str()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::stats::Verdict;
+    use crate::judge::stats::ComparisonVerdict;
     use crate::row::COMPLETED;
 
     fn row(command: &str, repeat: u32, elapsed_ns: u64) -> Row {
@@ -333,9 +333,9 @@ mod tests {
         let commands: Vec<String> = study.cells.iter().map(|cell| cell.asked[COMMAND].to_string()).collect();
         assert_eq!(commands, ["pump", "cp", "same"], "the fastest first");
         for (cell, ratio) in study.cells.iter().zip([
-            Some((1.5, Verdict::Faster)),
+            Some((1.5, ComparisonVerdict::Faster)),
             None,
-            Some((1.0, Verdict::NoDifferenceShown)),
+            Some((1.0, ComparisonVerdict::NoDifferenceShown)),
         ]) {
             let got = cell.ratios.first().map(|it| (it.ratio.ratio, it.ratio.verdict));
             assert_eq!(got, ratio, "{:?}", cell.asked);
@@ -368,7 +368,11 @@ mod tests {
         assert_eq!(pump.failed, BTreeMap::from([("io".to_string(), 1)]));
         assert_eq!(pump.message.as_deref(), Some("exit status: 1"));
         assert_eq!(pump.ratios[0].ratio.pairs, 4);
-        assert_eq!(pump.ratios[0].ratio.verdict, Verdict::NoDifferenceShown, "four pairs show nothing");
+        assert_eq!(
+            pump.ratios[0].ratio.verdict,
+            ComparisonVerdict::NoDifferenceShown,
+            "four pairs show nothing"
+        );
     }
 
     #[test]

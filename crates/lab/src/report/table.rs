@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::judge::stats::{Interval, Verdict};
+use crate::judge::stats::{ComparisonVerdict, Interval};
 use crate::report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 use crate::report::words;
 
@@ -144,8 +144,8 @@ fn ratio_words(ratio: &BaselineRatio) -> String {
         None => format!("(n = {}, too few for an interval)", ratio.pairs),
     };
     let verdict = match ratio.verdict {
-        Verdict::NoDifferenceShown => format!(", {}", ratio.verdict.words()),
-        Verdict::Faster | Verdict::Slower => String::new(),
+        ComparisonVerdict::NoDifferenceShown => format!(", {}", ratio.verdict.words()),
+        ComparisonVerdict::Faster | ComparisonVerdict::Slower => String::new(),
     };
     format!("{:.2} {interval}{verdict}", ratio.ratio)
 }

@@ -19,15 +19,15 @@ const FUNCTIONS: &str = include_str!("host.sh");
 
 /// The folder goes when this is dropped.
 #[derive(Debug)]
-pub struct Host {
+pub struct RigHost {
     folder: PathBuf,
     port: u16,
 }
 
-impl Host {
+impl RigHost {
     /// Makes the folder, of this number in this process. It is that of temporary files: its path has no spaces, which
     /// some programs split their settings at, and none of it is on the disk that is measured.
-    pub fn new(number: u64) -> anyhow::Result<Host> {
+    pub fn new(number: u64) -> anyhow::Result<RigHost> {
         let parent = std::env::temp_dir();
         sweep(&parent, KIND);
         let folder = parent.join(format!("{}-{number}", own_name(KIND)));
@@ -35,7 +35,7 @@ impl Host {
         delete(&folder);
         let made = DirBuilder::new().mode(0o700).create(&folder);
         made.with_context(|| format!("make the folder {}", folder.display()))?;
-        let host = Host { folder, port: free_port().context("find a free port on loopback")? };
+        let host = RigHost { folder, port: free_port().context("find a free port on loopback")? };
         host.fill().with_context(|| format!("write settings to {}", host.folder.display()))?;
         Ok(host)
     }
@@ -114,7 +114,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for RigHost {
     fn drop(&mut self) {
         delete(&self.folder);
     }
@@ -132,32 +132,32 @@ mod tests {
 
     use crate::perform::CommandLine;
 
-    fn run(host: &Host, line: &str) -> Option<String> {
+    fn run(host: &RigHost, line: &str) -> Option<String> {
         let line = format!(". {}/host.sh; {line}", host.folder().display());
         let measured = CommandLine(line).run(&AtomicBool::new(false)).expect("a shell");
         measured.problem.map(|(class, words)| format!("{class}: {words}"))
     }
 
     /// A server that a test can have everywhere: `python3` is not there on every host.
-    fn listener(host: &Host) -> String {
+    fn listener(host: &RigHost) -> String {
         format!("nc -l 127.0.0.1 {}", host.port())
     }
 
     #[test]
     fn the_folder_is_private_and_goes() {
         use std::os::unix::fs::PermissionsExt;
-        let host = Host::new(1000).expect("a folder");
+        let host = RigHost::new(1000).expect("a folder");
         let folder = host.folder().to_path_buf();
         let mode = fs::metadata(&folder).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        assert_ne!(Host::new(1001).expect("another").port(), host.port());
+        assert_ne!(RigHost::new(1001).expect("another").port(), host.port());
         drop(host);
         assert!(!folder.exists());
     }
 
     #[test]
     fn what_is_started_is_ended_and_the_status_is_that_of_the_command() {
-        let host = Host::new(1002).expect("a folder");
+        let host = RigHost::new(1002).expect("a folder");
         if run(&host, "command -v nc > /dev/null").is_some() {
             eprintln!("not tested: nc is not installed");
             return;
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_or_is_not_there_is_no_server() {
-        let host = Host::new(1003).expect("a folder");
+        let host = RigHost::new(1003).expect("a folder");
         assert!(run(&host, "start true").is_some());
         let missing = run(&host, "start no-such-program-anywhere").expect("a failure");
         assert_eq!(missing, "missing: exit status: 127: no-such-program-anywhere is not installed");

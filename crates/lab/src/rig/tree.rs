@@ -8,7 +8,7 @@ mod layout;
 mod make;
 mod walk;
 
-pub use compare::{Comparison, changed_since};
+pub use compare::{TreeComparison, changed_since};
 pub use layout::Layout;
 pub use make::make;
-pub use walk::{Facts, facts, read_all, read_file};
+pub use walk::{TreeFacts, facts, read_all, read_file};

@@ -11,7 +11,7 @@ const WITHIN_PERCENT: f64 = 10.0;
 
 /// The fields of an explanation's report. The page ROWS.md says what they mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Explained {
+pub struct ExplainedRow {
     /// Speed that the parts allow; null if none could be measured.
     pub predicted_bytes_per_second: Option<f64>,
     /// Speed of the copy.
@@ -27,7 +27,7 @@ pub struct Explained {
 }
 
 /// How good the predictions of these runs are, in words; none without predictions.
-pub fn words<'rows>(explained: impl Iterator<Item = &'rows Explained>) -> Option<String> {
+pub fn words<'rows>(explained: impl Iterator<Item = &'rows ExplainedRow>) -> Option<String> {
     let (mut errors, mut added_ns) = (Vec::new(), 0);
     for it in explained {
         errors.extend(it.error_percent);
@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn predictions_are_judged_together() {
-        let one = |error_percent, added_ns| Explained { error_percent, added_ns, ..Explained::default() };
+        let one =
+            |error_percent, added_ns| ExplainedRow { error_percent, added_ns, ..ExplainedRow::default() };
         let some =
             [one(Some(1.0), 5_000_000_000), one(Some(12.0), 1), one(None, 7_040_000_000), one(Some(2.0), 1)];
         let said = words(some.iter()).expect("predictions");

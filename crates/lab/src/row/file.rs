@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::Row;
-use super::read::{self, End};
+use super::read::{self, RowsEnd};
 use crate::rig::files::refuse_pipe;
 use crate::session::notice::tell;
 
@@ -40,9 +40,9 @@ impl RowFile {
         let found = read::rows(path, &bytes)?;
         found.losses(path).iter().for_each(|loss| tell(loss));
         let mended = match found.end {
-            End::OfLine => Ok(()),
-            End::OfRow => file.write_all(b"\n"),
-            End::Torn(at) => file.set_len(at as u64),
+            RowsEnd::OfLine => Ok(()),
+            RowsEnd::OfRow => file.write_all(b"\n"),
+            RowsEnd::Torn(at) => file.set_len(at as u64),
         };
         mended.with_context(|| format!("mend the end of {}", path.display()))?;
         Ok((RowFile { file, path: path.into() }, found.rows))

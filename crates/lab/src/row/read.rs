@@ -19,13 +19,13 @@ const TOLD_MAX: usize = 5;
 
 /// What a file of rows has.
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
+pub struct RowsFound {
     /// The whole rows, in their order.
     pub rows: Vec<Row>,
     /// Lines that have more than whole rows.
     pub torn: Vec<Torn>,
     /// How the file ends.
-    pub end: End,
+    pub end: RowsEnd,
 }
 
 /// A line that has more than whole rows.
@@ -43,7 +43,7 @@ pub struct Torn {
 
 /// How a file of rows ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum End {
+pub enum RowsEnd {
     /// With the end of a line, or it is empty.
     #[default]
     OfLine,
@@ -56,8 +56,8 @@ pub enum End {
 /// Finds the rows.
 ///
 /// Errors: the first line that is neither a row nor pieces of rows, or a row of another version.
-pub fn rows(path: &Path, bytes: &[u8]) -> anyhow::Result<Found> {
-    let mut found = Found::default();
+pub fn rows(path: &Path, bytes: &[u8]) -> anyhow::Result<RowsFound> {
+    let mut found = RowsFound::default();
     let lines = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut at = bytes.len() - lines.len();
     for (index, line) in lines.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -71,7 +71,7 @@ pub fn rows(path: &Path, bytes: &[u8]) -> anyhow::Result<Found> {
         if is_last {
             // A line with a whole row is not cut off, whatever stands before that row.
             let ends_with_row = lost < line.trim_ascii().len();
-            found.end = if ends_with_row { End::OfRow } else { End::Torn(at) };
+            found.end = if ends_with_row { RowsEnd::OfRow } else { RowsEnd::Torn(at) };
         }
         at += line.len();
     }
@@ -93,7 +93,7 @@ fn no_row(path: &Path, index: usize) -> String {
     format!("{path}, line {}: this is no row; take this line out or name another file", index + 1)
 }
 
-impl Found {
+impl RowsFound {
     /// Reads a line and gives the number of its bytes that are in no row.
     fn read(&mut self, line: &[u8], is_first: bool) -> anyhow::Result<usize> {
         if line.is_empty() {
@@ -186,7 +186,7 @@ mod tests {
         serde_json::to_string(&some_row(repeat)).expect("JSON")
     }
 
-    fn read(text: &[u8]) -> (Vec<u32>, usize, End) {
+    fn read(text: &[u8]) -> (Vec<u32>, usize, RowsEnd) {
         let found = rows(Path::new("rows.jsonl"), text).expect("rows");
         let lost = found.torn.iter().map(|torn| torn.bytes).sum();
         (found.rows.iter().map(|row| row.repeat).collect(), lost, found.end)
@@ -201,11 +201,11 @@ mod tests {
             let whole = ends.iter().filter(|&&end| end <= cut).count() as u32;
             let begin = if whole == 0 { 0 } else { ends[whole as usize - 1] + 1 };
             let end = match cut {
-                _ if ends.contains(&cut) => End::OfRow,
-                _ if begin >= cut => End::OfLine,
-                _ => End::Torn(begin),
+                _ if ends.contains(&cut) => RowsEnd::OfRow,
+                _ if begin >= cut => RowsEnd::OfLine,
+                _ => RowsEnd::Torn(begin),
             };
-            let lost = if matches!(end, End::Torn(_)) { cut - begin } else { 0 };
+            let lost = if matches!(end, RowsEnd::Torn(_)) { cut - begin } else { 0 };
             assert_eq!(read(&text.as_bytes()[..cut]), ((0..whole).collect(), lost, end), "cut at {cut}");
         }
         for cut in 1..text.len() {
@@ -279,8 +279,8 @@ mod tests {
     #[test]
     fn a_byte_order_mark_is_no_part_of_a_row() {
         let text = [BYTE_ORDER_MARK, line(1).as_bytes(), b"\n", &line(2).as_bytes()[..30]].concat();
-        assert_eq!(read(&text), (vec![1], 30, End::Torn(line(1).len() + 4)));
-        assert_eq!(read(BYTE_ORDER_MARK), (vec![], 0, End::OfLine));
+        assert_eq!(read(&text), (vec![1], 30, RowsEnd::Torn(line(1).len() + 4)));
+        assert_eq!(read(BYTE_ORDER_MARK), (vec![], 0, RowsEnd::OfLine));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::rig::tree::Facts;
+use crate::rig::tree::TreeFacts;
 
 /// A usual study of five programs ends before.
 pub const TARGETS_MAX: u64 = 40;
@@ -20,12 +20,12 @@ pub const ENTRIES_MAX: u64 = 2_100_000;
 #[derive(Debug, Default)]
 pub struct Finished {
     folders: Vec<PathBuf>,
-    held: Facts,
+    held: TreeFacts,
 }
 
 impl Finished {
     /// Takes a target with about what it holds, and deletes all that were taken when there are enough.
-    pub fn add(&mut self, path: PathBuf, facts: Facts) {
+    pub fn add(&mut self, path: PathBuf, facts: TreeFacts) {
         self.folders.push(path);
         self.held.entries += facts.entries;
         self.held.bytes += facts.bytes;
@@ -38,7 +38,7 @@ impl Finished {
 
     /// Deletes all that were taken.
     pub fn delete(&mut self) {
-        self.held = Facts::default();
+        self.held = TreeFacts::default();
         self.folders.drain(..).for_each(|path| delete(&path));
     }
 }
@@ -64,7 +64,7 @@ mod tests {
                 assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count() as u64, add);
                 let path = folder.path().join(add.to_string());
                 std::fs::create_dir_all(path.join("in")).expect("room");
-                finished.add(path, Facts { entries, bytes });
+                finished.add(path, TreeFacts { entries, bytes });
             }
             assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{bytes} {entries}");
         }

@@ -12,7 +12,7 @@ use crate::study::Run;
 
 /// How far a study is.
 #[derive(Debug)]
-pub struct Progress {
+pub struct StudyProgress {
     total: usize,
     /// Whether there may be fewer.
     is_limit: bool,
@@ -22,10 +22,10 @@ pub struct Progress {
     spent: BTreeMap<usize, (Duration, u32)>,
 }
 
-impl Progress {
+impl StudyProgress {
     /// Nothing of `total` runs is done; `is_limit`: there may be fewer.
-    pub fn new(total: usize, is_limit: bool) -> Progress {
-        Progress { total, is_limit, done: 0, started: Instant::now(), spent: BTreeMap::new() }
+    pub fn new(total: usize, is_limit: bool) -> StudyProgress {
+        StudyProgress { total, is_limit, done: 0, started: Instant::now(), spent: BTreeMap::new() }
     }
 
     /// A run begins.
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_time_left_is_that_of_the_cells_to_come() {
-        let mut progress = Progress::new(4, false);
+        let mut progress = StudyProgress::new(4, false);
         progress.spent.insert(0, (Duration::from_secs(20), 2));
         progress.spent.insert(1, (Duration::from_secs(1), 1));
         for (left, words) in [

@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// The disk under a folder.
 #[derive(Clone, Debug)]
-pub struct Disk {
+pub struct QuietDisk {
     folder: PathBuf,
     /// Its counters; `None` for a file system without a disk of its own, such as tmpfs.
     stat: Option<PathBuf>,
@@ -31,13 +31,13 @@ struct Activity {
     discards: u64,
 }
 
-impl Disk {
+impl QuietDisk {
     /// The disk under the folder.
-    pub fn of(folder: &Path) -> std::io::Result<Disk> {
+    pub fn of(folder: &Path) -> std::io::Result<QuietDisk> {
         let device = std::fs::metadata(folder)?.dev();
         let name = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
         let stat = std::fs::canonicalize(name).ok().map(|device| whole_disk(device).join("stat"));
-        Ok(Disk { folder: folder.into(), stat: stat.filter(|stat| stat.exists()) })
+        Ok(QuietDisk { folder: folder.into(), stat: stat.filter(|stat| stat.exists()) })
     }
 
     /// A name that stays: the device's place in the system, or the kind of folder.
@@ -47,7 +47,7 @@ impl Disk {
     }
 
     /// Whether both are one disk; file systems without one are none.
-    pub fn is_same(&self, other: &Disk) -> bool {
+    pub fn is_same(&self, other: &QuietDisk) -> bool {
         self.stat.is_some() && self.stat == other.stat
     }
 
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let folder = tempfile::tempdir().expect("a folder");
-        let disk = Disk::of(folder.path()).expect("a folder");
+        let disk = QuietDisk::of(folder.path()).expect("a folder");
         let quiet = disk.wait_quiet(&AtomicBool::new(true));
         assert!(!quiet || disk.stat.is_none());
     }

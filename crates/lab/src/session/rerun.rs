@@ -11,7 +11,7 @@ use anyhow::bail;
 
 use crate::rig::files::refuse_pipe;
 use crate::row::{Row, read_rows};
-use crate::session::Session;
+use crate::session::StudySession;
 use crate::study::{BINARY, Cell, Changes, Study, StudyError};
 use crate::{RunArguments, Summary};
 
@@ -44,7 +44,9 @@ pub fn rerun(arguments: &RerunArguments) -> anyhow::Result<Summary> {
     let studies = studies(&arguments.rows, &rows)?;
     let RerunArguments { out, folder, pump, build, stop, .. } = arguments.clone();
     let asked = RunArguments { folder, pump, build, stop, ..RunArguments::default() };
-    studies.iter().try_for_each(|study| Session::open(study, &out, &asked, asked.this_program()?)?.run())?;
+    studies
+        .iter()
+        .try_for_each(|study| StudySession::open(study, &out, &asked, asked.this_program()?)?.run())?;
     let names: BTreeSet<&str> = studies.iter().map(|study| study.name.as_str()).collect();
     let rows = read_rows(&out)?.into_iter().filter(|row| names.contains(row.study.as_str())).collect();
     Ok(Summary::of(&[rows]))

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use datapump::units::bytes_words;
 
-use crate::rig::tree::{Facts, Layout};
+use crate::rig::tree::{Layout, TreeFacts};
 use crate::session::finished::{BYTES_MAX, ENTRIES_MAX, TARGETS_MAX};
 
 /// File systems slow down and fragment when they are nearly full: this part of the need stays free.
@@ -21,57 +21,57 @@ const BLOCK_BYTES: u64 = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Need {
     /// Sources that are still to be made, by name.
-    sources: BTreeMap<String, Facts>,
+    sources: BTreeMap<String, TreeFacts>,
     /// The largest target.
-    target: Facts,
+    target: TreeFacts,
     /// Targets that wait to be deleted.
-    waiting: Facts,
+    waiting: TreeFacts,
 }
 
 impl Need {
     /// A source of one file; `is_there` if it need not be made.
     pub fn add_file(&mut self, size: u64, is_there: bool) {
-        let facts = Facts { entries: 1, bytes: size };
+        let facts = TreeFacts { entries: 1, bytes: size };
         self.add_source(size.to_string(), facts, is_there);
         self.target = larger(self.target, facts);
     }
 
     /// A target whose source takes no room.
     pub fn add_target_file(&mut self, size: u64) {
-        self.target = larger(self.target, Facts { entries: 1, bytes: size });
+        self.target = larger(self.target, TreeFacts { entries: 1, bytes: size });
     }
 
     /// A source that is a tree.
     pub fn add_tree(&mut self, layout: &Layout, is_there: bool) {
-        let facts = Facts { entries: layout.file_count(), bytes: layout.room_bytes() };
+        let facts = TreeFacts { entries: layout.file_count(), bytes: layout.room_bytes() };
         self.add_source(layout.name(), facts, is_there);
         self.add_target_tree(facts);
     }
 
     /// A target that is a tree.
-    pub fn add_target_tree(&mut self, tree: Facts) {
-        let facts = Facts { bytes: tree.bytes.saturating_add(tree.entries * BLOCK_BYTES / 2), ..tree };
+    pub fn add_target_tree(&mut self, tree: TreeFacts) {
+        let facts = TreeFacts { bytes: tree.bytes.saturating_add(tree.entries * BLOCK_BYTES / 2), ..tree };
         self.target = larger(self.target, facts);
-        self.waiting = Facts {
+        self.waiting = TreeFacts {
             entries: ENTRIES_MAX.min(self.target.entries.saturating_mul(TARGETS_MAX)),
             bytes: BYTES_MAX.min(self.target.bytes.saturating_mul(TARGETS_MAX)),
         };
     }
 
-    fn add_source(&mut self, name: String, facts: Facts, is_there: bool) {
+    fn add_source(&mut self, name: String, facts: TreeFacts, is_there: bool) {
         if !is_there {
             self.sources.insert(name, facts);
         }
     }
 
-    fn sum(&self) -> Facts {
+    fn sum(&self) -> TreeFacts {
         let all = self.sources.values().chain([&self.target, &self.waiting]);
-        let sum = all.fold(Facts::default(), |sum, one| Facts {
+        let sum = all.fold(TreeFacts::default(), |sum, one| TreeFacts {
             entries: sum.entries.saturating_add(one.entries),
             bytes: sum.bytes.saturating_add(one.bytes),
         });
         let spare = |count: u64| count.saturating_add(count / SPARE);
-        Facts { entries: spare(sum.entries), bytes: spare(sum.bytes) }
+        TreeFacts { entries: spare(sum.entries), bytes: spare(sum.bytes) }
     }
 
     /// Says in words what is needed and what is free.
@@ -99,8 +99,8 @@ impl Need {
     }
 }
 
-fn larger(one: Facts, other: Facts) -> Facts {
-    Facts { entries: one.entries.max(other.entries), bytes: one.bytes.max(other.bytes) }
+fn larger(one: TreeFacts, other: TreeFacts) -> TreeFacts {
+    TreeFacts { entries: one.entries.max(other.entries), bytes: one.bytes.max(other.bytes) }
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         for (size, is_there) in [(1000, false), (1000, false), (9000, true)] {
             need.add_file(size, is_there);
         }
-        assert_eq!(need.sum(), Facts { entries: 2, bytes: 10_500 });
+        assert_eq!(need.sum(), TreeFacts { entries: 2, bytes: 10_500 });
         let shape =
             TreeShape { files: 10, smallest: 5000, largest: 5000, per_folder: 10, ..TreeShape::default() };
         need.add_tree(&Layout { shape, seed: 1 }, false);
@@ -127,7 +127,7 @@ mod tests {
     fn too_many_files_are_refused_with_the_figures() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut need = Need::default();
-        need.add_target_tree(Facts { entries: u64::MAX / BLOCK_BYTES, bytes: 0 });
+        need.add_target_tree(TreeFacts { entries: u64::MAX / BLOCK_BYTES, bytes: 0 });
         let error = need.check(folder.path()).expect_err("no such disk").to_string();
         assert!(error.contains("free, the study needs"), "{error}");
     }

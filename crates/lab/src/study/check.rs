@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use datapump::units::parse_bytes;
 
 use super::{
-    BINARY, COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Step, Study,
-    StudyError, Template, fill, stop,
+    BINARY, COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Study, StudyError,
+    StudyStep, Template, fill, stop,
 };
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
@@ -113,14 +113,14 @@ fn has_factor(study: &Study, key: &str, name: &str) -> Result<(), StudyError> {
 }
 
 fn check_checks(study: &Study, checks: &[Check]) -> Result<(), StudyError> {
-    let has = |gives: fn(&Step) -> bool| study.prepare.iter().any(gives);
-    let names = has(|step| *step == Step::NewTarget {});
+    let has = |gives: fn(&StudyStep) -> bool| study.prepare.iter().any(gives);
+    let names = has(|step| *step == StudyStep::NewTarget {});
     let hint = match checks {
         [] => return Ok(()),
-        _ if !has(Step::gives_source) || !names => {
+        _ if !has(StudyStep::gives_source) || !names => {
             "it compares {target} with {source}; write the steps make_source and new_target in prepare"
         }
-        _ if checks.contains(&Check::SameTree) && !has(Step::gives_tree) => {
+        _ if checks.contains(&Check::SameTree) && !has(StudyStep::gives_tree) => {
             "same_tree compares trees; write the step make_tree, or the check same_content"
         }
         _ => return Ok(()),
@@ -184,40 +184,44 @@ fn check_cell(study: &Study, cell: &Cell) -> Result<(), StudyError> {
 /// The names in braces that are given besides factors.
 fn given(study: &Study) -> Vec<&'static str> {
     let prepares = |name: &str| match name {
-        "source" => study.prepare.iter().any(Step::gives_source),
-        "target" => study.prepare.contains(&Step::NewTarget {}),
-        "host" | "port" => study.prepare.contains(&Step::NewHost {}),
+        "source" => study.prepare.iter().any(StudyStep::gives_source),
+        "target" => study.prepare.contains(&StudyStep::NewTarget {}),
+        "host" | "port" => study.prepare.contains(&StudyStep::NewHost {}),
         _ => matches!(study.template, Template::Command(_)),
     };
     GIVEN.into_iter().filter(|name| prepares(name)).collect()
 }
 
-fn check_step(study: &Study, step: &Step, value: &dyn Fn(&str) -> Option<String>) -> Result<(), StudyError> {
+fn check_step(
+    study: &Study,
+    step: &StudyStep,
+    value: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), StudyError> {
     let before = || study.prepare.iter().take_while(|before| *before != step);
     let lacks = |what: &str| Err(study.error("prepare", format!("there is no {what} first")));
     match step {
-        Step::MakeSource { size } => {
+        StudyStep::MakeSource { size } => {
             let word = filled(study, "make_source.size", size, "a size such as 1GiB", value)?;
             parse_bytes(&word).map(drop).map_err(|wrong| study.error("prepare.make_source.size", wrong))
         }
-        Step::MakeTree(tree) => tree
+        StudyStep::MakeTree(tree) => tree
             .filled(value)
             .map(drop)
             .map_err(|(key, wrong)| study.error(format!("prepare.make_tree.{key}"), wrong)),
-        Step::UseTree { path } => {
+        StudyStep::UseTree { path } => {
             filled(study, "use_tree.path", path, "a folder such as /usr", value).map(drop)
         }
-        Step::Run { command } => fill(command, value)
+        StudyStep::Run { command } => fill(command, value)
             .map(drop)
             .map_err(|name| study.error("prepare.run.command", format!("{{{name}}} has no value here"))),
-        Step::ColdSource {} | Step::WarmSource {} if !before().any(Step::gives_source) => {
+        StudyStep::ColdSource {} | StudyStep::WarmSource {} if !before().any(StudyStep::gives_source) => {
             lacks("source yet; write the step make_source")
         }
-        Step::WarmTarget {} if !before().any(|step| matches!(step, Step::Run { .. })) => {
+        StudyStep::WarmTarget {} if !before().any(|step| matches!(step, StudyStep::Run { .. })) => {
             lacks("target yet; write a step run that makes it")
         }
-        Step::ColdSource {} | Step::WarmSource {} | Step::WarmTarget {} => Ok(()),
-        Step::NewTarget {} | Step::NewHost {} | Step::WaitQuiet {} => Ok(()),
+        StudyStep::ColdSource {} | StudyStep::WarmSource {} | StudyStep::WarmTarget {} => Ok(()),
+        StudyStep::NewTarget {} | StudyStep::NewHost {} | StudyStep::WaitQuiet {} => Ok(()),
     }
 }
 

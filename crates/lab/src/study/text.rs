@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::{Check, Exception, JobTemplate, Level, Order, Probe, Step, StopRule, Study, Template};
+use super::{Check, Exception, JobTemplate, Level, Order, Probe, StopRule, Study, StudyStep, Template};
 
 /// A study's file without its factors, whose order counts.
 #[derive(Debug, Serialize)]
@@ -25,15 +25,15 @@ struct Text<'study> {
     probes: &'study [Probe],
     check: &'study [Check],
     stop: Option<StopRule>,
-    prepare: &'study [Step],
+    prepare: &'study [StudyStep],
     baselines: &'study [BTreeMap<String, Level>],
     job: Option<&'study JobTemplate>,
-    command: Option<Commands<'study>>,
+    command: Option<StudyCommands<'study>>,
     exception: &'study [Exception],
 }
 
 #[derive(Debug, Serialize)]
-struct Commands<'study> {
+struct StudyCommands<'study> {
     levels: &'study BTreeMap<String, String>,
 }
 
@@ -42,7 +42,7 @@ impl Study {
     pub fn to_text(&self) -> anyhow::Result<String> {
         let (job, command) = match &self.template {
             Template::Job(job) => (Some(&**job), None),
-            Template::Command(levels) => (None, Some(Commands { levels })),
+            Template::Command(levels) => (None, Some(StudyCommands { levels })),
         };
         let text = Text {
             name: &self.name,

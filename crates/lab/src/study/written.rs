@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use super::complaint::complaint;
 use super::{
-    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, Step, StopRule,
-    Study, StudyError, Template,
+    COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, StopRule, Study,
+    StudyError, StudyStep, Template,
 };
 
 /// SCIENCE, section 0: 10 repeats, one discarded warm-up.
@@ -24,7 +24,7 @@ type Factors = BTreeMap<String, Spanned<Vec<Level>>>;
 /// A study's file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenStudy {
     name: String,
     title: String,
     #[serde(default)]
@@ -40,7 +40,7 @@ struct Written {
     #[serde(default)]
     probes: Vec<Probe>,
     #[serde(default)]
-    prepare: Vec<Step>,
+    prepare: Vec<StudyStep>,
     #[serde(default)]
     check: Vec<Check>,
     #[serde(default)]
@@ -75,7 +75,7 @@ struct Quick {
 /// Reads the text and puts the changes over it.
 pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyError> {
     let error = |key: &str, message: String| StudyError { file: file.into(), key: key.into(), message };
-    let written: Written = toml::from_str(text).map_err(|wrong| error("", complaint(&wrong, text)))?;
+    let written: WrittenStudy = toml::from_str(text).map_err(|wrong| error("", complaint(&wrong, text)))?;
     let mut factors = in_order(written.factors);
     let template = match (written.job, written.command) {
         (Some(job), None) => Template::Job(Box::new(job)),

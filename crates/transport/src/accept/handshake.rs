@@ -6,7 +6,7 @@
 use std::os::fd::BorrowedFd;
 
 use datapump_core::wire::WireError;
-use datapump_core::wire::frame::{HEAD_BYTES, Head, Kind};
+use datapump_core::wire::frame::{FrameKind, HEAD_BYTES, Head};
 use datapump_engine::{Socket, Until};
 
 use crate::channel::{Channel, may_go_on};
@@ -124,7 +124,7 @@ impl Handshake {
         let Some(head) = self.plain.first_chunk::<HEAD_BYTES>() else { return Ok(false) };
         let head = Head::decode(head)?;
         match head.kind {
-            Kind::Message if head.len as usize <= CAME_BYTES_MAX - HEAD_BYTES => {
+            FrameKind::Message if head.len as usize <= CAME_BYTES_MAX - HEAD_BYTES => {
                 Ok(self.plain.len() >= HEAD_BYTES + head.len as usize)
             }
             _ => Err(WireError::Unexpected("what is no greeting").into()),

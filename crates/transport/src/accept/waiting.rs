@@ -41,7 +41,7 @@ impl Caller {
     }
 }
 
-struct Entry {
+struct WaitingCaller {
     caller: Caller,
     handshake: Handshake,
     deadline: Instant,
@@ -49,7 +49,7 @@ struct Entry {
 
 /// Those that wait, the oldest first.
 pub struct Waiting {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<WaitingCaller>,
     /// Places of those that were answered, and as many of those that were not.
     places: usize,
 }
@@ -69,7 +69,7 @@ impl Waiting {
 
     /// One more; where it is one too many another one goes.
     pub fn add(&mut self, caller: Caller, handshake: Handshake) {
-        self.entries.push_back(Entry { caller, handshake, deadline: Instant::now() + HANDSHAKE_MAX });
+        self.entries.push_back(WaitingCaller { caller, handshake, deadline: Instant::now() + HANDSHAKE_MAX });
         self.make_room(false);
     }
 
@@ -91,11 +91,11 @@ impl Waiting {
 
     /// Of those that were answered, or were not: the oldest of the caller that has most.
     fn gives_way(&mut self, answered: bool) -> bool {
-        let is_one = |entry: &&Entry| entry.handshake.was_answered() == answered;
+        let is_one = |entry: &&WaitingCaller| entry.handshake.was_answered() == answered;
         let mut counts: HashMap<Caller, usize> = HashMap::new();
         self.entries.iter().filter(is_one).for_each(|entry| *counts.entry(entry.caller).or_default() += 1);
         let most = counts.values().max().copied();
-        let is_it = |entry: &Entry| is_one(&entry) && counts.get(&entry.caller).copied() == most;
+        let is_it = |entry: &WaitingCaller| is_one(&entry) && counts.get(&entry.caller).copied() == most;
         let oldest = self.entries.iter().position(is_it);
         oldest.and_then(|oldest| self.entries.remove(oldest)).is_some()
     }

@@ -18,7 +18,9 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::WireError;
-use datapump_core::wire::streams::{DATA_BYTES_MAX, Flow, HEAD_BYTES, Head, Kind, STREAMS_MAX};
+use datapump_core::wire::streams::{
+    DATA_BYTES_MAX, HEAD_BYTES, STREAMS_MAX, StreamFlow, StreamHead, StreamKind,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::fault::NetFault;
@@ -48,13 +50,13 @@ struct Streams {
 struct Stream {
     number: u32,
     socket: UnixStream,
-    state: Mutex<State>,
+    state: Mutex<MuxState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    flow: Flow,
+struct MuxState {
+    flow: StreamFlow,
     /// What came and was not taken yet: at most a window.
     came: VecDeque<Vec<u8>>,
     /// Nothing more comes, and nothing is wanted.
@@ -107,7 +109,7 @@ impl Carrier {
             streams.open.insert(number, Arc::clone(&stream));
         }
         if tells {
-            self.say(Kind::Open, number)?;
+            self.say(StreamKind::Open, number)?;
         }
         let (carrier, giving) = (Arc::clone(self), Arc::clone(&stream));
         let spawned = Builder::new().spawn(move || carrier.give(&giving));
@@ -117,8 +119,8 @@ impl Carrier {
         Ok(user)
     }
 
-    fn say(&self, kind: Kind, stream: u32) -> Result<(), NetFault> {
-        self.send(&Head { kind, stream }.encode())
+    fn say(&self, kind: StreamKind, stream: u32) -> Result<(), NetFault> {
+        self.send(&StreamHead { kind, stream }.encode())
     }
 
     /// Sends a whole frame.
@@ -138,13 +140,13 @@ impl Carrier {
                 break;
             };
             locked(&stream.state).flow.send(len as u32);
-            let head = Head { kind: Kind::Data(len as u32), stream: stream.number };
+            let head = StreamHead { kind: StreamKind::Data(len as u32), stream: stream.number };
             frame[..HEAD_BYTES].copy_from_slice(&head.encode());
             if self.send(&frame[..HEAD_BYTES + len]).is_err() {
                 break;
             }
         }
-        let _ = self.say(Kind::End, stream.number);
+        let _ = self.say(StreamKind::End, stream.number);
         stream.end();
         locked(&self.streams).open.remove(&stream.number);
         self.closed.notify_all();
@@ -157,7 +159,7 @@ impl Carrier {
             let _ = (&stream.socket).write_all(&bytes);
             let credit = locked(&stream.state).flow.take(bytes.len() as u32);
             if let Some(credit) = credit {
-                let _ = self.say(Kind::Credit(credit), stream.number);
+                let _ = self.say(StreamKind::Credit(credit), stream.number);
             }
         }
         let _ = stream.socket.shutdown(Shutdown::Both);
@@ -185,9 +187,9 @@ impl Carrier {
     ) -> Result<(), NetFault> {
         let mut head = [0; HEAD_BYTES];
         while input.fill(&mut head)? {
-            let Head { kind, stream: number } = Head::decode(&head)?;
+            let StreamHead { kind, stream: number } = StreamHead::decode(&head)?;
             let mut bytes = Vec::new();
-            if let Kind::Data(len) = kind {
+            if let StreamKind::Data(len) = kind {
                 bytes.resize(len as usize, 0);
                 if !input.fill(&mut bytes)? {
                     break;
@@ -198,8 +200,8 @@ impl Carrier {
                 (streams.open.get(&number).cloned(), streams.last)
             };
             match (stream, kind, &mut accept) {
-                (None, Kind::Open, Some(accept)) => accept(self.start(number, false)?),
-                (_, Kind::Open, _) => {
+                (None, StreamKind::Open, Some(accept)) => accept(self.start(number, false)?),
+                (_, StreamKind::Open, _) => {
                     return Err(WireError::Unexpected("a stream that was not asked for").into());
                 }
                 (Some(stream), kind, _) => stream.handle(kind, bytes)?,
@@ -248,15 +250,15 @@ impl Stream {
         state.came.pop_front()
     }
 
-    fn handle(&self, kind: Kind, bytes: Vec<u8>) -> Result<(), NetFault> {
+    fn handle(&self, kind: StreamKind, bytes: Vec<u8>) -> Result<(), NetFault> {
         let mut state = locked(&self.state);
         match kind {
-            Kind::Data(len) => {
+            StreamKind::Data(len) => {
                 state.flow.handle_data(len)?;
                 state.came.push_back(bytes);
             }
-            Kind::Credit(bytes) => state.flow.handle_credit(bytes)?,
-            Kind::End | Kind::Open => state.is_ended = true,
+            StreamKind::Credit(bytes) => state.flow.handle_credit(bytes)?,
+            StreamKind::End | StreamKind::Open => state.is_ended = true,
         }
         self.changed.notify_all();
         Ok(())
@@ -417,14 +419,14 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_ends_the_pipe() {
-        let head = |kind, stream| Head { kind, stream }.encode().to_vec();
+        let head = |kind, stream| StreamHead { kind, stream }.encode().to_vec();
         for (bytes, ends) in [
             (b"Last login: today on tty1".to_vec(), false),
-            (head(Kind::End, 1), false),
-            (head(Kind::Open, 2), false),
-            ([head(Kind::Open, 1), head(Kind::Open, 1)].concat(), false),
-            ([head(Kind::Open, 1), head(Kind::Credit(1), 1)].concat(), false),
-            ([head(Kind::Open, 1), head(Kind::Data(9), 1)].concat(), true),
+            (head(StreamKind::End, 1), false),
+            (head(StreamKind::Open, 2), false),
+            ([head(StreamKind::Open, 1), head(StreamKind::Open, 1)].concat(), false),
+            ([head(StreamKind::Open, 1), head(StreamKind::Credit(1), 1)].concat(), false),
+            ([head(StreamKind::Open, 1), head(StreamKind::Data(9), 1)].concat(), true),
             (Vec::new(), true),
         ] {
             let (out, input) = pipe().expect("a pipe");

@@ -21,7 +21,7 @@ pub(super) struct Identity {
 
 /// Which part comes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct WebPart {
     pub(super) identity: Identity,
     pub(super) at: u64,
     /// Where it ends, if that was told.
@@ -32,8 +32,8 @@ pub(super) struct Part {
 
 /// An answer that is no refusal.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answered {
-    Part(Part),
+pub(super) enum WebAnswer {
+    Part(WebPart),
     /// The file is empty: it has no part.
     Empty(Identity),
 }
@@ -83,24 +83,24 @@ pub(super) fn read(
     headers: &HeaderMap,
     at: u64,
     known: Option<&Identity>,
-) -> Result<Answered, Failure> {
+) -> Result<WebAnswer, Failure> {
     let range = || text(headers, CONTENT_RANGE);
     let answered = match status {
-        206 => Answered::Part(part(headers, at)?),
+        206 => WebAnswer::Part(part(headers, at)?),
         200 => {
             let bytes = text(headers, CONTENT_LENGTH).and_then(|it| it.parse().ok());
             let identity = Identity::of(headers, bytes);
-            Answered::Part(Part { identity, at: 0, end: bytes, has_ranges: false })
+            WebAnswer::Part(WebPart { identity, at: 0, end: bytes, has_ranges: false })
         }
         416 if at == 0 && range().as_deref() == Some("bytes */0") => {
-            Answered::Empty(Identity::of(headers, Some(0)))
+            WebAnswer::Empty(Identity::of(headers, Some(0)))
         }
         _ => return Err(refusal(status, headers)),
     };
-    let (Answered::Part(Part { identity, .. }) | Answered::Empty(identity)) = &answered;
+    let (WebAnswer::Part(WebPart { identity, .. }) | WebAnswer::Empty(identity)) = &answered;
     match (known.and_then(|known| known.differs_from(identity)), &answered) {
         (Some(words), _) => Err(Failure::Final(changed(&words))),
-        (None, Answered::Part(part)) if known.is_some() && part.at != at => Err(Failure::Final(
+        (None, WebAnswer::Part(part)) if known.is_some() && part.at != at => Err(Failure::Final(
             WebFault::new(Class::Io, "the server gives no parts of it any more; copy again"),
         )),
         _ => Ok(answered),
@@ -115,7 +115,7 @@ fn changed(words: &str) -> WebFault {
 }
 
 /// RFC 9110 §14.4: `bytes first-last/length`, the length `*` if the server does not know it.
-fn part(headers: &HeaderMap, asked: u64) -> Result<Part, Failure> {
+fn part(headers: &HeaderMap, asked: u64) -> Result<WebPart, Failure> {
     let wrong = |words: String| Failure::Final(WebFault::new(Class::Io, words));
     let told = text(headers, CONTENT_RANGE).unwrap_or_default();
     let parsed = told.strip_prefix("bytes ").and_then(|it| it.split_once('/')).and_then(|(range, length)| {
@@ -129,7 +129,7 @@ fn part(headers: &HeaderMap, asked: u64) -> Result<Part, Failure> {
         is_right.then_some((first, last.checked_add(1)?, bytes))
     });
     match parsed {
-        Some((at, end, bytes)) if at == asked => Ok(Part {
+        Some((at, end, bytes)) if at == asked => Ok(WebPart {
             identity: Identity::of(headers, bytes),
             at,
             end: Some(end),
@@ -190,8 +190,8 @@ mod tests {
         ] {
             let found = read(206, &headers(&[("content-range", told)]), at, None);
             let found = found.ok().map(|answered| match answered {
-                Answered::Part(part) => part.end,
-                Answered::Empty(_) => panic!("{told}"),
+                WebAnswer::Part(part) => part.end,
+                WebAnswer::Empty(_) => panic!("{told}"),
             });
             assert_eq!(found.flatten(), end, "{told}");
         }
@@ -207,7 +207,7 @@ mod tests {
             let Ok(value) = HeaderValue::from_str(&told) else { return Ok(()) };
             let pairs = [(CONTENT_RANGE, value.clone()), (CONTENT_LENGTH, value.clone()), (RETRY_AFTER, value)];
             let headers: HeaderMap = pairs.into_iter().collect();
-            if let Ok(Answered::Part(part)) = read(status, &headers, at, None) {
+            if let Ok(WebAnswer::Part(part)) = read(status, &headers, at, None) {
                 prop_assert_eq!(part.at, at * u64::from(status == 206));
                 prop_assert!(part.end.zip(part.identity.bytes).is_none_or(|(end, bytes)| end <= bytes));
                 prop_assert!(!part.has_ranges || part.end.is_some_and(|end| end > part.at));
@@ -221,8 +221,8 @@ mod tests {
             let range = format!("bytes 0-9/{length}");
             let all = headers(&[("etag", tag), ("last-modified", modified), ("content-range", &range)]);
             read(206, &all, 0, None).map(|answered| match answered {
-                Answered::Part(part) => part.identity,
-                Answered::Empty(identity) => identity,
+                WebAnswer::Part(part) => part.identity,
+                WebAnswer::Empty(identity) => identity,
             })
         };
         let known = of("\"a\"", "Sun, 06 Nov 1994 08:49:37 GMT", 100).unwrap();
@@ -265,6 +265,6 @@ mod tests {
             }
         }
         let empty = read(416, &headers(&[("content-range", "bytes */0")]), 0, None);
-        assert_eq!(empty.ok(), Some(Answered::Empty(Identity { bytes: Some(0), ..Identity::default() })));
+        assert_eq!(empty.ok(), Some(WebAnswer::Empty(Identity { bytes: Some(0), ..Identity::default() })));
     }
 }

@@ -14,7 +14,7 @@ use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, RANGE};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, BodyReader, Error, ResponseExt};
 
-use super::answer::{Answered, Identity, Part, read};
+use super::answer::{Identity, WebAnswer, WebPart, read};
 use super::login;
 use super::url::WebUrl;
 use super::{BODIES_MAX, Failure, SLICE, WebFault};
@@ -40,7 +40,7 @@ pub(super) struct Client {
     _alive: Arc<()>,
 }
 
-type Came = (Part, BodyReader<'static>);
+type CamePart = (WebPart, BodyReader<'static>);
 
 impl Client {
     pub(super) fn new(url: &WebUrl, stop: &Arc<AtomicBool>) -> Client {
@@ -60,7 +60,7 @@ impl Client {
     }
 
     /// The first part of the file, and where it is; the whole, where parts of it could not be told from another's.
-    pub(super) fn open(&mut self, bytes: u64) -> Result<Came, Failure> {
+    pub(super) fn open(&mut self, bytes: u64) -> Result<CamePart, Failure> {
         // Whoever cannot be reached at all is told at once.
         let follow = |url, range| self.follow(url, range).map_err(Failure::for_good);
         let response = follow(&self.first, Some((0, bytes)))?;
@@ -75,19 +75,19 @@ impl Client {
         // Of an empty file there are no parts.
         let has_parts = part.has_ranges || part.identity.bytes == Some(0);
         match has_parts && part.identity.is_known() {
-            true => Ok((Part { has_ranges: true, ..part }, body)),
+            true => Ok((WebPart { has_ranges: true, ..part }, body)),
             false if is_whole || !part.has_ranges && part.end == part.identity.bytes => {
-                Ok((Part { has_ranges: false, ..part }, body))
+                Ok((WebPart { has_ranges: false, ..part }, body))
             }
             false => {
                 let (part, body) = came(self.follow(&self.last, None).map_err(Failure::for_good)?, 0, None)?;
-                Ok((Part { has_ranges: false, ..part }, body))
+                Ok((WebPart { has_ranges: false, ..part }, body))
             }
         }
     }
 
     /// A part of the file, if it is the one that is known.
-    pub(super) fn part(&self, at: u64, end: u64, known: &Identity) -> Result<Came, Failure> {
+    pub(super) fn part(&self, at: u64, end: u64, known: &Identity) -> Result<CamePart, Failure> {
         came(self.follow(&self.last, Some((at, end)))?, at, Some(known))
     }
 
@@ -120,11 +120,11 @@ impl Client {
     }
 }
 
-fn came(response: Response<Body>, at: u64, known: Option<&Identity>) -> Result<Came, Failure> {
+fn came(response: Response<Body>, at: u64, known: Option<&Identity>) -> Result<CamePart, Failure> {
     let answered = read(response.status().as_u16(), response.headers(), at, known)?;
     let part = match answered {
-        Answered::Part(part) => part,
-        Answered::Empty(identity) => Part { identity, at: 0, end: Some(0), has_ranges: true },
+        WebAnswer::Part(part) => part,
+        WebAnswer::Empty(identity) => WebPart { identity, at: 0, end: Some(0), has_ranges: true },
     };
     Ok((part, response.into_body().into_reader()))
 }

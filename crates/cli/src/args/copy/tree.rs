@@ -170,7 +170,7 @@ pub struct TreeArguments {
     /// Example: pump copy --no-preserve=ownership,xattr shared /home/me/
     #[arg(long, value_name = "ATTRIBUTES", env = "PUMP_NO_PRESERVE", help_heading = TREES)]
     #[arg(value_enum, value_delimiter = ',')]
-    pub no_preserve: Vec<Attribute>,
+    pub no_preserve: Vec<AttributeName>,
 
     /// Keep the numbers of owners and groups, not their names
     ///
@@ -207,7 +207,7 @@ pub struct TreeArguments {
 
     /// Which of --exclude, --include and --exclude-from came when; clap keeps them apart.
     #[arg(skip)]
-    pub order: Vec<Given>,
+    pub order: Vec<FlagGiven>,
 }
 
 /// Which files at the target `--update` leaves alone. A switch was here first: its words count.
@@ -227,7 +227,7 @@ pub enum UpdateWhich {
 
 /// One of the flags whose order matters.
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum FlagGiven {
     /// `--exclude`
     Exclude(OsString),
     /// `--include`
@@ -238,7 +238,7 @@ pub enum Given {
 
 /// What may be left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Attribute {
+pub enum AttributeName {
     /// Permissions and access control lists
     Mode,
     /// Access control lists alone
@@ -286,10 +286,10 @@ impl TreeArguments {
             let typed = matches.indices_of(name).into_iter().flatten();
             typed.chain(std::iter::repeat(0)).take(count).collect::<Vec<usize>>()
         };
-        let exclude = self.exclude.iter().cloned().map(Given::Exclude);
-        let include = self.include.iter().cloned().map(Given::Include);
-        let from = self.exclude_from.iter().cloned().map(Given::ExcludeFrom);
-        let mut placed: Vec<(usize, Given)> =
+        let exclude = self.exclude.iter().cloned().map(FlagGiven::Exclude);
+        let include = self.include.iter().cloned().map(FlagGiven::Include);
+        let from = self.exclude_from.iter().cloned().map(FlagGiven::ExcludeFrom);
+        let mut placed: Vec<(usize, FlagGiven)> =
             places("exclude", self.exclude.len()).into_iter().zip(exclude).collect();
         placed.extend(places("include", self.include.len()).into_iter().zip(include));
         placed.extend(places("exclude_from", self.exclude_from.len()).into_iter().zip(from));
@@ -393,9 +393,9 @@ impl TreeArguments {
         let mut selection = Vec::new();
         for given in &self.order {
             selection.push(match given {
-                Given::Exclude(pattern) => Selection::Exclude(pattern.as_bytes().to_vec()),
-                Given::Include(pattern) => Selection::Include(pattern.as_bytes().to_vec()),
-                Given::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
+                FlagGiven::Exclude(pattern) => Selection::Exclude(pattern.as_bytes().to_vec()),
+                FlagGiven::Include(pattern) => Selection::Include(pattern.as_bytes().to_vec()),
+                FlagGiven::ExcludeFrom(file) => Selection::ExcludeFrom(content(file)?, self.from0),
             });
         }
         if let Some(file) = self.files_from.as_ref().filter(|_| !self.is_mirror) {
@@ -405,16 +405,16 @@ impl TreeArguments {
     }
 
     fn keep(&self) -> Keep {
-        let kept = |attribute: Attribute| {
-            !self.no_preserve.contains(&attribute) && !self.no_preserve.contains(&Attribute::All)
+        let kept = |attribute: AttributeName| {
+            !self.no_preserve.contains(&attribute) && !self.no_preserve.contains(&AttributeName::All)
         };
         Keep {
-            mode: kept(Attribute::Mode),
-            acl: kept(Attribute::Acl) && kept(Attribute::Mode),
-            owner: kept(Attribute::Ownership),
-            times: kept(Attribute::Timestamps),
-            xattrs: kept(Attribute::Xattr),
-            links: kept(Attribute::Links),
+            mode: kept(AttributeName::Mode),
+            acl: kept(AttributeName::Acl) && kept(AttributeName::Mode),
+            owner: kept(AttributeName::Ownership),
+            times: kept(AttributeName::Timestamps),
+            xattrs: kept(AttributeName::Xattr),
+            links: kept(AttributeName::Links),
             numeric_ids: self.numeric_ids,
         }
     }

@@ -22,7 +22,7 @@ use super::{ChangesArguments, FilesArguments};
 pub struct LabCompareArguments {
     /// First, because each field takes its values away.
     #[command(flatten)]
-    typed: Typed,
+    typed: CompareTyped,
 
     /// Two files of rows, one file of a comparison, or the study that --a and --b run
     #[arg(value_name = "A.jsonl B.jsonl | ROWS.jsonl | STUDY", required = true, num_args = 1..=2)]
@@ -69,7 +69,7 @@ Examples:
   pump lab compare cpu-compare.jsonl --metric cpu                the same rows, judged by CPU time";
 
 /// What was asked, once it fits together.
-pub enum Compared<'arguments> {
+pub enum CompareAsked<'arguments> {
     /// Two files of rows.
     Files(&'arguments PathBuf, &'arguments PathBuf),
     /// The rows of two programs in one file.
@@ -80,27 +80,27 @@ pub enum Compared<'arguments> {
 
 impl LabCompareArguments {
     /// What is compared; the error says what does not fit together.
-    pub fn compared(&self) -> Result<Compared<'_>, String> {
+    pub fn compared(&self) -> Result<CompareAsked<'_>, String> {
         match (&self.what[..], self.a.as_ref().zip(self.b.as_ref())) {
             ([study], Some((a, b))) => {
-                Ok(Compared::Binaries([a.clone(), b.clone()], study.to_string_lossy().into_owned()))
+                Ok(CompareAsked::Binaries([a.clone(), b.clone()], study.to_string_lossy().into_owned()))
             }
             (_, Some(_)) => Err("--a and --b run one study; name one".into()),
             (_, None) if !self.typed.0.is_empty() => {
                 let flags = self.typed.0.join(" and ");
                 Err(format!("{flags} is for a study that --a and --b run; rows of files are there already"))
             }
-            ([a, b], None) => Ok(Compared::Files(a, b)),
-            (what, None) => Ok(Compared::Sides(&what[0])),
+            ([a, b], None) => Ok(CompareAsked::Files(a, b)),
+            (what, None) => Ok(CompareAsked::Sides(&what[0])),
         }
     }
 }
 
 /// The flags of a run that were typed. A variable of the environment is for whatever it is of use to.
 #[derive(Clone, Debug, Default)]
-struct Typed(Vec<String>);
+struct CompareTyped(Vec<String>);
 
-impl Args for Typed {
+impl Args for CompareTyped {
     fn augment_args(command: Command) -> Command {
         command
     }
@@ -110,15 +110,15 @@ impl Args for Typed {
     }
 }
 
-impl FromArgMatches for Typed {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed, Error> {
+impl FromArgMatches for CompareTyped {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<CompareTyped, Error> {
         let flags = ["set", "repeats", "quick", "seed", "folder", "out"];
         let is_typed = |flag: &&str| matches.value_source(flag) == Some(ValueSource::CommandLine);
-        Ok(Typed(flags.into_iter().filter(is_typed).map(|flag| format!("--{flag}")).collect()))
+        Ok(CompareTyped(flags.into_iter().filter(is_typed).map(|flag| format!("--{flag}")).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Typed::from_arg_matches(matches)?;
+        *self = CompareTyped::from_arg_matches(matches)?;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use datapump_lab::study::StudyError;
 use datapump_lab::{Comparison, NothingInCommon};
 
 use super::{asked, refuse};
-use crate::args::{Compared, LabCompareArguments};
+use crate::args::{CompareAsked, LabCompareArguments};
 use crate::output::json;
 use crate::output::{Output, empty_report};
 use crate::run::signals::stop_flag;
@@ -38,14 +38,14 @@ pub fn compare(arguments: &LabCompareArguments, output: &Output) -> i32 {
 }
 
 fn of(
-    compared: &Compared<'_>,
+    compared: &CompareAsked<'_>,
     arguments: &LabCompareArguments,
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Comparison> {
     match compared {
-        Compared::Files(a, b) => datapump_lab::compare(a, b, arguments.metric),
-        Compared::Sides(rows) => datapump_lab::compare_sides(rows, arguments.metric),
-        Compared::Binaries(binaries, study) => {
+        CompareAsked::Files(a, b) => datapump_lab::compare(a, b, arguments.metric),
+        CompareAsked::Sides(rows) => datapump_lab::compare_sides(rows, arguments.metric),
+        CompareAsked::Binaries(binaries, study) => {
             let asked = asked(study, &arguments.changes, &arguments.files, stop);
             datapump_lab::compare_binaries(&asked, binaries, arguments.metric)
         }

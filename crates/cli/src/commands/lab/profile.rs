@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::Status;
-use datapump_lab::advise::profile::{self, Against, ChainForecast, Profile, ProfileArguments};
+use datapump_lab::advise::profile::{self, ChainForecast, Profile, ProfileArguments, ProfileCheck};
 use datapump_lab::study::StudyError;
 use serde_json::json;
 
@@ -50,7 +50,7 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
     let profile = Profile::read(&path, arguments.other_machine)?;
     if let Some(rows) = &arguments.against {
         let against = profile.against(&arguments.chain, &datapump_lab::row::read_rows(rows)?)?;
-        let words = Against::words(&against);
+        let words = ProfileCheck::words(&against);
         return Ok(print_figures("against", &[json!(against)], &words, Status::Done, output));
     }
     if arguments.request_size.is_empty() {

@@ -3,7 +3,7 @@
 //! Must not know: the models.
 
 use datapump::Operation;
-use datapump_lab::judge::depths::{self, Outcome};
+use datapump_lab::judge::depths::{self, DepthOutcome};
 use serde_json::json;
 
 use crate::args::{DepthsArguments, SimulateCommand};
@@ -31,7 +31,7 @@ fn compare_depths(arguments: &DepthsArguments, output: &Output) -> anyhow::Resul
 }
 
 /// A line for each case, below what the columns are.
-fn table(outcomes: &[Outcome]) -> String {
+fn table(outcomes: &[DepthOutcome]) -> String {
     let mut text = format!(
         "{:>5} {:>13} {:>13} {:>7} {:>6} {:>5} {:>9} {:>14} {:>9} {:>6} {:>7} {:>7}  depth of the source\n",
         "pool",
@@ -52,7 +52,7 @@ fn table(outcomes: &[Outcome]) -> String {
     text
 }
 
-fn line(it: &Outcome) -> String {
+fn line(it: &DepthOutcome) -> String {
     let device = |latency_us, transfer_us| format!("{latency_us}+{transfer_us}");
     let best = format!("{:.3} ({}+{})", it.best_elapsed_s, it.best_source_depth, it.best_sink_depth);
     let range = format!("{}-{}", it.source_depth_min, it.source_depth_max);
@@ -72,7 +72,7 @@ fn line(it: &Outcome) -> String {
     )
 }
 
-fn trace(it: &Outcome) -> String {
+fn trace(it: &DepthOutcome) -> String {
     let depths: Vec<String> = it.source_depth_trace.iter().map(u32::to_string).collect();
     let shown = it.source_depth_trace.len() as u64 - 1;
     match it.changes - shown {

@@ -9,7 +9,7 @@ use std::sync::{PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_core::wire::session::{Begin, Direction, Given, Message, Session};
 use datapump_transport::{
     Channel, Dialer, FarEnd, Host, Line, NetFault, Pool, Reached, Reaching, Stopping, Welcome, reach,
 };
@@ -19,7 +19,7 @@ use crate::job::options::{Options, RETRY_FOR};
 use crate::job::world::World;
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::folder::told;
-use crate::net::server::control::{Control, Next, Outbox, boxes};
+use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::Problem;
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
@@ -34,17 +34,17 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl RemoteCopy {
     /// Which side writes, and the place on the other host that tells how it is reached.
-    pub(crate) fn way(&self) -> Result<(Way, Remote), Problem> {
+    pub(crate) fn way(&self) -> Result<(Direction, Remote), Problem> {
         let remote = |place: &Place| match place {
             Place::Remote(remote) => Some(remote.clone()),
             _ => None,
         };
         let sources: Vec<Remote> = self.sources.iter().filter_map(remote).collect();
         match (&sources[..], remote(&self.target)) {
-            ([], Some(target)) if self.sources.iter().all(Place::is_here) => Ok((Way::Push, target)),
+            ([], Some(target)) if self.sources.iter().all(Place::is_here) => Ok((Direction::Push, target)),
             ([first, ..], None) if sources.len() == self.sources.len() => {
                 match sources.iter().all(|source| source.host == first.host) {
-                    true => Ok((Way::Pull, first.clone())),
+                    true => Ok((Direction::Pull, first.clone())),
                     false => {
                         Err(Problem::usage("the sources are on several hosts; copy from one after the other"))
                     }
@@ -61,7 +61,7 @@ impl RemoteCopy {
     /// Begins the session; while the other side is busy it is asked again, with growing pauses.
     pub(crate) fn begin(
         &self,
-        way: Way,
+        way: Direction,
         remote: &Remote,
         last: &LastSession,
         events: Events<'_>,
@@ -74,8 +74,8 @@ impl RemoteCopy {
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
             let words = match self.begin_now(way, remote, last, events)? {
-                Answer::Begun(begun) => return Ok(*begun),
-                Answer::Busy(words) => crate::shown(words.as_bytes()),
+                Beginning::Begun(begun) => return Ok(*begun),
+                Beginning::Busy(words) => crate::shown(words.as_bytes()),
             };
             let left = patience.saturating_sub(since.elapsed());
             if left.is_zero() {
@@ -96,11 +96,11 @@ impl RemoteCopy {
 
     fn begin_now(
         &self,
-        way: Way,
+        way: Direction,
         remote: &Remote,
         last: &LastSession,
         events: Events<'_>,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<Beginning, Problem> {
         let line = Line::default();
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
@@ -122,7 +122,7 @@ impl RemoteCopy {
             Ok((Begun { control, dialer, welcome, outbox, line, connections, _far_end: far_end }, answer))
         });
         let (begun, answer) = match begun {
-            Err(NetFault::Busy(words)) => return Ok(Answer::Busy(words)),
+            Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
             Err(NetFault::Refused(words)) if was_begun() && matches!(remote.host, Host::Ssh(_)) => {
                 return Err(lost(NetFault::Lost(words)));
@@ -140,9 +140,9 @@ impl RemoteCopy {
                 let mut begun = begun;
                 // From now on a stop lets come what was asked for.
                 begun.control.join(&begun.line);
-                Ok(Answer::Begun(Box::new(begun)))
+                Ok(Beginning::Begun(Box::new(begun)))
             }
-            (_, Message::Busy(words)) => Ok(Answer::Busy(words)),
+            (_, Message::Busy(words)) => Ok(Beginning::Busy(words)),
             (_, Message::Refused(event)) => Err(match told::hear(event, &remote.host.to_string()) {
                 Event::Problem(problem) => problem,
                 _ => lost(NetFault::Refused("it was refused".into())),
@@ -162,16 +162,16 @@ impl RemoteCopy {
         Some(Disk::Os.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder))
     }
 
-    fn wishes(&self, way: Way, remote: &Remote, connections: u32, is_name: bool) -> Begin {
+    fn wishes(&self, way: Direction, remote: &Remote, connections: u32, is_name: bool) -> Begin {
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
         let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
         let options = match way {
-            Way::Push => {
+            Direction::Push => {
                 let target_is_name = self.options.target_is_name || is_name;
                 let options = Options { target_is_name, ..self.options.clone() };
                 serde_json::to_string(&options).unwrap_or_default()
             }
-            Way::Pull => serde_json::to_string(&Options {
+            Direction::Pull => serde_json::to_string(&Options {
                 request_bytes: self.options.request_bytes,
                 source_depth: self.options.source_depth,
                 unhashed: self.options.unhashed,
@@ -182,7 +182,7 @@ impl RemoteCopy {
             })
             .unwrap_or_default(),
         };
-        let target = if way == Way::Push { bytes(&remote.path) } else { Vec::new().into() };
+        let target = if way == Direction::Push { bytes(&remote.path) } else { Vec::new().into() };
         let sources = self.sources.iter().map(path).collect();
         Begin {
             way,
@@ -204,7 +204,7 @@ pub(crate) fn is_name_of(last: &LastSession) -> bool {
 }
 
 /// What a called side says to a wish, unless it refuses.
-enum Answer {
+enum Beginning {
     Begun(Box<Begun>),
     /// Not now: why.
     Busy(String),
@@ -255,7 +255,7 @@ impl Begun {
     pub(crate) fn talk(
         &mut self,
         stop: &AtomicBool,
-        answer: &mut dyn FnMut(Message) -> Next,
+        answer: &mut dyn FnMut(Message) -> Follows,
         given: &mut dyn FnMut() -> Given,
     ) -> Result<(), NetFault> {
         let (line, mut stopping, mut was_said) = (self.line.clone(), Stopping::default(), false);
@@ -270,7 +270,7 @@ impl Begun {
     pub(crate) fn talk_until(
         &mut self,
         stop: &AtomicBool,
-        answer: &mut dyn FnMut(Message) -> Next,
+        answer: &mut dyn FnMut(Message) -> Follows,
     ) -> Result<(), NetFault> {
         let (line, mut stopping) = (self.line.clone(), Stopping::default());
         let mut look = || {

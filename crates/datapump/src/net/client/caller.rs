@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::session::{Given, Message, Way};
+use datapump_core::wire::session::{Direction, Given, Message};
 use datapump_transport::NetFault;
 
 use crate::job::Job;
@@ -19,9 +19,9 @@ use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN,
 use crate::net::client::sessions::Sessions;
 use crate::net::folder::far::{Far, Pools};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::shelf::{Flow, Origin, Shelf};
+use crate::net::folder::shelf::{Flow, Shelf, ShelfPlace};
 use crate::net::folder::told;
-use crate::net::server::control::Next;
+use crate::net::server::control::Follows;
 use crate::net::server::giver;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::cpu::{cpu_now, cpu_since};
@@ -44,7 +44,7 @@ impl RemoteCopy {
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (mut since, mut moved, mut pause) = (Instant::now(), 0, PAUSE_MIN);
-        let way = self.way().map_or(Way::Pull, |(way, _)| way);
+        let way = self.way().map_or(Direction::Pull, |(way, _)| way);
         let (mut sessions, last) = (Sessions::new(way), Mutex::default());
         loop {
             let lost = Mutex::new(None);
@@ -99,23 +99,25 @@ impl RemoteCopy {
         // What came there is known by what was told of its progress; a session that told none had none.
         let came = || Some(watch.snapshot().bytes).filter(|&bytes| bytes != before).unwrap_or(0);
         let done = match self.way() {
-            Ok((Way::Push, remote)) => self.push(&remote, last, events).map_err(|problem| (problem, came())),
-            Ok((Way::Pull, remote)) => self.pull(&remote, last, events).map_err(|problem| (problem, 0)),
+            Ok((Direction::Push, remote)) => {
+                self.push(&remote, last, events).map_err(|problem| (problem, came()))
+            }
+            Ok((Direction::Pull, remote)) => self.pull(&remote, last, events).map_err(|problem| (problem, 0)),
             Err(problem) => Err((problem, 0)),
         };
         done.unwrap_or_else(|(problem, bytes_moved)| Report { bytes_moved, ..failed(problem, events) })
     }
 
-    fn origin(&self, place: &Place) -> Result<Origin, Problem> {
+    fn origin(&self, place: &Place) -> Result<ShelfPlace, Problem> {
         match place {
             Place::Path(path) if is_pipe(path) => {
                 let pipe = stream::open_fifo(path, &self.stop)?;
-                Ok(Origin::Flow(Flow::Stream(Arc::new(pipe))))
+                Ok(ShelfPlace::Flow(Flow::Stream(Arc::new(pipe))))
             }
-            Place::Path(path) => Ok(Origin::Path(path.clone())),
-            Place::Stream => Ok(Origin::Flow(Flow::Stream(Arc::new(stream::standard_input()?)))),
+            Place::Path(path) => Ok(ShelfPlace::Path(path.clone())),
+            Place::Stream => Ok(ShelfPlace::Flow(Flow::Stream(Arc::new(stream::standard_input()?)))),
             Place::Null { bytes: Some(bytes), fill } => {
-                Ok(Origin::Flow(Flow::Null { bytes: *bytes, fill: *fill }))
+                Ok(ShelfPlace::Flow(Flow::Null { bytes: *bytes, fill: *fill }))
             }
             Place::Null { bytes: None, .. } => Err(Problem::usage(NULL_WANTS_SIZE)),
             _ => Err(Problem::usage("both places are on other hosts; copy in two steps")),
@@ -134,7 +136,7 @@ impl RemoteCopy {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
-        let mut begun = self.begin(Way::Push, remote, last, events)?;
+        let mut begun = self.begin(Direction::Push, remote, last, events)?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
         // Nobody asks any more: a pipe that says nothing is not waited for.
@@ -148,17 +150,17 @@ impl RemoteCopy {
             let mut answer = |message| match message {
                 Message::Event(event) => {
                     events(told::hear(event, &host));
-                    Next::Go
+                    Follows::Go
                 }
                 Message::Progress(progress) => {
                     self.watch.show(&progress);
-                    Next::Go
+                    Follows::Go
                 }
                 Message::Report(text) => {
                     report = told::report(&text);
-                    Next::Agree
+                    Follows::Agree
                 }
-                _ => Next::Go,
+                _ => Follows::Go,
             };
             let mut was_given = || {
                 over.store(true, Ordering::Relaxed);
@@ -189,7 +191,7 @@ impl RemoteCopy {
     /// This side writes.
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let is_name = is_name_of(last);
-        let mut begun = self.begin(Way::Pull, remote, last, events)?;
+        let mut begun = self.begin(Direction::Pull, remote, last, events)?;
         let pool = || Arc::new(begun.pool());
         let (pools, share) = (Pools { names: pool(), blocks: pool() }, Budget::of_client().share());
         let owners = Mapping::new(self.options.keep.numeric_ids);
@@ -217,7 +219,7 @@ impl RemoteCopy {
                 if let Message::Agreed(given) = message {
                     gave = *given;
                 }
-                Next::Go
+                Follows::Go
             };
             let talked = begun.talk_until(&stop, &mut answer);
             begun.line.cut();

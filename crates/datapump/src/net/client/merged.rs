@@ -9,7 +9,7 @@
 use datapump_core::wire::session::{Given, Path};
 use datapump_engine::Spent;
 
-use crate::report::bill::{Bill, BillHost, KernelThreads, Measured};
+use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::verdict::CPU_FRACTION;
 use crate::report::why::Why;
 use crate::report::{LimitedBy, LimitedDetail, Network, Report};
@@ -43,7 +43,7 @@ pub(crate) fn billed(report: &Report, given: &Given) -> Option<Bill> {
         let ns = |ns: Option<u64>| ns.unwrap_or(0);
         let process_ns = ns(given.user_ns).saturating_add(ns(given.system_ns));
         let kernel = KernelThreads::seen(given.kernel_ns);
-        Bill::of(BillHost::Sender, &Measured { spent: Spent(spent_ns), process_ns, kernel }, moved)
+        Bill::of(BillHost::Sender, &MeasuredHost { spent: Spent(spent_ns), process_ns, kernel }, moved)
     });
     let receiver = report.bill.as_ref().map(|bill| bill.at(BillHost::Receiver, moved));
     Bill::of_both(sender.as_ref(), receiver.as_ref(), moved)

@@ -12,7 +12,7 @@ use datapump_files::disk::{Disk, Folder};
 
 /// What is served, open.
 #[derive(Clone, Debug)]
-pub(crate) enum Root {
+pub(crate) enum ServedRoot {
     Folder(Arc<File>),
     /// Whatever this user may; relative places begin in his home folder.
     User(PathBuf),
@@ -23,15 +23,15 @@ pub(crate) enum Root {
     },
 }
 
-impl Root {
-    pub(crate) fn open(place: &Place) -> Result<Root, Problem> {
+impl ServedRoot {
+    pub(crate) fn open(place: &Place) -> Result<ServedRoot, Problem> {
         match place {
             Place::Path(path) => match Disk::Os.folder(path) {
-                Ok(Folder::Os(folder)) => Ok(Root::Folder(folder)),
+                Ok(Folder::Os(folder)) => Ok(ServedRoot::Folder(folder)),
                 Ok(Folder::Sim(_)) => unreachable!("the system's own file system"),
                 Err(errno) => Err(Problem::system(Operation::Open, path, errno.0)),
             },
-            Place::Null { bytes, fill } => Ok(Root::Null { bytes: *bytes, fill: *fill }),
+            Place::Null { bytes, fill } => Ok(ServedRoot::Null { bytes: *bytes, fill: *fill }),
             place => Err(Problem::usage(format!("'{place}' cannot be served; name a folder of this host"))),
         }
     }

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use datapump_core::wire::session::Way;
+use datapump_core::wire::session::Direction;
 
 use crate::report::bill::BillHost;
 use crate::report::cpu::{cpu_now, cpu_since};
@@ -13,7 +13,7 @@ use crate::report::{Cpu, Report};
 
 /// The sessions until now.
 pub(crate) struct Sessions {
-    way: Way,
+    way: Direction,
     start: Instant,
     cpu: Cpu,
     sum: Option<Report>,
@@ -27,7 +27,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(way: Way) -> Sessions {
+    pub(crate) fn new(way: Direction) -> Sessions {
         Sessions {
             way,
             start: Instant::now(),
@@ -63,8 +63,8 @@ impl Sessions {
     fn paid_for(&self, report: Report) -> Report {
         let (cpu, moved) = (cpu_since(self.cpu), report.moved());
         let host = match self.way {
-            Way::Push => BillHost::Sender,
-            Way::Pull => BillHost::Receiver,
+            Direction::Push => BillHost::Sender,
+            Direction::Pull => BillHost::Receiver,
         };
         let bill = report.bill.map(|bill| bill.of_all_sessions(host, cpu.user_ns + cpu.system_ns, moved));
         Report { cpu, bill, ..report }
@@ -79,8 +79,8 @@ impl Sessions {
         let done = |own: u64, left: u64, each: u64, at_least: u64| {
             let earlier = match self.way {
                 _ if !self.has_begun => 0,
-                Way::Pull => left.min(each),
-                Way::Push => left,
+                Direction::Pull => left.min(each),
+                Direction::Push => left,
             };
             earlier.max(at_least.saturating_sub(own))
         };
@@ -120,15 +120,15 @@ mod tests {
     #[test]
     fn each_file_is_counted_once() {
         for (what, way, calls, sessions, files, files_before) in [
-            ("one session", Way::Pull, 0, &[(7, 3)][..], 7, 3),
-            ("two", Way::Pull, 0, &[(10, 0), (20, 10)], 30, 0),
-            ("a call between them that nobody took", Way::Pull, 0, &[(10, 0), (0, 0), (20, 10)], 30, 0),
-            ("nobody took a call any more", Way::Pull, 0, &[(10, 0), (0, 0)], 10, 0),
-            ("one lost before it had seen all", Way::Pull, 0, &[(10, 0), (2, 3), (18, 12)], 30, 0),
-            ("no list is kept", Way::Pull, 0, &[(10, 0), (30, 0)], 30, 0),
-            ("an earlier run did five", Way::Pull, 0, &[(10, 5), (15, 15)], 25, 5),
-            ("nobody took the first call", Way::Push, 1, &[(0, 0), (10, 20)], 10, 20),
-            ("the other side did not tell", Way::Push, 0, &[(0, 0), (0, 0), (20, 10)], 30, 0),
+            ("one session", Direction::Pull, 0, &[(7, 3)][..], 7, 3),
+            ("two", Direction::Pull, 0, &[(10, 0), (20, 10)], 30, 0),
+            ("a call between them that nobody took", Direction::Pull, 0, &[(10, 0), (0, 0), (20, 10)], 30, 0),
+            ("nobody took a call any more", Direction::Pull, 0, &[(10, 0), (0, 0)], 10, 0),
+            ("one lost before it had seen all", Direction::Pull, 0, &[(10, 0), (2, 3), (18, 12)], 30, 0),
+            ("no list is kept", Direction::Pull, 0, &[(10, 0), (30, 0)], 30, 0),
+            ("an earlier run did five", Direction::Pull, 0, &[(10, 5), (15, 15)], 25, 5),
+            ("nobody took the first call", Direction::Push, 1, &[(0, 0), (10, 20)], 10, 20),
+            ("the other side did not tell", Direction::Push, 0, &[(0, 0), (0, 0), (20, 10)], 30, 0),
         ] {
             let mut all = Sessions::new(way);
             let mut last = Report::default();

@@ -17,7 +17,7 @@ use datapump_core::wire::opening::Opening;
 use datapump_engine::Socket;
 use datapump_transport::Carrier;
 
-use crate::net::client::root::Root;
+use crate::net::client::root::ServedRoot;
 use crate::net::server::Server;
 use crate::net::server::serve_options::ServeOptions;
 use crate::problem::{Class, Operation, Problem};
@@ -46,7 +46,7 @@ impl Server {
             memory_bytes: u64::MAX / 2,
             ..ServeOptions::of(Place::Path(home.clone()))
         };
-        Server::of(options, Root::User(home), listener, stop)
+        Server::of(options, ServedRoot::User(home), listener, stop)
     }
 
     /// Says how it is reached, and serves until the session is over, or `input` has ended without one.

@@ -14,16 +14,16 @@ use crate::problem::{Class, Operation};
 use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
 use datapump_files::holes::mapped;
 
-pub(crate) fn told(meta: &Meta) -> wire::Meta {
-    wire::Meta {
+pub(crate) fn told(meta: &Meta) -> wire::WireMeta {
+    wire::WireMeta {
         kind: match meta.kind {
-            FileKind::Regular => wire::FileKind::Regular,
-            FileKind::Folder => wire::FileKind::Folder,
-            FileKind::Symlink => wire::FileKind::Symlink,
-            FileKind::Fifo => wire::FileKind::Fifo,
-            FileKind::CharDevice => wire::FileKind::CharDevice,
-            FileKind::BlockDevice => wire::FileKind::BlockDevice,
-            FileKind::Socket => wire::FileKind::Socket,
+            FileKind::Regular => wire::EntryKind::Regular,
+            FileKind::Folder => wire::EntryKind::Folder,
+            FileKind::Symlink => wire::EntryKind::Symlink,
+            FileKind::Fifo => wire::EntryKind::Fifo,
+            FileKind::CharDevice => wire::EntryKind::CharDevice,
+            FileKind::BlockDevice => wire::EntryKind::BlockDevice,
+            FileKind::Socket => wire::EntryKind::Socket,
         },
         mode: meta.mode,
         uid: OwnerId(meta.uid),
@@ -41,16 +41,16 @@ pub(crate) fn told(meta: &Meta) -> wire::Meta {
     }
 }
 
-pub(crate) fn heard(meta: &wire::Meta) -> Meta {
+pub(crate) fn heard(meta: &wire::WireMeta) -> Meta {
     Meta {
         kind: match meta.kind {
-            wire::FileKind::Regular => FileKind::Regular,
-            wire::FileKind::Folder => FileKind::Folder,
-            wire::FileKind::Symlink => FileKind::Symlink,
-            wire::FileKind::Fifo => FileKind::Fifo,
-            wire::FileKind::CharDevice => FileKind::CharDevice,
-            wire::FileKind::BlockDevice => FileKind::BlockDevice,
-            wire::FileKind::Socket => FileKind::Socket,
+            wire::EntryKind::Regular => FileKind::Regular,
+            wire::EntryKind::Folder => FileKind::Folder,
+            wire::EntryKind::Symlink => FileKind::Symlink,
+            wire::EntryKind::Fifo => FileKind::Fifo,
+            wire::EntryKind::CharDevice => FileKind::CharDevice,
+            wire::EntryKind::BlockDevice => FileKind::BlockDevice,
+            wire::EntryKind::Socket => FileKind::Socket,
         },
         // Bits beyond the permissions would be somebody's mistake.
         mode: meta.mode & 0o7777,

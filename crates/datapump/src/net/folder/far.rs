@@ -66,7 +66,7 @@ pub(crate) struct Pools {
 }
 
 /// Answers to one request, and what they take.
-type Charged = (Vec<Answer>, Charge);
+type ChargedAnswers = (Vec<Answer>, Charge);
 
 /// A folder that was opened at the other side.
 #[derive(Debug)]
@@ -174,7 +174,7 @@ impl Far {
         }
     }
 
-    fn ask_all(&self, ask: &Ask, path: &Path) -> Result<Charged, Problem> {
+    fn ask_all(&self, ask: &Ask, path: &Path) -> Result<ChargedAnswers, Problem> {
         let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
             let answers = self.converse(&mut channel, ask)?;
             self.names.give(channel);
@@ -183,7 +183,11 @@ impl Far {
         asked.map_err(|fault| self.lost(&fault))?.map_err(|over| over_budget(over, path))
     }
 
-    fn converse(&self, channel: &mut Channel, ask: &Ask) -> Result<Result<Charged, OverBudget>, NetFault> {
+    fn converse(
+        &self,
+        channel: &mut Channel,
+        ask: &Ask,
+    ) -> Result<Result<ChargedAnswers, OverBudget>, NetFault> {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
         let last = gone.len().saturating_sub(GIVEN_BACK_TOGETHER);
         let mut asking = Asking::default();
@@ -203,7 +207,7 @@ impl Far {
         &self,
         channel: &mut Channel,
         asking: &Asking<()>,
-    ) -> Result<Result<Charged, OverBudget>, NetFault> {
+    ) -> Result<Result<ChargedAnswers, OverBudget>, NetFault> {
         let mut held = self.share.charge(0, 0).map(|charge| (Vec::new(), charge));
         for _ in 0..ANSWERS_MAX {
             let answer = self.read(&body(channel, asking)?)?;

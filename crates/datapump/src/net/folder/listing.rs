@@ -68,7 +68,7 @@ pub(crate) fn one(folder: &File, name: Name, with_attributes: bool) -> Entry {
 
 /// Adds the attributes of a regular file, if they take at most so many bytes. Gives how many they take.
 fn add_attributes(folder: &File, entry: &mut Entry, most: usize) -> Result<usize, Errno> {
-    if !entry.meta.as_ref().is_some_and(|meta| meta.kind == wire::FileKind::Regular) {
+    if !entry.meta.as_ref().is_some_and(|meta| meta.kind == wire::EntryKind::Regular) {
         return Ok(0);
     }
     let attributes = of_file(folder, OsStr::from_bytes(&entry.name))?;

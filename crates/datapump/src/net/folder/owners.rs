@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::wire::WireError;
 use datapump_core::wire::ask::Answer;
-use datapump_core::wire::attributes::{Attribute, Meta, OwnerName, is_owner_name};
+use datapump_core::wire::attributes::{Attribute, OwnerName, WireMeta, is_owner_name};
 use datapump_core::wire::bounds::OwnerId;
 use datapump_engine::Errno;
 use datapump_engine::os::linux::{group_id, group_name, user_id, user_name};
@@ -221,7 +221,7 @@ fn each_owner(answer: &mut Answer, map: &mut dyn FnMut(Owner) -> u32) {
     }
 }
 
-fn of_meta(meta: &mut Meta, map: &mut dyn FnMut(Owner) -> u32) {
+fn of_meta(meta: &mut WireMeta, map: &mut dyn FnMut(Owner) -> u32) {
     meta.uid.0 = map(Owner { is_group: false, id: meta.uid.0 });
     meta.gid.0 = map(Owner { is_group: true, id: meta.gid.0 });
 }

@@ -31,7 +31,7 @@ use crate::open::how::{self, Facts};
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{self, Name};
 use crate::target::place::Fill;
-use crate::tree::folder::side::{Keeper, Side};
+use crate::tree::folder::side::{FolderSide, Keeper};
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary;
 use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, folder_of, names};
@@ -44,9 +44,9 @@ use datapump_files::holes::sizes::Magics;
 const OPEN_FOLDERS: u64 = 64;
 const OPEN_FOLDERS_MIN: u64 = 4;
 /// What a folder takes besides its name: itself, its place in the table, what an allocator rounds up to.
-const FOLDER_BYTES: usize = size_of::<Side>() + 128;
+const FOLDER_BYTES: usize = size_of::<FolderSide>() + 128;
 /// The same of a file.
-const FILE_BYTES: usize = size_of::<Given>() + size_of::<Handle>() * 2 + 128;
+const FILE_BYTES: usize = size_of::<GivenFile>() + size_of::<Handle>() * 2 + 128;
 /// One through the cache, one past it.
 const FILES_OF_A_FILE: u64 = 2;
 
@@ -58,7 +58,7 @@ const EINVAL: Errno = Errno(22);
 
 /// A place that is read.
 #[derive(Clone, Debug)]
-pub(crate) enum Origin {
+pub(crate) enum ShelfPlace {
     /// By its path, as the user named it here.
     Path(PathBuf),
     /// Below a served folder, which no link leads out of.
@@ -79,13 +79,13 @@ pub(crate) enum Flow {
 /// What was opened.
 #[derive(Clone, Debug)]
 pub(crate) enum Taken {
-    File(Arc<Given>),
+    File(Arc<GivenFile>),
     Flow(Flow),
 }
 
 /// A file that was opened.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct GivenFile {
     pub(crate) handle: Arc<Handle>,
     pub(crate) meta: Meta,
     /// Alignment of direct requests; 1 where it is read through the cache.
@@ -93,14 +93,14 @@ pub(crate) struct Given {
     /// For what is not aligned, where direct requests are made.
     buffered: Option<Arc<Handle>>,
     /// Where its name stands.
-    above: Option<(Arc<Side>, OsString)>,
+    above: Option<(Arc<FolderSide>, OsString)>,
 }
 
 /// What is open.
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    places: Vec<Origin>,
-    folders: Mutex<HashMap<u64, Arc<Side>>>,
+    places: Vec<ShelfPlace>,
+    folders: Mutex<HashMap<u64, Arc<FolderSide>>>,
     files: Mutex<HashMap<u64, (Taken, Charge)>>,
     keeper: Arc<Keeper>,
     share: Arc<Share>,
@@ -110,11 +110,11 @@ pub(crate) struct Shelf {
     stop: Arc<AtomicBool>,
 }
 
-type Outcome<T> = Result<T, Fault>;
+type ShelfOutcome<T> = Result<T, Fault>;
 
 impl Shelf {
     /// Of these places. What the other side has opened is charged to this session's part.
-    pub(crate) fn of(places: Vec<Origin>, stop: Arc<AtomicBool>, share: Arc<Share>) -> Shelf {
+    pub(crate) fn of(places: Vec<ShelfPlace>, stop: Arc<AtomicBool>, share: Arc<Share>) -> Shelf {
         let kept_open = (share.budget().files_max() / 8).clamp(OPEN_FOLDERS_MIN, OPEN_FOLDERS);
         let charge = share.charge(0, kept_open).ok();
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
@@ -153,7 +153,7 @@ impl Shelf {
         tell(one.unwrap_or_else(Answer::Fault))
     }
 
-    fn folders(&self) -> MutexGuard<'_, HashMap<u64, Arc<Side>>> {
+    fn folders(&self) -> MutexGuard<'_, HashMap<u64, Arc<FolderSide>>> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -161,35 +161,35 @@ impl Shelf {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self, number: u32) -> Outcome<&Origin> {
+    fn place(&self, number: u32) -> ShelfOutcome<&ShelfPlace> {
         self.places.get(number as usize).ok_or_else(|| fault(Operation::Open, ENOENT))
     }
 
-    fn folder(&self, number: u64) -> Outcome<Arc<Side>> {
+    fn folder(&self, number: u64) -> ShelfOutcome<Arc<FolderSide>> {
         self.folders().get(&number).cloned().ok_or_else(|| fault(Operation::Open, EBADF))
     }
 
     /// An open file, or what stands for one.
-    pub(crate) fn file(&self, number: u64) -> Outcome<Taken> {
+    pub(crate) fn file(&self, number: u64) -> ShelfOutcome<Taken> {
         self.files().get(&number).map(|(taken, _)| taken.clone()).ok_or_else(|| fault(Operation::Read, EBADF))
     }
 
     /// A place is a pipe: it is read in its own order.
     pub(crate) fn has_streams(&self) -> bool {
-        self.places.iter().any(|place| matches!(place, Origin::Flow(Flow::Stream(_))))
+        self.places.iter().any(|place| matches!(place, ShelfPlace::Flow(Flow::Stream(_))))
     }
 
     /// What the place delivers that is null.
     pub(crate) fn null_fill(&self) -> Option<Fill> {
         self.places.iter().find_map(|place| match place {
-            Origin::Flow(Flow::Null { fill, .. }) => Some(*fill),
+            ShelfPlace::Flow(Flow::Null { fill, .. }) => Some(*fill),
             _ => None,
         })
     }
 
-    fn look(&self, place: u32) -> Outcome<Answer> {
+    fn look(&self, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
-        if let Origin::Flow(flow) = origin {
+        if let ShelfPlace::Flow(flow) = origin {
             return Ok(flow.told());
         }
         let file = origin.open()?;
@@ -198,21 +198,21 @@ impl Shelf {
         Ok(Answer::Meta { meta: told(&meta), named: None, is_partial, owners: None })
     }
 
-    fn root(&self, number: u64, place: u32) -> Outcome<Answer> {
+    fn root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
         // A root stays open.
         let charge = self.charge(FOLDER_BYTES + origin.path().as_os_str().len(), 1)?;
-        let side = Side::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
+        let side = FolderSide::root(origin.path(), origin.open()?, &self.keeper).map_err(problem)?;
         self.keep_folder(number, side.charged(charge))
     }
 
-    fn enter(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+    fn enter(&self, number: u64, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
         let charge = self.charge(FOLDER_BYTES + name.len(), 0)?;
         let side = self.folder(above)?.child(plain(name)?).map_err(problem)?;
         self.keep_folder(number, side.charged(charge))
     }
 
-    fn charge(&self, bytes: usize, files: u64) -> Outcome<Charge> {
+    fn charge(&self, bytes: usize, files: u64) -> ShelfOutcome<Charge> {
         self.share.charge(bytes, files).map_err(|over| Fault {
             operation: Operation::Open.words().into(),
             errno: None,
@@ -221,7 +221,7 @@ impl Shelf {
         })
     }
 
-    fn keep_folder(&self, number: u64, side: Arc<Side>) -> Outcome<Answer> {
+    fn keep_folder(&self, number: u64, side: Arc<FolderSide>) -> ShelfOutcome<Answer> {
         let open = side.file().map_err(problem)?.0;
         if side.meta.kind != FileKind::Folder {
             return Err(fault(Operation::Open, ENOTDIR));
@@ -237,15 +237,15 @@ impl Shelf {
         Ok(answer)
     }
 
-    fn listed(&self, folder: u64, cookie: u64) -> Outcome<Listed> {
+    fn listed(&self, folder: u64, cookie: u64) -> ShelfOutcome<Listed> {
         let folder = self.folder(folder)?.file().map_err(problem)?.0;
         let (names, cookie) = listed::list(&folder, cookie).map_err(|errno| fault(Operation::List, errno))?;
         Ok((folder, names, cookie))
     }
 
-    fn open_place(&self, number: u64, place: u32) -> Outcome<Answer> {
+    fn open_place(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
-        if let Origin::Flow(flow) = origin {
+        if let ShelfPlace::Flow(flow) = origin {
             let charge = self.charge(FILE_BYTES, 0)?;
             self.files().insert(number, (Taken::Flow(flow.clone()), charge));
             return Ok(flow.told());
@@ -255,13 +255,13 @@ impl Shelf {
         self.keep_file(number, handle, None, charge)
     }
 
-    fn open(&self, number: u64, above: u64, name: &[u8]) -> Outcome<Answer> {
+    fn open(&self, number: u64, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
         let charge = self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?;
         let (handle, side, name) = self.opened(above, name)?;
         self.keep_file(number, handle, Some((side, name)), charge)
     }
 
-    fn opened(&self, above: u64, name: &[u8]) -> Outcome<(Arc<Handle>, Arc<Side>, OsString)> {
+    fn opened(&self, above: u64, name: &[u8]) -> ShelfOutcome<(Arc<Handle>, Arc<FolderSide>, OsString)> {
         let (side, name) = (self.folder(above)?, plain(name)?);
         let folder = side.file().map_err(problem)?.0;
         let file = names::open_source(&folder, name, true).map_err(|errno| fault(Operation::Open, errno))?;
@@ -272,9 +272,9 @@ impl Shelf {
         &self,
         number: u64,
         handle: Arc<Handle>,
-        above: Option<(Arc<Side>, OsString)>,
+        above: Option<(Arc<FolderSide>, OsString)>,
         charge: Charge,
-    ) -> Outcome<Answer> {
+    ) -> ShelfOutcome<Answer> {
         let meta = regular(&handle, &self.stop)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let ranges = match is_made_up(&handle) {
@@ -283,13 +283,13 @@ impl Shelf {
         };
         let attributes = attributes(Bearer::Open(handle.os()))?;
         let answer = told(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
-        let given = Given { handle, meta, align_bytes: 1, buffered: None, above };
+        let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above };
         let taken = Taken::File(Arc::new(given.made_direct()));
         self.files().insert(number, (taken, charge));
         Ok(Answer::File { meta: answer, attributes, ranges, owners: None })
     }
 
-    fn look_again(&self, number: u64) -> Outcome<Answer> {
+    fn look_again(&self, number: u64) -> ShelfOutcome<Answer> {
         let Taken::File(given) = self.file(number)? else { return Err(fault(Operation::LookAt, EINVAL)) };
         let meta = given.handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
         // What was appended to has pages that were written, and the caller sees that it grew.
@@ -311,7 +311,7 @@ impl Shelf {
         })
     }
 
-    fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> Outcome<Answer> {
+    fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
         let side = self.folder(above)?;
         let folder = side.file().map_err(problem)?.0;
         if name.is_empty() {
@@ -325,20 +325,25 @@ impl Shelf {
     }
 
     /// A small file, to be read once: what it is, and the file if it is as long as expected.
-    pub(crate) fn fetch(&self, above: u64, name: &[u8], len: u32) -> Outcome<(Answer, Option<Given>)> {
+    pub(crate) fn fetch(
+        &self,
+        above: u64,
+        name: &[u8],
+        len: u32,
+    ) -> ShelfOutcome<(Answer, Option<GivenFile>)> {
         let (handle, side, name) = self.opened(above, name)?;
         let meta = regular(&handle, &self.stop)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let attributes = attributes(Bearer::Open(handle.os()))?;
         let answer = Answer::File { meta: told(&meta), attributes, ranges: None, owners: None };
-        let given = Given { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
+        let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
     }
 }
 
-impl Given {
+impl GivenFile {
     /// Reads past the cache what is large and not in it, as a copy on one host does (LIMITS §1).
-    fn made_direct(mut self) -> Given {
+    fn made_direct(mut self) -> GivenFile {
         let facts = Facts {
             size_bytes: self.meta.size_bytes,
             cached: self.handle.cached_fraction(self.meta.size_bytes),
@@ -374,12 +379,12 @@ impl Given {
     }
 }
 
-impl Origin {
+impl ShelfPlace {
     /// The path for messages.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Origin::Path(path) | Origin::Beneath(_, path) => path,
-            Origin::Flow(_) => Path::new(""),
+            ShelfPlace::Path(path) | ShelfPlace::Beneath(_, path) => path,
+            ShelfPlace::Flow(_) => Path::new(""),
         }
     }
 
@@ -389,19 +394,19 @@ impl Origin {
         let Some(name) = path.file_name().filter(|name| reserved::is_temporary(name)) else { return false };
         let above = folder_of(path);
         let folder = match self {
-            Origin::Path(_) => names::open_path(above),
-            Origin::Beneath(root, _) => names::open_beneath(root, above),
-            Origin::Flow(_) => return false,
+            ShelfPlace::Path(_) => names::open_path(above),
+            ShelfPlace::Beneath(root, _) => names::open_beneath(root, above),
+            ShelfPlace::Flow(_) => return false,
         };
         folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
     }
 
     /// Opens what stands there for reading, without waiting for the other side of a pipe.
-    pub(crate) fn open(&self) -> Outcome<File> {
+    pub(crate) fn open(&self) -> ShelfOutcome<File> {
         let opened = match self {
-            Origin::Path(path) => names::open_path(path),
-            Origin::Beneath(root, path) => names::open_beneath(root, path),
-            Origin::Flow(_) => Err(ENOTDIR),
+            ShelfPlace::Path(path) => names::open_path(path),
+            ShelfPlace::Beneath(root, path) => names::open_beneath(root, path),
+            ShelfPlace::Flow(_) => Err(ENOTDIR),
         };
         opened.map_err(|errno| fault(Operation::Open, errno))
     }
@@ -416,7 +421,7 @@ impl Flow {
     }
 }
 
-fn plain(name: &[u8]) -> Outcome<&OsStr> {
+fn plain(name: &[u8]) -> ShelfOutcome<&OsStr> {
     match is_plain(name) {
         true => Ok(OsStr::from_bytes(name)),
         false => Err(fault(Operation::Open, EINVAL)),
@@ -433,7 +438,7 @@ fn problem(problem: Problem) -> Fault {
     }
 }
 
-fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
+fn regular(handle: &Handle, stop: &AtomicBool) -> ShelfOutcome<Meta> {
     let meta = handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
     match meta.kind {
         FileKind::Regular => {
@@ -448,7 +453,7 @@ fn regular(handle: &Handle, stop: &AtomicBool) -> Outcome<Meta> {
     }
 }
 
-fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>> {
+fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> ShelfOutcome<Vec<Range>> {
     // More pieces than fit into a message are told as one.
     let range = |(start, end)| Range { start: FileSize::of(start), end: FileSize::of(end) };
     let ranges =
@@ -457,7 +462,7 @@ fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> Outcome<Vec<Range>
     Ok(ranges.into_iter().map(range).collect())
 }
 
-fn attributes(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
+fn attributes(bearer: Bearer<'_>) -> ShelfOutcome<Vec<Attribute>> {
     let attributes = attributes_of(bearer).map_err(|errno| fault(Operation::ReadAttributes, errno))?;
     match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
         true => Err(fault(Operation::ReadAttributes, E2BIG)),

@@ -58,12 +58,12 @@ fn path(bytes: ByteVec) -> PathBuf {
 }
 
 /// As it is told.
-pub(crate) fn tell(event: Event) -> wire::Event {
+pub(crate) fn tell(event: Event) -> wire::SessionEvent {
     match event {
         Event::File { path, bytes: length, blake3 } => {
-            wire::Event::File { path: bytes(&path), bytes: FileSize::of(length), blake3 }
+            wire::SessionEvent::File { path: bytes(&path), bytes: FileSize::of(length), blake3 }
         }
-        Event::Problem(problem) => wire::Event::Problem {
+        Event::Problem(problem) => wire::SessionEvent::Problem {
             class: problem.class.name().into(),
             path: problem.path.as_deref().map(bytes),
             operation: problem.operation.words().into(),
@@ -71,11 +71,11 @@ pub(crate) fn tell(event: Event) -> wire::Event {
             message: words(problem.message),
             yours: problem.host.is_some().then_some(true),
         },
-        Event::Warning(text) => wire::Event::Warning(words(text)),
-        Event::Notice(text) | Event::Note(text) => wire::Event::Note(words(text)),
+        Event::Warning(text) => wire::SessionEvent::Warning(words(text)),
+        Event::Notice(text) | Event::Note(text) => wire::SessionEvent::Note(words(text)),
         Event::Change(change) => {
             let kind = KINDS.iter().find(|(kind, _)| *kind == change.kind).map_or("copy", |(_, name)| name);
-            wire::Event::Change {
+            wire::SessionEvent::Change {
                 kind: kind.into(),
                 source: bytes(&change.source),
                 target: bytes(&change.target),
@@ -90,12 +90,12 @@ pub(crate) fn tell(event: Event) -> wire::Event {
 }
 
 /// As it was told by this host.
-pub(crate) fn hear(event: wire::Event, host: &str) -> Event {
+pub(crate) fn hear(event: wire::SessionEvent, host: &str) -> Event {
     match event {
-        wire::Event::File { path: name, bytes, blake3 } => {
+        wire::SessionEvent::File { path: name, bytes, blake3 } => {
             Event::File { path: path(name), bytes: bytes.0, blake3 }
         }
-        wire::Event::Problem { class, path: name, operation, offset, message, yours } => {
+        wire::SessionEvent::Problem { class, path: name, operation, offset, message, yours } => {
             Event::Problem(Problem {
                 host: (yours != Some(true) && name.is_some()).then(|| host.to_owned()),
                 class: Class::named(&class).unwrap_or(Class::Io),
@@ -105,9 +105,9 @@ pub(crate) fn hear(event: wire::Event, host: &str) -> Event {
                 message: crate::shown(message.as_bytes()),
             })
         }
-        wire::Event::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
-        wire::Event::Note(words) => Event::Note(crate::shown(words.as_bytes())),
-        wire::Event::Change { kind, source, target, relative, bytes, what, itemized, leads_to } => {
+        wire::SessionEvent::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
+        wire::SessionEvent::Note(words) => Event::Note(crate::shown(words.as_bytes())),
+        wire::SessionEvent::Change { kind, source, target, relative, bytes, what, itemized, leads_to } => {
             Event::Change(Box::new(Change {
                 kind: KINDS
                     .iter()
@@ -182,11 +182,13 @@ mod tests {
             assert_eq!(heard.operation, operation);
         }
         let problem = Problem::new(Class::Io, Operation::Sync, Path::new("x"), "");
-        let wire::Event::Problem { class, path, offset, message, yours, .. } = tell(Event::Problem(problem))
+        let wire::SessionEvent::Problem { class, path, offset, message, yours, .. } =
+            tell(Event::Problem(problem))
         else {
             panic!("no problem")
         };
-        let newer = wire::Event::Problem { class, path, offset, message, yours, operation: "fly".into() };
+        let newer =
+            wire::SessionEvent::Problem { class, path, offset, message, yours, operation: "fly".into() };
         assert!(
             matches!(hear(newer, "host"), Event::Problem(problem) if problem.operation == Operation::Copy)
         );
@@ -213,10 +215,12 @@ mod tests {
             let message = encode(&wire::Message::Event(tell(event)));
             assert!(message.len() < 64 << 10, "{}", message.len());
         }
-        let wire::Event::Warning(told) = tell(Event::Warning("w".repeat(1_000_000))) else { unreachable!() };
+        let wire::SessionEvent::Warning(told) = tell(Event::Warning("w".repeat(1_000_000))) else {
+            unreachable!()
+        };
         assert!(told.contains("w[… 995904 bytes left out …]w"), "{}", told.len());
         let short = "x".repeat(TOLD_BYTES_MAX);
-        assert_eq!(tell(Event::Warning(short.clone())), wire::Event::Warning(short));
+        assert_eq!(tell(Event::Warning(short.clone())), wire::SessionEvent::Warning(short));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Given, Message, Session, Way};
+use datapump_core::wire::session::{Begin, Direction, Given, Message, Session};
 use datapump_transport::{
     Channel, CutOnPanic, HANDSHAKE_MAX, Host, Line, NetFault, Pool, SocketOptions, Stopping,
 };
@@ -28,16 +28,16 @@ use crate::job::budget::Reserved;
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::job::world::World;
-use crate::net::client::root::Root;
+use crate::net::client::root::ServedRoot;
 use crate::net::folder::far::{Far, Pools};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::shelf::{Flow, Origin, Shelf};
+use crate::net::folder::shelf::{Flow, Shelf, ShelfPlace};
 use crate::net::folder::told::{self, progress};
-use crate::net::server::control::{Control, Next, Outbox};
+use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::giver::gave;
 use crate::net::server::joins::NewSession;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
-use crate::net::server::server_state::State;
+use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
 use crate::run::event::Event;
@@ -50,7 +50,7 @@ const CONNECTION_BYTES: u64 = 2 << 20;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Holds a session from its first message to its last.
-pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
+pub(crate) fn session(state: &ServerState, channel: Channel, session: NewSession) {
     let (number, line) = (session.number, session.line.clone());
     // Whatever went wrong was told to the caller, if it could be told. A mistake of this program ends this session and
     // no other; whoever prints words has told it.
@@ -59,7 +59,7 @@ pub(crate) fn session(state: &State, channel: Channel, session: NewSession) {
     state.close(&number);
 }
 
-fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetFault> {
+fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<(), NetFault> {
     let NewSession { number, line, joins, boxes: (outbox, inbox), left } = session;
     let mut control =
         Control::new(channel, Session::called(), (inbox, state.options.peer_timeout), World::real().clock);
@@ -82,8 +82,8 @@ fn held(state: &State, channel: Channel, session: NewSession) -> Result<(), NetF
             control.say(Message::Begun { receives })?;
             control.join(&line);
             let done = match begin.way {
-                Way::Push => write(state, control, (line, joins), outbox, wanted),
-                Way::Pull => read(state, control, (line, joins), wanted),
+                Direction::Push => write(state, control, (line, joins), outbox, wanted),
+                Direction::Pull => read(state, control, (line, joins), wanted),
             };
             drop(memory);
             done
@@ -99,7 +99,7 @@ fn refusal(problem: Problem) -> Box<Message> {
 /// What is wanted, as far as it is allowed.
 struct Wanted {
     /// Where places are: what is served, or null.
-    root: Root,
+    root: ServedRoot,
     sources: Vec<PathBuf>,
     /// Where is written, as the caller calls it.
     target: Option<PathAt>,
@@ -117,10 +117,14 @@ fn refused(path: &Path, words: &str) -> Problem {
 }
 
 /// What is served to this caller. Nothing of unknown size is given: it would look like an empty file.
-fn served(state: &State, options: &Options, (way, shown): (Way, &Path)) -> Result<Root, Problem> {
+fn served(
+    state: &ServerState,
+    options: &Options,
+    (way, shown): (Direction, &Path),
+) -> Result<ServedRoot, Problem> {
     match (options.far_null_bytes, &state.root) {
-        (Some(bytes), _) => Ok(Root::Null { bytes: Some(bytes), fill: Fill::Noise }),
-        (None, Root::Null { bytes: None, .. }) if way == Way::Pull => Err(refused(
+        (Some(bytes), _) => Ok(ServedRoot::Null { bytes: Some(bytes), fill: Fill::Noise }),
+        (None, ServedRoot::Null { bytes: None, .. }) if way == Direction::Pull => Err(refused(
             shown,
             "this server serves null: without a size, which gives nothing; serve for example null:10GiB",
         )),
@@ -128,15 +132,18 @@ fn served(state: &State, options: &Options, (way, shown): (Way, &Path)) -> Resul
     }
 }
 
-fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
+fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
-    let shown =
-        path(if begin.way == Way::Push { &begin.target } else { begin.sources.first().map_or(b"", |it| it) });
+    let shown = path(if begin.way == Direction::Push {
+        &begin.target
+    } else {
+        begin.sources.first().map_or(b"", |it| it)
+    });
     match begin.way {
-        Way::Push if !state.options.writes => {
+        Direction::Push if !state.options.writes => {
             return Err(refused(&shown, "this server may only be read from"));
         }
-        Way::Pull if !state.options.reads => {
+        Direction::Pull if !state.options.reads => {
             return Err(refused(&shown, "this server may only be written to"));
         }
         _ => {}
@@ -161,11 +168,11 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     }
     let root = served(state, &options, (begin.way, &shown))?;
     let target = match (begin.way, &root) {
-        (Way::Push, Root::Folder(root)) => Some(target(root, &shown)?),
-        (Way::Push, Root::User(home)) => {
+        (Direction::Push, ServedRoot::Folder(root)) => Some(target(root, &shown)?),
+        (Direction::Push, ServedRoot::User(home)) => {
             Some(PathAt::find(&Disk::Os, &of_user(home, &shown)?).shown_as(&shown))
         }
-        (Way::Push, Root::Null { .. }) | (Way::Pull, _) => None,
+        (Direction::Push, ServedRoot::Null { .. }) | (Direction::Pull, _) => None,
     };
     let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
     let writes_a_pipe = |target: &PathAt| target.metadata().is_ok_and(is_pipe);
@@ -175,7 +182,7 @@ fn checked(state: &State, begin: &Begin) -> Result<Wanted, Problem> {
     }
     let sources = begin.sources.iter().map(|bytes| path(bytes));
     let sources = match (&root, begin.way) {
-        (Root::User(home), Way::Pull) => {
+        (ServedRoot::User(home), Direction::Pull) => {
             sources.map(|path| of_user(home, &path)).collect::<Result<_, _>>()?
         }
         _ => sources.collect(),
@@ -225,7 +232,7 @@ impl Wanted {
 
 /// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
 /// now. Where little is free, trees are asked for as files are.
-fn reserve(state: &State, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
+fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
     let memory_bytes = state.options.memory_bytes;
     if wanted.slots_bytes(Reads::FarFiles) > memory_bytes {
         let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
@@ -282,18 +289,18 @@ fn of_side(event: Event, sources: &[PathBuf]) -> Event {
 }
 
 /// What this side writes, of what the caller has.
-fn pushed(state: &State, wanted: Wanted, far: Arc<Far>) -> Job {
+fn pushed(state: &ServerState, wanted: Wanted, far: Arc<Far>) -> Job {
     let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
     let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
-    let job = if matches!(state.root, Root::User(_)) { job } else { job.confined() };
+    let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
     job.found(wanted.target).shared_rate(state.rate.clone())
 }
 
 /// This side writes, and asks the caller for what it reads.
 fn write(
-    state: &State,
+    state: &ServerState,
     mut control: Control,
     (line, joins): Joined,
     outbox: Outbox,
@@ -328,7 +335,7 @@ fn write(
                 if message == Message::Stop {
                     stop.store(true, Ordering::Relaxed);
                 }
-                Next::Go
+                Follows::Go
             },
             &mut || {
                 for (purpose, channel) in tuned(&joins, &sockets) {
@@ -354,11 +361,18 @@ fn write(
 }
 
 /// The caller writes, and this side gives it what it asks for.
-fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Wanted) -> Result<(), NetFault> {
+fn read(
+    state: &ServerState,
+    mut control: Control,
+    (line, joins): Joined,
+    wanted: Wanted,
+) -> Result<(), NetFault> {
     let origins = wanted.sources.into_iter().map(|path| match &wanted.root {
-        Root::Folder(root) => Origin::Beneath(Arc::clone(root), path),
-        Root::User(_) => Origin::Path(path),
-        Root::Null { bytes, fill } => Origin::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill }),
+        ServedRoot::Folder(root) => ShelfPlace::Beneath(Arc::clone(root), path),
+        ServedRoot::User(_) => ShelfPlace::Path(path),
+        ServedRoot::Null { bytes, fill } => {
+            ShelfPlace::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill })
+        }
     });
     let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop), state.budget.share()));
     let sockets = wanted.options.sockets.clone();
@@ -369,8 +383,8 @@ fn read(state: &State, mut control: Control, (line, joins): Joined, wanted: Want
         let sender = RefCell::new(Some(sender));
         let talked = control.run(
             &mut |message| match message {
-                Message::Report(_) => Next::Agree,
-                _ => Next::Go,
+                Message::Report(_) => Follows::Agree,
+                _ => Follows::Go,
             },
             &mut || {
                 for joined in tuned(&joins, &sockets) {

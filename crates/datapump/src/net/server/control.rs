@@ -73,7 +73,7 @@ pub(crate) fn boxes() -> Result<(Outbox, Inbox), NetFault> {
 }
 
 /// What a message leads to.
-pub(crate) enum Next {
+pub(crate) enum Follows {
     Go,
     /// All was told: the reading side says what it gave.
     Agree,
@@ -163,7 +163,7 @@ impl Control {
     /// and then and may have something to say; `given` when the writing side has told its report.
     pub(crate) fn run(
         &mut self,
-        answer: &mut dyn FnMut(Message) -> Next,
+        answer: &mut dyn FnMut(Message) -> Follows,
         look: &mut dyn FnMut() -> Option<Message>,
         given: &mut dyn FnMut() -> Given,
     ) -> Result<(), NetFault> {
@@ -175,7 +175,7 @@ impl Control {
     pub(crate) fn step(
         &mut self,
         patience: Duration,
-        answer: &mut dyn FnMut(Message) -> Next,
+        answer: &mut dyn FnMut(Message) -> Follows,
         look: &mut dyn FnMut() -> Option<Message>,
         given: &mut dyn FnMut() -> Given,
     ) -> Result<Stepped, NetFault> {
@@ -193,8 +193,8 @@ impl Control {
         self.pass_time()?;
         let Some(message) = self.next(patience)? else { return Ok(Stepped::Waits) };
         match answer(message) {
-            Next::Go => {}
-            Next::Agree => self.say(Message::Agreed(Box::new(given())))?,
+            Follows::Go => {}
+            Follows::Agree => self.say(Message::Agreed(Box::new(given())))?,
         }
         Ok(Stepped::On)
     }

@@ -3,9 +3,9 @@
 //! Must not know: places, what is copied.
 
 use crate::job::options::{EngineChoice, Options, WaitChoice};
-use crate::net::client::root::Root;
+use crate::net::client::root::ServedRoot;
 use crate::net::server::serve_options::ServeOptions;
-use crate::net::server::server_state::State;
+use crate::net::server::server_state::ServerState;
 
 /// Requests in flight at an end: as many as LIMITS §1 found of any use, several times over. Each may be a thread.
 const DEPTH_MAX: u32 = 256;
@@ -21,8 +21,8 @@ pub(crate) struct Limits<'server> {
 }
 
 impl<'server> Limits<'server> {
-    pub(crate) fn of(state: &'server State, connections: u32) -> Limits<'server> {
-        let is_own = matches!(state.root, Root::User(_));
+    pub(crate) fn of(state: &'server ServerState, connections: u32) -> Limits<'server> {
+        let is_own = matches!(state.root, ServedRoot::User(_));
         Limits { options: &state.options, is_own, lanes: connections }
     }
 }

@@ -15,7 +15,7 @@ use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply};
 use datapump_transport::{Line, PublicKey, random};
 
 use crate::job::budget::Budget;
-pub(crate) use crate::net::client::root::Root;
+pub(crate) use crate::net::client::root::ServedRoot;
 use crate::net::server::control::boxes;
 use crate::net::server::joins::{Joins, Left, NewSession};
 use crate::report::account::version;
@@ -28,9 +28,9 @@ use crate::net::server::serve_options::ServeOptions;
 pub(crate) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
 /// What the threads of a server share.
-pub(crate) struct State {
+pub(crate) struct ServerState {
     pub(crate) options: ServeOptions,
-    pub(crate) root: Root,
+    pub(crate) root: ServedRoot,
     pub(crate) holder: PublicKey,
     pub(crate) begun: Instant,
     /// A ticket for one session was used.
@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) is_closing: AtomicBool,
     pub(crate) waker: UnixStream,
     pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) sessions: Mutex<HashMap<[u8; 16], Entry>>,
+    pub(crate) sessions: Mutex<HashMap<[u8; 16], OpenSession>>,
     /// Of connections that belong to no session yet.
     pub(crate) greeting_line: Line,
     pub(crate) greeting: AtomicU32,
@@ -52,13 +52,13 @@ pub(crate) struct State {
 }
 
 /// A session that is open.
-pub(crate) struct Entry {
+pub(crate) struct OpenSession {
     pub(crate) holder: Option<PublicKey>,
     pub(crate) line: Line,
     pub(crate) joins: Joins,
 }
 
-impl State {
+impl ServerState {
     /// Whether nothing is left to be done; `is_awaited` says whether somebody is about to greet.
     pub(crate) fn is_over(&self, is_awaited: bool) -> bool {
         // In this order: a greeting becomes a session.
@@ -73,7 +73,7 @@ impl State {
         let _ = (&self.waker).write(&[0]);
     }
 
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<[u8; 16], Entry>> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<[u8; 16], OpenSession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,7 +126,7 @@ impl State {
         let left = Arc::new(Left::default());
         let joins = Joins { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
         let (number, line) = (random(), Line::default());
-        sessions.insert(number, Entry { holder, line: line.clone(), joins });
+        sessions.insert(number, OpenSession { holder, line: line.clone(), joins });
         Ok(Admitted::Begins(NewSession { number, line, joins: receiver, boxes: (outbox, inbox), left }))
     }
 

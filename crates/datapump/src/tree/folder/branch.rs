@@ -17,7 +17,7 @@ use datapump_core::journal::PathSum;
 
 use crate::problem::{Operation, Problem};
 use crate::target::listed::Name;
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
 use crate::tree::list::doubt::Doubt;
 use crate::tree::names::claims::Claims;
@@ -32,14 +32,14 @@ use datapump_files::identity::id;
 pub(crate) struct Branch {
     pub(crate) parent: Option<Arc<Branch>>,
     pub(crate) root: Arc<Root>,
-    pub(crate) source: Arc<Side>,
+    pub(crate) source: Arc<FolderSide>,
     /// `None` where nothing stands and nothing is made: a plan that is only shown.
-    pub(crate) target: Option<Arc<Side>>,
+    pub(crate) target: Option<Arc<FolderSide>>,
     pub(crate) traits: Traits,
     /// By this it is found again, if something is to be removed.
     folder_key: FolderKey,
     /// The same folder in `Options::link_dest`, if there is one.
-    pub(crate) link_dest: Option<Arc<Side>>,
+    pub(crate) link_dest: Option<Arc<FolderSide>>,
     /// Where the target may take two names for one.
     claims: Option<Claims>,
     /// Of its path, for the marks of the files in it.
@@ -144,9 +144,9 @@ impl Branch {
     pub(crate) fn new(
         parent: Option<&Arc<Branch>>,
         root: &Arc<Root>,
-        sides: (Arc<Side>, Option<Arc<Side>>),
+        sides: (Arc<FolderSide>, Option<Arc<FolderSide>>),
         traits: Traits,
-        link_dest: Option<Arc<Side>>,
+        link_dest: Option<Arc<FolderSide>>,
     ) -> Arc<Branch> {
         let claims = claims(root, sides.1.as_deref(), traits);
         let folder_key = match parent {
@@ -255,7 +255,7 @@ impl Siblings for Beside<'_> {
 }
 
 /// In a folder that this run made, and where nothing is made, all that must be known the file system tells.
-fn claims(root: &Root, target: Option<&Side>, traits: Traits) -> Option<Claims> {
+fn claims(root: &Root, target: Option<&FolderSide>, traits: Traits) -> Option<Claims> {
     let target = target.filter(|_| !traits.fresh && root.is_copied)?;
     target.file().ok().and_then(|folder| Claims::of(&folder.0))
 }

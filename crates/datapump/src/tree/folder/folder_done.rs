@@ -12,7 +12,7 @@ use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Branch, Looked};
 use crate::tree::folder::origin::Origin;
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::list::sweep;
 use crate::tree::rules::decide::Action;
 use datapump_engine::{Stage, meter::within};
@@ -99,7 +99,7 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), P
 fn set_attributes(
     shared: &Shared<'_>,
     branch: &Branch,
-    target: &Side,
+    target: &FolderSide,
     (from, to): (&Origin, &File),
 ) -> Result<(), Problem> {
     let keep = shared.settings.options.keep;

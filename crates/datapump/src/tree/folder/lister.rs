@@ -24,13 +24,13 @@ pub(crate) enum Next {
 
 /// The names of one folder from one place on.
 pub(crate) struct Lister {
-    way: Way,
+    way: ListWay,
     /// Where the next names begin.
     from: u64,
     listed: Option<Vec<Name>>,
 }
 
-enum Way {
+enum ListWay {
     /// As the file system gives them.
     AsTheyCome,
     /// Files first, and in the order of their bytes, as rsync walks: then all are held at once.
@@ -45,10 +45,10 @@ impl Lister {
     /// `from`: [`Lister::from`] after the names before; 0 for the first.
     pub(crate) fn new(listing: Listing, from: u64, in_order: bool) -> Lister {
         let way = match listing {
-            Listing::Folder if in_order => Way::InOrder(Vec::new()),
-            Listing::Folder => Way::AsTheyCome,
-            Listing::Listed(names) => Way::Listed(names),
-            Listing::Both(names) => Way::ListedFirst(names),
+            Listing::Folder if in_order => ListWay::InOrder(Vec::new()),
+            Listing::Folder => ListWay::AsTheyCome,
+            Listing::Listed(names) => ListWay::Listed(names),
+            Listing::Both(names) => ListWay::ListedFirst(names),
         };
         Lister { way, from, listed: None }
     }
@@ -65,26 +65,26 @@ impl Lister {
 
     pub(crate) fn poll(&mut self) -> Next {
         match (&mut self.way, self.listed.take()) {
-            (Way::Listed(names), _) => {
+            (ListWay::Listed(names), _) => {
                 let names: Vec<Name> = names.drain(..).skip(self.from as usize).take(LISTED_NAMES).collect();
                 self.from += names.len() as u64;
                 Next::Names(names)
             }
-            (Way::ListedFirst(names), None) if self.from == 0 => {
+            (ListWay::ListedFirst(names), None) if self.from == 0 => {
                 self.from = BEHIND_THE_LIST;
                 Next::Names(std::mem::take(names))
             }
             (_, None) => Next::List(if self.from == BEHIND_THE_LIST { 0 } else { self.from }),
-            (Way::AsTheyCome, Some(found)) => Next::Names(found),
-            (Way::InOrder(all), Some(found)) if found.is_empty() => {
+            (ListWay::AsTheyCome, Some(found)) => Next::Names(found),
+            (ListWay::InOrder(all), Some(found)) if found.is_empty() => {
                 all.sort_by_cached_key(|name| (name.kind == Some(FileKind::Folder), name.name.clone()));
                 Next::Names(std::mem::take(all))
             }
-            (Way::InOrder(all), Some(found)) => {
+            (ListWay::InOrder(all), Some(found)) => {
                 all.extend(found);
                 Next::List(self.from)
             }
-            (Way::ListedFirst(names), Some(found)) => {
+            (ListWay::ListedFirst(names), Some(found)) => {
                 others(names, found).map_or(Next::List(self.from), Next::Names)
             }
         }

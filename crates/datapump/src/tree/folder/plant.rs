@@ -16,14 +16,14 @@ use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::tree::folder::branch::{Branch, Traits};
 use crate::tree::folder::open_root::{open_target, simulated};
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::Visited;
 use crate::tree::folder::walk;
 use crate::tree::list::List;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::list::doubts;
 use crate::tree::list::header::{SourceRoot, header};
-use crate::tree::list::journal::{Journal, Kept};
+use crate::tree::list::journal::{Kept, TreeJournal};
 use crate::tree::list::list_file;
 use crate::tree::root::Root;
 use crate::tree::rules::compare_attributes;
@@ -37,8 +37,8 @@ use datapump_files::disk::{self, Folder, PathAt, kind, names};
 /// Begins a tree.
 pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &PathAt) -> Result<(), Problem> {
     let source = match &shared.far {
-        Some(far) => Side::far_root(from, far.root(number, from)?),
-        None => Side::root(from, open(shared, from)?, &shared.trees.keeper)?,
+        Some(far) => FolderSide::far_root(from, far.root(number, from)?),
+        None => FolderSide::root(from, open(shared, from)?, &shared.trees.keeper)?,
     };
     if !shared.settings.compares {
         mirror::refuse_emptied(shared, &source, at)?;
@@ -54,7 +54,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
         Some((_, folder, _)) => Arc::clone(folder),
         None => open_target(at)?,
     };
-    let target = Side::root_of(to, folder, &shared.trees.keeper)?;
+    let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
     shared.trees.enter(&target.meta, to)?;
     if made.is_none() {
         confidential::close_folder(
@@ -98,7 +98,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
 
 /// Where unchanged files of this tree are looked for: what `link_dest` names corresponds to what the user named as the
 /// target, so that a source which goes below that is looked for below this, as with rsync.
-fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt), Problem> {
+fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<FolderSide>>, Doubt), Problem> {
     let nothing = (None, Doubt::default());
     let Some(path) = &shared.settings.options.link_dest else { return Ok(nothing) };
     let below =
@@ -113,7 +113,7 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt
     match here {
         Ok(folder) => {
             let doubt = doubts::in_and_above(shared, &folder, &path.join(below));
-            Ok((Some(Side::root(path, folder, &shared.trees.keeper)?), doubt))
+            Ok((Some(FolderSide::root(path, folder, &shared.trees.keeper)?), doubt))
         }
         Err(problem) if problem.class == Class::Missing => Ok(nothing),
         Err(problem) => Err(problem),
@@ -121,10 +121,10 @@ fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<(Option<Arc<Side>>, Doubt
 }
 
 /// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
-fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Problem> {
+fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<(), Problem> {
     let to = &*at.path;
     let target = match open_target(at) {
-        Ok(folder) => Some(Side::root_of(to, folder, &shared.trees.keeper)?),
+        Ok(folder) => Some(FolderSide::root_of(to, folder, &shared.trees.keeper)?),
         Err(problem) if problem.class == Class::Missing && !shared.settings.compares => None,
         Err(problem) => return Err(problem),
     };
@@ -149,7 +149,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
         .transpose()?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
     let journal =
-        earlier.and_then(|folder| Journal::look(&folder.0, to, (&source_root, shared.settings.options)));
+        earlier.and_then(|folder| TreeJournal::look(&folder.0, to, (&source_root, shared.settings.options)));
     let source_magic = source.origin()?.magic();
     let (link_dest, link_doubt) = link_dest(shared, to)?;
     let doubt = match &target {
@@ -171,13 +171,18 @@ fn look_at(shared: &Shared<'_>, source: Arc<Side>, at: &PathAt) -> Result<(), Pr
 
 /// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write
 /// nothing: its list is begun with the first file.
-fn list_of(shared: &Shared<'_>, source: SourceRoot, target: &Side, path: &Path) -> Result<List, Problem> {
+fn list_of(
+    shared: &Shared<'_>,
+    source: SourceRoot,
+    target: &FolderSide,
+    path: &Path,
+) -> Result<List, Problem> {
     let folder = target.file()?.0;
     let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
     if shared.trees.rules.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
     }
-    let begin = || Journal::begin(&folder, path, (&source, shared.settings.options), false);
+    let begin = || TreeJournal::begin(&folder, path, (&source, shared.settings.options), false);
     let kept = match begin() {
         Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
@@ -195,7 +200,7 @@ fn visited(shared: &Shared<'_>) -> Visited {
 }
 
 /// A root that is made, or gets other attributes, is a change like any other.
-fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, there: Option<&Side>) {
+fn tell_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, there: Option<&FolderSide>) {
     if !shared.settings.tells_changes() {
         return;
     }
@@ -210,7 +215,7 @@ fn tell_root(shared: &Shared<'_>, source: &Side, to: &Path, there: Option<&Side>
     shared.ledger.tell(Some(Box::new(change)).filter(|change| change.says_something()));
 }
 
-fn tell_devices(shared: &Shared<'_>, source: &Side, target: &Side) {
+fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
     let mut tally = shared.ledger.tally();
     tally.source_devices.insert(source.meta.device);
     tally.target_devices.insert(target.meta.device);
@@ -236,7 +241,7 @@ fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
 }
 
 /// The folder that it was made in, the root itself, and its list.
-type Made = (Arc<File>, Arc<File>, Option<Journal>);
+type Made = (Arc<File>, Arc<File>, Option<TreeJournal>);
 
 /// A list that will not be believed leads nowhere: what `cp -r` would do the same command does, too.
 fn tell_nesting(shared: &Shared<'_>, path: &Path) {
@@ -294,10 +299,11 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     };
     let (temporary, folder) = temporary_root(&parent_folder, name, path)?;
     made::check_root(&parent_folder, &folder, path)?;
-    let begun = Journal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {
-        // Nothing is in it that anybody could miss.
-        let _ = names::remove(&parent_folder, &temporary, true);
-    });
+    let begun =
+        TreeJournal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {
+            // Nothing is in it that anybody could miss.
+            let _ = names::remove(&parent_folder, &temporary, true);
+        });
     let journal = match begun? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, Operation::Make, path, words)),
         kept @ Kept::Doubtful(..) => {

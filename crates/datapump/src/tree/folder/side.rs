@@ -49,13 +49,13 @@ impl Keeper {
 
 /// A folder of a tree.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct FolderSide {
     /// `None` for the root, which stays open.
-    parent: Option<Arc<Side>>,
+    parent: Option<Arc<FolderSide>>,
     /// Its name in its parent; of a root its path, as the user named it.
     pub(crate) name: OsString,
     pub(crate) meta: Meta,
-    place: Place,
+    place: SidePlace,
     opened_up: OnceLock<bool>,
     /// Of a folder that is open for another host: what it takes of the session's part.
     charge: Option<Charge>,
@@ -63,7 +63,7 @@ pub(crate) struct Side {
 
 /// Where the folder lies.
 #[derive(Debug)]
-enum Place {
+enum SidePlace {
     /// On this host.
     Here {
         open: Mutex<Weak<File>>,
@@ -80,59 +80,63 @@ const SPARE_BYTES: usize = 32;
 /// The owner may change what a folder holds.
 pub(crate) const WRITABLE: u32 = 0o300;
 
-impl Side {
+impl FolderSide {
     /// The root of a tree, open for as long as it lives.
-    pub(crate) fn root(path: &Path, file: File, keeper: &Arc<Keeper>) -> Result<Arc<Side>, Problem> {
-        Side::root_of(path, Arc::new(file), keeper)
+    pub(crate) fn root(path: &Path, file: File, keeper: &Arc<Keeper>) -> Result<Arc<FolderSide>, Problem> {
+        FolderSide::root_of(path, Arc::new(file), keeper)
     }
 
     /// The same of a folder that others use too.
-    pub(crate) fn root_of(path: &Path, file: Arc<File>, keeper: &Arc<Keeper>) -> Result<Arc<Side>, Problem> {
+    pub(crate) fn root_of(
+        path: &Path,
+        file: Arc<File>,
+        keeper: &Arc<Keeper>,
+    ) -> Result<Arc<FolderSide>, Problem> {
         let meta = file_meta(&file).map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
-        Ok(Arc::new(Side {
+        Ok(Arc::new(FolderSide {
             parent: None,
             name: path.as_os_str().to_owned(),
             meta,
-            place: Place::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
+            place: SidePlace::Here { open: Mutex::default(), root: Some(file), keeper: Arc::clone(keeper) },
             opened_up: OnceLock::new(),
             charge: None,
         }))
     }
 
     /// The root of a tree of another host.
-    pub(crate) fn far_root(path: &Path, folder: Arc<FarFolder>) -> Arc<Side> {
-        Side::there(None, path.as_os_str(), folder)
+    pub(crate) fn far_root(path: &Path, folder: Arc<FarFolder>) -> Arc<FolderSide> {
+        FolderSide::there(None, path.as_os_str(), folder)
     }
 
-    fn there(parent: Option<&Arc<Side>>, name: &OsStr, folder: Arc<FarFolder>) -> Arc<Side> {
-        Arc::new(Side {
+    fn there(parent: Option<&Arc<FolderSide>>, name: &OsStr, folder: Arc<FarFolder>) -> Arc<FolderSide> {
+        Arc::new(FolderSide {
             parent: parent.cloned(),
             name: name.to_owned(),
             meta: folder.meta,
-            place: Place::There(folder),
+            place: SidePlace::There(folder),
             opened_up: OnceLock::new(),
             charge: None,
         })
     }
 
     /// The folder `name` in this one.
-    pub(crate) fn child(self: &Arc<Side>, name: &OsStr) -> Result<Arc<Side>, Problem> {
+    pub(crate) fn child(self: &Arc<FolderSide>, name: &OsStr) -> Result<Arc<FolderSide>, Problem> {
         let keeper = match &self.place {
-            Place::Here { keeper, .. } => keeper,
-            Place::There(folder) => {
+            SidePlace::Here { keeper, .. } => keeper,
+            SidePlace::There(folder) => {
                 let below = folder.enter(name, &self.path_of(name))?;
-                return Ok(Side::there(Some(self), name, below));
+                return Ok(FolderSide::there(Some(self), name, below));
             }
         };
         let opened = self.file()?.open_and_stat(name);
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::Open, &self.path_of(name), errno.0))?;
         keeper.keep(&file);
-        Ok(Arc::new(Side {
+        Ok(Arc::new(FolderSide {
             parent: Some(Arc::clone(self)),
             name: name.to_owned(),
             meta,
-            place: Place::Here {
+            place: SidePlace::Here {
                 open: Mutex::new(Arc::downgrade(&file)),
                 root: None,
                 keeper: Arc::clone(keeper),
@@ -144,7 +148,7 @@ impl Side {
 
     /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
     /// number was given back, while folders below it are open.
-    pub(crate) fn charged(mut self: Arc<Side>, charge: Charge) -> Arc<Side> {
+    pub(crate) fn charged(mut self: Arc<FolderSide>, charge: Charge) -> Arc<FolderSide> {
         Arc::get_mut(&mut self).expect("it was just opened").charge = Some(charge);
         self
     }
@@ -152,37 +156,37 @@ impl Side {
     /// What is kept of a folder of another host is charged to the session's part, and given back when dropped. `None`
     /// of a folder of this host.
     pub(crate) fn charge_there(&self, bytes: usize) -> Result<Option<Charge>, Problem> {
-        let Place::There(folder) = &self.place else { return Ok(None) };
+        let SidePlace::There(folder) = &self.place else { return Ok(None) };
         folder.far.charge(bytes).map(Some).map_err(|over| over_budget(over, &self.path()))
     }
 
     /// Whether it lies on this host.
     pub(crate) fn is_here(&self) -> bool {
-        matches!(self.place, Place::Here { .. })
+        matches!(self.place, SidePlace::Here { .. })
     }
 
     /// What the folder is now, whatever its name means.
     pub(crate) fn now(&self) -> Result<Meta, Problem> {
         match &self.place {
-            Place::Here { .. } => {
+            SidePlace::Here { .. } => {
                 let now = file_meta(&self.file()?.0);
                 now.map_err(|errno| Problem::system(Operation::LookAt, &self.path(), errno.0))
             }
-            Place::There(folder) => folder.now(&self.path()),
+            SidePlace::There(folder) => folder.now(&self.path()),
         }
     }
 
     /// The folder, to be asked for what is in it.
     pub(crate) fn origin(&self) -> Result<Origin, Problem> {
         match &self.place {
-            Place::Here { .. } => self.file().map(|open| Origin::Here(open.0)),
-            Place::There(folder) => Ok(Origin::There(Arc::clone(folder))),
+            SidePlace::Here { .. } => self.file().map(|open| Origin::Here(open.0)),
+            SidePlace::There(folder) => Ok(Origin::There(Arc::clone(folder))),
         }
     }
 
     /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.
-    pub(crate) fn file(&self) -> Result<Opened, Problem> {
-        let (mut closed, mut here): (Vec<&Side>, _) = (Vec::new(), self);
+    pub(crate) fn file(&self) -> Result<OpenedFolder, Problem> {
+        let (mut closed, mut here): (Vec<&FolderSide>, _) = (Vec::new(), self);
         let mut file = loop {
             match here.if_open() {
                 Some(file) => break file,
@@ -198,22 +202,22 @@ impl Side {
         Ok(file)
     }
 
-    fn if_open(&self) -> Option<Opened> {
-        let Place::Here { open, root, .. } = &self.place else {
+    fn if_open(&self) -> Option<OpenedFolder> {
+        let SidePlace::Here { open, root, .. } = &self.place else {
             unreachable!("a folder of another host is no open file")
         };
-        root.clone().or_else(|| locked(open).upgrade()).map(Opened)
+        root.clone().or_else(|| locked(open).upgrade()).map(OpenedFolder)
     }
 
     /// How many folders of a way that is opened again are kept open.
     fn nearest(&self) -> usize {
         match &self.place {
-            Place::Here { keeper, .. } => (keeper.most / 4).max(1),
-            Place::There(_) => 0,
+            SidePlace::Here { keeper, .. } => (keeper.most / 4).max(1),
+            SidePlace::There(_) => 0,
         }
     }
 
-    fn open_again(&self, parent: &Opened, stays_open: bool) -> Result<Opened, Problem> {
+    fn open_again(&self, parent: &OpenedFolder, stays_open: bool) -> Result<OpenedFolder, Problem> {
         let opened = parent.open_and_stat(&self.name);
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;
@@ -221,13 +225,13 @@ impl Side {
             let words = "was replaced by another folder meanwhile; nothing more is done in it";
             return Err(Problem::new(Class::Changed, Operation::OpenAgain, &self.path(), words));
         }
-        if let Place::Here { open, keeper, .. } = &self.place {
+        if let SidePlace::Here { open, keeper, .. } = &self.place {
             *locked(open) = Arc::downgrade(&file);
             if stays_open {
                 keeper.keep(&file);
             }
         }
-        Ok(Opened(file))
+        Ok(OpenedFolder(file))
     }
 
     /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. Whoever finishes
@@ -247,7 +251,7 @@ impl Side {
     }
 
     /// The ways from the root to here, the nearest first.
-    pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Side> {
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = &FolderSide> {
         std::iter::successors(Some(self), |side| side.parent.as_deref())
     }
 
@@ -284,7 +288,7 @@ impl Side {
     }
 }
 
-impl Drop for Side {
+impl Drop for FolderSide {
     /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
     fn drop(&mut self) {
         let mut next = self.parent.take();
@@ -296,9 +300,9 @@ impl Drop for Side {
 
 /// An open folder, for as long as it is used.
 #[derive(Clone, Debug)]
-pub(crate) struct Opened(pub(crate) Arc<File>);
+pub(crate) struct OpenedFolder(pub(crate) Arc<File>);
 
-impl Opened {
+impl OpenedFolder {
     fn open_and_stat(&self, name: &OsStr) -> Result<(Arc<File>, Meta), Errno> {
         with_meta(names::open_folder(&self.0, name)?)
     }
@@ -318,9 +322,9 @@ mod tests {
     use super::*;
 
     /// A folder, and so many others nested in it. `.` stands for each: they need not be made.
-    fn nested(levels: usize) -> Arc<Side> {
+    fn nested(levels: usize) -> Arc<FolderSide> {
         let root = File::open("/").expect("it is there");
-        let root = Side::root(Path::new("/here"), root, &Keeper::new(8)).expect("a folder");
+        let root = FolderSide::root(Path::new("/here"), root, &Keeper::new(8)).expect("a folder");
         (0..levels).fold(root, |above, _| above.child(OsStr::new(".")).expect("a folder"))
     }
 
@@ -345,7 +349,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a folder");
         std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o555)).expect("it is ours");
         let file = File::open(home.path()).expect("it is there");
-        let side = Side::root(home.path(), file, &Keeper::new(8)).expect("a folder");
+        let side = FolderSide::root(home.path(), file, &Keeper::new(8)).expect("a folder");
         std::thread::scope(|scope| {
             let lanes: Vec<_> = (0..4).map(|_| scope.spawn(|| side.open_up())).collect();
             assert!(lanes.into_iter().all(|lane| lane.join().expect("no panic")));

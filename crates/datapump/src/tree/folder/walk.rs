@@ -20,7 +20,7 @@ use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::lister::{Lister, Next};
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::list::doubts;
 use crate::tree::names::hand::Hand;
 use crate::tree::names::make_way;
@@ -141,13 +141,13 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
 }
 
 /// A bind mount may show a folder inside itself, and the target may lie in the source.
-fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
+fn refuse_loops(above: &Branch, source: &FolderSide) -> Result<(), Problem> {
     let id = identity::id(&source.meta);
     if above.root.target_id == Some(id) {
         let words = "is the folder that is copied into; it is left out";
         return Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words));
     }
-    let is_same = |side: &Side| identity::id(&side.meta) == id;
+    let is_same = |side: &FolderSide| identity::id(&side.meta) == id;
     // A folder is on its way for as long as one below it is.
     match above.root.alive.has(id) && above.source.ancestors().any(is_same) {
         true => {
@@ -159,7 +159,7 @@ fn refuse_loops(above: &Branch, source: &Side) -> Result<(), Problem> {
 }
 
 /// A folder at the target (none in a dry run that would make it), and whether it was made now.
-type Entered = (Option<Arc<Side>>, bool);
+type Entered = (Option<Arc<FolderSide>>, bool);
 
 /// The target folder; nothing where something else stays.
 fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Result<Option<Entered>, Problem> {
@@ -242,7 +242,7 @@ fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
 }
 
 /// A folder on another file system than the one above is kept open, to sync that one at the end.
-fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Result<(), Problem> {
+fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&FolderSide>) -> Result<(), Problem> {
     if let (Some(target), Some(parent)) = (target, &above.target)
         && target.meta.device != parent.meta.device
     {
@@ -256,7 +256,7 @@ fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&Side>) -> Re
     Ok(())
 }
 
-fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> Traits {
+fn traits(above: &Branch, source: &FolderSide, target: Option<&FolderSide>, fresh: bool) -> Traits {
     let same_device = target.is_some_and(|target| target.meta.device == source.meta.device);
     let same_file_system = same_device && source.is_here();
     Traits {
@@ -286,6 +286,6 @@ fn traits(above: &Branch, source: &Side, target: Option<&Side>, fresh: bool) -> 
 }
 
 /// The permissions that the folder's default access control list gives to new files.
-fn handed_down(target: &Side) -> Option<u32> {
+fn handed_down(target: &FolderSide) -> Option<u32> {
     target.file().ok().and_then(|folder| disk::handed_down(&folder.0))
 }

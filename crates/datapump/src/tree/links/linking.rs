@@ -17,7 +17,7 @@ use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Looked};
 use crate::tree::folder::folder_done;
-use crate::tree::links::{self, Copied, FileState, Meeting, Newer, Spot, Waiting};
+use crate::tree::links::{self, Copied, FileState, Meeting, Newer, Spot, WaitingName};
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::rules::decide::Action;
@@ -124,7 +124,7 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>
     let Some(file) = links else { return };
     let _turn = shared.trees.links.turn();
     let copied = Copied { spot: first.clone(), copy, mtime_ns: file.mtime_ns() };
-    for Waiting { spot, meta, is_newer, .. } in shared.trees.links.committed(file, copied.clone()) {
+    for WaitingName { spot, meta, is_newer, .. } in shared.trees.links.committed(file, copied.clone()) {
         if is_newer {
             shared.plan.add_first([once_more(spot)].into_iter());
             continue;

@@ -9,7 +9,7 @@ use crate::tree::folder::branch::Branch;
 
 /// Names that wait for a folder in their place to go.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingNames {
     pub(crate) names: Vec<(Arc<Branch>, Name)>,
     /// They had their turn: nothing waits any more.
     pub(crate) is_over: bool,

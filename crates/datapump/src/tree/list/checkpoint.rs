@@ -57,12 +57,12 @@ struct Book {
     device: Option<u64>,
     /// A folder on each device that is written to.
     folders: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
-    state: Mutex<State>,
+    state: Mutex<CheckpointState>,
     wake: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CheckpointState {
     /// Marks that count already, kept back to be written together.
     at_once: Vec<u8>,
     /// Marks that wait for a good sync.
@@ -90,7 +90,7 @@ impl Checkpoint {
         sync: Sync,
         device: Option<u64>,
     ) -> Checkpoint {
-        let state = State { len, good_len: len, ..State::default() };
+        let state = CheckpointState { len, good_len: len, ..CheckpointState::default() };
         let folders = Mutex::default();
         let (state, wake) = (Mutex::new(state), Condvar::new());
         let book = Arc::new(Book { file, without_marks, sync, device, folders, state, wake });
@@ -125,20 +125,20 @@ impl Checkpoint {
             return state.failure();
         }
         match book.counts(device, written) {
-            Counts::AtOnce => {
+            MarkCounts::AtOnce => {
                 state.at_once.extend(mark.to_le_bytes());
                 if soon || state.at_once.len() >= AT_ONCE_BYTES {
                     book.write_at_once(&mut state);
                 }
             }
-            Counts::BehindSync => {
+            MarkCounts::BehindSync => {
                 state.waiting.extend(mark.to_le_bytes());
                 state.waiting_bytes += bytes;
                 if state.waiting_bytes >= EVERY_BYTES {
                     book.wake.notify_all();
                 }
             }
-            Counts::Never => {}
+            MarkCounts::Never => {}
         }
         None
     }
@@ -204,7 +204,7 @@ impl Drop for Checkpoint {
     }
 }
 
-impl State {
+impl CheckpointState {
     fn failure(&mut self) -> Option<Problem> {
         let (path, errno) = self.failed.clone().filter(|_| !self.is_told)?;
         self.is_told = true;
@@ -212,25 +212,25 @@ impl State {
     }
 }
 
-enum Counts {
+enum MarkCounts {
     AtOnce,
     BehindSync,
     Never,
 }
 
 impl Book {
-    fn counts(&self, device: u64, written: Written) -> Counts {
+    fn counts(&self, device: u64, written: Written) -> MarkCounts {
         let is_in_known_mount = self.device == Some(device);
         match (self.sync, written) {
-            (Sync::Each, _) | (_, Written::Synced) => Counts::AtOnce,
-            (Sync::None, _) | (_, Written::Directly) if is_in_known_mount => Counts::AtOnce,
-            (Sync::None, _) => Counts::Never,
-            (Sync::End, Written::Directly | Written::Cached) => Counts::BehindSync,
+            (Sync::Each, _) | (_, Written::Synced) => MarkCounts::AtOnce,
+            (Sync::None, _) | (_, Written::Directly) if is_in_known_mount => MarkCounts::AtOnce,
+            (Sync::None, _) => MarkCounts::Never,
+            (Sync::End, Written::Directly | Written::Cached) => MarkCounts::BehindSync,
         }
     }
 
     /// A list that cannot be written (disk full) only lets more be copied again.
-    fn append(&self, state: &mut State, marks: &[u8]) {
+    fn append(&self, state: &mut CheckpointState, marks: &[u8]) {
         if marks.is_empty() {
             return;
         }
@@ -240,12 +240,12 @@ impl Book {
         }
     }
 
-    fn write_at_once(&self, state: &mut State) {
+    fn write_at_once(&self, state: &mut CheckpointState) {
         let marks = std::mem::take(&mut state.at_once);
         self.append(state, &marks);
     }
 
-    fn sync(&self, mut state: MutexGuard<'_, State>) {
+    fn sync(&self, mut state: MutexGuard<'_, CheckpointState>) {
         let waiting = std::mem::take(&mut state.waiting);
         state.waiting_bytes = 0;
         let len = state.len;
@@ -271,7 +271,7 @@ impl Book {
         folders.iter().try_for_each(sync)
     }
 
-    fn distrust(&self, state: &mut State, path: &Path, errno: Errno) {
+    fn distrust(&self, state: &mut CheckpointState, path: &Path, errno: Errno) {
         if state.failed.is_none() {
             state.failed = Some((path.to_path_buf(), errno));
         }
@@ -300,7 +300,7 @@ fn thread(book: &Arc<Book>) -> Option<JoinHandle<()>> {
 fn keep_syncing(book: &Book) {
     loop {
         let (mut state, start) = (locked(&book.state), Instant::now());
-        let is_due = |state: &State| state.waiting_bytes >= EVERY_BYTES && state.failed.is_none();
+        let is_due = |state: &CheckpointState| state.waiting_bytes >= EVERY_BYTES && state.failed.is_none();
         while !state.is_over && !is_due(&state) && start.elapsed() < EVERY {
             let left = EVERY.saturating_sub(start.elapsed());
             state = book.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -324,14 +324,14 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use datapump_core::journal::{HEADER_BYTES, Life, Root};
+    use datapump_core::journal::{HEADER_BYTES, Life, RootId};
 
     use super::*;
 
     const HEADER: Header = Header {
-        source: Root { inode: 1, born_ns: 2, file_system: 3 },
+        source: RootId { inode: 1, born_ns: 2, file_system: 3 },
         source_host: 0,
-        target: Root { inode: 4, born_ns: 5, file_system: 6 },
+        target: RootId { inode: 4, born_ns: 5, file_system: 6 },
         life: Life { boot: [0; 16], mount: 7, source: 8, options: 9 },
         is_new: true,
         loses_times: false,

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::problem::shown_path;
 use crate::run::Shared;
 use crate::tree::folder::branch::Branch;
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::list::doubt::Doubt;
-use crate::tree::list::journal::Journal;
+use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::list_file;
 use crate::tree::rules::decide::Action;
 use datapump_files::commit::reserved::LIST_NAME;
@@ -74,7 +74,12 @@ pub(crate) fn of_file(shared: &Shared<'_>, at: &PathAt) -> Doubt {
 
 /// What is in doubt in the root of a tree: by its own list, or, where something is left alone for what it looks like,
 /// by any that stands there or above.
-pub(crate) fn of_root(shared: &Shared<'_>, journal: Option<&Journal>, folder: &File, path: &Path) -> Doubt {
+pub(crate) fn of_root(
+    shared: &Shared<'_>,
+    journal: Option<&TreeJournal>,
+    folder: &File,
+    path: &Path,
+) -> Doubt {
     let own = journal.map(|journal| journal.doubt).unwrap_or_default();
     match (leaves_some(shared), journal) {
         (false, _) => own,
@@ -90,11 +95,11 @@ pub(crate) fn in_and_above(shared: &Shared<'_>, folder: &File, path: &Path) -> D
 }
 
 /// What is in doubt in a folder that this run did not make, below one of which that is known.
-pub(crate) fn in_target(shared: &Shared<'_>, above: Doubt, target: &Side) -> Doubt {
+pub(crate) fn in_target(shared: &Shared<'_>, above: Doubt, target: &FolderSide) -> Doubt {
     if leaves_some(shared) { below(shared, above, target) } else { above }
 }
 
-pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &Side) -> Doubt {
+pub(crate) fn below(shared: &Shared<'_>, above: Doubt, side: &FolderSide) -> Doubt {
     let found = side.file().ok().and_then(|folder| list_file::doubt_in(&folder.0));
     above.and(told(shared, found, || side.path_of(OsStr::new(LIST_NAME))))
 }

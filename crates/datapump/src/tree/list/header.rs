@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use datapump_core::journal::{Header, Life, Root};
+use datapump_core::journal::{Header, Life, RootId};
 use datapump_core::resume::fnv;
 
 use crate::job::options::{Keep, Options, Selection, Sync};
@@ -16,7 +16,7 @@ use datapump_files::disk::{Meta, boot, names, origin};
 /// The root of a source, and its life.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceRoot {
-    root: Root,
+    root: RootId,
     host: u64,
     life: u64,
 }
@@ -41,7 +41,7 @@ impl SourceRoot {
 
     /// Another host tells device and inode, and which run of its system it is.
     pub(crate) fn there(far: &Far, meta: &Meta) -> SourceRoot {
-        let root = Root { inode: meta.inode, born_ns: 0, file_system: meta.device };
+        let root = RootId { inode: meta.inode, born_ns: 0, file_system: meta.device };
         SourceRoot { root, host: fnv(0, without_port(&far.place).as_bytes()), life: fnv(0, &far.boot) }
     }
 }
@@ -68,10 +68,10 @@ pub(crate) fn is_of_folder(list: &Header, folder: &File) -> bool {
     list.is_of_target(&Header { target: root_of(folder).0, ..*list })
 }
 
-fn root_of(folder: &File) -> (Root, u64) {
+fn root_of(folder: &File) -> (RootId, u64) {
     let (born_ns, mount) = origin(folder);
     let inode = datapump_files::disk::file_meta(folder).map_or(0, |meta| meta.inode);
-    (Root { inode, born_ns, file_system: datapump_files::disk::file_system(folder) }, mount)
+    (RootId { inode, born_ns, file_system: datapump_files::disk::file_system(folder) }, mount)
 }
 
 /// What a committed file has by these options, and what is promised of it.

@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use datapump_core::journal::{Entry, HEADER_BYTES, Header, PathSum, is_list, is_torn, marks};
+use datapump_core::journal::{HEADER_BYTES, Header, JournalEntry, PathSum, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
 
 use crate::job::options::{Options, Sync};
@@ -34,7 +34,7 @@ use datapump_files::identity::{FileId, id};
 
 /// The list of one tree.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct TreeJournal {
     folder: Folder,
     /// Who writes to it; nobody in a dry run.
     checkpoint: Option<Checkpoint>,
@@ -63,14 +63,14 @@ pub(crate) struct Journal {
 }
 
 /// A list that stood before this run, or not.
-struct Found {
+struct FoundList {
     stood: bool,
     /// It is this user's own.
     is_believed: bool,
     earlier: Earlier,
 }
 
-impl Journal {
+impl TreeJournal {
     /// Begins a list in a folder, or goes on with the one that is there. In a folder that this run makes (`anew`) a
     /// list can only be left over from a run killed before it had done anything.
     pub(crate) fn begin(
@@ -103,9 +103,9 @@ impl Journal {
         let (device, sync) = (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.sync);
         let device = device.map_err(|errno| system(Operation::Stat, errno))?;
         let since_ns = if stood { since(&standing.file) } else { 0 };
-        let found = Found { stood, is_believed: why.is_none(), earlier };
-        let journal = Journal::go_on(open, standing.file, found, this, (device, sync));
-        let journal = journal.map(|journal| Journal { since_ns, id: id(&meta), ..journal });
+        let found = FoundList { stood, is_believed: why.is_none(), earlier };
+        let journal = TreeJournal::go_on(open, standing.file, found, this, (device, sync));
+        let journal = journal.map(|journal| TreeJournal { since_ns, id: id(&meta), ..journal });
         let journal = journal.map_err(|errno| system(Operation::Write, errno))?;
         journal.witness(device, folder, path);
         Ok(match why {
@@ -118,11 +118,11 @@ impl Journal {
     fn go_on(
         folder: Folder,
         file: Handle,
-        found: Found,
+        found: FoundList,
         this: Header,
         (device, sync): (u64, Sync),
-    ) -> Result<Journal, Errno> {
-        let Found { stood, is_believed, earlier: Earlier { header, marks } } = found;
+    ) -> Result<TreeJournal, Errno> {
+        let FoundList { stood, is_believed, earlier: Earlier { header, marks } } = found;
         let joined = header.joined(&this);
         if marks.is_empty() || joined != header {
             write_header(&file, &joined, marks.len())?;
@@ -130,7 +130,7 @@ impl Journal {
         let len = (HEADER_BYTES + 8 * marks.len()) as u64;
         let known = (header.life.mount != 0).then_some(device);
         let checkpoint = Checkpoint::begin((file, len), joined.without_marks(), sync, known);
-        Ok(Journal {
+        Ok(TreeJournal {
             folder,
             checkpoint: Some(checkpoint),
             earlier: marks,
@@ -152,11 +152,11 @@ impl Journal {
         folder: &Arc<File>,
         path: &Path,
         (source, options): (&SourceRoot, &Options),
-    ) -> Option<Journal> {
+    ) -> Option<TreeJournal> {
         let file = open_own(folder)?.ok()?;
         let this = header(folder, source, options, false);
         let Earlier { header, marks } = read(&file, &path.join(LIST_NAME), &this).ok()?;
-        Some(Journal {
+        Some(TreeJournal {
             folder: Folder::Os(Arc::clone(folder)),
             checkpoint: None,
             earlier: marks,
@@ -268,16 +268,16 @@ impl Journal {
 /// What became of beginning a list.
 #[derive(Debug)]
 pub(crate) enum Kept {
-    List(Journal),
+    List(TreeJournal),
     /// No later run will believe it: what that means, in words.
-    Doubtful(Journal, String),
+    Doubtful(TreeJournal, String),
     /// What stands in its place is not this user's, and left: in these words.
     Ignored(String),
 }
 
 impl Kept {
     /// The list, if there is one; what is to be known of it is told.
-    pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<Journal> {
+    pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<TreeJournal> {
         match self {
             Kept::List(journal) => Some(journal),
             Kept::Doubtful(journal, words) => {
@@ -406,7 +406,7 @@ fn write_header(file: &Handle, header: &Header, marks: usize) -> Result<(), Errn
 
 /// The mark of a file that was committed; the sum is that of its folder's path.
 pub(crate) fn mark(folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
-    Entry {
+    JournalEntry {
         path: folder.name(name.as_bytes()),
         inode: target.inode,
         size_bytes: target.size_bytes,

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::{self, Name};
-use crate::tree::folder::side::Side;
-use crate::tree::list::journal::Journal;
+use crate::tree::folder::side::FolderSide;
+use crate::tree::list::journal::TreeJournal;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::temporary::is_partial;
 use datapump_files::disk::{FileKind, names};
@@ -35,11 +35,11 @@ pub(crate) struct Unsettled {
 /// Looks for them in a target whose list stood. A problem: a folder cannot be looked at, and anything may lie in it.
 pub(crate) fn find(
     shared: &Shared<'_>,
-    journal: &Journal,
+    journal: &TreeJournal,
     (root, path): (&Arc<File>, &Path),
 ) -> Result<Unsettled, Problem> {
     let mut found = Unsettled::default();
-    let mut folders = vec![Side::root_of(path, Arc::clone(root), &shared.trees.keeper)?];
+    let mut folders = vec![FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?];
     while let Some(folder) = folders.pop() {
         for name in found.look_in(journal, &folder)? {
             folders.push(folder.child(&name)?);
@@ -63,7 +63,7 @@ impl Unsettled {
     }
 
     /// Looks at the files of a folder; the folders in it.
-    fn look_in(&mut self, journal: &Journal, folder: &Side) -> Result<Vec<OsString>, Problem> {
+    fn look_in(&mut self, journal: &TreeJournal, folder: &FolderSide) -> Result<Vec<OsString>, Problem> {
         let (open, mut cookie, mut below) = (folder.file()?.0, 0, Vec::new());
         loop {
             let listed = listed::list(&open, cookie);
@@ -88,9 +88,9 @@ impl Unsettled {
     /// Looks at a name; gives it back if it is a folder.
     fn look_at(
         &mut self,
-        journal: &Journal,
+        journal: &TreeJournal,
         open: &File,
-        (folder, name): (&Side, OsString),
+        (folder, name): (&FolderSide, OsString),
     ) -> Option<OsString> {
         let meta = names::metadata(open, &name).ok()?;
         match meta.kind {

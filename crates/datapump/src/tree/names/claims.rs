@@ -16,10 +16,10 @@ use datapump_files::identity::{FileId, id};
 
 /// The entries of one folder and the names that they belong to. Kept only as long as the folder is worked on.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<Claimed>);
+pub(crate) struct Claims(Mutex<ClaimedNames>);
 
 #[derive(Debug, Default)]
-struct Claimed {
+struct ClaimedNames {
     owners: HashMap<FileId, Owners>,
     /// Of files with several names: how many entries of this folder they have.
     entries: HashMap<FileId, usize>,
@@ -51,7 +51,7 @@ impl Claims {
     /// Takes an entry that a name found, or that was just made under it; false if it belongs to another name.
     pub(crate) fn take(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Claimed { owners, entries } = &mut *claimed;
+        let ClaimedNames { owners, entries } = &mut *claimed;
         let file = id(entry);
         let Some(owner) = owners.get_mut(&file) else {
             owners.insert(file, Owners::new(name));
@@ -79,7 +79,7 @@ impl Claims {
     /// A new entry of a file that has several.
     pub(crate) fn add(&self, entry: &Meta, name: &OsStr) {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Claimed { owners, entries } = &mut *claimed;
+        let ClaimedNames { owners, entries } = &mut *claimed;
         let owner = owners.entry(id(entry)).or_insert_with(|| Owners::new(name));
         if !owner.has(name) {
             owner.others.insert(name.to_owned());

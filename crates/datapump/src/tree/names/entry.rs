@@ -153,9 +153,9 @@ impl Hand {
         let Met::First(links) = linking::meet(shared, &spot, &meta, held.as_ref())? else { return Ok(None) };
         let leaf = Leaf { spot, links, change: None };
         match self.begin(shared, name, (held, meta), there.as_ref(), leaf) {
-            Ok(Begun::Task(task, how)) => return self.hand_on(shared, waits, task, how),
-            Ok(Begun::Stands(spot, file)) => linking::stands(shared, &spot, links, file),
-            Ok(Begun::Later) => {}
+            Ok(BegunFile::Task(task, how)) => return self.hand_on(shared, waits, task, how),
+            Ok(BegunFile::Stands(spot, file)) => linking::stands(shared, &spot, links, file),
+            Ok(BegunFile::Later) => {}
             Err(problem) => {
                 linking::failed(shared, links);
                 return Err(problem);
@@ -172,19 +172,19 @@ impl Hand {
         (held, meta): (Option<Held>, Meta),
         there: Option<&Meta>,
         leaf: Leaf,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<BegunFile, Problem> {
         if self.may_link(shared)
             && let Some(file) = linking::link_unchanged(shared, &leaf.spot, (name, &meta))?
         {
-            return Ok(Begun::Stands(leaf.spot, Some(file)));
+            return Ok(BegunFile::Stands(leaf.spot, Some(file)));
         }
         let change = findings::change(shared, &self.branch, ChangeKind::Copy, &name.name, &meta, there);
         let Some(held) = held else {
             shared.ledger.tell(change);
-            return Ok(Begun::Stands(leaf.spot, None));
+            return Ok(BegunFile::Stands(leaf.spot, None));
         };
         if leaf.links.is_none() && self.comes_later(shared, name, &meta) {
-            return Ok(Begun::Later);
+            return Ok(BegunFile::Later);
         }
         let before = if there.is_some() { Before::Anything } else { Before::Nothing };
         let leaf = Leaf { change, ..leaf };
@@ -263,7 +263,7 @@ impl Hand {
         (held, meta): (Held, Meta),
         before: Before,
         leaf: Leaf,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<BegunFile, Problem> {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
         let traits = self.branch.traits;
         let ranges = sizes::ranges(shared, (&held, &meta), traits, &source_path)?;
@@ -283,7 +283,7 @@ impl Hand {
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
         let ends = ends.inspect_err(|problem| landing.give_up(problem))?;
         let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), leaf);
-        Ok(Begun::Task(Arc::new(task), how))
+        Ok(BegunFile::Task(Arc::new(task), how))
     }
 
     pub(crate) fn facts(&self, shared: &Shared<'_>, held: &Held, meta: &Meta, small: bool) -> Facts {
@@ -375,7 +375,7 @@ impl Hand {
 }
 
 /// How far a file came.
-enum Begun {
+enum BegunFile {
     /// Its blocks are to be moved.
     Task(Arc<Task>, How),
     /// It stands already (the file), or only would be copied.

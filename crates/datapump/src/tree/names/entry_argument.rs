@@ -10,7 +10,7 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::list::List;
 use crate::tree::names::hand::Hand;
 use crate::tree::names::special;
@@ -52,14 +52,14 @@ fn hand(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<Hand, Problem> 
     let (source_path, target_path) = (source_path.unwrap_or(".".into()), target_path.unwrap_or(".".into()));
     let source = names::open_path(&source_path);
     let source = source.map_err(|errno| Problem::system(Operation::Open, &source_path, errno.0))?;
-    let source = Side::root(&source_path, source, &shared.trees.keeper)?;
+    let source = FolderSide::root(&source_path, source, &shared.trees.keeper)?;
     let target = match to.folder_to_sync() {
         Ok(Folder::Os(folder)) => folder,
         Ok(Folder::Sim(_)) => return Err(Problem::usage("the simulation has no pipes")),
         Err(errno) => return Err(Problem::system(Operation::Open, &target_path, errno.0)),
     };
     let handed_down = disk::handed_down(&target);
-    let target = Side::root_of(&target_path, target, &shared.trees.keeper)?;
+    let target = FolderSide::root_of(&target_path, target, &shared.trees.keeper)?;
     let root = Root::new(&source.meta, (&target_path, Some(&target.meta)), List::begun(None));
     let traits = Traits { handed_down, ..Traits::default() };
     let branch = Branch::new(None, &Arc::new(root), (source, Some(target)), traits, None);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::open;
 use crate::open::existing;
-use crate::open::existing::Next;
+use crate::open::existing::FileNext;
 use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::other_names;
@@ -48,15 +48,20 @@ fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
 
 fn open_one(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     match existing::next(shared, item) {
-        Ok(Next::Copy(change)) if shared.settings.options.dry_run => {
+        Ok(FileNext::Copy(change)) if shared.settings.options.dry_run => {
             shared.ledger.tell(change);
             other_names::link_others(shared, item, None);
         }
-        Ok(Next::Compare(back)) => {
+        Ok(FileNext::Compare(back)) => {
             let compared = item.target.at().cloned().map_or(Target::Null, Target::Compare);
-            open::open_item(shared, waits, &Item { target: compared, ..item.clone() }, Next::Compare(back));
+            open::open_item(
+                shared,
+                waits,
+                &Item { target: compared, ..item.clone() },
+                FileNext::Compare(back),
+            );
         }
-        Ok(Next::Stands(there)) => existing::stays(shared, item, &there),
+        Ok(FileNext::Stands(there)) => existing::stays(shared, item, &there),
         Ok(next) => open::open_item(shared, waits, item, next),
         Err(problem) => {
             shared.ledger.report(problem);

@@ -13,7 +13,7 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::{Attributes, Name};
 use crate::tree::folder::origin::Origin;
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::names::hand::Hand;
 use datapump_files::attributes::difference_words;
 use datapump_files::disk::{Bearer, FileCalls, FileKind, Meta, names};
@@ -82,7 +82,7 @@ pub(crate) fn of_files(
 }
 
 /// Compares two open folders.
-pub(crate) fn of_folders(shared: &Shared<'_>, one: &Side, other: &Side) -> Result<(), Problem> {
+pub(crate) fn of_folders(shared: &Shared<'_>, one: &FolderSide, other: &FolderSide) -> Result<(), Problem> {
     let (from, to) = (one.origin()?, other.file()?.0);
     hidden(shared, (&one.path(), &other.path()), from.bearer(), Bearer::Open(&to))
 }

@@ -59,7 +59,7 @@ pub(crate) enum Effect {
 
 /// One rule.
 #[derive(Debug)]
-pub(crate) struct Rule(Action);
+pub(crate) struct Rule(FilterAction);
 
 /// The rules in their order.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ pub(crate) struct Filter {
 }
 
 #[derive(Debug)]
-enum Action {
+enum FilterAction {
     Add(Effect, Pattern),
     /// Forget what came before.
     Clear,
@@ -81,13 +81,13 @@ struct Pattern {
     is_anchored: bool,
     /// A folder's path is matched with a slash behind it, so that `name/***` matches the folder too.
     slash_behind: bool,
-    part: Part,
-    shape: Shape,
+    part: PathPart,
+    shape: PatternShape,
 }
 
 /// What of a path is matched.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
+enum PathPart {
     /// This many names at the end; no path with fewer.
     Last(usize),
     Whole,
@@ -97,7 +97,7 @@ enum Part {
 }
 
 #[derive(Debug)]
-enum Shape {
+enum PatternShape {
     Plain(Vec<u8>),
     Wild(Wildcard),
 }
@@ -108,8 +108,8 @@ impl Filter {
         let mut rules = Vec::new();
         for Rule(action) in given {
             match action {
-                Action::Add(effect, pattern) => rules.push((effect, pattern)),
-                Action::Clear => rules.clear(),
+                FilterAction::Add(effect, pattern) => rules.push((effect, pattern)),
+                FilterAction::Clear => rules.clear(),
             }
         }
         Filter { rules }
@@ -148,14 +148,14 @@ impl Rule {
     /// The error names the pattern and says what is wrong with it.
     fn new(text: &[u8], default: Effect) -> Result<Rule, String> {
         let (effect, pattern) = match text {
-            b"!" => return Ok(Rule(Action::Clear)),
+            b"!" => return Ok(Rule(FilterAction::Clear)),
             [b'-', b' ', pattern @ ..] => (Effect::Exclude, pattern),
             [b'+', b' ', pattern @ ..] => (Effect::Include, pattern),
             pattern => (default, pattern),
         };
         let built =
             Pattern::new(pattern).map_err(|why| format!("the pattern '{}': {why}", beginning(text)))?;
-        Ok(Rule(Action::Add(effect, built)))
+        Ok(Rule(FilterAction::Add(effect, built)))
     }
 }
 
@@ -228,10 +228,11 @@ impl Pattern {
         let folders_only = text.len() > 1 && text.ends_with(b"/");
         let text = &text[..text.len() - usize::from(folders_only)];
         let wild = has_wildcards(text);
-        let part = Part::of(text, wild);
+        let part = PathPart::of(text, wild);
         let slash_behind = wild && text.ends_with(b"***");
         let bare = text.strip_prefix(b"/").unwrap_or(text);
-        let shape = if wild { Shape::Wild(Wildcard::new(bare)?) } else { Shape::Plain(bare.to_vec()) };
+        let shape =
+            if wild { PatternShape::Wild(Wildcard::new(bare)?) } else { PatternShape::Plain(bare.to_vec()) };
         let is_anchored = text.starts_with(b"/");
         Ok(Pattern { folders_only, is_anchored, slash_behind, part, shape })
     }
@@ -242,9 +243,9 @@ impl Pattern {
         }
         let Some(text) = self.part.in_path(path) else { return false };
         match &self.shape {
-            Shape::Plain(own) => own == text,
-            Shape::Wild(wildcard) => {
-                let before: &[u8] = if self.part == Part::WholeBehindSlash { b"/" } else { b"" };
+            PatternShape::Plain(own) => own == text,
+            PatternShape::Wild(wildcard) => {
+                let before: &[u8] = if self.part == PathPart::WholeBehindSlash { b"/" } else { b"" };
                 let behind: &[u8] = if self.slash_behind && is_folder { b"/" } else { b"" };
                 let all = before.iter().chain(text).chain(behind).copied();
                 wildcard.matches(all, self.part.begins())
@@ -265,24 +266,24 @@ fn refuse(text: &[u8]) -> Result<(), String> {
     }
 }
 
-impl Part {
+impl PathPart {
     /// From a pattern without the slash at its end.
-    fn of(text: &[u8], wild: bool) -> Part {
+    fn of(text: &[u8], wild: bool) -> PathPart {
         let slashes = text.iter().filter(|&&byte| byte == b'/').count();
         let any_depth = wild && text.windows(2).any(|pair| pair == b"**");
         if text.starts_with(b"/") {
-            Part::Whole
+            PathPart::Whole
         } else if !any_depth {
-            Part::Last(slashes + 1)
+            PathPart::Last(slashes + 1)
         } else if text.starts_with(b"**") {
-            Part::WholeBehindSlash
+            PathPart::WholeBehindSlash
         } else {
-            Part::FromAnyName
+            PathPart::FromAnyName
         }
     }
 
     fn in_path(self, path: &[u8]) -> Option<&[u8]> {
-        let Part::Last(names) = self else { return Some(path) };
+        let PathPart::Last(names) = self else { return Some(path) };
         let slashes = || path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
         match slashes().nth(names - 1) {
             Some((slash, _)) => Some(&path[slash + 1..]),
@@ -291,7 +292,7 @@ impl Part {
     }
 
     fn begins(self) -> Begins {
-        if self == Part::FromAnyName { Begins::AtEachName } else { Begins::AtStart }
+        if self == PathPart::FromAnyName { Begins::AtEachName } else { Begins::AtStart }
     }
 }
 

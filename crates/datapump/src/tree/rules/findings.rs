@@ -13,7 +13,7 @@ use crate::target::listed::Name;
 use crate::target::{Item, change_of};
 use crate::tree::folder::branch::Branch;
 use crate::tree::folder::origin::Origin;
-use crate::tree::folder::side::Side;
+use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::decide::window_ns;
 use datapump_files::attributes;
 use datapump_files::disk::{Bearer, FileKind, Meta, names};
@@ -71,7 +71,7 @@ pub(crate) fn of_name(
 }
 
 /// Of two open folders.
-pub(crate) fn of_folders(shared: &Shared<'_>, source: &Side, target: &Side) -> Findings {
+pub(crate) fn of_folders(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> Findings {
     let new = of_new(shared);
     let (Ok(from), Ok(to)) = (source.origin(), target.file()) else { return new };
     let differ = |keep| attributes::hidden_differ(from.bearer(), Bearer::Open(&to.0), keep).unwrap_or(false);

@@ -14,7 +14,7 @@ const CALLS_MAX: u32 = 1 << 20;
 
 /// `_IOWR('f', 11, struct fiemap)`: linux/fs.h. The number holds the size of the head alone.
 const FIEMAP: libc::c_ulong =
-    (3 << 30) | ((size_of::<Head>() as libc::c_ulong) << 16) | ((b'f' as libc::c_ulong) << 8) | 11;
+    (3 << 30) | ((size_of::<FiemapHead>() as libc::c_ulong) << 16) | ((b'f' as libc::c_ulong) << 8) | 11;
 /// `FIEMAP_FLAG_SYNC`: what is dirty is written first.
 const SYNC: u32 = 1;
 /// `FIEMAP_EXTENT_LAST`.
@@ -24,7 +24,7 @@ const UNWRITTEN: u32 = 0x800;
 
 /// `struct fiemap` without its extents: linux/fiemap.h.
 #[repr(C)]
-struct Head {
+struct FiemapHead {
     start: u64,
     length: u64,
     flags: u32,
@@ -36,7 +36,7 @@ struct Head {
 /// `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Extent {
+struct FiemapExtent {
     logical: u64,
     physical: u64,
     length: u64,
@@ -47,8 +47,8 @@ struct Extent {
 
 #[repr(C)]
 struct Map {
-    head: Head,
-    extents: [Extent; EXTENTS],
+    head: FiemapHead,
+    extents: [FiemapExtent; EXTENTS],
 }
 
 /// Bytes that are reserved for the file and were never written, also behind its end; what is dirty is written first.
@@ -72,8 +72,9 @@ pub fn unwritten_bytes(file: &File) -> Result<u64, Errno> {
 }
 
 fn map_from(file: &File, start: u64) -> Result<Box<Map>, Errno> {
-    let none = Extent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
-    let head = Head {
+    let none =
+        FiemapExtent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
+    let head = FiemapHead {
         start,
         length: u64::MAX - start,
         flags: SYNC,
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_reserved_and_not_written_is_told_also_behind_the_end() {
-        assert_eq!((size_of::<Head>(), size_of::<Extent>()), (32, 56), "linux/fiemap.h");
+        assert_eq!((size_of::<FiemapHead>(), size_of::<FiemapExtent>()), (32, 56), "linux/fiemap.h");
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a temporary file");
         match unwritten_bytes(&file) {
             Err(_) => return eprintln!("skipped: this file system tells no extents"),

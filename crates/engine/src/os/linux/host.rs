@@ -26,20 +26,20 @@ pub fn cached_fraction(file: &File, len: u64) -> Option<f64> {
 }
 
 /// Pages in the page cache.
-pub(super) struct Pages {
+pub(super) struct CachedPages {
     cached: u64,
     pub(super) dirty: u64,
 }
 
 /// cachestat(2) of the file's first `len` bytes.
-pub(super) fn cachestat(file: &File, len: u64) -> Option<Pages> {
+pub(super) fn cachestat(file: &File, len: u64) -> Option<CachedPages> {
     let range = [0_u64, len]; // struct cachestat_range { off, len }
     let mut pages = [0_u64; 5]; // struct cachestat { cache, dirty, writeback, evicted, recently_evicted }
     // SAFETY: both arrays have the kernel's layout (linux/mman.h: two and five 64-bit fields), live in this frame,
     // and the kernel keeps no reference to them.
     let result =
         unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0_u32) };
-    (result == 0).then_some(Pages { cached: pages[0], dirty: pages[1] })
+    (result == 0).then_some(CachedPages { cached: pages[0], dirty: pages[1] })
 }
 
 /// The number of cachestat(2), the same on all architectures that Rust's libc may not know it for yet.

@@ -11,9 +11,9 @@ use datapump::Place;
 use rustix::fs::FsWord;
 
 use super::Case;
-use super::timer::{Limit, limited};
+use super::timer::{TimerLimit, limited};
 use crate::probe::host;
-use crate::session::quiet::{Disk, nearest_there};
+use crate::session::quiet::{QuietDisk, nearest_there};
 
 /// Longer than the discards of what is written here take (LIMITS, trap 1: 0.7 GB/s).
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
@@ -39,40 +39,40 @@ pub(super) enum End {
 
 /// The ends of a copy.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct CopyEnds {
     pub(super) source: End,
     pub(super) sink: End,
     /// One disk here serves both.
     pub(super) is_shared: bool,
     /// The disk that is written to, or else the one that is read.
-    pub(super) disk: Option<Disk>,
+    pub(super) disk: Option<QuietDisk>,
     pub(super) cpus: u32,
     /// A disk is read, and none stands behind the sink: the CPU writes what is in none of its caches.
     pub(super) is_into_memory: bool,
 }
 
-impl Ends {
-    pub(super) fn of(case: &Case) -> Ends {
+impl CopyEnds {
+    pub(super) fn of(case: &Case) -> CopyEnds {
         let source = match &case.sources[..] {
             [one] => source_of(one),
             _ => End::Folder,
         };
         let sink = sink_of(&case.target);
         let disk = |end, place: Option<&Place>| match (end, place) {
-            (End::File(_) | End::Folder, Some(Place::Path(path))) => Disk::of(nearest_there(path)).ok(),
+            (End::File(_) | End::Folder, Some(Place::Path(path))) => QuietDisk::of(nearest_there(path)).ok(),
             _ => None,
         };
         let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
         let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
-        let has_disk = |disk: &Option<Disk>| disk.as_ref().is_some_and(|disk| disk.name().is_some());
+        let has_disk = |disk: &Option<QuietDisk>| disk.as_ref().is_some_and(|disk| disk.name().is_some());
         let is_into_memory = has_disk(&from) && matches!(&case.target, Place::Path(path) if is_memory(path));
-        Ends { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), is_into_memory }
+        CopyEnds { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), is_into_memory }
     }
 
     #[cfg(test)]
-    pub(super) fn for_tests() -> Ends {
+    pub(super) fn for_tests() -> CopyEnds {
         let (source, sink) = (End::Once, End::File(0));
-        Ends { source, sink, is_shared: false, disk: None, cpus: 2, is_into_memory: false }
+        CopyEnds { source, sink, is_shared: false, disk: None, cpus: 2, is_into_memory: false }
     }
 
     /// The copy goes over a network, and this host reads.
@@ -96,7 +96,7 @@ impl Ends {
     /// Lets the disk come to rest after what was written and removed.
     pub(super) fn wait_quiet(&self, stop: &AtomicBool) {
         if let Some(disk) = &self.disk {
-            let limit = Limit { time: QUIET_WITHIN, bytes: u64::MAX };
+            let limit = TimerLimit { time: QUIET_WITHIN, bytes: u64::MAX };
             let _ = limited(limit, stop, |flag, _| disk.wait_quiet(&flag));
         }
     }
@@ -173,15 +173,17 @@ mod tests {
             stop: Arc::default(),
         };
         assert!(
-            Ends::of(&case(path(&folder.path().join("a/b")))).is_shared || Disk::of(folder.path()).is_err()
+            CopyEnds::of(&case(path(&folder.path().join("a/b")))).is_shared
+                || QuietDisk::of(folder.path()).is_err()
         );
-        assert!(!Ends::of(&case(Place::Stream)).is_shared);
+        assert!(!CopyEnds::of(&case(Place::Stream)).is_shared);
         assert!(!is_memory(Path::new("/proc/self")));
         // A container may have none.
         if Path::new("/dev/shm").is_dir() {
-            let into_memory = Ends::of(&case(path(Path::new("/dev/shm/new"))));
+            let into_memory = CopyEnds::of(&case(path(Path::new("/dev/shm/new"))));
             assert!(
-                into_memory.is_into_memory || Disk::of(folder.path()).is_ok_and(|disk| disk.name().is_none())
+                into_memory.is_into_memory
+                    || QuietDisk::of(folder.path()).is_ok_and(|disk| disk.name().is_none())
             );
         }
     }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use datapump::{Class, Fill, Options, Place, Status};
 
-use super::ends::{End, Ends};
+use super::ends::{CopyEnds, End};
 use super::part::{Part, PartName};
-use super::timer::{Limit, Pace, limited};
-use super::{Case, Move, Moved, Mover, words};
+use super::timer::{Pace, TimerLimit, limited};
+use super::{Case, Move, MoveOutcome, Mover, words};
 use crate::session::quiet::nearest_there;
 
 /// How long a part is measured. With five parts and their rests all of it stays below half a minute.
@@ -53,14 +53,14 @@ pub(super) fn tuning(options: &Options) -> Options {
 
 /// How much a part may move.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct PartRoom {
     /// At once.
     most: u64,
     /// In all runs that are still to come.
     left: u64,
 }
 
-impl Room {
+impl PartRoom {
     fn now(&self) -> u64 {
         self.most.min(self.left)
     }
@@ -69,7 +69,7 @@ impl Room {
 /// One part that is run, perhaps several times.
 pub(super) struct Bench<'case> {
     pub(super) case: &'case Case,
-    pub(super) ends: &'case Ends,
+    pub(super) ends: &'case CopyEnds,
     pub(super) mover: Mover<'case>,
 }
 
@@ -122,11 +122,16 @@ impl Bench<'_> {
         }
     }
 
-    fn run(&self, ends: (Place, Place), options: Options, limit: Limit) -> Moved {
+    fn run(&self, ends: (Place, Place), options: Options, limit: TimerLimit) -> MoveOutcome {
         self.paced(ends, options, limit).0
     }
 
-    fn paced(&self, (source, target): (Place, Place), options: Options, limit: Limit) -> (Moved, Pace) {
+    fn paced(
+        &self,
+        (source, target): (Place, Place),
+        options: Options,
+        limit: TimerLimit,
+    ) -> (MoveOutcome, Pace) {
         limited(limit, &self.case.stop, |stop, watch| {
             let sources = vec![source];
             (self.mover)(Move { sources, target, options, stop, watch, is_real: false })
@@ -134,7 +139,7 @@ impl Bench<'_> {
     }
 
     pub(super) fn pump(&self, options: &Options) -> Result<Option<Part>, String> {
-        let limit = Limit { time: PUMP_TIME, bytes: u64::MAX };
+        let limit = TimerLimit { time: PUMP_TIME, bytes: u64::MAX };
         let moved = self.run((null(NULL_BYTES), nowhere()), options.clone(), limit);
         measured(PartName::Pump, &moved).map(Some)
     }
@@ -150,7 +155,7 @@ impl Bench<'_> {
             End::File(_) | End::Far => {}
         }
         let source = self.case.sources[0].clone();
-        let limit = Limit { time, bytes: u64::MAX };
+        let limit = TimerLimit { time, bytes: u64::MAX };
         let (moved, pace) = self.paced((source, nowhere()), options.clone(), limit);
         let part = measured(PartName::Source, &moved)?;
         let bytes_per_second = pace.bytes_per_second().unwrap_or(part.bytes_per_second);
@@ -164,7 +169,7 @@ impl Bench<'_> {
             (_, End::Far) => self.case.target.clone(),
             _ => return Ok(None),
         };
-        let room = Room { most: NULL_BYTES, left: u64::MAX };
+        let room = PartRoom { most: NULL_BYTES, left: u64::MAX };
         self.sized(PartName::Network, time, room, &|bytes| {
             let ends =
                 if self.ends.is_push() { (null(bytes), far.clone()) } else { (far.clone(), nowhere()) };
@@ -179,7 +184,7 @@ impl Bench<'_> {
         match (self.ends.source, self.ends.sink) {
             (End::File(bytes), End::Far) => {
                 let options = Options { far_null_bytes: Some(bytes), ..options.clone() };
-                let limit = Limit { time: TIME, bytes: u64::MAX };
+                let limit = TimerLimit { time: TIME, bytes: u64::MAX };
                 let (moved, pace) = self.paced((source.clone(), self.case.target.clone()), options, limit);
                 let part = measured(PartName::Near, &moved)?;
                 let bytes_per_second = pace.bytes_per_second().unwrap_or(part.bytes_per_second);
@@ -187,7 +192,7 @@ impl Bench<'_> {
             }
             (End::Far, End::File(_) | End::Folder) => {
                 let share = self.may_write() / SHARES * JOINT_SHARE;
-                let room = Room { most: share, left: share };
+                let room = PartRoom { most: share, left: share };
                 let part = self.sized(PartName::Near, TIME, room, &|bytes| {
                     let (rehearsal_bytes, far_null_bytes) = (Some(bytes), Some(bytes));
                     let options = Options { rehearsal_bytes, far_null_bytes, ..options.clone() };
@@ -214,7 +219,7 @@ impl Bench<'_> {
     /// Writes no more than the share in all, and no more than the copy at once.
     pub(super) fn sink_up_to(&self, options: &Options, time: Duration, share: u64) -> Result<Part, String> {
         let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
-        self.sized(PartName::Sink, time, Room { most, left: share }, &|bytes| {
+        self.sized(PartName::Sink, time, PartRoom { most, left: share }, &|bytes| {
             let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
             ((null(bytes), self.case.target.clone()), options)
         })
@@ -229,7 +234,7 @@ impl Bench<'_> {
             return Err(alone(name, "too little room is free"));
         }
         self.ends.wait_quiet(&self.case.stop);
-        self.sized(name, TIME / 2, Room { most, left: share }, &|bytes| {
+        self.sized(name, TIME / 2, PartRoom { most, left: share }, &|bytes| {
             let options = Options { rehearsal_bytes: Some(bytes), ..options.clone() };
             ((self.case.sources[0].clone(), self.case.target.clone()), options)
         })
@@ -270,11 +275,11 @@ impl Bench<'_> {
         &self,
         name: PartName,
         time: Duration,
-        mut room: Room,
+        mut room: PartRoom,
         part: &dyn Fn(u64) -> ((Place, Place), Options),
     ) -> Result<Part, String> {
-        let limit = Limit { time: 4 * time, bytes: u64::MAX };
-        let run = |bytes: u64, room: &mut Room| {
+        let limit = TimerLimit { time: 4 * time, bytes: u64::MAX };
+        let run = |bytes: u64, room: &mut PartRoom| {
             let (ends, options) = part(bytes);
             let moved = self.run(ends, options, limit);
             room.left = room.left.saturating_sub(moved.report.bytes_moved);
@@ -308,7 +313,7 @@ impl Bench<'_> {
 }
 
 /// A part that failed says why; one that was stopped at its limit did what it should.
-fn measured(name: PartName, moved: &Moved) -> Result<Part, String> {
+fn measured(name: PartName, moved: &MoveOutcome) -> Result<Part, String> {
     let part = Part::of(name, &moved.report);
     let is_done = [Status::Done as i32, Status::Interrupted as i32].contains(&moved.report.exit_status);
     match is_done && part.bytes > 0 {
@@ -366,9 +371,9 @@ mod tests {
                 written.fetch_add(bytes, Ordering::Relaxed);
                 let full = (bytes < asked).then(|| (Class::NoSpace.name().to_string(), 1));
                 let problems = full.into_iter().collect();
-                Moved { report: Report { problems, ..report(bytes, bytes / 10) }, problem: None }
+                MoveOutcome { report: Report { problems, ..report(bytes, bytes / 10) }, problem: None }
             };
-            let ends = Ends::for_tests();
+            let ends = CopyEnds::for_tests();
             let bench = Bench { case: &case, ends: &ends, mover: &mover };
             bench.sink_up_to(&case.options, TIME, share).expect("it can be written");
             let written = written.load(Ordering::Relaxed);

@@ -6,7 +6,7 @@
 use datapump::{LimitedBy, LimitedDetail, Report, Why};
 use serde::Serialize;
 
-use super::ends::{End, Ends};
+use super::ends::{CopyEnds, End};
 use super::moved_bytes_per_s;
 use super::part::{Part, PartName, cpu_ns};
 use crate::judge::cost::{bottlenecks, cpu_bytes_per_s, relative_error_percent, sum_without_pumps};
@@ -36,7 +36,7 @@ pub struct Prediction {
 }
 
 /// What the parts allow; none if there are none.
-pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
+pub(super) fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
     let joint = parts.iter().find(|part| part.name.is_joint());
     let shared_device = joint.is_some_and(|joint| joint.name == PartName::Together);
     let ns_per_byte = joint.map_or_else(|| costs(parts, ends), |joint| joint.cpu_ns_per_byte);
@@ -64,7 +64,7 @@ pub(super) fn predict(parts: &[Part], ends: &Ends) -> Option<Prediction> {
 }
 
 /// The parts that are parts of the law, each by itself, without the pump.
-fn apart(parts: &[Part], shared_device: bool, ends: &Ends) -> Vec<(PartName, f64)> {
+fn apart(parts: &[Part], shared_device: bool, ends: &CopyEnds) -> Vec<(PartName, f64)> {
     let hidden = far_end(parts, ends);
     let mut speeds: Vec<(PartName, f64)> = parts
         .iter()
@@ -99,7 +99,7 @@ fn settle_joint(speeds: &mut Vec<(PartName, f64)>, joint: &Part) {
 
 /// The end on another host, if it is no slower than the network: it was measured over that, so that it is at least as
 /// fast and nothing more is known.
-fn far_end<'parts>(parts: &'parts [Part], ends: &Ends) -> Option<&'parts Part> {
+fn far_end<'parts>(parts: &'parts [Part], ends: &CopyEnds) -> Option<&'parts Part> {
     let known = |name| parts.iter().find(|part| part.name == name);
     let end = known(if ends.is_push() { PartName::Sink } else { PartName::Source })?;
     let network = known(PartName::Network).filter(|_| ends.is_far())?;
@@ -107,7 +107,7 @@ fn far_end<'parts>(parts: &'parts [Part], ends: &Ends) -> Option<&'parts Part> {
 }
 
 /// The end on this host with the network is no part of its own, unless it is slower than both by themselves.
-fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &Ends) {
+fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &CopyEnds) {
     let end = if ends.is_push() { PartName::Source } else { PartName::Sink };
     let at = speeds.iter().position(|(name, _)| *name == PartName::Near);
     let slower = (0..speeds.len())
@@ -125,14 +125,14 @@ fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &Ends) {
 
 /// Whether an end could not be measured: a pipe, a folder, one that has no room. Then the copy may be slower than its
 /// parts allow.
-pub(super) fn is_partial(parts: &[Part], ends: &Ends) -> bool {
+pub(super) fn is_partial(parts: &[Part], ends: &CopyEnds) -> bool {
     let has = |name| parts.iter().any(|part| part.name == name || part.name.is_joint());
     let is_known = |end, name| end == End::Null || has(name);
     !(is_known(ends.source, PartName::Source) && is_known(ends.sink, PartName::Sink))
 }
 
 /// Each part but the bare pump contains one pump; between two hosts there are two.
-fn costs(parts: &[Part], ends: &Ends) -> f64 {
+fn costs(parts: &[Part], ends: &CopyEnds) -> f64 {
     let cost = |name| parts.iter().find(|part| part.name == name).map(|part| part.cpu_ns_per_byte);
     let pump = cost(PartName::Pump).unwrap_or(0.0);
     // Both ends were measured over the network: it is in both.
@@ -262,13 +262,13 @@ mod tests {
             ("two hosts", &push, End::Far, Network, 995.0, 0.68),
             ("one CPU", &costly, End::File(0), Pump, 1e3 / 1.08, 1.08),
         ] {
-            let ends = Ends { source: End::Once, sink: far, ..Ends::for_tests() };
+            let ends = CopyEnds { source: End::Once, sink: far, ..CopyEnds::for_tests() };
             let got = predict(parts, &ends).expect("there are parts");
             assert_eq!(got.slowest, slowest, "{what}");
             assert!((got.predicted_bytes_per_second / 1e6 / mb_per_s - 1.0).abs() < 1e-9, "{what}: {got:?}");
             assert!((got.predicted_ns_per_byte - ns_per_byte).abs() < 1e-9, "{what}: {got:?}");
         }
-        assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &Ends::for_tests()), None);
+        assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &CopyEnds::for_tests()), None);
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         ] {
             let parts = [(Pump, 1e5), (Source, 2000.0), (Network, 1000.0), (Near, near), (Sink, 990.0)];
             let parts = parts.map(|(name, speed)| part(name, speed, 0.1));
-            let ends = Ends { source: End::File(0), sink: End::Far, ..Ends::for_tests() };
+            let ends = CopyEnds { source: End::File(0), sink: End::Far, ..CopyEnds::for_tests() };
             let got = predict(&parts, &ends).expect("there are parts");
             assert_eq!(got.slowest, slowest, "{what}: {got:?}");
             // A far end that is as fast as the network is a little slower still.
@@ -304,7 +304,7 @@ mod tests {
         ] {
             let parts = [(Pump, 1e5), (Source, source), (Network, network), (Sink, sink)];
             let parts = parts.map(|(name, speed)| part(name, speed, 0.1));
-            let ends = Ends { source: ends.0, sink: ends.1, ..Ends::for_tests() };
+            let ends = CopyEnds { source: ends.0, sink: ends.1, ..CopyEnds::for_tests() };
             let got = predict(&parts, &ends).expect("there are parts");
             assert_eq!(got.slowest, slowest, "{what}: {got:?}");
             assert!(got.next.1 > 400e6, "{what}: {got:?}");

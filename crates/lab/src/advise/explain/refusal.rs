@@ -11,8 +11,8 @@ use datapump::{Options, Place, Status};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use rustix::io::Errno;
 
-use super::ends::{End, Ends};
-use super::timer::{Limit, limited};
+use super::ends::{CopyEnds, End};
+use super::timer::{TimerLimit, limited};
 use super::{Case, Move, Mover};
 
 /// A plan that takes longer is that of a large tree, which is not refused any more.
@@ -21,19 +21,19 @@ const TIME: Duration = Duration::from_secs(3);
 const BLOCK_BYTES: u64 = 512;
 
 /// Whether the copy would end before its first byte.
-pub(super) fn is_foreseen(case: &Case, ends: &Ends, mover: Mover<'_>) -> bool {
+pub(super) fn is_foreseen(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> bool {
     is_closed(case, ends) || has_no_room(case, ends) || is_refused(case, ends, mover)
 }
 
 /// As `pump copy -n` has it. Some files of several that cannot be copied are no reason to refuse the others.
-fn is_refused(case: &Case, ends: &Ends, mover: Mover<'_>) -> bool {
+fn is_refused(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> bool {
     // To ask the other host, the pipe would be opened, and whoever writes into it would see it closed again.
     if ends.source == End::Once && ends.is_far() {
         return false;
     }
     let (sources, target) = (case.sources.clone(), case.target.clone());
     let options = Options { dry_run: true, ..case.options.clone() };
-    let limit = Limit { time: TIME, bytes: u64::MAX };
+    let limit = TimerLimit { time: TIME, bytes: u64::MAX };
     let (moved, _) = limited(limit, &case.stop, |stop, watch| {
         mover(Move { sources, target, options, stop, watch, is_real: false })
     });
@@ -42,7 +42,7 @@ fn is_refused(case: &Case, ends: &Ends, mover: Mover<'_>) -> bool {
 }
 
 /// The source may not be read, or nothing may be put where the target is to be.
-fn is_closed(case: &Case, ends: &Ends) -> bool {
+fn is_closed(case: &Case, ends: &CopyEnds) -> bool {
     let unreadable = match (ends.source, &case.sources[..]) {
         (End::File(_) | End::Empty, [Place::Path(source)]) => is_denied(source, Access::READ_OK),
         _ => false,
@@ -77,7 +77,7 @@ fn is_denied(path: &Path, access: Access) -> bool {
 }
 
 /// What the source occupies is more than the target's file system has, for root too.
-fn has_no_room(case: &Case, ends: &Ends) -> bool {
+fn has_no_room(case: &Case, ends: &CopyEnds) -> bool {
     let (Place::Path(target), [Place::Path(source)]) = (&case.target, &case.sources[..]) else {
         return false;
     };
@@ -90,7 +90,7 @@ fn has_no_room(case: &Case, ends: &Ends) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::explain::Moved;
+    use crate::advise::explain::MoveOutcome;
     use datapump::Report;
     use std::path::PathBuf;
 
@@ -104,9 +104,12 @@ mod tests {
         };
         let mover = |wanted: Move| {
             assert!(wanted.options.dry_run && !wanted.is_real, "nothing is written");
-            Moved { report: Report { exit_status: exit_status as i32, ..Report::default() }, problem: None }
+            MoveOutcome {
+                report: Report { exit_status: exit_status as i32, ..Report::default() },
+                problem: None,
+            }
         };
-        is_foreseen(&case, &Ends::of(&case), &mover)
+        is_foreseen(&case, &CopyEnds::of(&case), &mover)
     }
 
     #[test]

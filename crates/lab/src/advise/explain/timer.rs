@@ -16,7 +16,7 @@ const PACE_MIN: Duration = Duration::from_millis(300);
 
 /// When something ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limit {
+pub(super) struct TimerLimit {
     pub(super) time: Duration,
     pub(super) bytes: u64,
 }
@@ -47,7 +47,7 @@ impl Pace {
 
 /// Runs something with a flag that is set at the limit, or when `stop` is.
 pub(super) fn limited<T>(
-    limit: Limit,
+    limit: TimerLimit,
     stop: &AtomicBool,
     run: impl FnOnce(Arc<AtomicBool>, Arc<Watch>) -> T,
 ) -> (T, Pace) {
@@ -78,10 +78,10 @@ mod tests {
 
     #[test]
     fn the_flag_is_set_at_the_limit_or_by_the_user() {
-        let never = Limit { time: Duration::from_secs(600), bytes: u64::MAX };
+        let never = TimerLimit { time: Duration::from_secs(600), bytes: u64::MAX };
         for (what, limit, stop) in [
-            ("time", Limit { time: Duration::ZERO, ..never }, false),
-            ("bytes", Limit { bytes: 0, ..never }, false),
+            ("time", TimerLimit { time: Duration::ZERO, ..never }, false),
+            ("bytes", TimerLimit { bytes: 0, ..never }, false),
             ("the user", never, true),
         ] {
             let stopped = limited(limit, &AtomicBool::new(stop), |flag, _| {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use datapump::{Options, Report};
 
 use super::cause::Cause;
-use super::ends::Ends;
+use super::ends::CopyEnds;
 use super::isolate::{Bench, tuning};
 use super::part::{Part, PartName};
 
@@ -60,7 +60,7 @@ pub(super) fn gains(
     gains
 }
 
-fn ideas(cause: Cause, options: &Options, report: &Report, ends: &Ends) -> Vec<Idea> {
+fn ideas(cause: Cause, options: &Options, report: &Report, ends: &CopyEnds) -> Vec<Idea> {
     let idea = |flag, part, options| Idea { flag, part, options };
     let lanes = |count| Options { lanes: Some(count), ..options.clone() };
     let buffered = |bytes| {
@@ -189,7 +189,7 @@ mod tests {
             ("a path", Cause::Path, plain(), &["--connections 4"]),
             ("one connection", Cause::Path, Options { lanes: Some(1), ..plain() }, &[]),
         ] {
-            let ideas = ideas(cause, &options, &report, &Ends::for_tests());
+            let ideas = ideas(cause, &options, &report, &CopyEnds::for_tests());
             assert_eq!(ideas.iter().map(|idea| idea.flag).collect::<Vec<_>>(), flags, "{what}");
         }
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use datapump::host::TcpInfo;
 
 use super::watched;
-use crate::probe::sock_diag::{Connection, SockDiag};
+use crate::probe::sock_diag::{KernelConnection, SockDiag};
 
 /// Less than this in a receive queue is on its way to its reader.
 const UNREAD_BYTES: u32 = 4096;
@@ -15,10 +15,10 @@ const UNREAD_BYTES: u32 = 4096;
 const CONNECTIONS_MAX: usize = 128;
 
 #[derive(Debug)]
-struct Followed {
-    last: Connection,
+struct FollowedConnection {
+    last: KernelConnection,
     first: TcpInfo,
-    seen: watched::Connection,
+    seen: watched::WatchedConnection,
     ended: bool,
 }
 
@@ -26,13 +26,13 @@ struct Followed {
 #[derive(Debug)]
 pub struct Connections {
     diag: SockDiag,
-    followed: BTreeMap<u64, Followed>,
+    followed: BTreeMap<u64, FollowedConnection>,
     looked: bool,
 }
 
 /// What a process's connections say at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct ConnectionsMoment {
     /// It has some.
     pub any: bool,
     /// One has bytes that were not sent yet.
@@ -55,9 +55,12 @@ impl Connections {
             if self.followed.contains_key(&connection.cookie) || self.followed.len() >= CONNECTIONS_MAX {
                 continue;
             }
-            let seen = watched::Connection { connection: connection.name(), ..Default::default() };
+            let seen = watched::WatchedConnection { connection: connection.name(), ..Default::default() };
             let first = if first_look { info } else { TcpInfo::default() };
-            self.followed.insert(connection.cookie, Followed { last: connection, first, seen, ended: false });
+            self.followed.insert(
+                connection.cookie,
+                FollowedConnection { last: connection, first, seen, ended: false },
+            );
         }
         Ok(())
     }
@@ -79,9 +82,9 @@ impl Connections {
     }
 
     /// How those of a process, by the inodes of its sockets, stand.
-    pub fn moment(&self, inodes: &BTreeSet<u32>) -> Moment {
+    pub fn moment(&self, inodes: &BTreeSet<u32>) -> ConnectionsMoment {
         let own = || self.followed.values().filter(|it| !it.ended && inodes.contains(&it.last.inode));
-        Moment {
+        ConnectionsMoment {
             any: own().next().is_some(),
             unsent: own().any(|it| it.last.info.is_some_and(|info| info.unsent_bytes > 0)),
             unread: own().any(|it| it.last.receive_queue_bytes >= UNREAD_BYTES),
@@ -89,13 +92,13 @@ impl Connections {
     }
 
     /// The list.
-    pub fn list(&self) -> Vec<watched::Connection> {
+    pub fn list(&self) -> Vec<watched::WatchedConnection> {
         self.followed.values().map(|followed| followed.seen.clone()).collect()
     }
 }
 
-impl Followed {
-    fn note(&mut self, now: Connection) {
+impl FollowedConnection {
+    fn note(&mut self, now: KernelConnection) {
         let (Some(info), first) = (now.info, &self.first) else { return };
         let seen = &mut self.seen;
         seen.samples += 1;

@@ -7,17 +7,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parse::{self, DiskCounters};
-use super::watched::Device;
+use super::watched::WatchedDevice;
 use crate::probe::limits::{GROUPS, group_folders};
 use crate::session::quiet::whole_disk;
 
 /// First and last counters of each device.
 #[derive(Debug, Default)]
-pub struct Devices {
+pub struct DeviceCounters {
     seen: BTreeMap<String, (DiskCounters, DiskCounters)>,
 }
 
-impl Devices {
+impl DeviceCounters {
     /// Takes in the counters of all devices; cheap, and which will matter is not known before.
     pub fn note(&mut self) -> std::io::Result<()> {
         let text = fs::read_to_string("/proc/diskstats")?;
@@ -31,12 +31,12 @@ impl Devices {
     }
 
     /// What a device did meanwhile, and what bounds it for a process.
-    pub fn device(&self, number: &str, groups: &Groups) -> Device {
+    pub fn device(&self, number: &str, groups: &Groups) -> WatchedDevice {
         let (first, last) = self.seen.get(number).cloned().unwrap_or_default();
         let read = |index: usize| last.reads[index].saturating_sub(first.reads[index]);
         let written = |index: usize| last.writes[index].saturating_sub(first.writes[index]);
         let whole = whole_device(number);
-        Device {
+        WatchedDevice {
             number: number.to_string(),
             name: last.name.clone(),
             source: false,

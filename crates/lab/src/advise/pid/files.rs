@@ -11,8 +11,8 @@ use std::path::Path;
 use rustix::fs::{major, minor};
 
 use super::parse;
-use super::wait::Open;
-use super::watched::{OpenFile, Role};
+use super::wait::OpenAs;
+use super::watched::{Role, WatchedFile};
 use crate::probe::sockets::socket_inode;
 
 /// Open files of one process that are looked at.
@@ -21,7 +21,7 @@ const STANDARD_ERROR: u32 = 2;
 
 /// What a descriptor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DescriptorKind {
     /// A file.
     File,
     /// A block device.
@@ -42,7 +42,7 @@ pub struct Descriptor {
     /// Its name, as the kernel has it.
     pub link: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: DescriptorKind,
     /// It may be read.
     pub reads: bool,
     /// It may be written.
@@ -57,13 +57,13 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// For telling what a call on it waits for.
-    pub fn open(&self, tcp: &BTreeSet<u32>) -> Open {
+    pub fn open(&self, tcp: &BTreeSet<u32>) -> OpenAs {
         match self.kind {
-            Kind::File | Kind::Device => Open::File,
-            Kind::Fifo | Kind::Pipe => Open::Pipe,
-            Kind::Socket(inode) if tcp.contains(&inode) => Open::Tcp,
-            Kind::Socket(_) => Open::Pipe,
-            Kind::Other => Open::Other,
+            DescriptorKind::File | DescriptorKind::Device => OpenAs::File,
+            DescriptorKind::Fifo | DescriptorKind::Pipe => OpenAs::Pipe,
+            DescriptorKind::Socket(inode) if tcp.contains(&inode) => OpenAs::Tcp,
+            DescriptorKind::Socket(_) => OpenAs::Pipe,
+            DescriptorKind::Other => OpenAs::Other,
         }
     }
 }
@@ -95,19 +95,19 @@ fn descriptor(pid: u32, number: u32) -> Option<Descriptor> {
     Some(Descriptor { link, kind, reads, writes, position, device, inode })
 }
 
-fn kind_of(pid: u32, meta: Option<fs::Metadata>, link: &str) -> (Kind, Option<String>) {
+fn kind_of(pid: u32, meta: Option<fs::Metadata>, link: &str) -> (DescriptorKind, Option<String>) {
     if let Some(inode) = socket_inode(link) {
-        return (Kind::Socket(inode), None);
+        return (DescriptorKind::Socket(inode), None);
     }
     if link.starts_with("pipe:[") {
-        return (Kind::Pipe, None);
+        return (DescriptorKind::Pipe, None);
     }
-    let Some(meta) = meta else { return (Kind::Other, None) };
+    let Some(meta) = meta else { return (DescriptorKind::Other, None) };
     match meta.file_type() {
-        kind if kind.is_file() && link.starts_with('/') => (Kind::File, device_of(pid, meta.dev())),
-        kind if kind.is_block_device() => (Kind::Device, Some(numbered(meta.rdev()))),
-        kind if kind.is_fifo() => (Kind::Fifo, None),
-        _ => (Kind::Other, None),
+        kind if kind.is_file() && link.starts_with('/') => (DescriptorKind::File, device_of(pid, meta.dev())),
+        kind if kind.is_block_device() => (DescriptorKind::Device, Some(numbered(meta.rdev()))),
+        kind if kind.is_fifo() => (DescriptorKind::Fifo, None),
+        _ => (DescriptorKind::Other, None),
     }
 }
 
@@ -138,12 +138,12 @@ struct Followed {
 /// where it stands. Looked at one after the other they stand further on each time; those of files that were opened
 /// twice do not.
 #[derive(Debug)]
-struct Opened {
+struct OpenedOnce {
     like: Descriptor,
     position: u64,
 }
 
-impl Opened {
+impl OpenedOnce {
     fn may_be(&self, descriptor: &Descriptor) -> bool {
         let Descriptor { link, inode, reads, writes, position, .. } = descriptor;
         let like = &self.like;
@@ -156,7 +156,7 @@ impl Opened {
 #[derive(Debug, Default)]
 pub struct Files {
     followed: BTreeMap<(u32, u32, String), Followed>,
-    opened: Vec<Opened>,
+    opened: Vec<OpenedOnce>,
     seen: BTreeSet<u32>,
 }
 
@@ -166,7 +166,7 @@ impl Files {
         // What a process had open when it was first looked at stood somewhere; what it opens later begins at 0.
         let first_look = self.seen.insert(pid);
         for (number, descriptor) in
-            now.iter().filter(|(_, it)| !matches!(it.kind, Kind::Socket(_) | Kind::Other))
+            now.iter().filter(|(_, it)| !matches!(it.kind, DescriptorKind::Socket(_) | DescriptorKind::Other))
         {
             let key = (pid, *number, descriptor.link.clone());
             let before = self.followed.get(&key);
@@ -188,13 +188,13 @@ impl Files {
     }
 
     /// The list: those that moved most first, and each once, whoever has inherited it.
-    pub fn list(&self, elapsed_ns: u64) -> Vec<OpenFile> {
+    pub fn list(&self, elapsed_ns: u64) -> Vec<WatchedFile> {
         let mut once: BTreeMap<usize, (u32, Followed)> = BTreeMap::new();
         for ((pid, ..), it) in &self.followed {
             let (_, known) = once.entry(it.opened).or_insert_with(|| (*pid, it.clone()));
             known.moved_bytes = known.moved_bytes.max(it.moved_bytes);
         }
-        let mut list: Vec<OpenFile> =
+        let mut list: Vec<WatchedFile> =
             once.values().map(|(pid, it)| open_file(*pid, it, elapsed_ns)).collect();
         list.sort_by_key(|file| std::cmp::Reverse(file.moved_bytes));
         list.truncate(FILES_MAX);
@@ -203,25 +203,25 @@ impl Files {
 }
 
 /// Which open file a descriptor is of: the one that it was taken for, if it still may be that, or any other.
-fn opened(all: &mut Vec<Opened>, before: Option<usize>, now: &Descriptor) -> usize {
+fn opened(all: &mut Vec<OpenedOnce>, before: Option<usize>, now: &Descriptor) -> usize {
     let known = before.filter(|&at| all[at].may_be(now)).or_else(|| all.iter().position(|it| it.may_be(now)));
     let at = known.unwrap_or_else(|| {
-        all.push(Opened { like: now.clone(), position: now.position });
+        all.push(OpenedOnce { like: now.clone(), position: now.position });
         all.len() - 1
     });
     all[at].position = now.position;
     at
 }
 
-fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> OpenFile {
+fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> WatchedFile {
     let Descriptor { link, kind, writes, device, .. } = &followed.descriptor;
     let kind = match kind {
-        Kind::Device => "device",
-        Kind::Fifo => "fifo",
-        Kind::Pipe => "pipe",
+        DescriptorKind::Device => "device",
+        DescriptorKind::Fifo => "fifo",
+        DescriptorKind::Pipe => "pipe",
         _ => "file",
     };
-    OpenFile {
+    WatchedFile {
         pid,
         path: datapump::shown(link.as_bytes()),
         role: if *writes { Role::Sink } else { Role::Source },
@@ -237,8 +237,8 @@ fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> OpenFile {
 pub fn leads_out(pid: u32, own: &Descriptor, all: &BTreeMap<u32, Descriptors>, tcp: &BTreeSet<u32>) -> bool {
     let others = || all.iter().filter(|(other, _)| **other != pid).flat_map(|(_, held)| held.values());
     match own.kind {
-        Kind::Socket(inode) => all.len() == 1 && !tcp.contains(&inode),
-        Kind::Fifo | Kind::Pipe => {
+        DescriptorKind::Socket(inode) => all.len() == 1 && !tcp.contains(&inode),
+        DescriptorKind::Fifo | DescriptorKind::Pipe => {
             !others().any(|it| it.link == own.link && (it.writes && own.reads || it.reads && own.writes))
         }
         _ => false,
@@ -297,7 +297,7 @@ mod tests {
             files.note(pid, &descriptors(pid).expect("our own"));
         }
         let name = file.path().display().to_string();
-        let moved = |it: &OpenFile| (it.path == name && it.role == Role::Source).then_some(it.moved_bytes);
+        let moved = |it: &WatchedFile| (it.path == name && it.role == Role::Source).then_some(it.moved_bytes);
         let list: Vec<u64> = files.list(1_000_000_000).iter().filter_map(moved).collect();
         assert_eq!(list, [3100, 60]);
     }
@@ -306,7 +306,7 @@ mod tests {
     fn pipes_between_watched_processes_lead_nowhere_else() {
         let pipe = |reads: bool| Descriptor {
             link: "pipe:[1]".into(),
-            kind: Kind::Pipe,
+            kind: DescriptorKind::Pipe,
             reads,
             writes: !reads,
             position: 0,

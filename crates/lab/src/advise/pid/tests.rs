@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::verdict::verdict;
 use super::wait::Doing;
-use super::watched::{Connection, Device, OpenFile, Process, Thread, Watched};
+use super::watched::{Process, Thread, Watched, WatchedConnection, WatchedDevice, WatchedFile};
 use super::*;
 
 const S: u64 = 1_000_000_000;
@@ -29,29 +29,29 @@ fn alone(doing: &[(Doing, u32)]) -> Watched {
     of(vec![thread(doing)])
 }
 
-fn with_device(doing: &[(Doing, u32)], device: Device) -> Watched {
+fn with_device(doing: &[(Doing, u32)], device: WatchedDevice) -> Watched {
     Watched { devices: vec![device], ..alone(doing) }
 }
 
-fn with_connection(doing: &[(Doing, u32)], connection: Connection) -> Watched {
+fn with_connection(doing: &[(Doing, u32)], connection: WatchedConnection) -> Watched {
     Watched { connections: vec![connection], ..alone(doing) }
 }
 
 /// A source that is busy all the time, with large requests.
-fn disk() -> Device {
-    Device {
+fn disk() -> WatchedDevice {
+    WatchedDevice {
         source: true,
         busy_ns: S,
         reads: 100,
         read_bytes: 100 << 20,
         read_ns: 2 * S,
-        ..Device::default()
+        ..WatchedDevice::default()
     }
 }
 
 /// A sender that always has something to send.
-fn path() -> Connection {
-    Connection {
+fn path() -> WatchedConnection {
+    WatchedConnection {
         samples: 100,
         sent_bytes: 1 << 20,
         busy_ns: S,
@@ -76,8 +76,19 @@ fn check(rows: Vec<(&str, Watched, &str, &str, &str)>) {
 #[test]
 fn ends_are_named_by_who_waits_for_them() {
     use Doing::*;
-    let sink =
-        Device { source: false, sink: true, writes: 100, write_bytes: 100 << 20, write_ns: 9 * S, ..disk() };
+    let sink = WatchedDevice {
+        source: false,
+        sink: true,
+        writes: 100,
+        write_bytes: 100 << 20,
+        write_ns: 9 * S,
+        ..disk()
+    };
+    let ruled_sink = WatchedDevice { write_rule: Some("8:0 1".into()), ..sink.clone() };
+    let ruled = WatchedDevice { read_rule: Some("8:0 1".into()), ..disk() };
+    let idle = WatchedDevice { busy_ns: S / 5, ..disk() };
+    let small = WatchedDevice { reads: 25_600, read_ns: S, ..disk() };
+    let shared = WatchedDevice { sink: true, writes: 9, write_bytes: 90 << 20, ..disk() };
     check(vec![
         ("a slow source", with_device(&[(Source, 90), (Sink, 5)], disk()), "source", "read", "device"),
         ("a slow sink", with_device(&[(Sink, 90), (Source, 5)], sink.clone()), "sink", "write", "device"),
@@ -89,41 +100,11 @@ fn ends_are_named_by_who_waits_for_them() {
             "two stages take equal time",
         ),
         ("syncs", with_device(&[(Sync, 80), (Sink, 10)], sink.clone()), "sink", "sync", "stable storage"),
-        (
-            "a rule for syncs",
-            with_device(&[(Sync, 80)], Device { write_rule: Some("8:0 1".into()), ..sink.clone() }),
-            "sink",
-            "sync",
-            "cgroup limit",
-        ),
-        (
-            "a rule",
-            with_device(&[(Source, 90)], Device { read_rule: Some("8:0 1".into()), ..disk() }),
-            "source",
-            "read",
-            "cgroup limit",
-        ),
-        (
-            "an idle device",
-            with_device(&[(Source, 90)], Device { busy_ns: S / 5, ..disk() }),
-            "source",
-            "read",
-            "round trips",
-        ),
-        (
-            "small requests one by one",
-            with_device(&[(Source, 90)], Device { reads: 25_600, read_ns: S, ..disk() }),
-            "source",
-            "read",
-            "round trips",
-        ),
-        (
-            "one device",
-            with_device(&[(Source, 90)], Device { sink: true, writes: 9, write_bytes: 90 << 20, ..disk() }),
-            "source",
-            "read",
-            "shared device",
-        ),
+        ("a rule for syncs", with_device(&[(Sync, 80)], ruled_sink), "sink", "sync", "cgroup limit"),
+        ("a rule", with_device(&[(Source, 90)], ruled), "source", "read", "cgroup limit"),
+        ("an idle device", with_device(&[(Source, 90)], idle), "source", "read", "round trips"),
+        ("small requests one by one", with_device(&[(Source, 90)], small), "source", "read", "round trips"),
+        ("one device", with_device(&[(Source, 90)], shared), "source", "read", "shared device"),
         ("a file on no device", alone(&[(Source, 90)]), "source", "read", "device"),
         ("a pipe that is fed slowly", alone(&[(PipeIn, 90), (Sink, 3)]), "source", "read", "pipe"),
         ("a pipe that is emptied slowly", alone(&[(PipeOut, 90)]), "sink", "write", "pipe"),
@@ -172,35 +153,35 @@ fn networks_are_named_with_the_window_that_is_full() {
         ("a path", with_connection(&out, path()), "network", "send", "congestion window"),
         (
             "a peer that reads slowly",
-            with_connection(&out, Connection { receive_window_limited_ns: S * 9 / 10, ..path() }),
+            with_connection(&out, WatchedConnection { receive_window_limited_ns: S * 9 / 10, ..path() }),
             "network",
             "send",
             "receive window",
         ),
         (
             "a peer that does not read",
-            with_connection(&out, Connection { no_window_samples: 90, busy_ns: 0, ..path() }),
+            with_connection(&out, WatchedConnection { no_window_samples: 90, busy_ns: 0, ..path() }),
             "network",
             "send",
             "receive window",
         ),
         (
             "a small buffer",
-            with_connection(&out, Connection { send_buffer_limited_ns: S * 9 / 10, ..path() }),
+            with_connection(&out, WatchedConnection { send_buffer_limited_ns: S * 9 / 10, ..path() }),
             "network",
             "send",
             "send buffer",
         ),
         (
             "loss",
-            with_connection(&out, Connection { retransmitted_segments: 20, ..path() }),
+            with_connection(&out, WatchedConnection { retransmitted_segments: 20, ..path() }),
             "network",
             "send",
             "loss",
         ),
     ]);
     assert_eq!(verdict(&with_connection(&out, path())).limited_detail.host, "sender");
-    let full = Connection { retransmitted_segments: 20, rtt_us: 50_000, ..path() };
+    let full = WatchedConnection { retransmitted_segments: 20, rtt_us: 50_000, ..path() };
     let found = verdict(&with_connection(&out, full));
     assert_eq!(
         found.limited_detail.why.words(),
@@ -212,8 +193,12 @@ fn networks_are_named_with_the_window_that_is_full() {
 #[test]
 fn who_waits_for_the_other_host_is_told_so() {
     use Doing::*;
-    let received =
-        Connection { received_bytes: 1 << 20, window_bytes: 4 << 20, rtt_us: 1000, ..Connection::default() };
+    let received = WatchedConnection {
+        received_bytes: 1 << 20,
+        window_bytes: 4 << 20,
+        rtt_us: 1000,
+        ..WatchedConnection::default()
+    };
     check(vec![
         (
             "nothing comes",
@@ -224,7 +209,7 @@ fn who_waits_for_the_other_host_is_told_so() {
         ),
         (
             "a window that is too small",
-            with_connection(&[(NetworkIn, 90)], Connection { window_bytes: 1000, ..received.clone() }),
+            with_connection(&[(NetworkIn, 90)], WatchedConnection { window_bytes: 1000, ..received.clone() }),
             "network",
             "receive",
             "receive window",
@@ -308,7 +293,7 @@ fn what_does_not_tell_is_unknown() {
 
 #[test]
 fn several_things_at_once_are_settled_by_what_they_are() {
-    let moment = |any, unsent, unread| Moment { any, unsent, unread };
+    let moment = |any, unsent, unread| ConnectionsMoment { any, unsent, unread };
     for (moment, outer_in, outer_out, alone, expected) in [
         (moment(true, true, false), true, true, false, Doing::NetworkOut),
         (moment(true, false, true), true, false, false, Doing::Within),
@@ -366,10 +351,10 @@ fn a_process_that_ends_is_told_with_what_was_seen() {
 #[test]
 fn direct_io_is_advised_only_where_a_disk_is_an_end() {
     let copying = Thread { cpu_ns: S, system_ns: S, ..thread(&[(Doing::Running, 100)]) };
-    let file = |moved_bytes: u64, device: Option<&str>| OpenFile {
+    let file = |moved_bytes: u64, device: Option<&str>| WatchedFile {
         moved_bytes,
         device: device.map(String::from),
-        ..OpenFile::default()
+        ..WatchedFile::default()
     };
     let bytes = 1 << 20;
     for (file, wrote, direct) in [

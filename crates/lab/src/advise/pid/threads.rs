@@ -7,7 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 
 use super::parse;
-use super::wait::{self, Doing, Open};
+use super::wait::{self, Doing, OpenAs};
 use super::watched::Thread;
 
 /// Threads that are looked at; one look takes some 20 us.
@@ -26,15 +26,15 @@ struct Times {
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SeenThread {
     first: Times,
     thread: Thread,
 }
 
 /// All threads that were seen.
 #[derive(Debug, Default)]
-pub struct Threads {
-    seen: BTreeMap<u32, Seen>,
+pub struct SeenThreads {
+    seen: BTreeMap<u32, SeenThread>,
     processes: BTreeSet<u32>,
     /// What could not be read.
     pub denied: BTreeSet<&'static str>,
@@ -46,7 +46,7 @@ pub fn tasks(pid: u32) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).take(THREADS_MAX).collect()
 }
 
-impl Threads {
+impl SeenThreads {
     /// Looks at the times of all threads of a process.
     pub fn note(&mut self, pid: u32, tasks: &[u32]) {
         let first_look = self.processes.insert(pid);
@@ -58,9 +58,9 @@ impl Threads {
             let seen = self.seen.entry(tid).or_insert_with(|| {
                 // A thread that is new has had no times before.
                 let first = if first_look { times } else { Times::default() };
-                Seen { first, thread: Thread { pid, tid, name: name.clone(), ..Thread::default() } }
+                SeenThread { first, thread: Thread { pid, tid, name: name.clone(), ..Thread::default() } }
             });
-            let Seen { first, thread } = seen;
+            let SeenThread { first, thread } = seen;
             thread.name = name;
             thread.user_ns = times.user_ns.saturating_sub(first.user_ns);
             thread.system_ns = times.system_ns.saturating_sub(first.system_ns);
@@ -70,7 +70,12 @@ impl Threads {
     }
 
     /// Looks at what a thread does, and the descriptor that it waits for if that is told; nothing when it has ended.
-    pub fn doing(&mut self, pid: u32, tid: u32, open: &dyn Fn(u32) -> Open) -> Option<(Doing, Option<u32>)> {
+    pub fn doing(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        open: &dyn Fn(u32) -> OpenAs,
+    ) -> Option<(Doing, Option<u32>)> {
         let stat = parse::stat(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?)?;
         match stat.state {
             'R' => Some((Doing::Running, None)),
@@ -81,7 +86,7 @@ impl Threads {
         }
     }
 
-    fn waiting(&mut self, pid: u32, tid: u32, open: &dyn Fn(u32) -> Open) -> (Doing, Option<u32>) {
+    fn waiting(&mut self, pid: u32, tid: u32, open: &dyn Fn(u32) -> OpenAs) -> (Doing, Option<u32>) {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}"));
         let call = || read("syscall").ok().as_deref().and_then(wait::system_call);
         let by_stack = match read("stack") {
@@ -153,10 +158,10 @@ mod tests {
             eprintln!("not tested: system calls cannot be read here");
             return;
         }
-        let mut threads = Threads::default();
+        let mut threads = SeenThreads::default();
         let mut look = || {
             std::thread::sleep(Duration::from_millis(1));
-            threads.doing(own, tid, &|_| Open::Other).map(|(doing, _)| doing)
+            threads.doing(own, tid, &|_| OpenAs::Other).map(|(doing, _)| doing)
         };
         let slept = (0..LOOKS_MAX).any(|_| look() == Some(Doing::Sleep));
         assert!(slept || cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))));

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::advice::{ENDED, MEMORY_ONLY, advice};
 use super::wait::Doing;
-use super::watched::{Connection, Device, Role, Thread, Watched};
+use super::watched::{Role, Thread, Watched, WatchedConnection, WatchedDevice};
 
 /// A lead below this fraction of the time is no lead.
 const BALANCED_FRACTION: f64 = 0.10;
@@ -210,8 +210,8 @@ fn sync_reason(watched: &Watched) -> Why {
     if bounded { Why::CgroupLimit } else { Why::StableStorage }
 }
 
-fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &Device> {
-    let fits = move |device: &&Device| if role == Role::Source { device.source } else { device.sink };
+fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &WatchedDevice> {
+    let fits = move |device: &&WatchedDevice| if role == Role::Source { device.source } else { device.sink };
     watched.devices.iter().filter(fits)
 }
 
@@ -239,7 +239,7 @@ struct Traffic {
     is_bounded: bool,
 }
 
-fn traffic(device: &Device, role: Role) -> Traffic {
+fn traffic(device: &WatchedDevice, role: Role) -> Traffic {
     match role {
         Role::Source => Traffic {
             requests: device.reads,
@@ -256,7 +256,7 @@ fn traffic(device: &Device, role: Role) -> Traffic {
     }
 }
 
-fn busiest(watched: &Watched, role: Role) -> Option<&Device> {
+fn busiest(watched: &Watched, role: Role) -> Option<&WatchedDevice> {
     devices(watched, role).max_by_key(|it| {
         let own = traffic(it, role);
         (own.is_bounded, own.bytes)
@@ -264,7 +264,7 @@ fn busiest(watched: &Watched, role: Role) -> Option<&Device> {
 }
 
 /// A device that is idle while it is waited for, or that gets small requests one by one.
-fn could_do_more(watched: &Watched, device: &Device, role: Role, share: f64) -> bool {
+fn could_do_more(watched: &Watched, device: &WatchedDevice, role: Role, share: f64) -> bool {
     let busy = device.busy_ns as f64 / watched.elapsed_ns.max(1) as f64;
     let Traffic { requests, bytes, taken_ns, .. } = traffic(device, role);
     let one_by_one = (taken_ns as f64) < ONE_BY_ONE * device.busy_ns as f64;
@@ -294,7 +294,7 @@ fn sending(watched: &Watched) -> Candidate {
 }
 
 /// Whose window it is that a sender waits for.
-fn window(connection: &Connection) -> (&'static str, Why) {
+fn window(connection: &WatchedConnection) -> (&'static str, Why) {
     let busy = connection.busy_ns.max(1) as f64;
     let samples = f64::from(connection.unsent_samples.max(1));
     let queued = connection.rtt_us >= QUEUED * connection.min_rtt_us.max(1);
@@ -316,7 +316,7 @@ fn window(connection: &Connection) -> (&'static str, Why) {
 
 fn receiving(watched: &Watched) -> Candidate {
     let most = watched.connections.iter().max_by_key(|it| it.received_bytes);
-    let full = |it: &Connection| {
+    let full = |it: &WatchedConnection| {
         let window_ns = f64::from(it.rtt_us) * 1000.0;
         let in_a_round = it.received_bytes as f64 * window_ns / watched.elapsed_ns.max(1) as f64;
         it.window_bytes > 0 && in_a_round >= WINDOW_FRACTION * f64::from(it.window_bytes)

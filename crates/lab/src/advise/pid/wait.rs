@@ -41,7 +41,7 @@ pub enum Doing {
 
 /// What one system call waits for, given what its file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Open {
+pub enum OpenAs {
     /// A file or a device.
     File,
     /// A pipe, a named one too, or a socket inside this host.
@@ -187,7 +187,7 @@ pub fn system_call(line: &str) -> Option<SystemCall> {
 }
 
 /// A call that waits for files or for a time: which arguments say how many files, and how long.
-struct Timed {
+struct TimedCall {
     number: u32,
     files: usize,
     timeout: usize,
@@ -195,19 +195,19 @@ struct Timed {
     is_ms: bool,
 }
 
-const fn timed(number: u32, files: usize, timeout: usize, is_ms: bool) -> Timed {
-    Timed { number, files, timeout, is_ms }
+const fn timed(number: u32, files: usize, timeout: usize, is_ms: bool) -> TimedCall {
+    TimedCall { number, files, timeout, is_ms }
 }
 
 /// poll, select, pselect6 and ppoll.
 #[cfg(target_arch = "x86_64")]
-const TIMED: [Timed; 4] =
+const TIMED: [TimedCall; 4] =
     [timed(7, 1, 2, true), timed(23, 0, 4, false), timed(270, 0, 4, false), timed(271, 1, 2, false)];
 /// pselect6 and ppoll.
 #[cfg(target_arch = "aarch64")]
-const TIMED: [Timed; 2] = [timed(72, 0, 4, false), timed(73, 1, 2, false)];
+const TIMED: [TimedCall; 2] = [timed(72, 0, 4, false), timed(73, 1, 2, false)];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const TIMED: [Timed; 0] = [];
+const TIMED: [TimedCall; 0] = [];
 
 /// Kinds of system calls that are told apart by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,19 +251,19 @@ const CALLS: &[(Call, &[u32])] = &[
 const CALLS: &[(Call, &[u32])] = &[];
 
 /// What a system call on such a file waits for.
-pub fn by_call(system_call: &SystemCall, open: Open) -> Option<Doing> {
+pub fn by_call(system_call: &SystemCall, open: OpenAs) -> Option<Doing> {
     let (call, _) = CALLS.iter().find(|(_, numbers)| numbers.contains(&system_call.number))?;
     match (*call, open) {
         (Call::Is(Doing::Poll), _) if system_call.is_a_sleep() => Some(Doing::Sleep),
-        (Call::Read, Open::File) => Some(Doing::Source),
-        (Call::Write, Open::File) => Some(Doing::Sink),
-        (Call::Read, Open::Pipe) => Some(Doing::PipeIn),
-        (Call::Write, Open::Pipe) => Some(Doing::PipeOut),
-        (Call::Read, Open::Tcp) => Some(Doing::NetworkIn),
-        (Call::Write, Open::Tcp) => Some(Doing::NetworkOut),
-        (Call::Read | Call::Write, Open::Other) => None,
-        (Call::Is(Doing::NetworkIn), Open::Pipe) => Some(Doing::PipeIn),
-        (Call::Is(Doing::NetworkOut), Open::Pipe) => Some(Doing::PipeOut),
+        (Call::Read, OpenAs::File) => Some(Doing::Source),
+        (Call::Write, OpenAs::File) => Some(Doing::Sink),
+        (Call::Read, OpenAs::Pipe) => Some(Doing::PipeIn),
+        (Call::Write, OpenAs::Pipe) => Some(Doing::PipeOut),
+        (Call::Read, OpenAs::Tcp) => Some(Doing::NetworkIn),
+        (Call::Write, OpenAs::Tcp) => Some(Doing::NetworkOut),
+        (Call::Read | Call::Write, OpenAs::Other) => None,
+        (Call::Is(Doing::NetworkIn), OpenAs::Pipe) => Some(Doing::PipeIn),
+        (Call::Is(Doing::NetworkOut), OpenAs::Pipe) => Some(Doing::PipeOut),
         (Call::Is(doing), _) => Some(doing),
     }
 }
@@ -322,14 +322,14 @@ mod tests {
         }
         if cfg!(target_arch = "x86_64") {
             for (number, open, expected) in [
-                (0, Open::File, Some(Doing::Source)),
-                (1, Open::File, Some(Doing::Sink)),
-                (0, Open::Pipe, Some(Doing::PipeIn)),
-                (1, Open::Tcp, Some(Doing::NetworkOut)),
-                (0, Open::Other, None),
-                (74, Open::File, Some(Doing::Sync)),
-                (7, Open::Other, Some(Doing::Poll)),
-                (9999, Open::File, None),
+                (0, OpenAs::File, Some(Doing::Source)),
+                (1, OpenAs::File, Some(Doing::Sink)),
+                (0, OpenAs::Pipe, Some(Doing::PipeIn)),
+                (1, OpenAs::Tcp, Some(Doing::NetworkOut)),
+                (0, OpenAs::Other, None),
+                (74, OpenAs::File, Some(Doing::Sync)),
+                (7, OpenAs::Other, Some(Doing::Poll)),
+                (9999, OpenAs::File, None),
             ] {
                 let call = SystemCall { number, arguments: [3, 1, 0, 0, 0, 0] };
                 assert_eq!(by_call(&call, open), expected, "{number} {open:?}");
@@ -364,7 +364,7 @@ mod tests {
         };
         for &(number, arguments, expected) in rows {
             let call = SystemCall { number, arguments };
-            assert_eq!(by_call(&call, Open::Other), Some(expected), "{call:?}");
+            assert_eq!(by_call(&call, OpenAs::Other), Some(expected), "{call:?}");
         }
     }
 

@@ -26,11 +26,11 @@ pub struct Watched {
     /// Their threads.
     pub threads: Vec<Thread>,
     /// Files, pipes and devices that they had open.
-    pub files: Vec<OpenFile>,
+    pub files: Vec<WatchedFile>,
     /// The devices of these files.
-    pub devices: Vec<Device>,
+    pub devices: Vec<WatchedDevice>,
     /// Their TCP connections.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<WatchedConnection>,
     /// For how long the quota of their control group kept them from running.
     pub throttled_ns: u64,
     /// What could not be read, and what to do about it.
@@ -90,7 +90,7 @@ pub enum Role {
 
 /// A file, pipe or device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct OpenFile {
+pub struct WatchedFile {
     /// Who has it open.
     pub pid: u32,
     /// Its name, as the kernel has it.
@@ -109,7 +109,7 @@ pub struct OpenFile {
 
 /// A block device while the process was watched, whoever used it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Device {
+pub struct WatchedDevice {
     /// Its number.
     pub number: String,
     /// Its name.
@@ -140,7 +140,7 @@ pub struct Device {
 
 /// A TCP connection. Counters are those of the time that was watched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Connection {
+pub struct WatchedConnection {
     /// Both ends, this one first.
     pub connection: String,
     /// Samples of it.

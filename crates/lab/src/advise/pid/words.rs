@@ -8,7 +8,7 @@ use datapump::units::{bytes_words, rate_words};
 use datapump::{LimitedBy, Why};
 
 use super::verdict::Verdict;
-use super::watched::{Connection, Device, OpenFile, Role, Watched};
+use super::watched::{Role, Watched, WatchedConnection, WatchedDevice, WatchedFile};
 
 /// Lines of each kind that are shown; `--json` has all.
 const LINES_MAX: usize = 4;
@@ -103,7 +103,7 @@ fn moved(watched: &Watched) -> Vec<String> {
     [of(Role::Source), of(Role::Sink)].concat()
 }
 
-fn file_line(role: Role, file: &OpenFile) -> String {
+fn file_line(role: Role, file: &WatchedFile) -> String {
     let name = if role == Role::Source { "source" } else { "sink" };
     let device = file.device.as_ref().map(|number| format!(" on device {number}")).unwrap_or_default();
     let rate =
@@ -118,9 +118,10 @@ fn evidence(watched: &Watched, verdict: &Verdict) -> Vec<String> {
     if !shares.is_empty() {
         lines.push(format!("time, of the thread that has most of it: {}", shares.join(", ")));
     }
-    let used = |it: &&Device| it.reads + it.writes > 0 || it.read_rule.is_some() || it.write_rule.is_some();
+    let used =
+        |it: &&WatchedDevice| it.reads + it.writes > 0 || it.read_rule.is_some() || it.write_rule.is_some();
     lines.extend(watched.devices.iter().filter(used).take(LINES_MAX).map(|it| device_line(watched, it)));
-    let busy = |it: &&Connection| it.sent_bytes + it.received_bytes > 0 || it.busy_ns > 0;
+    let busy = |it: &&WatchedConnection| it.sent_bytes + it.received_bytes > 0 || it.busy_ns > 0;
     lines.extend(
         watched.connections.iter().filter(busy).take(LINES_MAX).map(|it| connection_line(watched, it)),
     );
@@ -130,7 +131,7 @@ fn evidence(watched: &Watched, verdict: &Verdict) -> Vec<String> {
     lines
 }
 
-fn device_line(watched: &Watched, device: &Device) -> String {
+fn device_line(watched: &Watched, device: &WatchedDevice) -> String {
     let elapsed = watched.elapsed_ns.max(1) as f64;
     let busy = percent(device.busy_ns as f64 / elapsed);
     let rate = |bytes: u64| rate_words(bytes as f64 * 1e9 / elapsed);
@@ -150,7 +151,7 @@ fn device_line(watched: &Watched, device: &Device) -> String {
     format!("device {number} ({name}): busy {busy}{read}{written}{rules}")
 }
 
-fn connection_line(watched: &Watched, it: &Connection) -> String {
+fn connection_line(watched: &Watched, it: &WatchedConnection) -> String {
     let rate = |bytes: u64| rate_words(bytes as f64 * 1e9 / watched.elapsed_ns.max(1) as f64);
     let (name, again, sent) = (&it.connection, it.retransmitted_segments, it.sent_segments);
     format!(

@@ -12,7 +12,7 @@ use crate::row::Row;
 
 /// All request sizes of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Against {
+pub struct ProfileCheck {
     /// The chain that was forecast.
     pub chain: Vec<String>,
     /// When the profile was complete: before the first of the rows.
@@ -61,7 +61,7 @@ pub struct AgainstSize {
 impl Profile {
     /// Sets forecasts of a chain against rows of whole copies. A profile that is not older than they is refused
     /// (SCIENCE, S29).
-    pub fn against(&self, chain: &[String], rows: &[Row]) -> anyhow::Result<Against> {
+    pub fn against(&self, chain: &[String], rows: &[Row]) -> anyhow::Result<ProfileCheck> {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.is_completed()).collect();
         let first =
             rows.iter().map(|row| row.time.as_str()).min().context("no run of these rows was completed")?;
@@ -80,7 +80,7 @@ impl Profile {
         let bandwidth = errors(&sizes, |size| size.bandwidth_error_percent);
         let cpu = errors(&sizes, |size| size.cpu_error_percent);
         let worst = |errors: &[f64]| errors.iter().copied().fold(0.0, f64::max);
-        Ok(Against {
+        Ok(ProfileCheck {
             chain: chain.to_vec(),
             forecast_time: self.time.clone(),
             first_row_time: first.into(),

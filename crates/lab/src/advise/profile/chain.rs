@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Component, Profile, Size};
 use crate::judge::cost::{
-    InputError, Part, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum_without_pumps,
+    CostPart, InputError, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum_without_pumps,
 };
 
 /// What is forecast at a request size.
@@ -114,9 +114,9 @@ impl Component {
     }
 
     /// As fitted.
-    fn line(&self) -> Part {
+    fn line(&self) -> CostPart {
         let (cb_ns_per_byte, cr_us_per_request) = (self.cb_ns_per_byte, self.cr_us_per_request);
-        Part { component: self.component.clone(), cb_ns_per_byte, cr_us_per_request }
+        CostPart { component: self.component.clone(), cb_ns_per_byte, cr_us_per_request }
     }
 
     /// The pumps that were measured with it.

@@ -4,7 +4,7 @@
 
 use datapump::units::bytes_words;
 
-use super::{Against, ChainForecast, Profile};
+use super::{ChainForecast, Profile, ProfileCheck};
 use crate::report::table::Table;
 
 /// A profile: what each component costs and allows.
@@ -69,9 +69,9 @@ impl ChainForecast {
     }
 }
 
-impl Against {
+impl ProfileCheck {
     /// Observed beside forecast, a line for each size.
-    pub fn words(against: &Against) -> String {
+    pub fn words(against: &ProfileCheck) -> String {
         let heads =
             ["request", "n", "MB/s", "predicted", "error %", "+-", "ns/B", "predicted", "error %", "+-"];
         let mut table = head(heads);

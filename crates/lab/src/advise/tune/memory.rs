@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Point, Tuned};
 use crate::advise::explain::Case;
 use crate::probe::host;
-use crate::session::quiet::{Disk, nearest_there};
+use crate::session::quiet::{QuietDisk, nearest_there};
 
 /// Version of a line.
 const VERSION: u32 = 1;
@@ -26,7 +26,7 @@ const BYTES_MAX: u64 = 16 << 20;
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Line {
+struct MemoryLine {
     v: u32,
     machine: String,
     source: String,
@@ -86,7 +86,7 @@ impl Memory {
         let [source] = &case.sources[..] else { return None };
         let path = crate::state_folder(&|name| std::env::var_os(name))?.join("tuned.jsonl");
         let (source, target) = (name_of(source)?, name_of(&case.target)?);
-        let machine = host::Host::of(Path::new("/"));
+        let machine = host::HostFacts::of(Path::new("/"));
         let machine = format!("{}, {} x {}", machine.name, machine.cpus, machine.cpu_model);
         Some(Memory { path, machine, source, target, memory_bytes })
     }
@@ -133,14 +133,14 @@ impl Memory {
         }
     }
 
-    fn is_it(&self, line: &Line) -> bool {
+    fn is_it(&self, line: &MemoryLine) -> bool {
         let key = (&line.machine, &line.source, &line.target, line.memory_bytes);
         key == (&self.machine, &self.source, &self.target, self.memory_bytes)
     }
 
     /// Errors: that it could not be written, in words. The copy goes on.
     pub(super) fn keep(&self, remembered: &Remembered) -> Result<(), String> {
-        let line = Line {
+        let line = MemoryLine {
             v: VERSION,
             machine: self.machine.clone(),
             source: self.source.clone(),
@@ -151,7 +151,7 @@ impl Memory {
         self.append(&line).map_err(|error| self.forgetful(&error))
     }
 
-    fn append(&self, line: &Line) -> io::Result<()> {
+    fn append(&self, line: &MemoryLine) -> io::Result<()> {
         self.path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         let mut file = self.open(OpenOptions::new().read(true).append(true).create(true))?;
         let text = serde_json::to_string(line).map_err(io::Error::other)?;
@@ -173,7 +173,7 @@ impl Memory {
 struct Damaged;
 
 /// What a line says; nothing if it is empty, or of a version to come.
-fn sound(line: &[u8]) -> Result<Option<Line>, Damaged> {
+fn sound(line: &[u8]) -> Result<Option<MemoryLine>, Damaged> {
     if line.trim_ascii().is_empty() {
         return Ok(None);
     }
@@ -181,7 +181,7 @@ fn sound(line: &[u8]) -> Result<Option<Line>, Damaged> {
     if v != VERSION {
         return Ok(None);
     }
-    let line: Line = serde_json::from_slice(line).map_err(|_| Damaged)?;
+    let line: MemoryLine = serde_json::from_slice(line).map_err(|_| Damaged)?;
     let point = line.remembered.point;
     let is_usable = point.options(&Options::default()).check().is_ok();
     match is_usable && point.memory_bytes() <= line.memory_bytes {
@@ -202,7 +202,7 @@ fn is_torn(file: &File) -> io::Result<bool> {
 /// The device below a path, or the host; null is null anywhere.
 fn name_of(place: &Place) -> Option<String> {
     match place {
-        Place::Path(path) => Disk::of(nearest_there(path)).ok()?.name(),
+        Place::Path(path) => QuietDisk::of(nearest_there(path)).ok()?.name(),
         Place::Remote(Remote { host: Host::Served(host) | Host::Ssh(host), .. }) => Some(host.clone()),
         Place::Null { .. } => Some("null:".into()),
         _ => None,

@@ -21,7 +21,7 @@ pub struct Point {
 
 /// What is changed, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum TuneWay {
     /// Both depths.
     Depth,
     /// The size of a request.
@@ -31,7 +31,7 @@ pub enum Way {
 }
 
 /// In this order: the depth hides latency, the size spares requests, lanes use other CPUs and connections.
-pub const WAYS: [Way; 3] = [Way::Depth, Way::Request, Way::Lanes];
+pub const WAYS: [TuneWay; 3] = [TuneWay::Depth, TuneWay::Request, TuneWay::Lanes];
 
 /// What may be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,14 +74,14 @@ impl Point {
     }
 
     /// Twice or half as much of one thing; none outside of the bounds.
-    pub fn neighbour(self, way: Way, up: bool, bounds: Bounds) -> Option<Point> {
+    pub fn neighbour(self, way: TuneWay, up: bool, bounds: Bounds) -> Option<Point> {
         let step = |number: u32| if up { number * 2 } else { number.div_ceil(2) };
         let next = match way {
-            Way::Depth => {
+            TuneWay::Depth => {
                 Point { source_depth: step(self.source_depth), sink_depth: step(self.sink_depth), ..self }
             }
-            Way::Request => Point { request_bytes: step(self.request_bytes) / 1024 * 1024, ..self },
-            Way::Lanes => Point { lanes: step(self.lanes), ..self },
+            TuneWay::Request => Point { request_bytes: step(self.request_bytes) / 1024 * 1024, ..self },
+            TuneWay::Lanes => Point { lanes: step(self.lanes), ..self },
         };
         (next != self && next.fits(bounds)).then_some(next)
     }
@@ -141,14 +141,14 @@ mod tests {
     fn neighbours_stay_within_their_bounds() {
         let bounds = Bounds { memory_bytes: 16 << 20, lanes: 2 };
         for (from, way, up, to) in [
-            (point(MIB, 2, 1), Way::Depth, true, Some(point(MIB, 4, 1))),
-            (point(MIB, 8, 1), Way::Depth, true, None),
-            (point(MIB, 1, 1), Way::Depth, false, None),
-            (point(MIB, 2, 1), Way::Request, false, Some(point(MIB / 2, 2, 1))),
-            (point(64 << 10, 2, 1), Way::Request, false, None),
-            (point(MIB, 2, 1), Way::Lanes, true, Some(point(MIB, 2, 2))),
-            (point(MIB, 2, 2), Way::Lanes, true, None),
-            (point(MIB, 2, 1), Way::Lanes, false, None),
+            (point(MIB, 2, 1), TuneWay::Depth, true, Some(point(MIB, 4, 1))),
+            (point(MIB, 8, 1), TuneWay::Depth, true, None),
+            (point(MIB, 1, 1), TuneWay::Depth, false, None),
+            (point(MIB, 2, 1), TuneWay::Request, false, Some(point(MIB / 2, 2, 1))),
+            (point(64 << 10, 2, 1), TuneWay::Request, false, None),
+            (point(MIB, 2, 1), TuneWay::Lanes, true, Some(point(MIB, 2, 2))),
+            (point(MIB, 2, 2), TuneWay::Lanes, true, None),
+            (point(MIB, 2, 1), TuneWay::Lanes, false, None),
         ] {
             assert_eq!(from.neighbour(way, up, bounds), to, "{from:?} {way:?} {up}");
         }

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::point::{Bounds, Point, WAYS, Way};
+use super::point::{Bounds, Point, TuneWay, WAYS};
 use crate::judge::stats::median;
 
 /// A gain below this is none: less than the spread of short runs on a quiet machine.
@@ -59,7 +59,7 @@ struct Walk<'measure> {
 
 impl Walk<'_> {
     /// Goes on in one direction as long as it gains; whether it gained at all.
-    fn along(&mut self, way: Way, up: bool) -> bool {
+    fn along(&mut self, way: TuneWay, up: bool) -> bool {
         let mut gained = false;
         while let Some(next) = self.best.neighbour(way, up, self.bounds) {
             if self.tried.iter().any(|tried| tried.point == next) || !self.step(next) {
@@ -113,7 +113,7 @@ pub fn depth_needed(one_ns: f64, rate_ns: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::random::Random;
+    use datapump::simulation::Random;
 
     const START: Point = Point { request_bytes: 1 << 20, source_depth: 2, sink_depth: 2, lanes: 1 };
     const BOUNDS: Bounds = Bounds { memory_bytes: 256 << 20, lanes: 4 };
@@ -128,7 +128,7 @@ mod tests {
     fn found(latency_us: f64, gb_per_s: f64, lanes: u32, noise: f64, seed: u64) -> (Point, f64, usize) {
         let mut random = Random::of(seed, "search");
         let mut noisy = |point: &Point, _: u64| {
-            let swing = 1.0 + noise * ((random.below(1_000_001) as f64 / 1e6) * 2.0 - 1.0);
+            let swing = 1.0 + noise * ((random.index(1_000_001) as f64 / 1e6) * 2.0 - 1.0);
             Some(speed(point, latency_us, gb_per_s, lanes) * swing)
         };
         let tried = search(START, None, BOUNDS, &mut noisy);
@@ -168,7 +168,7 @@ mod tests {
     fn where_nothing_helps_nothing_is_changed() {
         for seed in 0..200 {
             let mut random = Random::of(seed, "flat");
-            let mut unit = || random.below(1_000_001) as f64 / 1e6;
+            let mut unit = || random.index(1_000_001) as f64 / 1e6;
             let mut flat = |_: &Point, _: u64| Some(1e9 * (1.0 + 0.03 * (unit() * 2.0 - 1.0)));
             let tried = search(START, None, BOUNDS, &mut flat);
             assert!(tried.iter().all(|tried| !tried.is_taken), "seed {seed}: {tried:?}");

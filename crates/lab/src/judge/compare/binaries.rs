@@ -11,7 +11,7 @@ use anyhow::bail;
 use super::{Comparison, Metric};
 use crate::RunArguments;
 use crate::row::{Row, read_rows};
-use crate::session::Session;
+use crate::session::StudySession;
 use crate::session::programs::Programs;
 use crate::study::{BINARY, BINARY_LEVELS, Level};
 
@@ -28,7 +28,7 @@ pub fn compare_binaries(
     let study = crate::load(arguments)?.of_two_programs();
     let default = || PathBuf::from(format!("{}-compare.jsonl", study.name));
     let out = arguments.out.clone().unwrap_or_else(default);
-    Session::open(&study, &out, arguments, programs)?.run()?;
+    StudySession::open(&study, &out, arguments, programs)?.run()?;
     let rows: Vec<Row> = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
     of_rows(&out, &rows, metric)
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::*;
 use crate::judge::stats::tests::deviate;
-use crate::rig::random::Random;
 use crate::row::{COMPLETED, VERSION};
+use datapump::simulation::Random;
 
 const ROUNDS: u32 = 10;
 
@@ -45,14 +45,14 @@ fn cells_that_differ_by_nothing_that_is_shown_are_told_all_the_same() {
     assert!(text.contains("verdict") && text.contains("too few runs"), "{text}");
 }
 
-fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
+fn verdicts(comparison: &Comparison) -> Vec<ComparisonVerdict> {
     comparison.cells.iter().map(|cell| cell.judged.verdict).collect()
 }
 
 /// Whether anything is said to differ, a cell or all.
 fn flags(comparison: &Comparison) -> bool {
     let all = verdicts(comparison).into_iter().chain([comparison.overall.verdict]);
-    all.into_iter().any(|verdict| verdict != Verdict::NoDifferenceShown)
+    all.into_iter().any(|verdict| verdict != ComparisonVerdict::NoDifferenceShown)
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_against_a_is_flagged_in_at_most_7_percent() {
 
 #[test]
 fn a_change_of_10_percent_is_flagged_in_at_least_95_percent() {
-    for (factor, verdict) in [(0.9, Verdict::Faster), (1.1, Verdict::Slower)] {
+    for (factor, verdict) in [(0.9, ComparisonVerdict::Faster), (1.1, ComparisonVerdict::Slower)] {
         let flagged = (0..1000).filter(|&seed| {
             let mut random = Random::of(seed, "change");
             let a = file(1, ROUNDS, &mut random, |_| 1.0);
@@ -88,12 +88,12 @@ fn a_halved_cell_of_a_grid_is_flagged_and_hardly_another() {
     let (mut found, mut others) = (0, 0);
     for seed in 0..50 {
         let mut random = Random::of(seed, "halved");
-        let halved = random.below(CELLS);
+        let halved = random.index(CELLS);
         let a = file(CELLS, ROUNDS, &mut random, |_| 1.0);
         let b = file(CELLS, ROUNDS, &mut random, |cell| if cell == halved { 2.0 } else { 1.0 });
         let verdicts = verdicts(&compared(&a, &b));
-        found += usize::from(verdicts[halved] == Verdict::Slower);
-        others += verdicts.iter().filter(|verdict| **verdict != Verdict::NoDifferenceShown).count();
+        found += usize::from(verdicts[halved] == ComparisonVerdict::Slower);
+        others += verdicts.iter().filter(|verdict| **verdict != ComparisonVerdict::NoDifferenceShown).count();
     }
     others -= found;
     assert_eq!(found, 50, "the cell that was halved");
@@ -165,7 +165,7 @@ fn rounds_are_pairs_so_drift_does_not_matter() {
             .all(|it| (it.unwrap_or(0.0) - 2.0).abs() < 1e-6)
     );
     let apart = compared(&side(1.0, 1), &side(0.5, 2));
-    assert_eq!((apart.cells[0].pairs, apart.overall.verdict), (0, Verdict::NoDifferenceShown));
+    assert_eq!((apart.cells[0].pairs, apart.overall.verdict), (0, ComparisonVerdict::NoDifferenceShown));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_ratio_within_the_band_of_a_against_a_is_no_verdict() {
     };
     let overall = compared(&side(1.0), &side(0.9)).overall;
     assert!(overall.ratio_low > Some(1.0) && overall.band_high > overall.ratio, "{overall:?}");
-    assert_eq!((overall.verdict, overall.why), (Verdict::NoDifferenceShown, Some(IN_THE_BAND)));
+    assert_eq!((overall.verdict, overall.why), (ComparisonVerdict::NoDifferenceShown, Some(IN_THE_BAND)));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{Cell, Metric, Side};
+use super::{ComparedCell, Metric, RowsSide};
 use crate::row::Row;
 
 /// A list of cells in a message ends after so many.
@@ -24,7 +24,7 @@ impl fmt::Display for NothingInCommon {
 impl std::error::Error for NothingInCommon {}
 
 impl NothingInCommon {
-    pub(super) fn of(files: &[String; 2], sides: &[Side<'_>; 2]) -> NothingInCommon {
+    pub(super) fn of(files: &[String; 2], sides: &[RowsSide<'_>; 2]) -> NothingInCommon {
         let has = |at: usize| match sides[at].is_empty() {
             true => format!("{} has no rows", files[at]),
             false => format!("{} has {}", files[at], listed(sides[at].keys().copied())),
@@ -37,7 +37,7 @@ impl NothingInCommon {
     }
 }
 
-fn listed<'rows>(cells: impl Iterator<Item = Cell<'rows>>) -> String {
+fn listed<'rows>(cells: impl Iterator<Item = ComparedCell<'rows>>) -> String {
     let words: Vec<String> = cells.map(words).collect();
     match words.len() {
         0..=LISTED_MAX => words.join(", "),
@@ -46,7 +46,7 @@ fn listed<'rows>(cells: impl Iterator<Item = Cell<'rows>>) -> String {
 }
 
 /// A cell in words: `cpu (request_size=4KiB)`.
-fn words((study, asked): Cell<'_>) -> String {
+fn words((study, asked): ComparedCell<'_>) -> String {
     let levels: Vec<String> = asked.iter().map(|(name, level)| format!("{name}={level}")).collect();
     datapump::shown(format!("{study} ({})", levels.join(" ")).as_bytes())
 }
@@ -64,7 +64,7 @@ const MACHINE: [Fact; 6] = [
 ];
 
 /// Facts that differ between the files and would make a difference of their own.
-pub fn warnings(sides: &[Side<'_>; 2], metric: Metric) -> Vec<String> {
+pub fn warnings(sides: &[RowsSide<'_>; 2], metric: Metric) -> Vec<String> {
     let machine = MACHINE.iter().filter_map(|(what, fact)| {
         let [a, b] = sides.each_ref().map(|side| distinct(side.values().flatten(), *fact));
         (a != b || a.len() > 1).then(|| {
@@ -76,7 +76,7 @@ pub fn warnings(sides: &[Side<'_>; 2], metric: Metric) -> Vec<String> {
     machine.chain(common.flat_map(|(cell, rows)| of_cell(cell, rows, metric))).collect()
 }
 
-fn of_cell(cell: Cell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec<String> {
+fn of_cell(cell: ComparedCell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec<String> {
     let facts = |fact: fn(&Row) -> String| {
         rows.map(|rows| distinct(rows.iter().filter(|row| row.is_completed()), fact))
     };
@@ -109,10 +109,11 @@ fn joined(some: &BTreeSet<String>) -> String {
 }
 
 /// Cells and runs that are in no figure.
-pub fn notes(sides: &[Side<'_>; 2]) -> Vec<String> {
+pub fn notes(sides: &[RowsSide<'_>; 2]) -> Vec<String> {
     let both = [("A", &sides[0], &sides[1]), ("B", &sides[1], &sides[0])];
     let alone = both.map(|(name, its, other)| {
-        let only: Vec<Cell<'_>> = its.keys().filter(|cell| !other.contains_key(*cell)).copied().collect();
+        let only: Vec<ComparedCell<'_>> =
+            its.keys().filter(|cell| !other.contains_key(*cell)).copied().collect();
         (!only.is_empty()).then(|| format!("only in {name}, left out: {}", listed(only.into_iter())))
     });
     let failed = both.map(|(name, its, other)| {

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::judge::cost::input::InputError;
-use crate::judge::cost::parts::{Part, predict, sum};
+use crate::judge::cost::parts::{CostPart, predict, sum};
 use crate::judge::cost::table::CsvTable;
 
 /// The parts of a file, in its order.
 #[derive(Debug)]
 pub struct PartsFile {
     path: PathBuf,
-    parts: Vec<Part>,
+    parts: Vec<CostPart>,
 }
 
 /// What a chain costs at a request size.
@@ -39,7 +39,7 @@ impl PartsFile {
     pub fn read(path: &Path) -> anyhow::Result<PartsFile> {
         let table = CsvTable::read(path)?;
         table.require(&["component", "cb_ns_per_byte", "cr_us_per_request"])?;
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<CostPart> = Vec::new();
         for row in table.rows() {
             let component = row.text("component")?.to_string();
             if component.is_empty() {
@@ -49,7 +49,7 @@ impl PartsFile {
                 return Err(row.wrong(format!("'{component}' is there twice; take one of them out")).into());
             }
             let cb_ns_per_byte = row.number("cb_ns_per_byte")?;
-            parts.push(Part {
+            parts.push(CostPart {
                 component,
                 cb_ns_per_byte,
                 cr_us_per_request: row.number("cr_us_per_request")?,
@@ -59,7 +59,7 @@ impl PartsFile {
     }
 
     /// A part by its name.
-    pub fn part(&self, component: &str) -> Result<&Part, InputError> {
+    pub fn part(&self, component: &str) -> Result<&CostPart, InputError> {
         let found = self.parts.iter().find(|part| part.component == component);
         found.ok_or_else(|| {
             let names: Vec<&str> = self.parts.iter().map(|part| part.component.as_str()).collect();
@@ -69,7 +69,7 @@ impl PartsFile {
     }
 
     /// The sum of the named parts.
-    pub fn chain(&self, components: &[String]) -> Result<Part, InputError> {
+    pub fn chain(&self, components: &[String]) -> Result<CostPart, InputError> {
         if components.is_empty() {
             return Err(InputError::asked("the chain has no component"));
         }

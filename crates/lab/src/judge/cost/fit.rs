@@ -11,9 +11,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::judge::cost::fit::line::Line;
-use crate::judge::cost::fit::noise::{Group, Spread};
-use crate::judge::cost::parts::Part;
+use crate::judge::cost::fit::line::FittedLine;
+use crate::judge::cost::fit::noise::{Spread, ValueGroup};
+use crate::judge::cost::parts::CostPart;
 use crate::judge::cost::{relative_error_percent, worst_percent};
 use crate::judge::stats::{Estimate, Interval};
 
@@ -26,7 +26,7 @@ const MISS_PERCENT_MAX: f64 = 10.0;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct FitPoint {
     /// Bytes of a request.
     pub request_size_bytes: f64,
     /// CPU time for a byte.
@@ -120,17 +120,17 @@ impl std::error::Error for TooFew {}
 
 impl CostFit {
     /// The fitted costs as a part.
-    pub fn part(&self, component: &str) -> Part {
+    pub fn part(&self, component: &str) -> CostPart {
         let (cb_ns_per_byte, cr_us_per_request) = (self.cb_ns_per_byte.value, self.cr_us_per_request.value);
-        Part { component: component.into(), cb_ns_per_byte, cr_us_per_request }
+        CostPart { component: component.into(), cb_ns_per_byte, cr_us_per_request }
     }
 }
 
 /// Fits Cb and Cr to points, whose request sizes are above 0.
 ///
 /// Errors: fewer than three points, or a single request size.
-pub fn fit_cost(points: &[Point]) -> Result<CostFit, TooFew> {
-    let (sizes_bytes, groups): (Vec<f64>, Vec<Group>) = by_size(points).into_iter().unzip();
+pub fn fit_cost(points: &[FitPoint]) -> Result<CostFit, TooFew> {
+    let (sizes_bytes, groups): (Vec<f64>, Vec<ValueGroup>) = by_size(points).into_iter().unzip();
     if points.len() < POINTS_MIN || groups.len() < 2 {
         return Err(TooFew { points: points.len(), sizes: groups.len() });
     }
@@ -150,14 +150,14 @@ pub fn fit_cost(points: &[Point]) -> Result<CostFit, TooFew> {
 }
 
 /// The request sizes with their points, the smallest first.
-fn by_size(points: &[Point]) -> Vec<(f64, Group)> {
+fn by_size(points: &[FitPoint]) -> Vec<(f64, ValueGroup)> {
     // Sizes are above 0, and such numbers are ordered as their bits are.
     let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for point in points {
         sizes.entry(point.request_size_bytes.to_bits()).or_default().push(point.ns_per_byte);
     }
     let sizes = sizes.into_iter().map(|(bits, values)| (f64::from_bits(bits), values));
-    sizes.map(|(bytes, values)| (bytes, Group { x: 1.0 / bytes, values })).collect()
+    sizes.map(|(bytes, values)| (bytes, ValueGroup { x: 1.0 / bytes, values })).collect()
 }
 
 fn figure(value: f64, spread: Spread, which: usize, unit: f64) -> Figure {
@@ -170,8 +170,8 @@ fn figure(value: f64, spread: Spread, which: usize, unit: f64) -> Figure {
     }
 }
 
-fn size_results(line: &Line, sizes_bytes: &[f64], groups: &[Group]) -> Vec<SizeResult> {
-    let result = |(index, group): (usize, &Group)| {
+fn size_results(line: &FittedLine, sizes_bytes: &[f64], groups: &[ValueGroup]) -> Vec<SizeResult> {
+    let result = |(index, group): (usize, &ValueGroup)| {
         let (observed, predicted) = (group.mean(), line.at(group.x));
         let before = index.checked_sub(1).map(|before| &groups[before]);
         let interval = before.and_then(|before| change_interval(before, group));
@@ -192,8 +192,8 @@ fn size_results(line: &Line, sizes_bytes: &[f64], groups: &[Group]) -> Vec<SizeR
 }
 
 /// The 95 % interval of the difference of two means (Welch). `None` without repeats.
-fn change_interval(before: &Group, after: &Group) -> Option<Interval> {
-    let mean = |group: &Group| {
+fn change_interval(before: &ValueGroup, after: &ValueGroup) -> Option<Interval> {
+    let mean = |group: &ValueGroup| {
         let count = group.values.len() as f64;
         let (center, variance) = (group.mean(), group.variance() / count);
         (count >= 2.0).then_some(Estimate { center, variance, freedom: count - 1.0 })

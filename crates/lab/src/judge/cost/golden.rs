@@ -11,9 +11,9 @@ use datapump::simulation::model;
 use serde::Serialize;
 
 use crate::judge::cost::chain::PartsFile;
-use crate::judge::cost::fit::level_off::{Latency, LevelOff, fit_level_off};
-use crate::judge::cost::fit::{CostFit, Point, fit_cost};
-use crate::judge::cost::parts::{Part, bottlenecks, predict, sum, without_pump};
+use crate::judge::cost::fit::level_off::{LevelOff, MeasuredLatency, fit_level_off};
+use crate::judge::cost::fit::{CostFit, FitPoint, fit_cost};
+use crate::judge::cost::parts::{CostPart, bottlenecks, predict, sum, without_pump};
 use crate::judge::cost::pipeline::PipelineTable;
 use crate::judge::cost::relative_error_percent;
 use crate::judge::cost::table::{CsvRow, CsvTable};
@@ -63,12 +63,12 @@ pub struct Statement {
 }
 
 /// What a check found: the worst error, and words.
-type Found = anyhow::Result<(f64, String)>;
+type CheckFound = anyhow::Result<(f64, String)>;
 
 /// A statement: number, title, tolerance, unit, check.
-type Check = (&'static str, &'static str, f64, &'static str, fn(&Path) -> Found);
+type GoldenCheck = (&'static str, &'static str, f64, &'static str, fn(&Path) -> CheckFound);
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [GoldenCheck; 12] = [
     ("S25", "Cb + Cr/RS gives every printed prediction", 1.0, "half of the last digit", printed_predictions),
     ("S25", "printed relative errors", 1.0, "percentage points", printed_errors),
     ("S26", "least squares of each table, a negative Cr included", 1e-6, "relative", linear_fits),
@@ -94,7 +94,7 @@ pub fn check_golden(folder: &Path) -> Vec<Statement> {
     CHECKS.iter().map(|check| statement(check, folder)).collect()
 }
 
-fn statement(&(statement, title, tolerance, unit, check): &Check, folder: &Path) -> Statement {
+fn statement(&(statement, title, tolerance, unit, check): &GoldenCheck, folder: &Path) -> Statement {
     let (worst_error, detail) = match check(folder) {
         Ok((worst, detail)) => (worst.is_finite().then_some(worst), detail),
         Err(error) => (None, datapump::shown(format!("{error:#}").as_bytes())),
@@ -105,7 +105,7 @@ fn statement(&(statement, title, tolerance, unit, check): &Check, folder: &Path)
 }
 
 /// One row of tables 1 to 6.
-struct Cell {
+struct GoldenCell {
     /// Number of the table.
     table: usize,
     request_size_bytes: u64,
@@ -116,11 +116,11 @@ struct Cell {
     error_percent: f64,
 }
 
-fn cells(folder: &Path) -> anyhow::Result<Vec<Cell>> {
+fn cells(folder: &Path) -> anyhow::Result<Vec<GoldenCell>> {
     let mut cells = Vec::new();
     for (index, name) in TABLES.iter().enumerate() {
         for row in CsvTable::read(&folder.join(name))?.rows() {
-            cells.push(Cell {
+            cells.push(GoldenCell {
                 table: index + 1,
                 request_size_bytes: row.whole("request_size_bytes", 1, 1 << 40)?,
                 observed: row.number("observed_ns_per_byte")?,
@@ -141,14 +141,14 @@ fn half_digit(text: &str) -> f64 {
 
 /// The parameters that a table's caption states, and those that its predictions are made with.
 struct Parameters {
-    caption: Part,
-    effective: Part,
+    caption: CostPart,
+    effective: CostPart,
 }
 
 fn parameters(folder: &Path) -> anyhow::Result<Vec<Parameters>> {
     let table = CsvTable::read(&folder.join("datapump_model_parameters.csv"))?;
-    let part = |row: &CsvRow<'_>, kind: &str| -> anyhow::Result<Part> {
-        Ok(Part {
+    let part = |row: &CsvRow<'_>, kind: &str| -> anyhow::Result<CostPart> {
+        Ok(CostPart {
             component: row.text("scenario")?.into(),
             cb_ns_per_byte: row.number(&format!("{kind}_cb_ns_per_byte"))?,
             cr_us_per_request: row.number(&format!("{kind}_cr_us_per_request"))?,
@@ -163,7 +163,7 @@ fn parameters(folder: &Path) -> anyhow::Result<Vec<Parameters>> {
     (1..=6).map(of_table).collect()
 }
 
-fn printed_predictions(folder: &Path) -> Found {
+fn printed_predictions(folder: &Path) -> CheckFound {
     let parameters = parameters(folder)?;
     let (mut worst, mut misprint) = (0.0_f64, None);
     let cells = cells(folder)?;
@@ -181,7 +181,7 @@ fn printed_predictions(folder: &Path) -> Found {
     Ok((worst, format!("{} cells; table 5 at 32 KiB prints {printed} for {got:.2}", cells.len())))
 }
 
-fn printed_errors(folder: &Path) -> Found {
+fn printed_errors(folder: &Path) -> CheckFound {
     let parameters = parameters(folder)?;
     let mut worst = 0.0_f64;
     for cell in cells(folder)? {
@@ -197,14 +197,17 @@ fn printed_errors(folder: &Path) -> Found {
 }
 
 /// The points that table `number` observed.
-fn observed(cells: &[Cell], number: usize) -> Vec<Point> {
+fn observed(cells: &[GoldenCell], number: usize) -> Vec<FitPoint> {
     let cells = cells.iter().filter(|cell| cell.table == number);
     cells
-        .map(|cell| Point { request_size_bytes: cell.request_size_bytes as f64, ns_per_byte: cell.observed })
+        .map(|cell| FitPoint {
+            request_size_bytes: cell.request_size_bytes as f64,
+            ns_per_byte: cell.observed,
+        })
         .collect()
 }
 
-fn fit_of(cells: &[Cell], number: usize) -> anyhow::Result<CostFit> {
+fn fit_of(cells: &[GoldenCell], number: usize) -> anyhow::Result<CostFit> {
     fit_cost(&observed(cells, number)).with_context(|| format!("table {number}"))
 }
 
@@ -214,7 +217,7 @@ fn apart(got: f64, expected: f64) -> f64 {
     if apart.is_nan() { f64::INFINITY } else { apart }
 }
 
-fn linear_fits(folder: &Path) -> Found {
+fn linear_fits(folder: &Path) -> CheckFound {
     let cells = cells(folder)?;
     let mut worst = 0.0_f64;
     let mut negative = Vec::new();
@@ -243,12 +246,12 @@ fn names(chain: &[&str]) -> Vec<String> {
 }
 
 /// How far two parts are apart, in their own units.
-fn parts_apart(one: &Part, other: &Part) -> f64 {
+fn parts_apart(one: &CostPart, other: &CostPart) -> f64 {
     let cb = (one.cb_ns_per_byte - other.cb_ns_per_byte).abs();
     cb.max((one.cr_us_per_request - other.cr_us_per_request).abs())
 }
 
-fn components(folder: &Path) -> Found {
+fn components(folder: &Path) -> CheckFound {
     let (parameters, parts) = (parameters(folder)?, PartsFile::read(&folder.join(COMPONENTS))?);
     let pump = parts.part("pump")?;
     let mut worst = 0.0_f64;
@@ -262,8 +265,8 @@ fn components(folder: &Path) -> Found {
 }
 
 /// The worst relative error of a prediction of a table, in percent, and the least one with its sign.
-fn errors_of(cells: &[Cell], number: usize, chain: &Part) -> anyhow::Result<(f64, f64)> {
-    let error = |point: Point| {
+fn errors_of(cells: &[GoldenCell], number: usize, chain: &CostPart) -> anyhow::Result<(f64, f64)> {
+    let error = |point: FitPoint| {
         let error = relative_error_percent(point.ns_per_byte, predict(chain, point.request_size_bytes));
         error.context("a cost that is not above 0")
     };
@@ -272,13 +275,13 @@ fn errors_of(cells: &[Cell], number: usize, chain: &Part) -> anyhow::Result<(f64
     Ok((worst, errors.into_iter().fold(f64::INFINITY, f64::min)))
 }
 
-fn local_copy_by_table_8(folder: &Path) -> Found {
+fn local_copy_by_table_8(folder: &Path) -> CheckFound {
     let chain = PartsFile::read(&folder.join(COMPONENTS))?.chain(&names(CHAINS[4]))?;
     let (worst, _) = errors_of(&cells(folder)?, 5, &chain)?;
     Ok(((worst - 27.7).abs(), format!("worst relative error {worst:.2} %")))
 }
 
-fn local_copy_by_fits(folder: &Path) -> Found {
+fn local_copy_by_fits(folder: &Path) -> CheckFound {
     let cells = cells(folder)?;
     let parts = PartsFile::read(&folder.join(COMPONENTS))?;
     let (source, sink) = (fit_of(&cells, 1)?.part("disk_source"), fit_of(&cells, 2)?.part("disk_sink"));
@@ -288,7 +291,7 @@ fn local_copy_by_fits(folder: &Path) -> Found {
     Ok(((worst - 5.7).abs(), format!("worst relative error {worst:.2} %")))
 }
 
-fn network_copy(folder: &Path) -> Found {
+fn network_copy(folder: &Path) -> CheckFound {
     let parts = PartsFile::read(&folder.join(COMPONENTS))?;
     let (worst, least) = errors_of(&cells(folder)?, 6, &parts.chain(&names(CHAINS[5]))?)?;
     let receiver = parts.predict(&names(RECEIVER), &[65_536])?.remove(0).ns_per_byte;
@@ -300,7 +303,7 @@ fn network_copy(folder: &Path) -> Found {
     Ok((off, detail))
 }
 
-fn scenarios(folder: &Path) -> Found {
+fn scenarios(folder: &Path) -> CheckFound {
     let (mut worst, mut checked) = (0.0_f64, 0);
     for row in CsvTable::read(&folder.join("datapump_scenarios.csv"))?.rows() {
         let columns = ["source_bandwidth_mb_per_s", "network_line_rate_mb_per_s", "sink_bandwidth_mb_per_s"];
@@ -316,11 +319,11 @@ fn scenarios(folder: &Path) -> Found {
 }
 
 /// The rows of the readers' table: stage and latency, with both bandwidths.
-fn legion(folder: &Path) -> anyhow::Result<(CsvTable, Vec<(String, Latency)>)> {
+fn legion(folder: &Path) -> anyhow::Result<(CsvTable, Vec<(String, MeasuredLatency)>)> {
     let table = CsvTable::read(&folder.join("legion_1file_latency.csv"))?;
-    let latency = |row: CsvRow<'_>| -> anyhow::Result<(String, Latency)> {
+    let latency = |row: CsvRow<'_>| -> anyhow::Result<(String, MeasuredLatency)> {
         let rate = row.number("aggregate_bandwidth_mb_per_s")?;
-        let latency = Latency {
+        let latency = MeasuredLatency {
             readers: row.whole("readers", 1, 1 << 20)? as u32,
             latency_s: row.above_zero("latency_s")?,
             aggregate_bytes_per_s: Some(rate * 1e6),
@@ -331,7 +334,7 @@ fn legion(folder: &Path) -> anyhow::Result<(CsvTable, Vec<(String, Latency)>)> {
     Ok((table, rows))
 }
 
-fn legion_rates(folder: &Path) -> Found {
+fn legion_rates(folder: &Path) -> CheckFound {
     let (table, rows) = legion(folder)?;
     let mut worst = 0.0_f64;
     for (row, (_, latency)) in table.rows().zip(&rows) {
@@ -343,7 +346,7 @@ fn legion_rates(folder: &Path) -> Found {
     Ok((worst, format!("{} rows", rows.len())))
 }
 
-fn legion_fits(folder: &Path) -> Found {
+fn legion_fits(folder: &Path) -> CheckFound {
     let (_, rows) = legion(folder)?;
     let (mut worst, mut best, mut off) = (0.0_f64, 0.0_f64, 0.0_f64);
     for row in CsvTable::read(&folder.join("ref_legion_fit.csv"))?.rows() {
@@ -374,7 +377,7 @@ fn legion_apart(fit: &LevelOff, row: &CsvRow<'_>) -> anyhow::Result<f64> {
     Ok(worst)
 }
 
-fn pipelines(folder: &Path) -> Found {
+fn pipelines(folder: &Path) -> CheckFound {
     let table = PipelineTable::read(&folder.join("ref_pipeline.csv"))?;
     let got = table.run()?;
     let (mut worst, mut misnamed) = (0.0_f64, 0);
@@ -388,7 +391,7 @@ fn pipelines(folder: &Path) -> Found {
     Ok((worst, format!("{} rows, {misnamed} with another bottleneck", got.len())))
 }
 
-fn depths(folder: &Path) -> Found {
+fn depths(folder: &Path) -> CheckFound {
     let (mut worst, mut rows) = (0.0_f64, 0);
     for row in CsvTable::read(&folder.join("ref_depth.csv"))?.rows() {
         let (rate, latency_s) =
@@ -396,14 +399,14 @@ fn depths(folder: &Path) -> Found {
         let request_bytes = row.whole("request_size_bytes", 1, 1 << 40)?;
         let depth = model::depth_needed(rate, latency_s, request_bytes);
         worst = worst.max(apart(f64::from(depth), row.number("depth_needed")?));
-        let sink = model::Device { latency_s: 0.0, bytes_per_s: f64::INFINITY, depth: 1 };
+        let sink = model::ModelDevice { latency_s: 0.0, bytes_per_s: f64::INFINITY, depth: 1 };
         for (depth, column) in [
             (1, "throughput_depth1_mb_per_s"),
             (depth, "throughput_at_depth_mb_per_s"),
             (depth - 1, "throughput_one_below_mb_per_s"),
         ] {
             if let (true, Some(expected)) = (depth > 0, row.optional(column)?) {
-                let source = model::Device { latency_s, bytes_per_s: rate, depth };
+                let source = model::ModelDevice { latency_s, bytes_per_s: rate, depth };
                 let cycle_s = model::cycle_time_s(source, sink, request_bytes).0;
                 worst = worst.max(apart(request_bytes as f64 / cycle_s / 1e6, expected));
             }

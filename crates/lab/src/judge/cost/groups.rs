@@ -10,8 +10,8 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::judge::cost::cpu::{CpuBy, cpu_ns};
-use crate::judge::cost::fit::level_off::{Latency, LevelOff, fit_level_off};
-use crate::judge::cost::fit::{CostFit, Point, fit_cost};
+use crate::judge::cost::fit::level_off::{LevelOff, MeasuredLatency, fit_level_off};
+use crate::judge::cost::fit::{CostFit, FitPoint, fit_cost};
 use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::{CsvRow, CsvTable};
 use crate::row::{BYTE_ORDER_MARK, Row, rows_of};
@@ -23,7 +23,7 @@ const SIZE_COLUMNS: [&str; 2] = ["request_size_bytes", "request_size"];
 const COST_COLUMNS: [&str; 5] =
     ["observed_ns_per_byte", "ns_per_byte", "cpu_ns_per_byte", "cost_us_per_request", "cpu_us_per_request"];
 
-type Levels = BTreeMap<String, Level>;
+type GroupLevels = BTreeMap<String, Level>;
 
 /// What is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Fits {
     /// A fit for each group that has one.
     pub fits: Vec<GroupFit>,
     /// The others.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<UnfitGroup>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
 }
@@ -51,7 +51,7 @@ pub struct GroupFit {
     /// The study, the table's component, or the table's name.
     pub component: String,
     /// The level of every other factor.
-    pub asked: Levels,
+    pub asked: GroupLevels,
     /// How CPU time was measured; `None` for a table.
     pub cpu_by: Option<CpuBy>,
     /// The fit.
@@ -69,7 +69,7 @@ pub enum Fit {
 
 /// A group without a fit.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct UnfitGroup {
     /// Which group.
     pub group: String,
     /// Why.
@@ -94,7 +94,7 @@ pub fn fit_file(path: &Path, model: Model) -> anyhow::Result<Fits> {
 }
 
 fn nothing(path: &Path, fits: &Fits) -> InputError {
-    let why = |refused: &Refused| format!("{}: {}", refused.group, refused.why);
+    let why = |refused: &UnfitGroup| format!("{}: {}", refused.group, refused.why);
     let whys: Vec<String> = fits.refused.iter().map(why).collect();
     let message = if whys.is_empty() { "no run has completed".to_string() } else { whys.join("; ") };
     InputError::of_file(path, format!("nothing to fit: {message}"))
@@ -106,13 +106,13 @@ impl Fits {
     }
 
     fn refuse(&mut self, group: String, why: impl ToString) {
-        self.refused.push(Refused { group, why: why.to_string() });
+        self.refused.push(UnfitGroup { group, why: why.to_string() });
     }
 }
 
 impl GroupFit {
     fn of_table(component: String, fit: Fit) -> GroupFit {
-        GroupFit { component, asked: Levels::new(), cpu_by: None, fit }
+        GroupFit { component, asked: GroupLevels::new(), cpu_by: None, fit }
     }
 
     /// The component with the levels of its factors: `disk-source, depth 4`.
@@ -155,7 +155,7 @@ fn cost_json(fit: &CostFit) -> Value {
     })
 }
 
-fn name(component: &str, asked: &Levels) -> String {
+fn name(component: &str, asked: &GroupLevels) -> String {
     let levels: Vec<String> = asked.iter().map(|(factor, level)| format!(", {factor} {level}")).collect();
     format!("{component}{}", levels.concat())
 }
@@ -211,7 +211,7 @@ fn parted<T>(
     Ok(parts)
 }
 
-fn point(row: &CsvRow<'_>, (size, cost): (&str, &str)) -> Result<Point, InputError> {
+fn point(row: &CsvRow<'_>, (size, cost): (&str, &str)) -> Result<FitPoint, InputError> {
     let request_size_bytes = match size {
         "request_size" => datapump::units::parse_bytes(row.text(size)?).map_err(|why| row.wrong(why))? as f64,
         _ => row.above_zero(size)?,
@@ -222,12 +222,12 @@ fn point(row: &CsvRow<'_>, (size, cost): (&str, &str)) -> Result<Point, InputErr
     let cost_value = row.number(cost)?;
     let per_request = cost.ends_with("us_per_request");
     let ns_per_byte = if per_request { cost_value * 1000.0 / request_size_bytes } else { cost_value };
-    Ok(Point { request_size_bytes, ns_per_byte })
+    Ok(FitPoint { request_size_bytes, ns_per_byte })
 }
 
-fn latency(row: &CsvRow<'_>) -> Result<Latency, InputError> {
+fn latency(row: &CsvRow<'_>) -> Result<MeasuredLatency, InputError> {
     let aggregate = row.optional("aggregate_bandwidth_mb_per_s")?;
-    Ok(Latency {
+    Ok(MeasuredLatency {
         readers: row.whole("readers", 1, u64::from(u32::MAX))? as u32,
         latency_s: row.above_zero("latency_s")?,
         aggregate_bytes_per_s: aggregate.map(|rate| rate * 1e6),
@@ -237,7 +237,7 @@ fn latency(row: &CsvRow<'_>) -> Result<Latency, InputError> {
 /// Fits a model to rows; `torn` if some were lost.
 pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
     let factor = if model == Model::Cost { "request_size" } else { "readers" };
-    let mut groups: BTreeMap<(String, Levels), Vec<&Row>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, GroupLevels), Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_completed()) {
         let mut asked = row.asked.clone();
         asked.remove(factor);
@@ -276,9 +276,9 @@ fn cost_of_rows(rows: &[&Row]) -> Result<(CostFit, CpuBy), String> {
     let by = best_measure(&sized).ok_or("no measure of CPU time is there for every request size")?;
     let point = |&(request_size_bytes, row): &(f64, &Row)| {
         let ns_per_byte = cpu_ns(row, by)? / row.bytes as f64;
-        Some(Point { request_size_bytes, ns_per_byte })
+        Some(FitPoint { request_size_bytes, ns_per_byte })
     };
-    let points: Vec<Point> = sized.iter().filter_map(point).collect();
+    let points: Vec<FitPoint> = sized.iter().filter_map(point).collect();
     fit_cost(&points).map(|fit| (fit, by)).map_err(|why| why.to_string())
 }
 
@@ -300,7 +300,7 @@ fn request_size_bytes(row: &Row) -> Result<f64, String> {
     row.request_bytes().map(|bytes| bytes as f64).map_err(|why| format!("{run}: {why}"))
 }
 
-fn level_off_of_rows(component: &str, asked: &Levels, rows: &[&Row]) -> Result<Fit, String> {
+fn level_off_of_rows(component: &str, asked: &GroupLevels, rows: &[&Row]) -> Result<Fit, String> {
     let latencies = rows.iter().map(|row| {
         let readers = match row.asked.get("readers") {
             Some(&Level::Number(readers)) => u32::try_from(readers).ok().filter(|&readers| readers > 0),
@@ -311,10 +311,10 @@ fn level_off_of_rows(component: &str, asked: &Levels, rows: &[&Row]) -> Result<F
         let aggregate_bytes_per_s = (row.bytes > 0).then(|| row.bytes as f64 / latency_s);
         match row.elapsed_ns {
             0 => Err("a run took no time"),
-            _ => Ok(Latency { readers, latency_s, aggregate_bytes_per_s }),
+            _ => Ok(MeasuredLatency { readers, latency_s, aggregate_bytes_per_s }),
         }
     });
-    let latencies = latencies.collect::<Result<Vec<Latency>, &str>>()?;
+    let latencies = latencies.collect::<Result<Vec<MeasuredLatency>, &str>>()?;
     let stage = asked.get("stage").map_or_else(|| component.to_string(), Level::to_string);
     fit_level_off(&stage, &latencies).map(Fit::LevelOff).map_err(|why| why.to_string())
 }

@@ -9,7 +9,7 @@ const NS_PER_BYTE_MIN: f64 = 1e-6;
 
 /// What one component costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct CostPart {
     /// Its name.
     pub component: String,
     /// CPU time for a byte, in nanoseconds.
@@ -19,14 +19,14 @@ pub struct Part {
 }
 
 /// CPU time for a byte at a request size, in nanoseconds (M1).
-pub fn predict(part: &Part, request_size_bytes: f64) -> f64 {
+pub fn predict(part: &CostPart, request_size_bytes: f64) -> f64 {
     part.cb_ns_per_byte + part.cr_us_per_request * 1000.0 / request_size_bytes
 }
 
 /// What components cost together: plain sums (M2).
-pub fn sum<'parts>(component: &str, parts: impl IntoIterator<Item = &'parts Part>) -> Part {
-    let nothing = Part { component: component.into(), ..Part::default() };
-    parts.into_iter().fold(nothing, |sum, part| Part {
+pub fn sum<'parts>(component: &str, parts: impl IntoIterator<Item = &'parts CostPart>) -> CostPart {
+    let nothing = CostPart { component: component.into(), ..CostPart::default() };
+    parts.into_iter().fold(nothing, |sum, part| CostPart {
         cb_ns_per_byte: sum.cb_ns_per_byte + part.cb_ns_per_byte,
         cr_us_per_request: sum.cr_us_per_request + part.cr_us_per_request,
         component: sum.component,
@@ -35,9 +35,9 @@ pub fn sum<'parts>(component: &str, parts: impl IntoIterator<Item = &'parts Part
 
 /// An end measured alone contains the pump: its own cost per request is the fitted one less the pump's (M2). The pump
 /// touches no byte, so that the cost per byte is the end's own.
-pub fn without_pump(component: &str, measured: &Part, pump: &Part) -> Part {
+pub fn without_pump(component: &str, measured: &CostPart, pump: &CostPart) -> CostPart {
     let cr_us_per_request = measured.cr_us_per_request - pump.cr_us_per_request;
-    Part { component: component.into(), cb_ns_per_byte: measured.cb_ns_per_byte, cr_us_per_request }
+    CostPart { component: component.into(), cb_ns_per_byte: measured.cb_ns_per_byte, cr_us_per_request }
 }
 
 /// CPU time for a byte of parts that were each measured with pumps, of which the chain has fewer: their sum without
@@ -68,8 +68,8 @@ pub fn serial_bytes_per_s(read_bytes_per_s: f64, write_bytes_per_s: f64) -> f64 
 mod tests {
     use super::*;
 
-    fn part(component: &str, cb_ns_per_byte: f64, cr_us_per_request: f64) -> Part {
-        Part { component: component.into(), cb_ns_per_byte, cr_us_per_request }
+    fn part(component: &str, cb_ns_per_byte: f64, cr_us_per_request: f64) -> CostPart {
+        CostPart { component: component.into(), cb_ns_per_byte, cr_us_per_request }
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub struct PipelineTable {
 #[derive(Clone, Copy, Debug)]
 struct Pipeline {
     line: u64,
-    source: model::Device,
-    sink: model::Device,
+    source: model::ModelDevice,
+    sink: model::ModelDevice,
     bytes: u64,
     request_bytes: u64,
 }
@@ -119,7 +119,7 @@ fn pipeline(row: &CsvRow<'_>) -> Result<Pipeline, InputError> {
     Ok(Pipeline { line: row.line, source, sink, bytes, request_bytes })
 }
 
-fn device(row: &CsvRow<'_>, end: &str) -> Result<model::Device, InputError> {
+fn device(row: &CsvRow<'_>, end: &str) -> Result<model::ModelDevice, InputError> {
     let latency_us = row.not_negative(&format!("{end}_latency_us"))?;
     let rate = format!("{end}_bandwidth_mb_per_s");
     let bytes_per_s = row.above_zero(&rate)? * 1e6;
@@ -127,7 +127,7 @@ fn device(row: &CsvRow<'_>, end: &str) -> Result<model::Device, InputError> {
         return Err(row.wrong(format!("`{rate}` or the latency of the {end} is beyond any device")));
     }
     let depth = row.whole(&format!("{end}_depth"), 1, Options::DEPTH_MAX.into())? as u32;
-    Ok(model::Device { latency_s: latency_us * 1e-6, bytes_per_s, depth })
+    Ok(model::ModelDevice { latency_s: latency_us * 1e-6, bytes_per_s, depth })
 }
 
 fn name(bottleneck: Bottleneck) -> &'static str {
@@ -174,7 +174,7 @@ fn simulated_s(pipeline: &Pipeline) -> Result<f64, String> {
     }
 }
 
-fn simulated(device: model::Device) -> simulation::Device {
+fn simulated(device: model::ModelDevice) -> simulation::Device {
     let latency_ps = (device.latency_s * 1e12).round() as u64;
     simulation::Device { latency_ps, bytes_per_s: device.bytes_per_s.round() as u64, synchronous: false }
 }

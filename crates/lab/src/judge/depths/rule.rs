@@ -4,19 +4,19 @@
 
 use std::collections::VecDeque;
 
-use super::{Case, Device, TRACE_DEPTHS};
+use super::{DepthCase, DepthDevice, TRACE_DEPTHS};
 
 /// What a run did.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct DepthRun {
     pub(super) elapsed_us: u64,
     pub(super) decisions: u64,
-    pub(super) trace: Trace,
+    pub(super) trace: DepthTrace,
 }
 
 /// The source's depth over time.
 #[derive(Debug)]
-pub(super) struct Trace {
+pub(super) struct DepthTrace {
     pub(super) min: u32,
     pub(super) max: u32,
     pub(super) changes: u64,
@@ -35,8 +35,8 @@ enum Extreme {
 
 /// One end: its device, what it has under way, and how long it was waited for.
 #[derive(Debug)]
-struct End {
-    device: Device,
+struct DepthEnd {
+    device: DepthDevice,
     depth: u32,
     free_us: u64,
     /// When each request in flight is done. One channel serves them in turn: the first is the earliest.
@@ -45,9 +45,9 @@ struct End {
     waited_us: u64,
 }
 
-impl End {
-    fn new(device: Device, depth: u32) -> End {
-        End { device, depth, free_us: 0, done_us: VecDeque::new(), waited_us: 0 }
+impl DepthEnd {
+    fn new(device: DepthDevice, depth: u32) -> DepthEnd {
+        DepthEnd { device, depth, free_us: 0, done_us: VecDeque::new(), waited_us: 0 }
     }
 
     fn in_flight(&self) -> u32 {
@@ -81,8 +81,8 @@ impl End {
 
 /// The fixed split with the shortest cycle by M6: for each end the time of its channel, or its share of latency and
 /// channel. The most even of equal ones.
-pub(super) fn best_split(case: &Case) -> [u32; 2] {
-    let cycle_us = |device: Device, depth: u32| {
+pub(super) fn best_split(case: &DepthCase) -> [u32; 2] {
+    let cycle_us = |device: DepthDevice, depth: u32| {
         let alone_us = (device.latency_us + device.transfer_us) as f64;
         (alone_us / f64::from(depth)).max(device.transfer_us as f64)
     };
@@ -96,9 +96,9 @@ pub(super) fn best_split(case: &Case) -> [u32; 2] {
 }
 
 /// Moves all blocks of a case; the depths of source and sink begin like this.
-pub(super) fn run(case: &Case, depths: [u32; 2]) -> Run {
-    let (mut source, mut sink) = (End::new(case.source, depths[0]), End::new(case.sink, depths[1]));
-    let mut trace = Trace::new(depths[0], case.pool_buffers);
+pub(super) fn run(case: &DepthCase, depths: [u32; 2]) -> DepthRun {
+    let (mut source, mut sink) = (DepthEnd::new(case.source, depths[0]), DepthEnd::new(case.sink, depths[1]));
+    let mut trace = DepthTrace::new(depths[0], case.pool_buffers);
     let (mut now_us, mut posted, mut decisions) = (0, 0, 0);
     for written in 1..=case.requests {
         while posted < case.requests
@@ -123,11 +123,11 @@ pub(super) fn run(case: &Case, depths: [u32; 2]) -> Run {
         }
     }
     let elapsed_us = sink.done_us.back().map_or(now_us, |last_us| now_us.max(*last_us));
-    Run { elapsed_us, decisions, trace }
+    DepthRun { elapsed_us, decisions, trace }
 }
 
 /// The end that was waited for longer gains a step, the other gets the rest of the pool; a tie changes nothing.
-fn decide(source: &mut End, sink: &mut End, case: &Case) {
+fn decide(source: &mut DepthEnd, sink: &mut DepthEnd, case: &DepthCase) {
     let (source_us, sink_us) = (source.waited_us, sink.waited_us);
     (source.waited_us, sink.waited_us) = (0, 0);
     let (gains, other) = match source_us.cmp(&sink_us) {
@@ -139,10 +139,11 @@ fn decide(source: &mut End, sink: &mut End, case: &Case) {
     other.depth = case.pool_buffers - gains.depth;
 }
 
-impl Trace {
-    fn new(depth: u32, pool_buffers: u32) -> Trace {
+impl DepthTrace {
+    fn new(depth: u32, pool_buffers: u32) -> DepthTrace {
         let (changes, full_swings, first) = (0, 0, vec![depth]);
-        let mut trace = Trace { min: depth, max: depth, changes, full_swings, first, depth, extreme: None };
+        let mut trace =
+            DepthTrace { min: depth, max: depth, changes, full_swings, first, depth, extreme: None };
         trace.note(depth, pool_buffers);
         trace
     }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what is done with a case.
 
-use super::{Case, Device};
+use super::{DepthCase, DepthDevice};
 use crate::judge::cost::{CsvRow, CsvTable, InputError};
 
 /// Beyond these a row would take minutes, or its times more than 64 bits.
@@ -23,14 +23,14 @@ const COLUMNS: [&str; 8] = [
 ];
 
 /// All cases of a table.
-pub(super) fn cases(table: &CsvTable) -> Result<Vec<Case>, InputError> {
+pub(super) fn cases(table: &CsvTable) -> Result<Vec<DepthCase>, InputError> {
     table.require(&COLUMNS)?;
     table.rows().map(case).collect()
 }
 
-fn case(row: CsvRow<'_>) -> Result<Case, InputError> {
+fn case(row: CsvRow<'_>) -> Result<DepthCase, InputError> {
     let us = |column| row.whole(column, 0, US_MAX);
-    let device = |latency, transfer| Ok(Device { latency_us: us(latency)?, transfer_us: us(transfer)? });
+    let device = |latency, transfer| Ok(DepthDevice { latency_us: us(latency)?, transfer_us: us(transfer)? });
     // Each end has a buffer at least.
     let pool_buffers = row.whole("pool_buffers", 2, POOL_BUFFERS_MAX)?;
     let step_buffers = row.whole("step_buffers", 0, POOL_BUFFERS_MAX)?;
@@ -41,7 +41,7 @@ fn case(row: CsvRow<'_>) -> Result<Case, InputError> {
              `decision_period_requests` of 0 for the fixed split",
         ));
     }
-    Ok(Case {
+    Ok(DepthCase {
         pool_buffers: pool_buffers as u32, // at most 65,536, as the step
         source: device("source_latency_us", "source_transfer_us")?,
         sink: device("sink_latency_us", "sink_transfer_us")?,

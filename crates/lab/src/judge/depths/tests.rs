@@ -10,7 +10,7 @@ fn expected(column: &str) -> Vec<f64> {
     lines.map(|line| line.split(',').nth(place).and_then(|cell| cell.parse().ok()).expect(line)).collect()
 }
 
-fn reference() -> Vec<Outcome> {
+fn reference() -> Vec<DepthOutcome> {
     simulate(None).expect("in order")
 }
 
@@ -19,7 +19,7 @@ fn s13_every_row_of_the_reference_table_is_reproduced() {
     let outcomes = reference();
     assert_eq!(outcomes.len(), 12);
     for (column, value) in [
-        ("elapsed_s", (|it| it.elapsed_s) as fn(&Outcome) -> f64),
+        ("elapsed_s", (|it| it.elapsed_s) as fn(&DepthOutcome) -> f64),
         ("full_swings", |it| it.full_swings as f64),
         ("source_depth_min", |it| it.source_depth_min.into()),
         ("source_depth_max", |it| it.source_depth_max.into()),
@@ -58,15 +58,21 @@ fn s14_who_grabs_all_swings_at_every_decision_and_who_takes_one_buffer_does_not(
 /// Depths always share the pool, whatever the rule: no end has less than one buffer.
 #[test]
 fn depths_stay_within_the_pool() {
-    let device = |latency_us, transfer_us| Device { latency_us, transfer_us };
+    let device = |latency_us, transfer_us| DepthDevice { latency_us, transfer_us };
     for pool_buffers in [2, 3, 5, 64] {
         for (source, sink) in
             [(device(0, 0), device(0, 0)), (device(7, 3), device(900, 1)), (device(9, 9), device(0, 1))]
         {
             for step_buffers in [1, 2, 200] {
                 let (requests, decision_period_requests) = (500, 3);
-                let case =
-                    Case { pool_buffers, source, sink, requests, decision_period_requests, step_buffers };
+                let case = DepthCase {
+                    pool_buffers,
+                    source,
+                    sink,
+                    requests,
+                    decision_period_requests,
+                    step_buffers,
+                };
                 let it = outcome(&case);
                 assert!(it.source_depth_min >= 1 && it.source_depth_max < pool_buffers, "{it:?}");
                 assert!(it.source_depth_trace.len() <= TRACE_DEPTHS && it.changes <= it.decisions, "{it:?}");
@@ -88,7 +94,8 @@ fn the_conclusions_say_what_speaks_for_each_side() {
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    let fixed: Vec<Outcome> = reference().into_iter().filter(|it| it.decision_period_requests == 0).collect();
+    let fixed: Vec<DepthOutcome> =
+        reference().into_iter().filter(|it| it.decision_period_requests == 0).collect();
     assert_eq!(conclusions(&fixed), [""; 0]);
 }
 

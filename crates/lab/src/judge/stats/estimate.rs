@@ -113,7 +113,7 @@ pub fn student_quantile(freedom: f64, probability: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::judge::stats::tests::deviate;
-    use crate::rig::random::Random;
+    use datapump::simulation::Random;
 
     #[test]
     fn quantiles_agree_with_the_tables() {
@@ -169,7 +169,7 @@ mod tests {
     fn missed(count: usize, doubt: f64) -> usize {
         let misses = |seed| {
             let mut random = Random::of(seed, "estimates");
-            let mut noise = |_| deviate(&mut random) * if random.below(10) == 0 { 5.0 } else { 1.0 };
+            let mut noise = |_| deviate(&mut random) * if random.index(10) == 0 { 5.0 } else { 1.0 };
             let values: Vec<f64> = (0..count).map(&mut noise).collect();
             !Estimate::of(&values).expect("enough values").interval(doubt).contains(0.0)
         };

@@ -95,7 +95,7 @@ fn counters_never_decrease_and_what_was_acknowledged_is_what_was_sent() {
 fn every_field_is_described() {
     let description =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/TCP.md")).expect("TCP.md");
-    let now = crate::probe::sock_diag::Connection::nobody();
+    let now = crate::probe::sock_diag::KernelConnection::nobody();
     let line = line(1, &now, "a > b").expect("there is information");
     let Value::Object(fields) = serde_json::to_value(&line).expect("JSON") else { panic!("an object") };
     for field in fields.keys() {

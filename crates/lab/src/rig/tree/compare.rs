@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::walk::{at, below, facts, walk};
-use crate::rig::random::Random;
+use datapump::simulation::Random;
 
 /// With a thousand of a million files compared, a fault of one file in a hundred is missed once in 20,000 runs.
 const SAMPLE_FILES: usize = 1000;
@@ -25,7 +25,7 @@ type Difference = (&'static str, String);
 
 /// A tree and what should be its copy.
 #[derive(Clone, Copy, Debug)]
-pub struct Comparison<'paths> {
+pub struct TreeComparison<'paths> {
     /// The tree.
     pub source: &'paths Path,
     /// The copy.
@@ -37,20 +37,20 @@ pub struct Comparison<'paths> {
 }
 
 /// Files whose content is compared.
-struct Sample {
+struct ContentSample {
     random: Random,
     seen: usize,
     files: Vec<PathBuf>,
     large: Vec<(u64, PathBuf)>,
 }
 
-impl Sample {
+impl ContentSample {
     /// Every file has the same chance (reservoir sampling), however many there are.
     fn offer(&mut self, path: &Path, size: u64) {
         self.seen += 1;
         if self.files.len() < SAMPLE_FILES {
             self.files.push(path.into());
-        } else if let Some(place) = self.files.get_mut(self.random.below(self.seen)) {
+        } else if let Some(place) = self.files.get_mut(self.random.index(self.seen)) {
             *place = path.into();
         }
         if self.large.len() < LARGE_FILES || self.large.last().is_some_and(|(least, _)| size > *least) {
@@ -61,11 +61,11 @@ impl Sample {
     }
 }
 
-impl Comparison<'_> {
+impl TreeComparison<'_> {
     /// The first difference, if there is one.
     pub fn check(&self, stop: &AtomicBool) -> Result<(), Difference> {
         let random = Random::of(self.seed, &format!("sample {}", self.target.display()));
-        let mut sample = Sample { random, seen: 0, files: Vec::new(), large: Vec::new() };
+        let mut sample = ContentSample { random, seen: 0, files: Vec::new(), large: Vec::new() };
         let entries = self.entries(&mut sample, stop)?;
         let found = facts(self.target, stop).map_err(trouble)?;
         if found.entries != entries {
@@ -76,7 +76,7 @@ impl Comparison<'_> {
     }
 
     /// Compares every entry but for its content. Gives their number.
-    fn entries(&self, sample: &mut Sample, stop: &AtomicBool) -> Result<u64, Difference> {
+    fn entries(&self, sample: &mut ContentSample, stop: &AtomicBool) -> Result<u64, Difference> {
         let mut difference = None;
         let mut entries = 0;
         let root = std::fs::metadata(self.source).map_err(trouble)?;
@@ -226,7 +226,7 @@ mod tests {
 
     fn compare(folder: &Path, exact: bool) -> Result<(), Difference> {
         let (source, target) = (&*folder.join("one"), &*folder.join("other"));
-        Comparison { source, target, exact, seed: 1 }.check(&AtomicBool::new(false))
+        TreeComparison { source, target, exact, seed: 1 }.check(&AtomicBool::new(false))
     }
 
     #[test]
@@ -278,7 +278,8 @@ mod tests {
 
     #[test]
     fn large_files_are_always_in_the_sample_and_their_ends_are_compared() {
-        let mut sample = Sample { random: Random::new(1), seen: 0, files: Vec::new(), large: Vec::new() };
+        let mut sample =
+            ContentSample { random: Random::new(1), seen: 0, files: Vec::new(), large: Vec::new() };
         for size in 0..100_000 {
             sample.offer(Path::new(&size.to_string()), size);
         }

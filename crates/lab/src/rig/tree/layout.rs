@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use crate::rig::random::Random;
 use crate::study::TreeShape;
+use datapump::simulation::Random;
 
 /// Folders stand in folders of this many, as people have them: a wide and flat tree would be a case of its own.
 const FOLDERS_PER_FOLDER: u64 = 25;
@@ -55,7 +55,7 @@ impl Layout {
     /// Log-uniform: as many files between 1 and 2 KiB as between 32 and 64.
     fn size(&self, random: &mut Random) -> u64 {
         let TreeShape { smallest, largest, .. } = self.shape;
-        let part = (random.number() >> 11) as f64 / (1_u64 << 53) as f64;
+        let part = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         let size = smallest as f64 * (largest as f64 / smallest.max(1) as f64).powf(part);
         (size as u64).clamp(smallest, largest)
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 
 use super::Layout;
-use crate::rig::random::Random;
+use datapump::simulation::Random;
 
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -52,7 +52,7 @@ fn write(path: &Path, size: u64, random: &mut Random, bytes: &mut [u8]) -> std::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::tree::{Comparison, Facts, facts};
+    use crate::rig::tree::{TreeComparison, TreeFacts, facts};
     use crate::study::TreeShape;
 
     fn layout(seed: u64) -> Layout {
@@ -80,8 +80,9 @@ mod tests {
         let expected: u64 = layout(1).files().map(|(_, size)| size).sum();
         let all = facts(&one, &go).expect("readable");
         // 30 folders of two files, in two folders of 25.
-        assert_eq!(all, Facts { entries: 61 + 30 + 2, bytes: expected });
-        let compare = |target: &Path| Comparison { source: &one, target, exact: false, seed: 1 }.check(&go);
+        assert_eq!(all, TreeFacts { entries: 61 + 30 + 2, bytes: expected });
+        let compare =
+            |target: &Path| TreeComparison { source: &one, target, exact: false, seed: 1 }.check(&go);
         assert_eq!(compare(&same), Ok(()));
         assert_eq!(compare(&other).expect_err("other bytes").0, "mismatch");
     }

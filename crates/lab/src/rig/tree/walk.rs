@@ -11,7 +11,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// What a tree holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TreeFacts {
     /// Files, folders and everything else, without the tree's own folder.
     pub entries: u64,
     /// Sizes of all files; of a file with several names, once for each.
@@ -57,8 +57,8 @@ pub fn at(path: &Path, error: &Error) -> Error {
 }
 
 /// Counts what the tree holds.
-pub fn facts(root: &Path, stop: &AtomicBool) -> Result<Facts> {
-    let mut facts = Facts::default();
+pub fn facts(root: &Path, stop: &AtomicBool) -> Result<TreeFacts> {
+    let mut facts = TreeFacts::default();
     walk(root, stop, &mut |_, metadata| {
         facts.entries += 1;
         facts.bytes += if metadata.is_file() { metadata.len() } else { 0 };
@@ -103,7 +103,7 @@ mod tests {
         std::fs::write(path("d"), [0; 24]).expect("room");
         std::os::unix::fs::symlink("nowhere", path("a/link")).expect("room");
         let go = AtomicBool::new(false);
-        assert_eq!(facts(folder.path(), &go).expect("readable"), Facts { entries: 5, bytes: 1024 });
+        assert_eq!(facts(folder.path(), &go).expect("readable"), TreeFacts { entries: 5, bytes: 1024 });
         read_all(folder.path(), &go).expect("readable");
         let error = facts(&path("no"), &go).expect_err("missing").to_string();
         assert!(error.contains("/no: "), "{error}");

@@ -16,7 +16,7 @@ const FULL_FROM: f64 = 1.1;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Latency {
+pub struct MeasuredLatency {
     /// Number of readers.
     pub readers: u32,
     /// How long each of them took, in seconds.
@@ -68,7 +68,7 @@ pub struct Readers {
 /// Fits R1 and D. Latencies and numbers of readers are above 0.
 ///
 /// Errors: no single reader, or no more than one.
-pub fn fit_level_off(stage: &str, latencies: &[Latency]) -> Result<LevelOff, InputError> {
+pub fn fit_level_off(stage: &str, latencies: &[MeasuredLatency]) -> Result<LevelOff, InputError> {
     let means = means(latencies);
     let refused = |why: &str| InputError::asked(format!("stage '{stage}': {why}"));
     let single = means.first().filter(|mean| mean.0 == 1);
@@ -99,7 +99,7 @@ pub fn fit_level_off(stage: &str, latencies: &[Latency]) -> Result<LevelOff, Inp
 }
 
 /// Number of readers, number of measurements, mean latency; the fewest readers first.
-fn means(latencies: &[Latency]) -> Vec<(u32, usize, f64)> {
+fn means(latencies: &[MeasuredLatency]) -> Vec<(u32, usize, f64)> {
     let mut by_readers: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for latency in latencies {
         by_readers.entry(latency.readers).or_default().push(latency.latency_s);
@@ -162,8 +162,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn latency(readers: u32, latency_s: f64) -> Latency {
-        Latency { readers, latency_s, aggregate_bytes_per_s: Some(f64::from(readers) * 10e6 / latency_s) }
+    fn latency(readers: u32, latency_s: f64) -> MeasuredLatency {
+        MeasuredLatency {
+            readers,
+            latency_s,
+            aggregate_bytes_per_s: Some(f64::from(readers) * 10e6 / latency_s),
+        }
     }
 
     #[test]
@@ -182,7 +186,7 @@ mod tests {
             (&[], "no row with 1 reader"),
             (&[1, 1], "no row with more than 1 reader"),
         ] {
-            let rows: Vec<Latency> = readers.iter().map(|&readers| latency(readers, 1.0)).collect();
+            let rows: Vec<MeasuredLatency> = readers.iter().map(|&readers| latency(readers, 1.0)).collect();
             let error = fit_level_off("plain", &rows).expect_err(complaint).to_string();
             assert!(error.contains(complaint), "{error}");
         }
@@ -196,7 +200,7 @@ mod tests {
             latencies in prop::collection::vec(0.1..10.0_f64, 2..8),
             other in 0.5..2.0_f64,
         ) {
-            let rows: Vec<Latency> =
+            let rows: Vec<MeasuredLatency> =
                 latencies.iter().zip(1..).map(|(&latency_s, readers)| latency(readers, latency_s)).collect();
             let fit = fit_level_off("any", &rows).expect("a fit");
             let means = means(&rows);

@@ -4,7 +4,7 @@
 
 /// A line through points: y = intercept + slope x. The points' x must not all be the same.
 #[derive(Debug)]
-pub struct Line {
+pub struct FittedLine {
     /// Where it meets x = 0.
     pub intercept: f64,
     /// Its slope.
@@ -24,15 +24,15 @@ pub struct Moments {
     pub freedom: f64,
 }
 
-impl Line {
+impl FittedLine {
     /// The line through the points.
-    pub fn through(x: Vec<f64>, y: Vec<f64>) -> Line {
+    pub fn through(x: Vec<f64>, y: Vec<f64>) -> FittedLine {
         let count = x.len() as f64;
         let (mean_x, mean_y) = (x.iter().sum::<f64>() / count, y.iter().sum::<f64>() / count);
         let squares_x: f64 = x.iter().map(|x| (x - mean_x).powi(2)).sum();
         let products: f64 = x.iter().zip(&y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
         let slope = products / squares_x;
-        Line { intercept: mean_y - slope * mean_x, slope, x, y, mean_x, squares_x }
+        FittedLine { intercept: mean_y - slope * mean_x, slope, x, y, mean_x, squares_x }
     }
 
     /// The line's y.
@@ -108,7 +108,7 @@ mod tests {
     fn equal_noise_leaves_two_degrees_of_freedom_less_than_points() {
         for count in [3, 4, 9] {
             let x: Vec<f64> = (0..count).map(|at| f64::from(at).powi(2)).collect();
-            let line = Line::through(x.clone(), x);
+            let line = FittedLine::through(x.clone(), x);
             let ones = vec![1.0; count as usize];
             let moments = line.moments(&ones, &ones);
             let freedom = f64::from(count - 2);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn weights_give_the_line() {
         let (x, y) = (vec![1.0, 2.0, 4.0, 9.0], vec![3.0, 1.0, 4.0, 1.5]);
-        let line = Line::through(x.clone(), y.clone());
+        let line = FittedLine::through(x.clone(), y.clone());
         let by_weights =
             |which: usize| x.iter().zip(&y).map(|(&x, y)| line.weights(x)[which] * y).sum::<f64>();
         assert!((by_weights(0) - line.intercept).abs() < 1e-12);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn moments_are_those_of_the_matrices() {
         let x = vec![1.0, 2.0, 4.0, 9.0];
-        let line = Line::through(x.clone(), x.clone());
+        let line = FittedLine::through(x.clone(), x.clone());
         let (factors, variances) = ([1.0, 0.5, 2.0, 3.0], [4.0, 1.0, 2.0, 0.3]);
         let kept = |one: usize, other: usize| f64::from(u8::from(one == other)) - line.pull(x[one], x[other]);
         let element = |one: usize, other: usize| -> f64 {

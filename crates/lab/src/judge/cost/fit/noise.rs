@@ -14,7 +14,7 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::judge::cost::fit::line::Line;
+use crate::judge::cost::fit::line::FittedLine;
 use crate::judge::stats::student_quantile;
 
 /// From so many repeats on they alone say what the noise is.
@@ -26,7 +26,7 @@ const NOISE_LEAST: f64 = 1e-3;
 
 /// All values for one x.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct ValueGroup {
     /// The x.
     pub x: f64,
     /// Its values, at least one.
@@ -42,7 +42,7 @@ pub struct Spread {
     pub halves: [f64; 2],
 }
 
-impl Group {
+impl ValueGroup {
     /// The mean of its values.
     pub fn mean(&self) -> f64 {
         self.values.iter().sum::<f64>() / self.values.len() as f64
@@ -61,13 +61,13 @@ impl Group {
 }
 
 /// The line through all values of all groups, of which there are at least two.
-pub fn line_through(groups: &[Group]) -> Line {
+pub fn line_through(groups: &[ValueGroup]) -> FittedLine {
     let points = || groups.iter().flat_map(|group| group.values.iter().map(|&y| (group.x, y)));
-    Line::through(points().map(|(x, _)| x).collect(), points().map(|(_, y)| y).collect())
+    FittedLine::through(points().map(|(x, _)| x).collect(), points().map(|(_, y)| y).collect())
 }
 
 /// How far the line through the groups may be off. There are at least three values.
-pub fn spread(line: &Line, groups: &[Group]) -> Spread {
+pub fn spread(line: &FittedLine, groups: &[ValueGroup]) -> Spread {
     let repeated = groups.iter().all(|group| group.values.len() >= REPEATS_MIN);
     let all = if repeated { of_repeats(line, groups) } else { of_residuals(line, &each_x(groups)) };
     let bent = bends(line, groups) == Some(true);
@@ -79,7 +79,7 @@ pub fn spread(line: &Line, groups: &[Group]) -> Spread {
 /// Whether the groups' means lie further from the line than the groups' own spread explains: the F test for lack of
 /// fit, with degrees of freedom for variances that differ (Box, 1954). `None` where it cannot be told: without repeats,
 /// or with two groups, through whose means a line always goes.
-pub fn bends(line: &Line, groups: &[Group]) -> Option<bool> {
+pub fn bends(line: &FittedLine, groups: &[ValueGroup]) -> Option<bool> {
     if groups.len() < 3 || groups.iter().any(|group| group.values.len() < 2) {
         return None;
     }
@@ -102,7 +102,7 @@ pub fn bends(line: &Line, groups: &[Group]) -> Option<bool> {
 }
 
 /// The sum over pairs of groups of the squared parts that their variances have in the misses.
-fn pair_squares(line: &Line, groups: &[Group]) -> f64 {
+fn pair_squares(line: &FittedLine, groups: &[ValueGroup]) -> f64 {
     let part = |one: usize, other: usize| {
         let (left, right) = (&groups[one], &groups[other]);
         let own = if one == other { 1.0 / left.count() } else { 0.0 };
@@ -134,27 +134,28 @@ impl Spread {
     }
 }
 
-fn of_repeats(line: &Line, groups: &[Group]) -> Spread {
-    let share =
-        |group: &Group, which: usize| group.count() * line.weights(group.x)[which].powi(2) * group.variance();
+fn of_repeats(line: &FittedLine, groups: &[ValueGroup]) -> Spread {
+    let share = |group: &ValueGroup, which: usize| {
+        group.count() * line.weights(group.x)[which].powi(2) * group.variance()
+    };
     let variances = [0, 1].map(|which| groups.iter().map(|group| share(group, which)).sum());
     let fewest = groups.iter().map(|group| group.values.len()).min().unwrap_or(2);
     Spread::of(variances, [(fewest - 1) as f64; 2])
 }
 
 /// The means alone: a misfit is the same in all repeats, so that they add no knowledge of it.
-fn of_means(groups: &[Group]) -> Spread {
-    let means: Vec<Group> =
-        groups.iter().map(|group| Group { x: group.x, values: vec![group.mean()] }).collect();
+fn of_means(groups: &[ValueGroup]) -> Spread {
+    let means: Vec<ValueGroup> =
+        groups.iter().map(|group| ValueGroup { x: group.x, values: vec![group.mean()] }).collect();
     of_residuals(&line_through(&means), &each_x(&means))
 }
 
 /// The x of each value.
-fn each_x(groups: &[Group]) -> Vec<f64> {
+fn each_x(groups: &[ValueGroup]) -> Vec<f64> {
     groups.iter().flat_map(|group| group.values.iter().map(|_| group.x)).collect()
 }
 
-fn of_residuals(line: &Line, x: &[f64]) -> Spread {
+fn of_residuals(line: &FittedLine, x: &[f64]) -> Spread {
     let fitted = line.fitted();
     let largest = fitted.iter().map(|value| value.abs()).fold(0.0, f64::max);
     let equal = of_noise(line, x, &vec![1.0; x.len()]).or_wider(of_neither(line, x));
@@ -167,7 +168,7 @@ fn of_residuals(line: &Line, x: &[f64]) -> Spread {
 }
 
 /// For noise whose variances are in these proportions.
-fn of_noise(line: &Line, x: &[f64], variances: &[f64]) -> Spread {
+fn of_noise(line: &FittedLine, x: &[f64], variances: &[f64]) -> Spread {
     let factors: Vec<f64> = variances.iter().map(|variance| 1.0 / variance).collect();
     let squares: f64 =
         line.residuals().iter().zip(&factors).map(|(residual, factor)| factor * residual.powi(2)).sum();
@@ -181,7 +182,7 @@ fn of_noise(line: &Line, x: &[f64], variances: &[f64]) -> Spread {
 }
 
 /// For noise of any kind: each point's own residual stands for its noise.
-fn of_neither(line: &Line, x: &[f64]) -> Spread {
+fn of_neither(line: &FittedLine, x: &[f64]) -> Spread {
     let ones = vec![1.0; x.len()];
     let residuals = line.residuals();
     let [intercept, slope] = [0, 1].map(|which| {
@@ -195,7 +196,7 @@ fn of_neither(line: &Line, x: &[f64]) -> Spread {
 
 /// What a squared residual adds to the variance. The line goes through a point that alone decides where it lies there:
 /// that point has no residual to judge by.
-fn factor(line: &Line, x: f64, which: usize) -> f64 {
+fn factor(line: &FittedLine, x: f64, which: usize) -> f64 {
     let kept = 1.0 - line.pull(x, x);
     if kept < 1e-9 { 0.0 } else { line.weights(x)[which].powi(2) / kept }
 }
@@ -204,7 +205,7 @@ fn factor(line: &Line, x: f64, which: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::judge::stats::tests::deviate;
-    use crate::rig::random::Random;
+    use datapump::simulation::Random;
 
     /// In how many of 1000 seeded draws the test finds that values bend by this much in the middle, with 5 % noise.
     fn found_to_bend(bend: f64, proportional: bool) -> usize {
@@ -214,9 +215,9 @@ mod tests {
                 let true_value = 2.0 + x + bend * (1.0 - (x - 1.0).powi(2));
                 let noise = if proportional { 0.05 * true_value } else { 0.15 };
                 let values = (0..5).map(|_| true_value + noise * deviate(&mut random)).collect();
-                Group { x, values }
+                ValueGroup { x, values }
             };
-            let groups: Vec<Group> = [2.0, 1.0, 0.5, 0.25, 0.125].map(group).into();
+            let groups: Vec<ValueGroup> = [2.0, 1.0, 0.5, 0.25, 0.125].map(group).into();
             bends(&line_through(&groups), &groups).expect("repeats")
         };
         (0..1000).filter(|&seed| finds(seed)).count()
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn without_repeats_nothing_is_said_of_bends() {
-        let group = |x: f64, count| Group { x, values: vec![x * x; count] };
+        let group = |x: f64, count| ValueGroup { x, values: vec![x * x; count] };
         for (groups, expected) in [
             (vec![group(1.0, 1), group(2.0, 1), group(3.0, 1)], None),
             (vec![group(1.0, 5), group(2.0, 5)], None),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::judge::stats::tests::deviate;
-use crate::rig::random::Random;
+use datapump::simulation::Random;
 
 const KIB: f64 = 1024.0;
 
@@ -20,12 +20,12 @@ fn planted(
     (cb, cr): (f64, f64),
     noise: impl Fn(f64) -> f64,
     seed: u64,
-) -> Vec<Point> {
+) -> Vec<FitPoint> {
     let mut random = Random::of(seed, "planted");
     let each = sizes.iter().flat_map(|&size| std::iter::repeat_n(size, repeats));
     each.map(|request_size_bytes| {
         let exact = cb + cr * 1000.0 / request_size_bytes;
-        Point { request_size_bytes, ns_per_byte: exact + noise(exact) * deviate(&mut random) }
+        FitPoint { request_size_bytes, ns_per_byte: exact + noise(exact) * deviate(&mut random) }
     })
     .collect()
 }
@@ -79,7 +79,7 @@ fn intervals_are_not_wide_for_safety_alone() {
 
 #[test]
 fn too_few_points_have_no_interval() {
-    let point = |request_size_bytes| Point { request_size_bytes, ns_per_byte: 2.0 };
+    let point = |request_size_bytes| FitPoint { request_size_bytes, ns_per_byte: 2.0 };
     for (points, complaint) in [
         (vec![], "0 points are too few for an interval"),
         (vec![point(1024.0), point(2048.0)], "2 points are too few for an interval"),
@@ -93,10 +93,10 @@ fn too_few_points_have_no_interval() {
 #[test]
 fn lines_that_do_not_fit_are_told() {
     let straight = |repeats| planted(&sizes(32.0, 4), repeats, (1.6, 73.0), |exact| 0.02 * exact, 3);
-    let bent = |repeats| -> Vec<Point> {
+    let bent = |repeats| -> Vec<FitPoint> {
         let points = straight(repeats).into_iter();
-        let bent = |point: Point| match point.request_size_bytes == 65_536.0 {
-            true => Point { ns_per_byte: point.ns_per_byte * 1.4, ..point },
+        let bent = |point: FitPoint| match point.request_size_bytes == 65_536.0 {
+            true => FitPoint { ns_per_byte: point.ns_per_byte * 1.4, ..point },
             false => point,
         };
         points.map(bent).collect()
@@ -126,10 +126,10 @@ fn a_misfit_widens_the_interval() {
     let values = [(32.0, 39.0), (64.0, 40.0), (128.0, 43.0), (256.0, 40.0)];
     let repeated = values.iter().flat_map(|&(kib, ns_per_byte)| {
         [-0.01, -0.005, 0.0, 0.005, 0.01]
-            .map(|moved| Point { request_size_bytes: kib * KIB, ns_per_byte: ns_per_byte + moved })
+            .map(|moved| FitPoint { request_size_bytes: kib * KIB, ns_per_byte: ns_per_byte + moved })
     });
-    let once = values.map(|(kib, ns_per_byte)| Point { request_size_bytes: kib * KIB, ns_per_byte });
-    let width = |points: &[Point]| {
+    let once = values.map(|(kib, ns_per_byte)| FitPoint { request_size_bytes: kib * KIB, ns_per_byte });
+    let width = |points: &[FitPoint]| {
         let figure = fit_cost(points).expect("enough points").cr_us_per_request;
         figure.high - figure.low
     };
@@ -139,7 +139,7 @@ fn a_misfit_widens_the_interval() {
 #[test]
 fn the_change_from_size_to_size_has_a_direction() {
     let points = [(32.0, 5.0), (64.0, 3.0), (128.0, 3.01), (256.0, 4.0)].iter().flat_map(|&(kib, value)| {
-        [-0.1, 0.0, 0.1].map(|moved| Point { request_size_bytes: kib * KIB, ns_per_byte: value + moved })
+        [-0.1, 0.0, 0.1].map(|moved| FitPoint { request_size_bytes: kib * KIB, ns_per_byte: value + moved })
     });
     let fit = fit_cost(&points.collect::<Vec<_>>()).expect("enough points");
     let changes: Vec<_> = fit.sizes.iter().map(|size| size.change).collect();
@@ -173,8 +173,10 @@ proptest! {
     fn every_figure_is_finite(
         values in prop::collection::vec((1..8_u32, 0.0..50.0_f64), 3..40),
     ) {
-        let point = |&(kib, ns_per_byte): &(u32, f64)| Point { request_size_bytes: f64::from(kib) * KIB, ns_per_byte };
-        let points: Vec<Point> = values.iter().map(point).collect();
+        let point = |&(kib, ns_per_byte): &(u32, f64)| {
+            FitPoint { request_size_bytes: f64::from(kib) * KIB, ns_per_byte }
+        };
+        let points: Vec<FitPoint> = values.iter().map(point).collect();
         if let Ok(fit) = fit_cost(&points) {
             for figure in [fit.cb_ns_per_byte, fit.cr_us_per_request] {
                 prop_assert!(figure.low <= figure.value && figure.value <= figure.high, "{:?}", figure);
