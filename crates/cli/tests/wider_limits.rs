@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use support::{Home, Outcome, expect, has_content, noise_file, outcome};
-use wider_parts::{Kind, Mount, program, report, with_content};
+use wider_parts::{report, with_content};
 
 /// Whom an ordinary user's programs run as.
 const NOBODY: u32 = 65_534;

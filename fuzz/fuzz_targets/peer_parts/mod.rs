@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
 use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
-use datapump_core::wire::attributes::{Entry, EntryKind, WireMeta, OwnerName, TimeNs};
+use datapump_core::wire::attributes::{Entry, EntryKind, OwnerName, TimeNs, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
@@ -61,7 +61,7 @@ pub enum Say {
     Honest,
     Fault(Number),
     /// One of the numbers of what is told of a file.
-    WireMeta(u8, Number, u8),
+    Meta(u8, Number, u8),
     Ranges(Vec<(Number, Number)>),
     Stream(Option<Number>),
     Names(Vec<(u8, Number)>, Number, bool),
@@ -156,11 +156,11 @@ fn honest(ask: &Ask, listed: &mut bool) -> Answer {
     match ask {
         Ask::Look(_) => {
             let meta = meta(EntryKind::Folder, 0, 0);
-            Answer::WireMeta { meta, named: None, is_partial: None, owners: None }
+            Answer::Meta { meta, named: None, is_partial: None, owners: None }
         }
         Ask::LookAgain(_) => {
             let regular = meta(EntryKind::Regular, 0, 0);
-            Answer::WireMeta { meta: regular, named: Some(regular), is_partial: None, owners: None }
+            Answer::Meta { meta: regular, named: Some(regular), is_partial: None, owners: None }
         }
         Ask::Root { .. } | Ask::Enter { .. } => folder(meta(EntryKind::Folder, 0, 0)),
         Ask::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
@@ -187,7 +187,7 @@ fn named(mut answer: Answer, said: &[(bool, Number, u8)]) -> Answer {
         id: OwnerId(id.value() as u32),
         name: name(which).into(),
     };
-    if let Answer::WireMeta { owners, .. }
+    if let Answer::Meta { owners, .. }
     | Answer::Folder { owners, .. }
     | Answer::Names { owners, .. }
     | Answer::File { owners, .. } = &mut answer
@@ -204,13 +204,13 @@ fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
         Say::Fault(number) => {
             Answer::Fault(Fault { operation: "open".into(), errno: errno(*number), words: None, class: None })
         }
-        Say::WireMeta(which, number, of) => {
+        Say::Meta(which, number, of) => {
             let meta = meta(kind(*of), *which, number.value());
             match ask {
                 Ask::Root { .. } | Ask::Enter { .. } => folder(meta),
                 Ask::OpenPlace { .. } | Ask::Open { .. } => file(meta, Some(Vec::new())),
                 Ask::Fetch { .. } => file(meta, None),
-                _ => Answer::WireMeta { meta, named: Some(meta), is_partial: None, owners: None },
+                _ => Answer::Meta { meta, named: Some(meta), is_partial: None, owners: None },
             }
         }
         Say::Ranges(ranges) => {

@@ -21,8 +21,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "write-before-read-completed",
         place: CORE,
-        find: "self.queue.front().is_some_and(|slot| self.slots[slot as usize].state == State::Full)",
-        replacement: "self.queue.front().is_some_and(|slot| self.slots[slot as usize].state != State::Free)",
+        find: "self.queue.front().is_some_and(|slot| self.slots[slot as usize].state == SlotPhase::Full)",
+        replacement: "self.queue.front().is_some_and(|slot| self.slots[slot as usize].state != SlotPhase::Free)",
     },
     Mutant {
         name: "source-depth-exceeded",
