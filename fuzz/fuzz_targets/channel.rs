@@ -3,7 +3,7 @@
 #![no_main]
 
 use datapump_core::wire::opening::{FoundOpening, NOISE_BYTES_MAX, Search};
-use datapump_core::wire::streams::{StreamFlow, HEAD_BYTES, StreamHead, StreamKind, WINDOW_BYTES};
+use datapump_core::wire::streams::{HEAD_BYTES, StreamFlow, StreamHead, StreamKind, WINDOW_BYTES};
 use libfuzzer_sys::fuzz_target;
 
 /// Looks for the line in pieces of this size. Gives what was found and what follows it.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use datapump_core::{Claimed, PumpEvent, Extent, Length, Pump, Request, Settled, Shape, Step, Transfer, Way};
+use datapump_core::{Claimed, Extent, Length, Pump, PumpEvent, Request, Settled, Shape, Step, Transfer, Way};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]

@@ -1,7 +1,9 @@
 //! The journal of a large file: any bytes are read without a panic, and what is read is written back and read alike.
 #![no_main]
 
-use datapump_core::resume::{HEAD_BYTES, ResumeHead, JournalMachine, ResumeLife, RECORD_BYTES, SourceId, TargetId};
+use datapump_core::resume::{
+    HEAD_BYTES, JournalMachine, RECORD_BYTES, ResumeHead, ResumeLife, SourceId, TargetId,
+};
 use libfuzzer_sys::fuzz_target;
 
 const LIFE: ResumeLife = ResumeLife { boot: [1; 16], mount: 2, is_unsynced: false };

@@ -13,7 +13,7 @@ use datapump_core::wire::attributes::{Entry, EntryKind, OwnerName, TimeNs, WireM
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
-use datapump_core::wire::session::{Begin, Given, Message, Path, Progress, Direction};
+use datapump_core::wire::session::{Begin, Direction, Given, Message, Path, Progress};
 use datapump_core::wire::{VERSION, decode, encode};
 
 /// So long a connection of the peer lives, however little is said on it.
@@ -165,9 +165,10 @@ fn honest(ask: &Ask, listed: &mut bool) -> Answer {
         Ask::Root { .. } | Ask::Enter { .. } => folder(meta(EntryKind::Folder, 0, 0)),
         Ask::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
         Ask::LookAt { .. } => names(1),
-        Ask::OpenPlace { .. } | Ask::Open { .. } => {
-            file(meta(EntryKind::Regular, 0, 0), Some(vec![Range { start: FileSize(0), end: FileSize(9000) }]))
-        }
+        Ask::OpenPlace { .. } | Ask::Open { .. } => file(
+            meta(EntryKind::Regular, 0, 0),
+            Some(vec![Range { start: FileSize(0), end: FileSize(9000) }]),
+        ),
         Ask::Fetch { .. } => file(meta(EntryKind::Regular, 0, 0), None),
         Ask::Leave(_) | Ask::Close(_) | Ask::Read { .. } => Answer::Done,
     }
