@@ -38,6 +38,8 @@ pub struct Output {
     pub itemize: bool,
     /// Changes are what would be made.
     pub dry_run: bool,
+    /// The command moves nothing: its report holds its status and problems only.
+    pub moves_nothing: bool,
     results: Mutex<Results>,
     bar: Mutex<Option<ProgressBar>>,
 }
@@ -57,7 +59,16 @@ impl Output {
 
     /// For commands that print results, or JSON, and nothing between.
     pub fn of_results(json: bool) -> Output {
-        Output { json, ..Output::default() }
+        Output { json, moves_nothing: true, ..Output::default() }
+    }
+
+    /// The last line, where nothing but the status is known.
+    pub fn ended(&self, status: i32, class: Option<Class>) {
+        match (self.json, self.moves_nothing) {
+            (false, _) => {}
+            (true, true) => self.result(&json::ended(status, class)),
+            (true, false) => self.result(&json::report(&empty_report(status, class))),
+        }
     }
 
     /// A line on standard output.
@@ -189,11 +200,8 @@ impl Output {
     pub fn refusal(&self, problem: &Problem) -> i32 {
         let status = if problem.class == Class::Usage { Status::Usage } else { Status::Failed };
         self.problem(problem);
-        let report = empty_report(status as i32, Some(problem.class));
-        if self.json {
-            self.result(&json::report(&report));
-        }
-        report.exit_status
+        self.ended(status as i32, Some(problem.class));
+        status as i32
     }
 
     /// The status to end with, given that of the work: results that could not be written are a failure.

@@ -125,36 +125,31 @@ pub struct Problem {
     pub offset: Option<u64>,
     /// What the system said and what to do next, without path and offset.
     pub message: String,
+    /// The system's error number that it comes from, if it does: errno(3) of the host that it happened on.
+    pub cause: Option<i32>,
 }
 
 impl Problem {
     /// A problem with a file, without an offset.
     pub fn new(class: Class, operation: Operation, path: &Path, message: impl Into<String>) -> Problem {
-        Problem {
-            class,
-            path: Some(path.to_path_buf()),
-            host: None,
-            operation,
-            offset: None,
-            message: message.into(),
-        }
+        Problem { path: Some(path.to_path_buf()), ..Problem::of(class, operation, message) }
+    }
+
+    /// A problem with no file.
+    pub fn of(class: Class, operation: Operation, message: impl Into<String>) -> Problem {
+        let (path, host, offset, cause) = (None, None, None, None);
+        Problem { class, path, host, operation, offset, message: message.into(), cause }
     }
 
     /// A problem with what was asked.
     pub fn usage(message: impl Into<String>) -> Problem {
-        Problem {
-            class: Class::Usage,
-            path: None,
-            host: None,
-            operation: Operation::Arguments,
-            offset: None,
-            message: message.into(),
-        }
+        Problem::of(Class::Usage, Operation::Arguments, message)
     }
 
     /// A problem that the system reported.
     pub fn system(operation: Operation, path: &Path, errno: i32) -> Problem {
-        Problem::new(class_of(errno), operation, path, system_words(errno))
+        let cause = Some(errno);
+        Problem { cause, ..Problem::new(class_of(errno), operation, path, system_words(errno)) }
     }
 
     /// The same of a name that was listed: what is gone, or is no folder any more, changed while it was walked.
@@ -265,6 +260,7 @@ mod tests {
             "write 'out.bin' at byte 4096: No space left on device (os error 28)"
         );
         assert_eq!(problem.class, Class::NoSpace);
+        assert_eq!(problem.vanished().cause, Some(28), "whatever else is said of it");
     }
 
     #[test]

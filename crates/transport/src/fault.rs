@@ -60,14 +60,7 @@ impl NetFault {
         let words = self.words();
         let operation =
             if matches!(self, NetFault::Unreached(_)) { Operation::Reach } else { Operation::Connect };
-        Problem {
-            class,
-            path: None,
-            operation,
-            host: None,
-            offset: None,
-            message: format!("{place}: {words}"),
-        }
+        Problem::of(class, operation, format!("{place}: {words}"))
     }
 }
 

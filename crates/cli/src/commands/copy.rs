@@ -134,8 +134,6 @@ fn plan(job: &Job, output: &Output) -> i32 {
             output.result(&format!("'{}' -> '{}' ({bytes}; {})", file.source, file.target, file.how));
         }
     }
-    if output.json {
-        output.result(&json::report(&crate::output::empty_report(0, None)));
-    }
+    output.ended(0, None);
     0
 }

@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use crate::args::DoctorArguments;
+use crate::output::Output;
 use crate::output::findings::{Finding, findings};
 use crate::output::json;
-use crate::output::{Output, empty_report};
 use crate::run::inspection::inspect;
 
 /// Prints the findings. Gives the exit status: 0 unless the folder cannot be looked at.
@@ -24,9 +24,7 @@ pub fn doctor(arguments: &DoctorArguments) -> i32 {
     let status = match &facts.folder {
         Err(problem) => output.refusal(problem),
         Ok(_) => {
-            if arguments.json {
-                output.result(&json::report(&empty_report(0, None)));
-            }
+            output.ended(0, None);
             0
         }
     };

@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use datapump::{Class, Operation, Problem, Report, Status};
+use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, InputError};
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
 use serde_json::Value;
 
 use crate::args::{ChangesArguments, FilesArguments, LabCommand, LabRunArguments};
+use crate::output::Output;
 use crate::output::json;
 use crate::output::version;
-use crate::output::{Output, empty_report};
 use crate::run::signals::stop_flag;
 
 /// Runs a command of the lab. Gives the exit status.
@@ -132,7 +132,7 @@ fn print_fit(summary: &Summary, out: Option<&Path>, output: &Output) {
 fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
     if output.json {
         output.result(&json::summary(summary));
-        output.result(&json::report(&empty_report(status as i32, None)));
+        output.ended(status as i32, None);
     } else {
         output.bytes(shown_lines(&summary.to_string()).as_bytes());
     }
@@ -143,7 +143,7 @@ fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
 fn print_figures(event: &str, figures: &[Value], words: &str, status: Status, output: &Output) -> i32 {
     if output.json {
         figures.iter().for_each(|figures| output.result(&json::figures(event, figures)));
-        output.result(&json::report(&empty_report(status as i32, None)));
+        output.ended(status as i32, None);
     } else {
         output.bytes(shown_lines(words).as_bytes());
     }
@@ -154,7 +154,7 @@ fn print_figures(event: &str, figures: &[Value], words: &str, status: Status, ou
 fn refuse_input(error: &anyhow::Error, operation: Operation, output: &Output) -> i32 {
     let class = if error.is::<InputError>() { Class::Usage } else { Class::Io };
     let message = datapump::shown(format!("{error:#}").as_bytes());
-    output.refusal(&Problem { class, path: None, host: None, operation, offset: None, message })
+    output.refusal(&Problem::of(class, operation, message))
 }
 
 /// Lines for people: names from files must not reach the terminal as they are.
@@ -166,17 +166,7 @@ fn shown_lines(text: &str) -> String {
 fn refuse(error: &anyhow::Error, status: Status, output: &Output) -> i32 {
     let class = if status == Status::Usage { Class::Usage } else { Class::Io };
     let message = datapump::shown(format!("{error:#}").as_bytes());
-    output.problem(&Problem {
-        class,
-        path: None,
-        host: None,
-        operation: Operation::Study,
-        offset: None,
-        message,
-    });
-    if output.json {
-        let report: Report = empty_report(status as i32, Some(class));
-        output.result(&json::report(&report));
-    }
+    output.problem(&Problem::of(class, Operation::Study, message));
+    output.ended(status as i32, Some(class));
     status as i32
 }

@@ -7,7 +7,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use datapump::{Change, Place, Planned, Problem, Report};
+use datapump::{Change, Class, Place, Planned, Problem, Report};
 use datapump_lab::advise::explain::Explained;
 use datapump_lab::advise::tune::Tuned;
 use serde_json::{Map, Value, json};
@@ -59,6 +59,7 @@ pub fn problem(problem: &Problem) -> String {
     body.insert("operation".into(), problem.operation.words().into());
     body.insert("offset".into(), problem.offset.into());
     body.insert("message".into(), problem.message.clone().into());
+    body.insert("errno".into(), problem.cause.into());
     event("problem", &Value::Object(body).to_string())
 }
 
@@ -195,6 +196,14 @@ pub fn report(report: &Report) -> String {
     let body = serde_json::to_string(report).unwrap_or_else(|_| "{}".into());
     let fields = body.strip_prefix('{').unwrap_or(&body);
     event("report", &format!("{{\"build\":\"{}\",{fields}", version::build()))
+}
+
+/// The last line of a command that moves nothing.
+pub fn ended(exit_status: i32, class: Option<Class>) -> String {
+    let problems: Map<String, Value> =
+        class.into_iter().map(|class| (class.name().into(), 1.into())).collect();
+    let body = json!({ "version": version::VERSION, "exit_status": exit_status, "problems": problems });
+    event("report", &body.to_string())
 }
 
 /// A place as text: the word that names it, with what is not UTF-8 replaced.

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
-use super::bounds::{FileSize, HasCounts, counted};
+use super::bounds::{ErrorNumber, FileSize, HasCounts, counted};
 use super::lists;
 use super::{WireError, decode, encode};
 
@@ -245,6 +245,9 @@ pub enum SessionEvent {
         /// The path lies on the side that is told.
         #[n(5)]
         yours: Option<bool>,
+        /// The error number of the side's system, if it said one.
+        #[n(6)]
+        errno: Option<ErrorNumber>,
     },
     /// Something that could not be kept.
     #[n(2)]

@@ -144,14 +144,7 @@ fn no_memory(need: &EngineNeed) -> Problem {
         "there is no memory for {} of slots (both depths x request size, for each lane); ask for less",
         bytes_words(bytes)
     );
-    Problem {
-        class: Class::Io,
-        path: None,
-        host: None,
-        operation: Operation::Allocate,
-        offset: None,
-        message,
-    }
+    Problem::of(Class::Io, Operation::Allocate, message)
 }
 
 /// What a lane asks of an engine.

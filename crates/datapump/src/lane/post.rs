@@ -92,14 +92,7 @@ impl Lane<'_> {
         self.check_cancel();
         waited.map(drop).map_err(|errno| {
             let message = format!("the engine failed: {}", crate::problem::system_words(errno.0));
-            Problem {
-                class: Class::Io,
-                path: None,
-                host: None,
-                operation: Operation::Wait,
-                offset: None,
-                message,
-            }
+            Problem { cause: Some(errno.0), ..Problem::of(Class::Io, Operation::Wait, message) }
         })
     }
 

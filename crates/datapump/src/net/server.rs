@@ -70,14 +70,7 @@ impl Server {
         options.sockets.check().map_err(Problem::usage)?;
         let wrong = |error: std::io::Error| {
             let message = format!("listen on {}: {error}", options.listen);
-            Problem {
-                class: Class::Io,
-                path: None,
-                host: None,
-                operation: Operation::Listen,
-                offset: None,
-                message,
-            }
+            Problem { cause: error.raw_os_error(), ..Problem::of(Class::Io, Operation::Listen, message) }
         };
         let listener = TcpListener::bind(options.listen).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
@@ -96,13 +89,8 @@ impl Server {
         stop: Arc<AtomicBool>,
     ) -> Result<Server, Problem> {
         let rate = options.bytes_per_second.map(|limit| Arc::new(Rate::new(limit, World::real().clock)));
-        let (waker, woken) = pair().map_err(|error| Problem {
-            class: Class::Io,
-            path: None,
-            operation: Operation::Listen,
-            host: None,
-            offset: None,
-            message: format!("make a pair of sockets: {error}"),
+        let (waker, woken) = pair().map_err(|error| {
+            Problem::of(Class::Io, Operation::Listen, format!("make a pair of sockets: {error}"))
         })?;
         let budget = Budget::new(options.memory_bytes);
         let (maker, holder) = (Seed::random(), Seed::random());

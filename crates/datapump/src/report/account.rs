@@ -204,7 +204,7 @@ pub(crate) fn busy(lanes: &[LaneResult]) -> impl Iterator<Item = &LaneResult> {
 pub(crate) fn unexplained() -> Problem {
     let words =
         "not everything was done, and nothing says why: a mistake of pump; copy again, and please report it";
-    Problem { class: Class::Io, operation: Operation::Finish, ..Problem::usage(words) }
+    Problem::of(Class::Io, Operation::Finish, words)
 }
 
 /// What the lanes leave behind, and why some could not run.

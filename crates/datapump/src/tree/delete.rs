@@ -334,7 +334,7 @@ impl DeletePass<'_> {
             }
             DeleteStep::Remove => format!("{most} names were removed, and no more may be (--max-delete)"),
         };
-        Problem { class: Class::Refused, operation: Operation::Delete, ..Problem::usage(words) }
+        Problem::of(Class::Refused, Operation::Delete, words)
     }
 
     /// Whether what is mounted on a folder is nobody's business here: other file systems with `one_file_system`, and at

@@ -38,11 +38,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     let lost = shared.trees.planted() - grown.len();
     if lost > 0 {
         let words = format!("{lost} of the trees could not be finished; copy again");
-        shared.ledger.report(Problem {
-            class: Class::Io,
-            operation: Operation::Finish,
-            ..Problem::usage(words)
-        });
+        shared.ledger.report(Problem::of(Class::Io, Operation::Finish, words));
     }
     grown.iter().for_each(|branch| close_list(shared, branch));
     if shared.settings.options.delete && !shared.settings.compares && !shared.trees.was_made_way() {

@@ -85,7 +85,7 @@ fn state_of(pid: u32) -> Option<parse::Stat> {
 }
 
 fn refuse(class: Class, message: String) -> Problem {
-    Problem { class, path: None, host: None, operation: Operation::Watch, offset: None, message }
+    Problem::of(class, Operation::Watch, message)
 }
 
 /// What cannot be watched is told before anything else.

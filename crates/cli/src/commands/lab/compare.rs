@@ -11,8 +11,8 @@ use datapump_lab::{Comparison, NothingInCommon};
 
 use super::{asked, refuse};
 use crate::args::{CompareAsked, LabCompareArguments};
+use crate::output::Output;
 use crate::output::json;
-use crate::output::{Output, empty_report};
 use crate::run::signals::stop_flag;
 
 /// Gives the exit status.
@@ -56,7 +56,7 @@ fn print(comparison: &Comparison, status: Status, output: &Output) -> i32 {
     if output.json {
         comparison.warnings.iter().for_each(|words| output.line(&format!("pump: warning: {words}")));
         output.result(&json::comparison(comparison));
-        output.result(&json::report(&empty_report(status as i32, None)));
+        output.ended(status as i32, None);
     } else {
         output.bytes(comparison.to_string().as_bytes());
     }

@@ -6,8 +6,8 @@ use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, Fits, Model};
 
 use crate::args::{LabFitArguments, LabModel};
+use crate::output::Output;
 use crate::output::json;
-use crate::output::{Output, empty_report};
 
 /// Fits and prints. Gives the exit status.
 pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
@@ -31,21 +31,12 @@ fn print(fits: &Fits, output: &Output) -> i32 {
     for refused in &fits.refused {
         let message = datapump::shown(format!("{}: {}", refused.group, refused.why).as_bytes());
         let class = Class::Usage;
-        output.problem(&Problem {
-            class,
-            path: None,
-            host: None,
-            operation: Operation::Fit,
-            offset: None,
-            message,
-        });
+        output.problem(&Problem::of(class, Operation::Fit, message));
     }
     let (status, class) = match fits.refused.is_empty() {
         true => (Status::Done, None),
         false => (Status::Partial, Some(Class::Usage)),
     };
-    if output.json {
-        output.result(&json::report(&empty_report(status as i32, class)));
-    }
+    output.ended(status as i32, class);
     status as i32
 }

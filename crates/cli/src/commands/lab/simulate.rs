@@ -7,7 +7,7 @@ use datapump_lab::judge::depths::{self, DepthOutcome};
 use serde_json::json;
 
 use crate::args::{DepthsArguments, SimulateCommand};
-use crate::output::{Output, empty_report};
+use crate::output::Output;
 
 /// Runs a simulation. Gives the exit status.
 pub fn simulate(command: &SimulateCommand, output: &Output) -> i32 {
@@ -22,7 +22,7 @@ fn compare_depths(arguments: &DepthsArguments, output: &Output) -> anyhow::Resul
         outcomes
             .iter()
             .for_each(|outcome| output.result(&crate::output::json::figures("depths", &json!(outcome))));
-        output.result(&crate::output::json::report(&empty_report(0, None)));
+        output.ended(0, None);
     } else {
         output.bytes(table(&outcomes).as_bytes());
         depths::conclusions(&outcomes).iter().for_each(|line| output.result(line));

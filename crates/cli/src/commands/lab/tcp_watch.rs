@@ -12,8 +12,8 @@ use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::tcp_trace::{Nobody, TcpTrace, TcpTraced};
 
 use crate::args::TcpWatchArguments;
+use crate::output::Output;
 use crate::output::json;
-use crate::output::{Output, empty_report};
 use crate::run::signals::stop_flag;
 
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
@@ -66,14 +66,7 @@ fn class(error: &anyhow::Error) -> Class {
 fn refuse(error: &anyhow::Error, output: &Output) -> i32 {
     let message = datapump::shown(format!("{error:#}").as_bytes());
     let class = class(error);
-    output.refusal(&Problem {
-        class,
-        path: None,
-        host: None,
-        operation: Operation::Watch,
-        offset: None,
-        message,
-    })
+    output.refusal(&Problem::of(class, Operation::Watch, message))
 }
 
 fn tell(traced: &TcpTraced, interrupted: bool, arguments: &TcpWatchArguments, output: &Output) -> i32 {
@@ -84,7 +77,7 @@ fn tell(traced: &TcpTraced, interrupted: bool, arguments: &TcpWatchArguments, ou
     };
     if output.json {
         output.result(&json::tcp_watched(traced));
-        output.result(&json::report(&empty_report(status as i32, None)));
+        output.ended(status as i32, None);
     } else if arguments.out.is_some() {
         output.bytes(table(traced).as_bytes());
     } else {
@@ -97,14 +90,7 @@ fn tell(traced: &TcpTraced, interrupted: bool, arguments: &TcpWatchArguments, ou
 fn nothing_seen(output: &Output) -> i32 {
     let message =
         "no TCP connection was seen; `ss -tnp` lists those there are, with their ports and processes";
-    output.refusal(&Problem {
-        class: Class::Missing,
-        path: None,
-        operation: Operation::Watch,
-        host: None,
-        offset: None,
-        message: message.into(),
-    })
+    output.refusal(&Problem::of(Class::Missing, Operation::Watch, message))
 }
 
 fn table(traced: &TcpTraced) -> String {

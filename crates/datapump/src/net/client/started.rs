@@ -56,13 +56,8 @@ impl Server {
         let address = Some(self.address()).filter(|address| address.port() != 0);
         let opening =
             Opening { ticket: self.ticket.word(), address: address.map(|address| address.to_string()) };
-        output.write_all(opening.line(&version()).as_bytes()).map_err(|error| Problem {
-            class: Class::Io,
-            path: None,
-            operation: Operation::Connect,
-            host: None,
-            offset: None,
-            message: format!("write to standard output: {error}"),
+        output.write_all(opening.line(&version()).as_bytes()).map_err(|error| {
+            Problem::of(Class::Io, Operation::Connect, format!("write to standard output: {error}"))
         })?;
         let (carrier, server) = (Carrier::new(output), &self);
         std::thread::scope(|scope| {

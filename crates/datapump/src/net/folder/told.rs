@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use datapump_core::wire::bounds::{COUNT_MAX, FileSize};
+use datapump_core::wire::bounds::{COUNT_MAX, ErrorNumber, FileSize};
 use datapump_core::wire::session as wire;
 use minicbor::bytes::ByteVec;
 use serde_json::Value;
@@ -70,6 +70,7 @@ pub(crate) fn tell(event: Event) -> wire::SessionEvent {
             offset: problem.offset.map(FileSize::of),
             message: words(problem.message),
             yours: problem.host.is_some().then_some(true),
+            errno: problem.cause.filter(|errno| (1..=4095).contains(errno)).map(ErrorNumber),
         },
         Event::Warning(text) => wire::SessionEvent::Warning(words(text)),
         Event::Notice(text) | Event::Note(text) => wire::SessionEvent::Note(words(text)),
@@ -95,7 +96,7 @@ pub(crate) fn hear(event: wire::SessionEvent, host: &str) -> Event {
         wire::SessionEvent::File { path: name, bytes, blake3 } => {
             Event::File { path: path(name), bytes: bytes.0, blake3 }
         }
-        wire::SessionEvent::Problem { class, path: name, operation, offset, message, yours } => {
+        wire::SessionEvent::Problem { class, path: name, operation, offset, message, yours, errno } => {
             Event::Problem(Problem {
                 host: (yours != Some(true) && name.is_some()).then(|| host.to_owned()),
                 class: Class::named(&class).unwrap_or(Class::Io),
@@ -103,6 +104,7 @@ pub(crate) fn hear(event: wire::SessionEvent, host: &str) -> Event {
                 operation: Operation::named(&operation).unwrap_or(Operation::Copy),
                 offset: offset.map(|offset| offset.0),
                 message: crate::shown(message.as_bytes()),
+                cause: errno.map(|errno| errno.0),
             })
         }
         wire::SessionEvent::Warning(words) => Event::Warning(crate::shown(words.as_bytes())),
@@ -187,8 +189,15 @@ mod tests {
         else {
             panic!("no problem")
         };
-        let newer =
-            wire::SessionEvent::Problem { class, path, offset, message, yours, operation: "fly".into() };
+        let newer = wire::SessionEvent::Problem {
+            class,
+            path,
+            offset,
+            message,
+            yours,
+            errno: None,
+            operation: "fly".into(),
+        };
         assert!(
             matches!(hear(newer, "host"), Event::Problem(problem) if problem.operation == Operation::Copy)
         );

@@ -236,7 +236,7 @@ fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Mes
     let memory_bytes = state.options.memory_bytes;
     if wanted.slots_bytes(Reads::FarFiles) > memory_bytes {
         let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
-        let problem = Problem { class: Class::Refused, operation: Operation::Open, ..Problem::usage(words) };
+        let problem = Problem::of(Class::Refused, Operation::Open, words);
         return Err(refusal(problem));
     }
     // The greater depth leaves room for others.
