@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use datapump::Report;
 use serde_json::Value;
 
 mod command;
@@ -34,80 +34,53 @@ pub struct Measured {
     pub report: Option<Reported>,
 }
 
-/// What the lab takes from a job's report, whether the job ran here or in another process.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// A job's report, whether the job ran here or in another process, perhaps of another version.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
-    /// Bytes of all files that were completed.
-    pub bytes: u64,
-    /// Blocks moved.
-    pub requests: u64,
-    /// Completions that moved less than was asked.
-    pub partial_returns: u64,
-    /// Until the first lane had nothing left to do.
-    pub first_done_ns: u64,
-    /// Until the last lane had nothing left to do.
-    pub last_done_ns: u64,
-    /// Until all was on stable storage.
-    pub synced_ns: Option<u64>,
-    /// Waits by stage.
-    pub waits_ns: BTreeMap<String, u64>,
-    /// How long requests took.
-    #[serde(default)]
-    pub latency_ns: Option<Value>,
+    /// The report.
+    pub report: Report,
     /// What an explanation predicted.
-    #[serde(flatten)]
     pub explained: Option<ExplainedRow>,
-    /// Problems by class.
-    #[serde(default)]
-    problems: BTreeMap<String, u64>,
-    #[serde(default)]
-    engine: AskedLevels,
-    #[serde(default)]
-    direct: AskedLevels,
-    #[serde(default)]
-    reflink: AskedLevels,
-    request_bytes: Option<u64>,
-    source_depth: Option<u64>,
-    sink_depth: Option<u64>,
-    lanes: Option<u64>,
-    network: Option<MeasuredNetwork>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-struct MeasuredNetwork {
-    #[serde(default)]
-    mean_part_bytes: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct AskedLevels {
-    got: String,
 }
 
 impl Reported {
+    /// Reads it; `None` where nothing was moved.
+    pub(crate) fn read(report: Value) -> Option<Reported> {
+        report.get("bytes")?;
+        let explained = serde_json::from_value(report.clone()).ok();
+        Some(Reported { report: serde_json::from_value(report).ok()?, explained })
+    }
+
     /// What was used, under the names of factors where there are any.
     pub fn achieved(&self) -> BTreeMap<String, Value> {
-        let words = [("engine", &self.engine), ("direct", &self.direct), ("reflink", &self.reflink)];
-        let numbers = [
-            ("request_size", self.request_bytes),
-            ("source_depth", self.source_depth),
-            ("sink_depth", self.sink_depth),
-            ("lanes", self.lanes),
-        ];
+        let Report { engine, direct, reflink, request_bytes, source_depth, sink_depth, lanes, .. } =
+            &self.report;
+        let words = [("engine", engine), ("direct", direct), ("reflink", reflink)];
         let words = words.into_iter().filter(|(_, asked)| !asked.got.is_empty());
         let words = words.map(|(name, asked)| (name.to_string(), Value::from(asked.got.as_str())));
-        let numbers =
-            numbers.into_iter().filter_map(|(name, number)| Some((name.to_string(), number?.into())));
-        words.chain(numbers).collect()
+        let numbers = [
+            ("request_size", *request_bytes),
+            ("source_depth", *source_depth),
+            ("sink_depth", *sink_depth),
+            ("lanes", *lanes),
+        ];
+        let numbers = numbers.into_iter().filter(|(_, number)| *number > 0);
+        words.chain(numbers.map(|(name, number)| (name.to_string(), number.into()))).collect()
+    }
+
+    /// Waits by stage.
+    pub fn waits_ns(&self) -> BTreeMap<String, u64> {
+        let waits = serde_json::to_value(self.report.waits_ns);
+        waits.and_then(serde_json::from_value).unwrap_or_default()
     }
 
     /// What a receive from the network returned in the mean.
     pub fn mean_part_bytes(&self) -> Option<u64> {
-        self.network.map(|network| network.mean_part_bytes).filter(|bytes| *bytes > 0)
+        self.report.network.map(|network| network.mean_part_bytes).filter(|bytes| *bytes > 0)
     }
 
     /// The class of its first problem, in the order of names.
     fn class(&self) -> Option<String> {
-        self.problems.keys().next().cloned()
+        self.report.problems.keys().next().cloned()
     }
 }

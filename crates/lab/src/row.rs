@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use datapump::Report;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -73,6 +74,9 @@ pub struct Row {
     /// How long requests took, by end.
     #[serde(default)]
     pub latency_ns: Option<Value>,
+    /// The report of the job that was run, whole.
+    #[serde(default)]
+    pub report: Option<Box<Report>>,
     /// What TCP says of the connection.
     pub tcp: Option<Value>,
     /// What was predicted of the copy, if the run was an explanation.

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::RunArguments;
-use crate::perform::{CommandLine, Measured, quoted, run_job};
+use crate::perform::{CommandLine, Measured, Reported, quoted, run_job};
 use crate::probe::host::{HostFacts, load};
 use crate::probe::identity;
 use crate::probe::soaker::Coverage;
@@ -340,7 +340,8 @@ impl<'study> StudySession<'study> {
 
 /// What was measured.
 fn row_of(prepared: &Prepared, measured: Measured) -> Row {
-    let report = measured.report.as_ref();
+    let reported = measured.report.as_ref();
+    let report = reported.map(|reported| &reported.report);
     let requests = report.map(|report| report.requests);
     let bytes = match prepared.source {
         Some(_) => prepared.source_bytes,
@@ -351,22 +352,23 @@ fn row_of(prepared: &Prepared, measured: Measured) -> Row {
         Some((class, words)) => (class, Some(words)),
     };
     Row {
-        achieved: report.map(|report| report.achieved()).unwrap_or_default(),
+        achieved: reported.map(Reported::achieved).unwrap_or_default(),
         outcome,
         message,
         bytes,
         requests,
         partial_returns: report.map(|report| report.partial_returns),
-        mean_part_bytes: report.and_then(|report| report.mean_part_bytes()),
+        mean_part_bytes: reported.and_then(Reported::mean_part_bytes),
         elapsed_ns: measured.elapsed_ns,
         first_done_ns: report.map(|report| report.first_done_ns),
         last_done_ns: report.map(|report| report.last_done_ns),
         synced_ns: report.and_then(|report| report.synced_ns),
         user_ns: measured.user_ns,
         system_ns: measured.system_ns,
-        waits_ns: report.map(|report| report.waits_ns.clone()),
-        latency_ns: report.and_then(|report| report.latency_ns.clone()),
-        explained: report.and_then(|report| report.explained.clone()),
+        waits_ns: reported.map(Reported::waits_ns),
+        latency_ns: report.and_then(|report| serde_json::to_value(report.latency_ns.as_ref()?).ok()),
+        explained: reported.and_then(|reported| reported.explained.clone()),
+        report: report.cloned().map(Box::new),
         version: env!("CARGO_PKG_VERSION").into(),
         command: measured.command,
         max_rss_bytes: measured.max_rss_bytes,

@@ -117,7 +117,7 @@ fn tail(stream: Option<impl Read>) -> String {
 /// The report is the last line, also after a failure.
 fn report_in(output: &str) -> Option<Reported> {
     let line: Value = serde_json::from_str(output.trim_end().lines().next_back()?).ok()?;
-    (line["event"] == "report").then(|| serde_json::from_value(line).ok()).flatten()
+    if line["event"] == "report" { Reported::read(line) } else { None }
 }
 
 fn problem(status: ExitStatus, report: Option<&Reported>, errors: &str) -> Option<(String, String)> {
@@ -181,7 +181,10 @@ mod tests {
             "engine":{"asked":"auto","got":"uring","why":""}}"#
             .replace('\n', "");
         let report = run(&format!("echo progress; echo '{line}'")).report.expect("a report");
-        assert_eq!((report.requests, report.waits_ns["source"], report.synced_ns), (3, 2, None));
+        assert_eq!(
+            (report.report.requests, report.waits_ns()["source"], report.report.synced_ns),
+            (3, 2, None)
+        );
         assert_eq!(report.achieved()["engine"], "uring");
         assert_eq!(report.achieved()["request_size"], 4096);
         assert_eq!(run("echo hello").report, None);

@@ -24,7 +24,6 @@ pub fn run_job(filled: FilledJob, stop: Arc<AtomicBool>) -> anyhow::Result<Measu
         Some(problem) => (problem.class.name().to_string(), problem.to_string()),
         None => ("io".to_string(), format!("the job ended with status {}", report.exit_status)),
     });
-    let reported: Reported = serde_json::from_value(serde_json::to_value(&report)?)?;
     Ok(Measured {
         problem,
         command,
@@ -32,6 +31,6 @@ pub fn run_job(filled: FilledJob, stop: Arc<AtomicBool>) -> anyhow::Result<Measu
         user_ns: Some(report.cpu.user_ns),
         system_ns: Some(report.cpu.system_ns),
         max_rss_bytes: None,
-        report: Some(reported),
+        report: Some(Reported { report, explained: None }),
     })
 }
