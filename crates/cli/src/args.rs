@@ -19,7 +19,7 @@ use crate::output::version::LONG_VERSION;
 pub use copy::CopyArguments;
 pub use copy::mirror::MirrorArguments;
 pub use copy::read::read;
-pub use copy::tuning::{OutputArguments, When};
+pub use copy::tuning::OutputArguments;
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{

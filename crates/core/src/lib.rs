@@ -20,6 +20,7 @@ pub mod units;
 pub mod wildcard;
 pub mod wire;
 
+pub use closed_list::InWords;
 pub use file_life::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use pump::Pump;

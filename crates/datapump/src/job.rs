@@ -404,13 +404,8 @@ impl Job {
     }
 
     fn tally(&self) -> Tally {
-        let word = |choice: Choice| match choice {
-            Choice::Auto => "auto",
-            Choice::Always => "always",
-            Choice::Never => "never",
-        };
         let asked =
-            |choice: Choice| Asked { asked: word(choice).into(), got: "none".into(), why: String::new() };
+            |choice: Choice| Asked { asked: choice.to_string(), got: "none".into(), why: String::new() };
         let reflink = Asked { got: "never".into(), ..asked(self.options.reflink) };
         Tally { direct: asked(self.options.direct), reflink, ..Tally::default() }
     }

@@ -48,7 +48,7 @@ pub mod host {
     };
 }
 
-pub use datapump_core::units;
+pub use datapump_core::{InWords, units};
 pub use datapump_engine::Stage;
 pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn};
 

@@ -22,6 +22,13 @@ pub enum Assembly {
     Pump,
 }
 
+datapump_core::in_words! {
+    Assembly is "one who assembles" {
+        Kernel "kernel" "MSG_WAITALL"
+        Pump "pump" "One receive after the other"
+    }
+}
+
 /// What is wished of sockets; all of it is the kernel's choice unless told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

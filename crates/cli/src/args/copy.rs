@@ -16,7 +16,7 @@ use datapump::{Choice, Options};
 
 use crate::args::copy::sync::SyncArguments;
 use crate::args::copy::tree::TreeArguments;
-use crate::args::copy::tuning::{OutputArguments, TuningArguments, When};
+use crate::args::copy::tuning::{OutputArguments, TuningArguments, choice};
 use crate::args::net::HostArguments;
 use crate::args::trace::TraceArguments;
 use crate::args::tune::TuneArguments;
@@ -122,8 +122,8 @@ pub struct CopyArguments {
     ///
     /// Example: pump copy --reflink=never image.raw second.raw
     #[arg(long, value_name = "WHEN", env = "PUMP_REFLINK", help_heading = HOW)]
-    #[arg(value_enum, default_value_t = When::Auto)]
-    pub reflink: When,
+    #[arg(value_parser = choice::<Choice>(), default_value_t)]
+    pub reflink: Choice,
 
     /// Whether holes of the source stay holes
     ///
@@ -228,7 +228,7 @@ impl CopyArguments {
     /// What the library is asked for.
     pub fn options(&self) -> Result<Options, String> {
         let options = Options {
-            reflink: Choice::from(self.reflink),
+            reflink: self.reflink,
             sync: self.sync.choice(),
             verify: self.verify,
             inplace: self.inplace,

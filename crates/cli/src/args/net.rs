@@ -12,7 +12,7 @@ use clap::{ArgAction, Args, ValueEnum, value_parser};
 use datapump::units::{parse_bytes, parse_duration};
 use datapump::{Assembly, Place, PlaceError, ServeOptions, SocketOptions};
 
-use crate::args::copy::tuning::parse_limit;
+use crate::args::copy::tuning::{choice, parse_limit};
 use crate::args::{HOW, TUNING, WHAT};
 
 /// Heading of flags that concern other hosts.
@@ -162,27 +162,20 @@ pub struct SocketArguments {
     ///
     /// Example: pump copy --insecure --assemble pump a.bin pump://127.0.0.1:4000/
     #[arg(long, value_name = "WHO", env = "PUMP_ASSEMBLE", help_heading = HOSTS)]
-    pub assemble: Option<Assemble>,
-}
-
-/// Who puts blocks together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Assemble {
-    /// MSG_WAITALL.
-    Kernel,
-    /// One receive after the other.
-    Pump,
+    #[arg(value_parser = choice::<Assembly>())]
+    pub assemble: Option<Assembly>,
 }
 
 impl SocketArguments {
     /// What the library is asked for.
     pub fn options(&self) -> SocketOptions {
-        let assembly = self.assemble.map(|who| match who {
-            Assemble::Kernel => Assembly::Kernel,
-            Assemble::Pump => Assembly::Pump,
-        });
         let congestion = self.congestion.clone();
-        SocketOptions { congestion, buffer_bytes: self.socket_buffer, busy_poll: self.busy_poll, assembly }
+        SocketOptions {
+            congestion,
+            buffer_bytes: self.socket_buffer,
+            busy_poll: self.busy_poll,
+            assembly: self.assemble,
+        }
     }
 }
 

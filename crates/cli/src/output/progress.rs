@@ -6,11 +6,11 @@ use std::io::{IsTerminal, stderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use datapump::Watch;
 use datapump::units::{bytes_words, rate_words, with_commas};
+use datapump::{Choice, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::{OutputArguments, When};
+use crate::args::OutputArguments;
 use crate::output::Output;
 use crate::output::json;
 use crate::output::meter::{MeterReading, ProgressMeter};
@@ -42,13 +42,13 @@ pub fn shown(arguments: &OutputArguments) -> Shown {
     choose(arguments.progress, arguments.json, arguments.quiet, stderr().is_terminal())
 }
 
-fn choose(progress: When, json: bool, quiet: bool, terminal: bool) -> Shown {
+fn choose(progress: Choice, json: bool, quiet: bool, terminal: bool) -> Shown {
     match (progress, json, quiet, terminal) {
-        (When::Never, ..) | (When::Auto, _, true, _) => Shown::Nothing,
+        (Choice::Never, ..) | (Choice::Auto, _, true, _) => Shown::Nothing,
         (_, true, ..) => Shown::Events(ASKED_PERIOD),
         (_, false, _, true) => Shown::Bar,
-        (When::Always, false, _, false) => Shown::Lines(ASKED_PERIOD),
-        (When::Auto, false, _, false) => Shown::Lines(LOG_PERIOD),
+        (Choice::Always, false, _, false) => Shown::Lines(ASKED_PERIOD),
+        (Choice::Auto, false, _, false) => Shown::Lines(LOG_PERIOD),
     }
 }
 
@@ -136,14 +136,14 @@ mod tests {
     #[test]
     fn a_bar_is_for_terminals_only() {
         for (progress, json, quiet, terminal, expected) in [
-            (When::Auto, false, false, true, Shown::Bar),
-            (When::Auto, false, false, false, Shown::Lines(LOG_PERIOD)),
-            (When::Auto, false, true, true, Shown::Nothing),
-            (When::Auto, true, false, true, Shown::Events(ASKED_PERIOD)),
-            (When::Auto, true, true, true, Shown::Nothing),
-            (When::Always, false, false, false, Shown::Lines(ASKED_PERIOD)),
-            (When::Always, false, true, true, Shown::Bar),
-            (When::Never, true, false, true, Shown::Nothing),
+            (Choice::Auto, false, false, true, Shown::Bar),
+            (Choice::Auto, false, false, false, Shown::Lines(LOG_PERIOD)),
+            (Choice::Auto, false, true, true, Shown::Nothing),
+            (Choice::Auto, true, false, true, Shown::Events(ASKED_PERIOD)),
+            (Choice::Auto, true, true, true, Shown::Nothing),
+            (Choice::Always, false, false, false, Shown::Lines(ASKED_PERIOD)),
+            (Choice::Always, false, true, true, Shown::Bar),
+            (Choice::Never, true, false, true, Shown::Nothing),
         ] {
             assert_eq!(
                 choose(progress, json, quiet, terminal),

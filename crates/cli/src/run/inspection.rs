@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use datapump::{EngineChoice, Fill, Job, Operation, Options, Place, Problem};
+use datapump::{EngineChoice, Fill, InWords, Job, Operation, Options, Place, Problem};
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::process::{Resource, getrlimit};
 
@@ -75,12 +75,8 @@ pub fn inspect(path: &Path) -> Inspection {
 }
 
 fn engines() -> Vec<EngineState> {
-    let choices = [
-        ("uring", EngineChoice::Uring),
-        ("threads", EngineChoice::Threads),
-        ("inline", EngineChoice::Inline),
-    ];
-    choices.map(|(name, choice)| EngineState { name, refused: try_engine(name, choice) }).into()
+    let named = EngineChoice::ALL.iter().filter(|(choice, ..)| *choice != EngineChoice::Auto);
+    named.map(|&(choice, name, _)| EngineState { name, refused: try_engine(name, choice) }).collect()
 }
 
 /// Why a job that asks for the engine does not get it.

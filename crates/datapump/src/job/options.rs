@@ -61,6 +61,39 @@ pub enum Sync {
     None,
 }
 
+datapump_core::in_words! {
+    Choice is "choice" {
+        Auto "auto" "The program decides by a measured rule"
+        Always "always" "Required: an error where it cannot be had"
+        Never "never" "Forbidden"
+    }
+}
+
+datapump_core::in_words! {
+    EngineChoice is "engine" {
+        Auto "auto" "The first that works here"
+        Uring "uring" "io_uring: many requests with one system call"
+        Threads "threads" "One thread for each request in flight"
+        Inline "inline" "One request at a time"
+    }
+}
+
+datapump_core::in_words! {
+    WaitChoice is "way to wait" {
+        Kernel "kernel" "Asleep in the kernel"
+        Spin "spin" "Awake: looks again and again, and uses up a CPU"
+        Eventfd "eventfd" "Asleep at an eventfd, for studies"
+    }
+}
+
+datapump_core::in_words! {
+    Sync is "kind of sync" {
+        End "end" "Before the command ends"
+        Each "each" "Before each name appears"
+        None "none" "Never asked for"
+    }
+}
+
 /// Which files that stand at the target are left alone for their size and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ToldUpdate", into = "ToldUpdate")]

@@ -184,11 +184,5 @@ fn make(kind: Kind, arena: Arena, need: &EngineNeed, stop: &Arc<AtomicBool>) -> 
 }
 
 fn asked(choice: EngineChoice, got: Kind, why: String) -> Asked {
-    let asked = match choice {
-        EngineChoice::Auto => "auto",
-        EngineChoice::Uring => "uring",
-        EngineChoice::Threads => "threads",
-        EngineChoice::Inline => "inline",
-    };
-    Asked { asked: asked.into(), got: got.to_string(), why }
+    Asked { asked: choice.to_string(), got: got.to_string(), why }
 }

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 
 use datapump::units::{parse_bytes, parse_rate};
-use datapump::{Choice, EngineChoice, Job, Options, Place, Sync, WaitChoice};
+use datapump::{Choice, Job, Options, Place};
 use serde::{Deserialize, Serialize};
 
 use super::Level;
@@ -160,11 +160,11 @@ impl JobTemplate {
                 .or(depth),
             sink_depth: fields.flag("sink_depth", "sink-depth", &self.sink_depth, parse_count)?.or(depth),
             lanes: fields.flag("lanes", "lanes", &self.lanes, parse_count)?,
-            engine: fields.flag("engine", "engine", &self.engine, parse_engine)?.unwrap_or_default(),
-            wait: fields.flag("wait", "wait", &self.wait, parse_wait)?.unwrap_or_default(),
+            engine: fields.flag("engine", "engine", &self.engine, str::parse)?.unwrap_or_default(),
+            wait: fields.flag("wait", "wait", &self.wait, str::parse)?.unwrap_or_default(),
             direct: self.direct(fields)?,
-            reflink: fields.flag("reflink", "reflink", &self.reflink, parse_choice)?.unwrap_or_default(),
-            sync: fields.flag("sync", "sync", &self.sync, parse_sync)?.unwrap_or_default(),
+            reflink: fields.flag("reflink", "reflink", &self.reflink, str::parse)?.unwrap_or_default(),
+            sync: fields.flag("sync", "sync", &self.sync, str::parse)?.unwrap_or_default(),
             verify: self.verify(fields)?,
             no_reserve: self.growth(fields)?,
             bytes_per_second: fields.flag("rate", "bwlimit", &self.rate, parse_rate)?,
@@ -247,43 +247,6 @@ fn parse_request(word: &str) -> Result<u32, String> {
 
 fn parse_count(word: &str) -> Result<u32, String> {
     word.parse().map_err(|_| format!("'{word}' is no count; write for example 8"))
-}
-
-fn parse_engine(word: &str) -> Result<EngineChoice, String> {
-    match word {
-        "auto" => Ok(EngineChoice::Auto),
-        "uring" => Ok(EngineChoice::Uring),
-        "threads" => Ok(EngineChoice::Threads),
-        "inline" => Ok(EngineChoice::Inline),
-        _ => Err(format!("'{word}' is no engine; write auto, uring, threads or inline")),
-    }
-}
-
-fn parse_wait(word: &str) -> Result<WaitChoice, String> {
-    match word {
-        "kernel" => Ok(WaitChoice::Kernel),
-        "spin" => Ok(WaitChoice::Spin),
-        "eventfd" => Ok(WaitChoice::Eventfd),
-        _ => Err(format!("'{word}' is no way to wait; write kernel, spin or eventfd")),
-    }
-}
-
-fn parse_choice(word: &str) -> Result<Choice, String> {
-    match word {
-        "auto" => Ok(Choice::Auto),
-        "always" => Ok(Choice::Always),
-        "never" => Ok(Choice::Never),
-        _ => Err(format!("'{word}' is no choice; write auto, always or never")),
-    }
-}
-
-fn parse_sync(word: &str) -> Result<Sync, String> {
-    match word {
-        "end" => Ok(Sync::End),
-        "each" => Ok(Sync::Each),
-        "none" => Ok(Sync::None),
-        _ => Err(format!("'{word}' is no kind of sync; write end, each or none")),
-    }
 }
 
 #[cfg(test)]

@@ -2,66 +2,17 @@
 //!
 //! Must not know: the commands.
 
-use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args, ValueEnum, value_parser};
+use clap::builder::{BoolishValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, value_parser};
 use datapump::units::{parse_bytes, parse_rate};
-use datapump::{Choice, EngineChoice, Options, WaitChoice};
+use datapump::{Choice, EngineChoice, InWords, Options, WaitChoice};
 
 use crate::args::{OUTPUT, TUNING};
 
-/// A choice that the program makes unless told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// The program decides by a measured rule
-    Auto,
-    /// Required: an error where it cannot be had
-    Always,
-    /// Forbidden
-    Never,
-}
-
-impl From<When> for Choice {
-    fn from(when: When) -> Choice {
-        match when {
-            When::Auto => Choice::Auto,
-            When::Always => Choice::Always,
-            When::Never => Choice::Never,
-        }
-    }
-}
-
-/// The engine asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineName {
-    /// The first that works here
-    Auto,
-    /// io_uring: many requests with one system call
-    Uring,
-    /// One thread for each request in flight
-    Threads,
-    /// One request at a time
-    Inline,
-}
-
-/// How an engine waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WaitName {
-    /// Asleep in the kernel
-    Kernel,
-    /// Awake: looks again and again, and uses up a CPU
-    Spin,
-    /// Asleep at an eventfd, for studies
-    Eventfd,
-}
-
-impl From<WaitName> for WaitChoice {
-    fn from(name: WaitName) -> WaitChoice {
-        match name {
-            WaitName::Kernel => WaitChoice::Kernel,
-            WaitName::Spin => WaitChoice::Spin,
-            WaitName::Eventfd => WaitChoice::Eventfd,
-        }
-    }
+/// Reads one of a choice's words; help lists them with what they mean.
+pub(in crate::args) fn choice<T: InWords + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let values = T::ALL.iter().map(|(_, word, means)| PossibleValue::new(*word).help(*means));
+    PossibleValuesParser::new(values).try_map(|word| T::of_word(&word))
 }
 
 /// How requests are made.
@@ -120,8 +71,8 @@ pub struct TuningArguments {
     ///
     /// Example: pump copy --engine threads in.bin out.bin
     #[arg(long, value_name = "NAME", env = "PUMP_ENGINE", help_heading = TUNING)]
-    #[arg(value_enum, default_value_t = EngineName::Auto)]
-    pub engine: EngineName,
+    #[arg(value_parser = choice::<EngineChoice>(), default_value_t)]
+    pub engine: EngineChoice,
 
     /// How each lane waits for the next completion
     ///
@@ -130,8 +81,8 @@ pub struct TuningArguments {
     ///
     /// Example: pump copy --wait spin --depth 1 in.bin out.bin
     #[arg(long, value_name = "HOW", env = "PUMP_WAIT", help_heading = TUNING)]
-    #[arg(value_enum, default_value_t = WaitName::Kernel)]
-    pub wait: WaitName,
+    #[arg(value_parser = choice::<WaitChoice>(), default_value_t)]
+    pub wait: WaitChoice,
 
     /// Whether requests go past the page cache
     ///
@@ -139,8 +90,8 @@ pub struct TuningArguments {
     ///
     /// Example: pump copy --direct=never in.bin out.bin
     #[arg(long, value_name = "WHEN", env = "PUMP_DIRECT", help_heading = TUNING)]
-    #[arg(value_enum, default_value_t = When::Auto)]
-    pub direct: When,
+    #[arg(value_parser = choice::<Choice>(), default_value_t)]
+    pub direct: Choice,
 
     /// Most bytes per second
     ///
@@ -179,9 +130,10 @@ pub struct OutputArguments {
     /// a bar on a terminal and a line every 5 seconds elsewhere.
     ///
     /// Example: pump copy --progress=never in.bin out.bin
-    #[arg(long, value_name = "WHEN", env = "PUMP_PROGRESS", help_heading = OUTPUT, value_enum)]
+    #[arg(long, value_name = "WHEN", env = "PUMP_PROGRESS", help_heading = OUTPUT)]
+    #[arg(value_parser = choice::<Choice>())]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "always", default_value = "auto")]
-    pub progress: When,
+    pub progress: Choice,
 
     /// Print events as JSON, one object a line, the last one a report
     ///
@@ -201,14 +153,9 @@ impl TuningArguments {
             source_depth: self.source_depth.or(self.depth),
             sink_depth: self.sink_depth.or(self.depth),
             lanes: self.lanes,
-            engine: match self.engine {
-                EngineName::Auto => EngineChoice::Auto,
-                EngineName::Uring => EngineChoice::Uring,
-                EngineName::Threads => EngineChoice::Threads,
-                EngineName::Inline => EngineChoice::Inline,
-            },
-            wait: WaitChoice::from(self.wait),
-            direct: Choice::from(self.direct),
+            engine: self.engine,
+            wait: self.wait,
+            direct: self.direct,
             bytes_per_second: self.bwlimit,
             ..Options::default()
         }
