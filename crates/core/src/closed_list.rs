@@ -1,5 +1,5 @@
-//! Closed lists of words: an enum whose variants are known by one text each, written once; and choices that people write
-//! as words, which are read in one place.
+//! Closed lists of words: an enum whose variants are known by one text each, written once; and choices that people
+//! write as words, which are read in one place.
 //!
 //! Must not know: what the words lead to, flags, studies.
 

@@ -11,18 +11,19 @@
 mod closed_list;
 mod file_life;
 mod hash_tree;
-pub mod journal;
+mod marks;
 pub mod model;
 pub mod problem;
 mod pump;
-pub mod resume;
 pub mod units;
+pub mod verdict;
 pub mod wildcard;
 pub mod wire;
 
 pub use closed_list::InWords;
 pub use file_life::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
+pub use marks::{journal, resume};
 pub use pump::Pump;
 pub use pump::block::{Block, Extent, Length, Way};
 pub use pump::talk::{

@@ -21,6 +21,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use datapump_core::Shape;
+use datapump_core::verdict::{Cpu, Waits};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::Given;
 use datapump_engine::{Stage, meter::Meters};
@@ -42,7 +43,7 @@ use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::quota::Quota;
 use crate::report::watch::Watch;
-use crate::report::{Asked, Cpu, Report, Waits};
+use crate::report::{Asked, Report};
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::ledger::Ledger;

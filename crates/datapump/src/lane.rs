@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use datapump_core::verdict::Waits;
 use datapump_core::{Claimed, Counts, Pump, Step};
 use datapump_engine::{
     Stage, WAIT_MAX,
@@ -27,9 +28,9 @@ use crate::end::{Connection, Performer, ReceiveLane, SendLane};
 use crate::file::task::Task;
 use crate::net::folder::shelf::Shelf;
 use crate::problem::Problem;
+use crate::report::Asked;
 use crate::report::charges::ThreadTime;
 use crate::report::latency::LaneLatencies;
-use crate::report::{Asked, Waits};
 use crate::run::Shared;
 use crate::run::plan::Claim;
 use crate::run::work::{Ready, Worker};

@@ -54,6 +54,7 @@ pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn
 
 pub(crate) use datapump_core::problem;
 
+pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Waits, Why};
 pub use job::options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
 pub use job::world::World;
 pub use job::{Job, Planned};
@@ -63,8 +64,7 @@ pub use net::server::serve_options::ServeOptions;
 pub use problem::{Class, Operation, Problem, Status, shown};
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::watch::{Snapshot, Watch};
-pub use report::why::Why;
-pub use report::{Asked, Cpu, LimitedBy, LimitedDetail, Network, Report, Waits};
+pub use report::{Asked, Network, Report};
 pub use run::event::Event;
 pub use target::change::{Change, ChangeKind};
 pub use target::place::{Fill, Place, PlaceError, Remote};

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use datapump_core::verdict::Waits;
 use datapump_core::{FileLife, Way};
 use datapump_engine::Handle;
 
@@ -35,7 +36,6 @@ use crate::open::how::{Facts, How, decide};
 use crate::open::opened::Opened;
 use crate::open::reserve::{rehearsed, reserve};
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::other_names;
 use crate::target::place::Place;

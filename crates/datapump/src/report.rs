@@ -10,13 +10,11 @@ pub(crate) mod charges;
 pub(crate) mod cpu;
 pub(crate) mod latency;
 pub(crate) mod quota;
-pub(crate) mod verdict;
 pub(crate) mod watch;
-pub(crate) mod why;
 
 use std::collections::BTreeMap;
-use why::Why;
 
+use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Waits, Why};
 use serde::{Deserialize, Serialize};
 
 use crate::report::bill::{Bill, Moved};
@@ -31,63 +29,6 @@ pub struct Asked {
     pub got: String,
     /// Why, where the two differ or a rule decided.
     pub why: String,
-}
-
-/// The cause that bounds a move.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitedBy {
-    /// Reading.
-    Source,
-    /// Writing.
-    Sink,
-    /// The path between two hosts.
-    Network,
-    /// This process's own computing and the kernel's on its behalf.
-    Cpu,
-    /// Opening, naming, attributes.
-    Metadata,
-    /// Waiting for stable storage.
-    Sync,
-    /// No part waits notably longer than another.
-    Balanced,
-    /// The evidence does not tell.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-impl LimitedBy {
-    /// The name in `--json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            LimitedBy::Source => "source",
-            LimitedBy::Sink => "sink",
-            LimitedBy::Network => "network",
-            LimitedBy::Cpu => "cpu",
-            LimitedBy::Metadata => "metadata",
-            LimitedBy::Sync => "sync",
-            LimitedBy::Balanced => "balanced",
-            LimitedBy::Unknown => "unknown",
-        }
-    }
-}
-
-/// Where the limit is, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LimitedDetail {
-    /// `local`, `sender` or `receiver`.
-    pub host: String,
-    /// The stage, such as `write`.
-    pub stage: String,
-    /// Why: `device`, `shared device`, `copying`, `hashing`, `rate limit`, …
-    pub why: Why,
-    /// The time behind it, summed over the lanes of that host.
-    #[serde(default)]
-    pub waited_ns: u64,
-    /// The time that these lanes were there.
-    #[serde(default)]
-    pub of_ns: u64,
 }
 
 /// The connections for blocks between two hosts. Times are summed over them.
@@ -133,130 +74,6 @@ impl Network {
     pub fn is_sealed(&self) -> bool {
         self.sealing_ns + self.opening_ns > 0
     }
-}
-
-/// Time in nanoseconds by stage, summed over lanes. All but `hashing` adds up to lanes x elapsed, with the CPU time of
-/// the lanes' threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Waits {
-    /// Waiting for the source while the sink had nothing to do.
-    pub source: u64,
-    /// Waiting for the sink, which held full blocks back.
-    pub sink: u64,
-    /// Opening, naming, attributes.
-    pub metadata: u64,
-    /// Waiting for stable storage.
-    pub sync: u64,
-    /// Hashing: computing, and part of the CPU time.
-    pub hashing: u64,
-    /// Held back by the rate limit.
-    pub rate_limit: u64,
-    /// Reading the target back.
-    pub verify: u64,
-    /// Reserving room for what is to be written.
-    pub reserving: u64,
-    /// Removing what the source does not have.
-    pub deleting: u64,
-    /// Reading names of folders.
-    pub listing: u64,
-    /// The other host was out of reach.
-    pub outage: u64,
-    /// A lane had nothing to do.
-    pub idle: u64,
-    /// A lane could have run, and the system ran something else: run_delay of schedstat (proc(5)).
-    pub not_scheduled: u64,
-}
-
-impl Waits {
-    /// All stages in which something was waited for: hashing is computing, an idle lane waits for nobody, and one that
-    /// is not scheduled waits for a CPU.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        let Waits { source, sink, metadata, sync, rate_limit, verify, .. } = self;
-        let Waits { reserving, deleting, listing, outage, .. } = self;
-        source + sink + metadata + sync + rate_limit + verify + reserving + deleting + listing + outage
-    }
-
-    /// The sum, stage by stage.
-    #[must_use]
-    pub fn plus(&self, other: &Waits) -> Waits {
-        let (mut sum, mut other) = (*self, *other);
-        sum.stages().into_iter().zip(other.stages()).for_each(|(sum, ns)| *sum += *ns);
-        sum
-    }
-
-    /// Each stage.
-    pub(crate) fn stages(&mut self) -> [&mut u64; STAGES] {
-        let Waits { source, sink, metadata, sync, hashing, rate_limit, verify, .. } = self;
-        let Waits { reserving, deleting, listing, outage, idle, not_scheduled, .. } = self;
-        [
-            source,
-            sink,
-            metadata,
-            sync,
-            hashing,
-            rate_limit,
-            verify,
-            reserving,
-            deleting,
-            listing,
-            outage,
-            idle,
-            not_scheduled,
-        ]
-    }
-}
-
-/// Stages that time is charged to.
-pub(crate) const STAGES: usize = 13;
-
-impl Cpu {
-    /// Of two sessions of one command.
-    pub fn plus(&self, other: &Cpu) -> Cpu {
-        Cpu { user_ns: self.user_ns + other.user_ns, system_ns: self.system_ns + other.system_ns }
-    }
-}
-
-impl LimitedDetail {
-    /// What one of two hosts did for the time behind the limit.
-    fn words(&self) -> Option<String> {
-        let whose = match self.host.as_str() {
-            host @ ("sender" | "receiver") if self.of_ns > 0 => format!("the {host}"),
-            _ => return None,
-        };
-        Some(match (self.stage.as_str(), self.why) {
-            (_, Why::RateLimit) => "the rate limit held it back for".into(),
-            (_, Why::ReceiveWindow) => "the receiver's window was full for".into(),
-            (_, Why::SendBuffer) => "the send buffer was full for".into(),
-            (_, Why::CongestionWindow) => "the path took no more for".into(),
-            (_, Why::Loss) => "the path lost segments, and was waited for".into(),
-            (_, Why::Outage) => "the other host was out of reach for".into(),
-            (_, Why::RoundTrips) => {
-                "too little was under way for this round trip, which was waited for".into()
-            }
-            ("read" | "write", Why::SharedDevice) => {
-                format!("{whose}'s disk, which serves both ends, was waited for")
-            }
-            ("read" | "write", _) => format!("{whose}'s disk was waited for"),
-            ("read back", _) => format!("{whose} read its disk back for"),
-            ("metadata", _) => format!("{whose} dealt with names and attributes for"),
-            ("deleting", _) => format!("{whose} removed what the source does not have for"),
-            ("listing", _) => format!("{whose} read names of folders for"),
-            ("sync", _) => format!("{whose} waited for stable storage for"),
-            ("compute", why) => format!("{whose} computed ({why}) for"),
-            _ => return None,
-        })
-    }
-}
-
-/// CPU time of the process during the job, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cpu {
-    /// In user mode.
-    pub user_ns: u64,
-    /// In the kernel, on the process's behalf.
-    pub system_ns: u64,
 }
 
 /// How long the requests of one end took, in nanoseconds, from posting to completion.

@@ -3,6 +3,7 @@
 //!
 //! Must not know: which block comes next, what a task is, what follows from a block.
 
+use datapump_core::verdict::Waits;
 use datapump_core::{Block, Request, Settled, Side, Transfer};
 use datapump_engine::{
     Completion, Engine, Errno, Kind, Op, Slot, Stage, WAIT_MAX,
@@ -16,7 +17,6 @@ use crate::file::hash::BlockHash;
 use crate::job::settings::QueuedNulls;
 use crate::job::world::Clock;
 use crate::net::folder::far::FarFile;
-use crate::report::Waits;
 use crate::report::latency::LaneLatencies;
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use datapump_core::verdict::Waits;
 use datapump_core::{FaultKind, FileStep, Mismatch, PumpFault};
 use datapump_engine::{Stage, meter::within};
 
@@ -14,7 +15,6 @@ use crate::file::settled;
 use crate::file::task::{Finish, Task};
 use crate::file::verify;
 use crate::problem::{Class, Problem};
-use crate::report::Waits;
 use crate::run::Shared;
 use crate::tree;
 

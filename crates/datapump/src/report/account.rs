@@ -3,6 +3,7 @@
 //! Must not know: how a run is set up or driven.
 
 use datapump_core::Counts;
+use datapump_core::verdict::{Cpu, Evidence, Waits, verdict};
 use datapump_engine::meter::Meters;
 use datapump_transport::Carried;
 
@@ -11,8 +12,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{ThreadTime, waits_alone};
 use crate::report::latency;
-use crate::report::verdict::{Evidence, verdict};
-use crate::report::{Asked, Cpu, Network, Report, Waits};
+use crate::report::{Asked, Network, Report};
 use crate::run::Shared;
 use crate::run::ledger::Tally;
 

@@ -6,7 +6,7 @@
 //!
 //! Must not know: lanes, clocks, which stage is whose.
 
-use crate::report::Waits;
+use datapump_core::verdict::Waits;
 
 /// What one thread did for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

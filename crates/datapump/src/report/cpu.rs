@@ -2,7 +2,7 @@
 //!
 //! Must not know: what it was spent on.
 
-use crate::report::Cpu;
+use datapump_core::verdict::Cpu;
 
 /// CPU time of the process until now.
 pub(crate) fn cpu_now() -> Cpu {

@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
+use datapump_core::verdict::{Cpu, Evidence, LimitedBy, STAGES, Waits, verdict};
 use datapump_core::wire::session::Progress;
 
 use crate::job::options::Options;
 use crate::report::cpu::{cpu_now, cpu_since};
-use crate::report::verdict::{Evidence, verdict};
-use crate::report::{Cpu, LimitedBy, STAGES, Waits};
 
 /// Counters of one job; share it with [`crate::Job::watch`] and read it from another thread.
 #[derive(Debug)]

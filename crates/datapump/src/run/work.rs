@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::report::Waits;
+use datapump_core::verdict::Waits;
+
 use crate::run::plan::Asker;
 use crate::run::{Shared, Work};
 use crate::tree;

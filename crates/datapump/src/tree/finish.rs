@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use datapump_core::verdict::Waits;
 use datapump_engine::{Errno, Stage, meter::within};
 
 use crate::job::options::Sync;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
-use crate::report::Waits;
 use crate::run::Shared;
 use crate::tree::delete;
 use crate::tree::folder::branch::Branch;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use datapump_core::verdict::Cpu;
 use datapump_core::wire::session::{Direction, Given, Message};
 use datapump_transport::NetFault;
 
@@ -24,8 +25,8 @@ use crate::net::folder::told;
 use crate::net::server::control::Follows;
 use crate::net::server::giver;
 use crate::problem::{Class, Operation, Problem, Status};
+use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
-use crate::report::{Cpu, Report};
 use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote};

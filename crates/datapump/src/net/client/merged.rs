@@ -6,13 +6,12 @@
 //!
 //! Must not know: how the two were told.
 
+use datapump_core::verdict::{CPU_FRACTION, LimitedBy, LimitedDetail, Why};
 use datapump_core::wire::session::{Given, Path};
 use datapump_engine::Spent;
 
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
-use crate::report::verdict::CPU_FRACTION;
-use crate::report::why::Why;
-use crate::report::{LimitedBy, LimitedDetail, Network, Report};
+use crate::report::{Network, Report};
 
 /// A path that has something under way for less than this part of the time is not what is slow.
 const BUSY_FRACTION: f64 = 0.5;
@@ -177,7 +176,7 @@ fn is_short_of_asking(report: &Report, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Waits;
+    use datapump_core::verdict::Waits;
 
     /// A writer of one lane that waited for the network for 900 of 1000 ms.
     fn waiting() -> Report {

@@ -4,12 +4,12 @@
 
 use std::time::Instant;
 
+use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Why};
 use datapump_core::wire::session::Direction;
 
+use crate::report::Report;
 use crate::report::bill::BillHost;
 use crate::report::cpu::{cpu_now, cpu_since};
-use crate::report::verdict::with_outage;
-use crate::report::{Cpu, Report};
 
 /// The sessions until now.
 pub(crate) struct Sessions {
@@ -107,9 +107,22 @@ impl Sessions {
     }
 }
 
+/// A report over two sessions, between which the other host was out of reach for so long: all lanes waited for it.
+fn with_outage(mut report: Report, outage_ns: u64) -> Report {
+    let lanes = u64::from(report.lanes.max(1));
+    report.waits_ns.outage += outage_ns * lanes;
+    let (waited_ns, of_ns) = (report.waits_ns.outage, report.elapsed_ns * lanes);
+    if waited_ns * 2 >= of_ns && waited_ns > 0 {
+        report.limited_by = LimitedBy::Network;
+        report.limited_detail = LimitedDetail::here("network", Why::Outage, waited_ns, of_ns);
+    }
+    report
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datapump_core::verdict::Waits;
 
     /// A file has ten bytes.
     fn session(files: u64, files_before: u64) -> Report {
@@ -139,5 +152,18 @@ mod tests {
             assert_eq!((last.files_before, last.bytes_before), (files_before, 10 * files_before), "{what}");
             assert_eq!(last.requests, sessions.len() as u64, "{what}");
         }
+    }
+
+    /// Twelve seconds out of reach, and five at the rate limit behind them.
+    #[test]
+    fn an_outage_is_not_the_rate_limits() {
+        let waits_ns = Waits { rate_limit: 10, ..Waits::default() };
+        let limited_by = LimitedBy::Source;
+        let report = Report { lanes: 2, elapsed_ns: 17, waits_ns, limited_by, ..Report::default() };
+        let short = with_outage(report.clone(), 2);
+        assert_eq!((short.limited_by, short.waits_ns.outage), (LimitedBy::Source, 4));
+        let long = with_outage(report, 12);
+        assert_eq!((long.limited_by, long.limited_detail.why.words()), (LimitedBy::Network, "outage"));
+        assert_eq!((long.limited_detail.waited_ns, long.limited_detail.of_ns), (24, 34));
     }
 }

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::sync::Arc;
 
+use datapump_core::verdict::Waits;
 use datapump_engine::Handle;
 
 use crate::file::task::{Against, Finish, Leaf};
@@ -16,7 +17,6 @@ use crate::open::opened::Opened;
 use crate::open::sizes;
 use crate::open::{self, Landing};
 use crate::problem::{Operation, Problem};
-use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::listed::Name;
 use crate::tree::folder::branch::Looked;

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use datapump_core::verdict::Waits;
 use datapump_core::{Extent, Length, Way};
 
 use crate::file::finish;
@@ -22,7 +23,6 @@ use crate::open::resumed;
 use crate::open::sizes;
 use crate::open::{self, Landing};
 use crate::problem::{Class, Operation, Problem};
-use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;

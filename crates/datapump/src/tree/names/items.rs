@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use crate::open;
 use crate::open::existing;
 use crate::open::existing::FileNext;
-use crate::report::Waits;
 use crate::run::Shared;
 use crate::target::other_names;
 use crate::target::{Item, Target};
 use crate::tree::folder::plant;
 use crate::tree::names::entry_argument;
+use datapump_core::verdict::Waits;
 use datapump_files::commit::temporary;
 
 /// Opens what the user named: a file, or the root of a tree.

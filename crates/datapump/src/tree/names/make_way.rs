@@ -8,10 +8,10 @@
 
 use std::sync::{Arc, PoisonError};
 
+use datapump_core::verdict::Waits;
 use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem};
-use crate::report::Waits;
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::finish;

@@ -2,8 +2,13 @@
 //!
 //! Must not know: how the numbers were taken.
 
-use crate::report::why::Why;
-use crate::report::{Cpu, LimitedBy, LimitedDetail, Report, Waits};
+mod limit;
+mod waits;
+mod why;
+
+pub use limit::{LimitedBy, LimitedDetail};
+pub use waits::{Cpu, STAGES, Waits};
+pub use why::Why;
 
 /// A lead below this fraction of the time is no lead: both ends are about equally slow.
 const BALANCED_FRACTION: f64 = 0.10;
@@ -11,7 +16,7 @@ const BALANCED_FRACTION: f64 = 0.10;
 const EXPLAINS_FRACTION: f64 = 0.25;
 /// A process that computes for this fraction of the time is bound by the CPU, whoever it seems to wait for: threads
 /// that perform requests for a lane compute while it waits for them.
-pub(crate) const CPU_FRACTION: f64 = 0.85;
+pub const CPU_FRACTION: f64 = 0.85;
 
 /// A quota that keeps the process from running for this part of the time is the cause, whoever it seems to wait for: it
 /// stands still wherever it is.
@@ -19,32 +24,33 @@ const HELD_FRACTION: f64 = 0.5;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Evidence {
+pub struct Evidence {
     /// Time of all lanes together in which they were not idle, in nanoseconds.
-    pub(crate) lanes_ns: u64,
-    pub(crate) waits: Waits,
+    pub lanes_ns: u64,
+    /// By stage.
+    pub waits: Waits,
     /// CPU time of the process.
-    pub(crate) cpu: Cpu,
+    pub cpu: Cpu,
     /// The process does nothing else: where another host is at the other end, it may hold other sessions.
-    pub(crate) is_alone: bool,
+    pub is_alone: bool,
     /// CPU time of the lanes' own threads.
-    pub(crate) lanes_cpu_ns: u64,
+    pub lanes_cpu_ns: u64,
     /// The part of the time in which a quota of CPU time kept the process from running.
-    pub(crate) held_fraction: f64,
+    pub held_fraction: f64,
     /// Time in which what came over a network was opened, or sealed what went.
-    pub(crate) sealing_ns: u64,
+    pub sealing_ns: u64,
     /// One device serves both ends.
-    pub(crate) shared_device: bool,
+    pub shared_device: bool,
     /// The source is a server on the web.
-    pub(crate) reads_the_web: bool,
+    pub reads_the_web: bool,
     /// A file was copied inside the kernel.
-    pub(crate) in_kernel: bool,
+    pub in_kernel: bool,
     /// A file was completed or a byte moved.
-    pub(crate) did_something: bool,
+    pub did_something: bool,
 }
 
 /// The cause, and where and why.
-pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
+pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     let Evidence { lanes_ns, waits, lanes_cpu_ns, .. } = *evidence;
     if lanes_ns == 0 || !evidence.did_something {
         return answer(LimitedBy::Unknown, "", Why::NothingMoved, 0, 0);
@@ -88,18 +94,6 @@ pub(crate) fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     }
 }
 
-/// A report over two sessions, between which the other host was out of reach for so long: all lanes waited for it.
-pub(crate) fn with_outage(mut report: Report, outage_ns: u64) -> Report {
-    let lanes = u64::from(report.lanes.max(1));
-    report.waits_ns.outage += outage_ns * lanes;
-    let (waited_ns, of_ns) = (report.waits_ns.outage, report.elapsed_ns * lanes);
-    if waited_ns * 2 >= of_ns && waited_ns > 0 {
-        (report.limited_by, report.limited_detail) =
-            answer(LimitedBy::Network, "network", Why::Outage, waited_ns, of_ns);
-    }
-    report
-}
-
 /// Time for names of all kinds, and what most of it was.
 fn names(waits: &Waits) -> (u64, &'static str, Why) {
     let kinds = [
@@ -138,8 +132,7 @@ fn cpu_reason(evidence: &Evidence) -> Why {
 }
 
 fn answer(limit: LimitedBy, stage: &str, why: Why, waited_ns: u64, of_ns: u64) -> (LimitedBy, LimitedDetail) {
-    let host = "local".into();
-    (limit, LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns })
+    (limit, LimitedDetail::here(stage, why, waited_ns, of_ns))
 }
 
 #[cfg(test)]
@@ -215,19 +208,6 @@ mod tests {
     fn a_server_on_the_web_is_no_device() {
         let evidence = Evidence { reads_the_web: true, ..evidence(waits(900, 50)) };
         check(&evidence, "network", "network", "server or path");
-    }
-
-    /// Twelve seconds out of reach, and five at the rate limit behind them.
-    #[test]
-    fn an_outage_is_not_the_rate_limits() {
-        let waits_ns = Waits { rate_limit: 10, ..Waits::default() };
-        let limited_by = LimitedBy::Source;
-        let report = Report { lanes: 2, elapsed_ns: 17, waits_ns, limited_by, ..Report::default() };
-        let short = with_outage(report.clone(), 2);
-        assert_eq!((short.limited_by, short.waits_ns.outage), (LimitedBy::Source, 4));
-        let long = with_outage(report, 12);
-        assert_eq!((long.limited_by, long.limited_detail.why.words()), (LimitedBy::Network, "outage"));
-        assert_eq!((long.limited_detail.waited_ns, long.limited_detail.of_ns), (24, 34));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!
 //! Must not know: files, where the list is kept, which clock or hash of contents is in use.
 
-use crate::resume::fnv;
+use super::resume::fnv;
 
 /// The first bytes of every list; the digit is the version.
 const MAGIC: [u8; 8] = *b"pumpjob5";

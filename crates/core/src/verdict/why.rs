@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-datapump_core::closed_list! {
+crate::closed_list! {
     /// Why a move was bounded as it was.
     Why {
         Untold ""

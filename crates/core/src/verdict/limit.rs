@@ -1,0 +1,101 @@
+//! What limited a move: the cause, where it was met, and the time behind it.
+//!
+//! Must not know: how that is found out.
+
+use serde::{Deserialize, Serialize};
+
+use super::Why;
+
+/// The cause that bounds a move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedBy {
+    /// Reading.
+    Source,
+    /// Writing.
+    Sink,
+    /// The path between two hosts.
+    Network,
+    /// This process's own computing and the kernel's on its behalf.
+    Cpu,
+    /// Opening, naming, attributes.
+    Metadata,
+    /// Waiting for stable storage.
+    Sync,
+    /// No part waits notably longer than another.
+    Balanced,
+    /// The evidence does not tell.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+impl LimitedBy {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitedBy::Source => "source",
+            LimitedBy::Sink => "sink",
+            LimitedBy::Network => "network",
+            LimitedBy::Cpu => "cpu",
+            LimitedBy::Metadata => "metadata",
+            LimitedBy::Sync => "sync",
+            LimitedBy::Balanced => "balanced",
+            LimitedBy::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where the limit is, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitedDetail {
+    /// `local`, `sender` or `receiver`.
+    pub host: String,
+    /// The stage, such as `write`.
+    pub stage: String,
+    /// Why: `device`, `shared device`, `copying`, `hashing`, `rate limit`, …
+    pub why: Why,
+    /// The time behind it, summed over the lanes of that host.
+    #[serde(default)]
+    pub waited_ns: u64,
+    /// The time that these lanes were there.
+    #[serde(default)]
+    pub of_ns: u64,
+}
+
+impl LimitedDetail {
+    /// On this host.
+    pub fn here(stage: &str, why: Why, waited_ns: u64, of_ns: u64) -> LimitedDetail {
+        LimitedDetail { host: "local".into(), stage: stage.into(), why, waited_ns, of_ns }
+    }
+
+    /// What one of two hosts did for the time behind the limit.
+    pub fn words(&self) -> Option<String> {
+        let whose = match self.host.as_str() {
+            host @ ("sender" | "receiver") if self.of_ns > 0 => format!("the {host}"),
+            _ => return None,
+        };
+        Some(match (self.stage.as_str(), self.why) {
+            (_, Why::RateLimit) => "the rate limit held it back for".into(),
+            (_, Why::ReceiveWindow) => "the receiver's window was full for".into(),
+            (_, Why::SendBuffer) => "the send buffer was full for".into(),
+            (_, Why::CongestionWindow) => "the path took no more for".into(),
+            (_, Why::Loss) => "the path lost segments, and was waited for".into(),
+            (_, Why::Outage) => "the other host was out of reach for".into(),
+            (_, Why::RoundTrips) => {
+                "too little was under way for this round trip, which was waited for".into()
+            }
+            ("read" | "write", Why::SharedDevice) => {
+                format!("{whose}'s disk, which serves both ends, was waited for")
+            }
+            ("read" | "write", _) => format!("{whose}'s disk was waited for"),
+            ("read back", _) => format!("{whose} read its disk back for"),
+            ("metadata", _) => format!("{whose} dealt with names and attributes for"),
+            ("deleting", _) => format!("{whose} removed what the source does not have for"),
+            ("listing", _) => format!("{whose} read names of folders for"),
+            ("sync", _) => format!("{whose} waited for stable storage for"),
+            ("compute", why) => format!("{whose} computed ({why}) for"),
+            _ => return None,
+        })
+    }
+}
