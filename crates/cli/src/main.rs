@@ -69,7 +69,7 @@ fn refuse_in_json(words: &str) {
     let output = output::Output::of_results(true);
     output.result(&json::problem(&datapump::Problem::usage(message)));
     let report = output::empty_report(datapump::Status::Usage as i32, Some(datapump::Class::Usage));
-    output.result(&json::report(&report));
+    output.result(&json::report(&report, None));
 }
 
 /// Statuses of the contract fit a byte; anything else would be a failure.

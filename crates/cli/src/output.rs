@@ -5,11 +5,14 @@
 //! Must not know: commands, what the words say.
 
 pub(crate) mod bill;
+pub(crate) mod events;
 pub(crate) mod findings;
 pub(crate) mod json;
 pub(crate) mod meter;
 pub(crate) mod path_words;
 pub(crate) mod progress;
+#[cfg(test)]
+mod schema;
 pub(crate) mod version;
 
 use std::io::{self, ErrorKind, Write};
@@ -67,7 +70,7 @@ impl Output {
         match (self.json, self.moves_nothing) {
             (false, _) => {}
             (true, true) => self.result(&json::ended(status, class)),
-            (true, false) => self.result(&json::report(&empty_report(status, class))),
+            (true, false) => self.result(&json::report(&empty_report(status, class), None)),
         }
     }
 
@@ -158,7 +161,7 @@ impl Output {
     pub fn report(&self, report: &Report) {
         self.interruption(report);
         match (self.json, self.quiet) {
-            (true, _) => self.result(&json::report(report)),
+            (true, _) => self.result(&json::report(report, None)),
             (false, true) => {}
             (false, false) => self.report_for_people(report),
         }

@@ -3,6 +3,8 @@
 mod support;
 
 use serde_json::Value;
+use support::running::Running;
+use support::serving::Serving;
 use support::{Home, Outcome, expect, make_folder, noise_file};
 
 fn events(run: &Outcome, event: &str) -> Vec<Value> {
@@ -36,6 +38,41 @@ fn a_copy_that_is_held_back_is_limited_by_that_from_its_first_progress_on() {
     assert_eq!(report["limited_detail"]["why"], "rate limit", "{report}");
     let progress = events(&run, "progress");
     assert!(progress.last().is_some_and(|last| last["limited_by"] == "source"), "{progress:?}");
+}
+
+/// What the progress and the report of a copy to another host say bounds it.
+fn limits_of_push(home: &Home, words: &[&str], input: impl FnOnce(&mut Running)) -> [Value; 2] {
+    make_folder(home, "served");
+    let serving = Serving::new(home, &[]);
+    let common = ["copy", "--sync=none", "--json", "--progress=always", "--ticket-file", "ticket"];
+    let target = serving.at("to");
+    let mut running = Running::start(home.command(&[&common, words, &[&target]].concat()));
+    input(&mut running);
+    let run = running.end();
+    expect(&run, 0, &[], &format!("{words:?}"));
+    let mut progress = events(&run, "progress");
+    let last = progress.pop().expect("progress");
+    [last["limited_by"].clone(), report(&run)["limited_by"].clone()]
+}
+
+#[test]
+fn progress_of_a_push_says_what_bounds_it_at_either_host() {
+    let home = Home::new();
+    noise_file(&home, "from", 8_000_000, 1);
+    let limits = limits_of_push(&home, &["--bwlimit=5MB", "from"], |_| {});
+    assert_eq!(limits, ["source", "source"], "held to a rate where it is written");
+}
+
+#[test]
+fn a_push_of_a_pipe_that_trickles_waits_for_its_source() {
+    let home = Home::new();
+    let limits = limits_of_push(&home, &["-"], |running| {
+        for _ in 0..40 {
+            running.send(&[7; 1 << 16]);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    });
+    assert_eq!(limits, ["source", "source"], "the source is here");
 }
 
 #[test]

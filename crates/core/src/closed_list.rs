@@ -3,7 +3,8 @@
 //!
 //! Must not know: what the words lead to, flags, studies.
 
-/// Defines an enum from a table of variants and their words: `ALL`, `words`, `named`, `Display` and `Serialize`.
+/// Defines an enum from a table of variants and their words: `ALL`, `words`, `named`, `Display`, `Serialize` and
+/// `JsonSchema`.
 #[macro_export]
 macro_rules! closed_list {
     ($(#[$about:meta])* $list:ident { $($name:ident $words:literal)* }) => {
@@ -42,6 +43,16 @@ macro_rules! closed_list {
         impl serde::Serialize for $list {
             fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
                 out.serialize_str(self.words())
+            }
+        }
+
+        impl schemars::JsonSchema for $list {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($list).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "enum": $list::ALL })
             }
         }
     };

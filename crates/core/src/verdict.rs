@@ -163,7 +163,7 @@ mod tests {
 
     fn check(evidence: &Evidence, limit: &str, stage: &str, why: &str) {
         let (got, detail) = verdict(evidence);
-        let got = (got.name(), detail.stage.as_str(), detail.why.words());
+        let got = (got.words(), detail.stage.as_str(), detail.why.words());
         assert_eq!(got, (limit, stage, why), "{evidence:?}");
         assert!(detail.waited_ns <= detail.of_ns);
     }

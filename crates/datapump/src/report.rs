@@ -15,13 +15,14 @@ pub(crate) mod watch;
 use std::collections::BTreeMap;
 
 use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Waits, Why};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::report::bill::{Bill, Moved};
 use crate::units::{bytes_words, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// What was asked: a value of the flag.
     pub asked: String,
@@ -32,7 +33,7 @@ pub struct Asked {
 }
 
 /// The connections for blocks between two hosts. Times are summed over them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Network {
     /// How many.
@@ -77,7 +78,7 @@ impl Network {
 }
 
 /// How long the requests of one end took, in nanoseconds, from posting to completion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Half of them at most so long.
     pub p50: u64,
@@ -94,7 +95,7 @@ pub struct Latency {
 }
 
 /// The latencies of both ends of this host; null for an end without requests, as a null end or another host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// Of reads.
     pub source: Option<Latency>,
@@ -103,7 +104,7 @@ pub struct Latencies {
 }
 
 /// The result of a job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Report {
     /// Version of the program.
@@ -246,7 +247,7 @@ impl Report {
             with_commas(self.bytes),
             self.ns_per_request()
         );
-        format!("{head}, limited by {}", self.limited_by.name())
+        format!("{head}, limited by {}", self.limited_by.words())
     }
 
     /// `went on behind 2,147,483,648 bytes of an earlier copy`, if it did.
@@ -297,7 +298,7 @@ impl Report {
             (why, None) => format!(" ({why}): "),
         };
         let evidence = if shown.is_empty() { cpu } else { format!("{}, {cpu}", shown.join(", ")) };
-        format!("{head}, limited by {}{detail}{evidence}", self.limited_by.name())
+        format!("{head}, limited by {}{detail}{evidence}", self.limited_by.words())
     }
 
     /// `12.1 of 14.0 s`: the time behind the limit, as if there had been one lane.

@@ -2,10 +2,11 @@
 //!
 //! Must not know: how time is measured, what becomes of the sums.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What CPU time is spent on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Handing reads to the system, and what it does for them in that call.

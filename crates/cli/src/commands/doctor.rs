@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::args::DoctorArguments;
 use crate::output::Output;
+use crate::output::events::EventLine;
 use crate::output::findings::{Finding, findings};
 use crate::output::json;
 use crate::run::inspection::inspect;
@@ -16,7 +17,7 @@ pub fn doctor(arguments: &DoctorArguments) -> i32 {
     let facts = inspect(arguments.path.as_deref().unwrap_or(Path::new(".")));
     for finding in findings(&facts) {
         if arguments.json {
-            output.result(&json::finding(&finding));
+            output.result(&json::line(&EventLine::Finding(&finding)));
         } else {
             show(&finding, &output);
         }

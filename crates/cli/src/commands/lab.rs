@@ -20,10 +20,10 @@ use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, InputError};
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
-use serde_json::Value;
 
 use crate::args::{ChangesArguments, FilesArguments, LabCommand, LabRunArguments};
 use crate::output::Output;
+use crate::output::events::EventLine;
 use crate::output::json;
 use crate::output::version;
 use crate::run::signals::stop_flag;
@@ -139,10 +139,10 @@ fn print(summary: &Summary, status: Status, output: &Output) -> i32 {
     status as i32
 }
 
-/// An event for each figure and the report, or the words.
-fn print_figures(event: &str, figures: &[Value], words: &str, status: Status, output: &Output) -> i32 {
+/// The events and the report, or the words.
+fn print_figures(events: &[EventLine<'_>], words: &str, status: Status, output: &Output) -> i32 {
     if output.json {
-        figures.iter().for_each(|figures| output.result(&json::figures(event, figures)));
+        events.iter().for_each(|event| output.result(&json::line(event)));
         output.ended(status as i32, None);
     } else {
         output.bytes(shown_lines(words).as_bytes());

@@ -10,6 +10,7 @@ use datapump_lab::advise::tune::{TuneWish, tune};
 
 use crate::args::{HostArguments, TuneArguments};
 use crate::output::Output;
+use crate::output::events::EventLine;
 use crate::output::json;
 use crate::run::Runner;
 use crate::run::mover::moved;
@@ -35,7 +36,7 @@ pub fn tuned(
     Ok(match found {
         Ok(tuned) => {
             if output.json {
-                output.result(&json::tuned(&tuned));
+                output.result(&json::line(&EventLine::Tuned(&tuned)));
             }
             tuned.chosen.options(&case.options)
         }

@@ -11,6 +11,7 @@ use datapump_lab::advise::pid::watched::Watched;
 use datapump_lab::advise::pid::{Verdict, paragraph, verdict, watch};
 
 use crate::args::WatchArguments;
+use crate::output::events::{EventLine, WatchedLine};
 use crate::output::json;
 use crate::output::{Output, empty_report};
 use crate::run::signals::stop_flag;
@@ -27,8 +28,8 @@ pub fn explain_process(pid: u32, arguments: &WatchArguments, output: &Output) ->
     let verdict = verdict(&watched);
     let status = if stop.load(Ordering::Relaxed) { Status::Interrupted } else { Status::Done };
     if output.json {
-        output.result(&json::watched(&watched, &verdict));
-        output.result(&json::report_with_advice(&report(&watched, &verdict, status), verdict.advice));
+        output.result(&json::line(&EventLine::Watched(WatchedLine { verdict: &verdict, watched: &watched })));
+        output.result(&json::report(&report(&watched, &verdict, status), Some(verdict.advice)));
     } else {
         output.bytes(paragraph(&watched, &verdict).as_bytes());
     }

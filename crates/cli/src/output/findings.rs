@@ -3,6 +3,8 @@
 //! Must not know: how facts are found, how findings are shown.
 
 use datapump::units::bytes_words;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::output::path_words::path_words;
 use crate::run::inspection::{EngineState, FolderState, Inspection};
@@ -13,7 +15,7 @@ const LOCKED_MEMORY_MIN_BYTES: u64 = 8 << 20;
 const OPEN_FILES_MIN: u64 = 1024;
 
 /// One finding.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// What was looked at.
     pub name: String,

@@ -13,7 +13,7 @@ pub fn quiet_panics(json: bool) {
         // Past the streams of the standard library: the thread that panics may hold their locks.
         write_raw(rustix::stdio::stderr(), &words(info));
         if json {
-            write_raw(rustix::stdio::stdout(), &format!("{}\n", json::report(&empty_report(1, None))));
+            write_raw(rustix::stdio::stdout(), &format!("{}\n", json::report(&empty_report(1, None), None)));
         }
         std::process::exit(1);
     }));

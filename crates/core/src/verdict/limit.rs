@@ -2,52 +2,43 @@
 //!
 //! Must not know: how that is found out.
 
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Why;
 
-/// The cause that bounds a move.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitedBy {
-    /// Reading.
-    Source,
-    /// Writing.
-    Sink,
-    /// The path between two hosts.
-    Network,
-    /// This process's own computing and the kernel's on its behalf.
-    Cpu,
-    /// Opening, naming, attributes.
-    Metadata,
-    /// Waiting for stable storage.
-    Sync,
-    /// No part waits notably longer than another.
-    Balanced,
-    /// The evidence does not tell.
-    #[default]
-    #[serde(other)]
-    Unknown,
+crate::closed_list! {
+    /// The cause that bounds a move: reading, writing, the path between two hosts, computing, names and attributes,
+    /// waiting for stable storage, no part notably more than another, or nothing that the evidence tells.
+    LimitedBy {
+        Source "source"
+        Sink "sink"
+        Network "network"
+        Cpu "cpu"
+        Metadata "metadata"
+        Sync "sync"
+        Balanced "balanced"
+        Unknown "unknown"
+    }
 }
 
-impl LimitedBy {
-    /// The name in `--json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            LimitedBy::Source => "source",
-            LimitedBy::Sink => "sink",
-            LimitedBy::Network => "network",
-            LimitedBy::Cpu => "cpu",
-            LimitedBy::Metadata => "metadata",
-            LimitedBy::Sync => "sync",
-            LimitedBy::Balanced => "balanced",
-            LimitedBy::Unknown => "unknown",
-        }
+/// The evidence does not tell.
+impl Default for LimitedBy {
+    fn default() -> LimitedBy {
+        LimitedBy::Unknown
+    }
+}
+
+/// What a later version says may be unknown here.
+impl<'de> Deserialize<'de> for LimitedBy {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<LimitedBy, D::Error> {
+        let words = String::deserialize(input)?;
+        Ok(LimitedBy::named(&words).unwrap_or_default())
     }
 }
 
 /// Where the limit is, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitedDetail {
     /// `local`, `sender` or `receiver`.
     pub host: String,

@@ -2,11 +2,12 @@
 //!
 //! Must not know: how the time is taken.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Time in nanoseconds by stage, summed over lanes. All but `hashing` adds up to lanes x elapsed, with the CPU time of
 /// the lanes' threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Waits {
     /// Waiting for the source while the sink had nothing to do.
@@ -81,7 +82,7 @@ impl Waits {
 pub const STAGES: usize = 13;
 
 /// CPU time of the process during the job, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// In user mode.
     pub user_ns: u64,

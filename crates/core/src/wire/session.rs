@@ -182,7 +182,7 @@ impl HasCounts for Box<Given> {
 }
 
 /// How far a job is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Progress {
     /// Bytes landed.
     #[n(0)]
@@ -199,11 +199,14 @@ pub struct Progress {
     /// Files found so far.
     #[n(4)]
     pub files_found: u64,
+    /// What bounds the job so far, where that is at the side that tells; `None` if it waits for the other one.
+    #[n(5)]
+    pub limited_by: Option<String>,
 }
 
 impl HasCounts for Progress {
     fn counts(&self) -> impl Iterator<Item = u64> {
-        let Progress { bytes, bytes_total, files, bytes_found, files_found } = *self;
+        let Progress { bytes, bytes_total, files, bytes_found, files_found, .. } = *self;
         [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total)
     }
 }

@@ -9,6 +9,7 @@
 use std::fmt;
 
 use datapump_engine::{METERED, Spent, Stage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most words of another host that are kept: how it measured.
@@ -18,7 +19,7 @@ const WORDS_MAX: usize = 200;
 const UNTOLD_MIN_S: f64 = 1e-6;
 
 /// Which host spent it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BillHost {
     /// The side that reads.
@@ -49,7 +50,7 @@ pub(crate) struct Moved {
 }
 
 /// One line of a bill.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Billed {
     /// Who spent it.
@@ -65,7 +66,7 @@ pub struct Billed {
 }
 
 /// CPU time of a copy, by stage and host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Bill {
     /// One for each stage that took any.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-use datapump_core::verdict::{Cpu, Evidence, LimitedBy, STAGES, Waits, verdict};
+use datapump_core::verdict::{CPU_FRACTION, Cpu, Evidence, LimitedBy, STAGES, Waits, Why, verdict};
 use datapump_core::wire::session::Progress;
 
 use crate::job::options::Options;
@@ -25,6 +25,8 @@ pub struct Watch {
     /// What the lanes charged until now.
     charged: Box<[OnceLock<Box<Charged>>]>,
     began: Mutex<Option<LanesBegan>>,
+    /// What another host says of the lanes there.
+    told: Mutex<Option<LimitedBy>>,
 }
 
 /// When the lanes of this host began.
@@ -59,7 +61,7 @@ pub struct Snapshot {
     pub bytes_found: u64,
     /// Files found to move so far, while a tree is walked; then all.
     pub files_found: u64,
-    /// What bounds the move so far, as far as the lanes of this host know.
+    /// What bounds the move so far, as far as the lanes that write know, and those that give them what they ask for.
     pub limited_by: LimitedBy,
 }
 
@@ -70,8 +72,8 @@ impl Default for Watch {
         let lanes = (0..Options::LANES_MAX).map(|_| Padded::default()).collect();
         let charged = (0..Options::LANES_MAX).map(|_| OnceLock::new()).collect();
         let [files, found_bytes, found_files] = [0; 3].map(AtomicU64::new);
-        let (total_bytes, began) = (AtomicU64::new(UNKNOWN), Mutex::default());
-        Watch { lanes, total_bytes, files, found_bytes, found_files, charged, began }
+        let (total_bytes, began, told) = (AtomicU64::new(UNKNOWN), Mutex::default(), Mutex::default());
+        Watch { lanes, total_bytes, files, found_bytes, found_files, charged, began, told }
     }
 }
 
@@ -114,30 +116,43 @@ impl Watch {
     }
 
     fn limited_by(&self) -> LimitedBy {
+        let told = *self.told.lock().expect("no panic while it is set");
+        told.or_else(|| Some(verdict(&self.evidence()?).0)).unwrap_or_default()
+    }
+
+    /// What bounds the job, if that is at this host: these lanes write, and what they read comes from another one.
+    pub(crate) fn limit_here(&self) -> Option<LimitedBy> {
+        match verdict(&self.evidence()?) {
+            (LimitedBy::Source, detail) if detail.why != Why::RateLimit => None,
+            (limit, _) => Some(limit),
+        }
+    }
+
+    /// What the host that writes waits for, if these lanes give it what it asks for: their source, their computing, or
+    /// the way between. A lane that was asked for nothing did not wait for anything either.
+    fn limit_of_giver(&self) -> LimitedBy {
         let Some(began) = *self.began.lock().expect("no panic while it is set") else {
             return LimitedBy::Unknown;
         };
-        let waits = self.charged.iter().filter_map(OnceLock::get);
-        let waits = waits.fold(Waits::default(), |sum, lane| sum.plus(&lane.load()));
-        let elapsed_ns = began.at.elapsed().as_nanos() as u64;
-        let lanes_ns = (elapsed_ns * u64::from(began.lanes)).saturating_sub(waits.idle);
-        let cpu = cpu_since(began.cpu);
-        // Calls compute, too; and a call that has not returned is charged to nobody yet.
-        let lanes_cpu_ns = lanes_ns.saturating_sub(waits.total()).min(cpu.user_ns + cpu.system_ns);
-        let evidence = Evidence {
-            lanes_ns,
-            waits,
-            cpu,
-            is_alone: false,
-            lanes_cpu_ns,
-            held_fraction: 0.0,
-            sealing_ns: 0,
-            shared_device: false,
-            reads_the_web: began.reads_the_web,
-            in_kernel: false,
-            did_something: true,
-        };
-        verdict(&evidence).0
+        let asked = self.charges().filter(|waits| waits.source + waits.sink > 0);
+        let (lanes, waits) =
+            asked.fold((0, Waits::default()), |(lanes, sum), waits| (lanes + 1, sum.plus(&waits)));
+        let Evidence { lanes_ns, lanes_cpu_ns, .. } = evidence(&began, lanes, waits);
+        match () {
+            () if lanes_cpu_ns as f64 >= CPU_FRACTION * (lanes_ns + waits.idle) as f64 => LimitedBy::Cpu,
+            () if waits.source >= waits.sink.max(waits.idle) => LimitedBy::Source,
+            () => LimitedBy::Network,
+        }
+    }
+
+    fn charges(&self) -> impl Iterator<Item = Waits> {
+        self.charged.iter().filter_map(OnceLock::get).map(|lane| lane.load())
+    }
+
+    fn evidence(&self) -> Option<Evidence> {
+        let began = (*self.began.lock().expect("no panic while it is set"))?;
+        let waits = self.charges().fold(Waits::default(), |sum, waits| sum.plus(&waits));
+        Some(evidence(&began, began.lanes, waits))
     }
 
     /// The counter of a lane.
@@ -172,8 +187,12 @@ impl Watch {
         let _ = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// What another host tells of its counters.
-    pub(crate) fn show(&self, told: &Progress) {
+    /// What another host, which writes, tells of its counters; `giver` are those of the lanes that give it what it asks
+    /// for.
+    pub(crate) fn show(&self, told: &Progress, giver: &Watch) {
+        let limit = told.limited_by.as_deref().map(|words| LimitedBy::named(words).unwrap_or_default());
+        *self.told.lock().expect("no panic while it is set") =
+            Some(limit.unwrap_or_else(|| giver.limit_of_giver()));
         self.lanes[0].0.store(told.bytes, Ordering::Relaxed);
         self.set_total(told.bytes_total);
         self.files.store(told.files, Ordering::Relaxed);
@@ -183,5 +202,26 @@ impl Watch {
 
     pub(crate) fn file_done(&self) {
         self.files.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn evidence(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
+    let elapsed_ns = began.at.elapsed().as_nanos() as u64;
+    let lanes_ns = (elapsed_ns * u64::from(lanes)).saturating_sub(waits.idle);
+    let cpu = cpu_since(began.cpu);
+    // Calls compute, too; and a call that has not returned is charged to nobody yet.
+    let lanes_cpu_ns = lanes_ns.saturating_sub(waits.total()).min(cpu.user_ns + cpu.system_ns);
+    Evidence {
+        lanes_ns,
+        waits,
+        cpu,
+        is_alone: false,
+        lanes_cpu_ns,
+        held_fraction: 0.0,
+        sealing_ns: 0,
+        shared_device: false,
+        reads_the_web: began.reads_the_web,
+        in_kernel: false,
+        did_something: true,
     }
 }

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use datapump::{LimitedBy, LimitedDetail, Options, Place, Report, Status, Watch};
-use serde::Serialize;
 
 pub mod advice;
 mod case;
@@ -64,7 +63,7 @@ pub struct MoveOutcome {
 pub type Mover<'mover> = &'mover (dyn Fn(Move) -> MoveOutcome + Sync);
 
 /// What came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Explained {
     /// The parts, each alone, in the order in which they were measured.
     pub parts: Vec<Part>,
@@ -89,7 +88,6 @@ pub struct Explained {
     /// Time that was spent besides the copy.
     pub added_ns: u64,
     /// The report of the copy.
-    #[serde(skip)]
     pub report: Report,
 }
 

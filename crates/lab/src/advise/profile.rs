@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::cost::{CpuBy, FitPoint, cpu_ns, fit_cost};
@@ -55,7 +56,7 @@ const STUDIES: [Isolated; 5] = [
 const TWO_PROGRAMS: &str = "disk-both";
 
 /// A profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Version of the form.
@@ -71,7 +72,7 @@ pub struct Profile {
 }
 
 /// What a profile is of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Name of the host.
@@ -89,7 +90,7 @@ pub struct Machine {
 }
 
 /// A component alone; an end contains the pump that moved its bytes, the network two.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
     /// Its name.
@@ -113,7 +114,7 @@ pub struct Component {
 }
 
 /// A component at a request size: medians.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
     /// Bytes of a request.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::stats::{self, ComparisonVerdict, Estimate, Interval};
@@ -37,7 +38,7 @@ pub const NOT_MEASURED: &str = "not measured";
 pub const IN_THE_BAND: &str = "inside the A/A band";
 
 /// What two files of rows say of each other.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// What is compared.
     pub metric: Metric,
@@ -60,7 +61,7 @@ pub struct Comparison {
 }
 
 /// A cell of two files.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CellComparison {
     /// The study.
     pub study: String,
@@ -82,7 +83,7 @@ pub struct CellComparison {
 }
 
 /// A ratio and what it shows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judged {
     /// What is shown of B.
     pub verdict: ComparisonVerdict,

@@ -8,6 +8,7 @@ mod table;
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::{CsvTable, InputError};
@@ -45,7 +46,7 @@ pub struct DepthCase {
 }
 
 /// What a case leads to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DepthOutcome {
     /// Buffers that both ends share.
     pub pool_buffers: u32,

@@ -2,6 +2,7 @@
 //!
 //! Must not know: rows, studies, what the numbers measure.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -21,7 +22,7 @@ const RESAMPLES: usize = 2000;
 pub const VALUES_MIN: usize = 5;
 
 /// The range in which the true value lies with 95 % confidence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     /// Its lower end.
     pub low: f64,
@@ -109,7 +110,7 @@ fn expanded_tail(count: usize) -> f64 {
 }
 
 /// What a comparison shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum ComparisonVerdict {
     /// Faster than what it is compared with.
     #[serde(rename = "faster")]
@@ -134,7 +135,7 @@ impl ComparisonVerdict {
 }
 
 /// How many times as fast one thing is as another, from runs in pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {
     /// Number of pairs.
     pub pairs: usize,

@@ -17,6 +17,7 @@
 //!
 //! Must not know: threads, clocks, files of the kernel.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// SCIENCE S19: two calibrations that differ by more than this share of one CPU are noisy.
@@ -68,7 +69,7 @@ pub struct Conditions {
 }
 
 /// One calibration: a short time without the run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// How long it lasted.
     pub elapsed_ns: u64,
@@ -79,7 +80,7 @@ pub struct Calibration {
 }
 
 /// The CPU time of one run by the soaker, with its calibration. The page ROWS.md says what the fields mean.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Soaked {
     /// CPUs with a thread of the soaker.
     pub cpus: u32,

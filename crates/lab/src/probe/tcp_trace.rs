@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::probe::sock_diag::{KernelConnection, SockDiag, SocketIdentity};
@@ -58,7 +59,7 @@ impl FromStr for TcpTarget {
 }
 
 /// What a time series came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TcpTraced {
     /// From start to end.
     pub elapsed_ns: u64,
@@ -73,7 +74,7 @@ pub struct TcpTraced {
 }
 
 /// The last that was seen of a connection.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TcpConnection {
     /// Both ends, this one first.
     pub connection: String,
@@ -89,35 +90,66 @@ pub struct TcpConnection {
     pub retransmitted_segments: u64,
 }
 
-/// A line of the file. TCP.md says what the fields mean.
-#[derive(Clone, Debug, Serialize)]
-struct TcpSample<'a> {
+/// A line of the file.
+#[derive(Serialize)]
+struct TcpLine<'sample> {
     v: u32,
     event: &'static str,
-    time_ns: u64,
-    connection: &'a str,
-    socket: u64,
-    state: &'static str,
-    cwnd_segments: u32,
-    ssthresh_segments: Option<u32>,
-    mss_bytes: u32,
-    rtt_us: u32,
-    min_rtt_us: u32,
-    retransmitted_segments: u64,
-    sent_segments: u64,
-    unacked_segments: u32,
-    bytes_acked: u64,
-    bytes_sent: u64,
-    bytes_received: u64,
-    unsent_bytes: u32,
-    send_queue_bytes: u32,
-    receive_queue_bytes: u32,
-    peer_window_bytes: u32,
-    window_bytes: u32,
-    delivered_bytes_per_second: u64,
-    busy_ns: u64,
-    receive_window_limited_ns: u64,
-    send_buffer_limited_ns: u64,
+    #[serde(flatten)]
+    sample: &'sample TcpSample<'sample>,
+}
+
+/// What a connection was at one moment. TCP.md says more of the fields.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TcpSample<'a> {
+    /// Since the series began.
+    pub time_ns: u64,
+    /// Both ends, this one first.
+    pub connection: &'a str,
+    /// The kernel's number of the socket.
+    pub socket: u64,
+    /// As tcp(7).
+    pub state: &'static str,
+    /// How many may be under way: the congestion window.
+    pub cwnd_segments: u32,
+    /// Where slow start ends; null until a loss sets it.
+    pub ssthresh_segments: Option<u32>,
+    /// Largest payload of a segment that is sent.
+    pub mss_bytes: u32,
+    /// Round trip, smoothed.
+    pub rtt_us: u32,
+    /// Shortest round trip of late.
+    pub min_rtt_us: u32,
+    /// Counter: sent again.
+    pub retransmitted_segments: u64,
+    /// Counter: segments with data that were sent, those sent again included.
+    pub sent_segments: u64,
+    /// Under way now.
+    pub unacked_segments: u32,
+    /// Counter: acknowledged by the other side.
+    pub bytes_acked: u64,
+    /// Counter: sent, those sent again included.
+    pub bytes_sent: u64,
+    /// Counter: received in order.
+    pub bytes_received: u64,
+    /// Handed over by the process, not sent yet.
+    pub unsent_bytes: u32,
+    /// Handed over, not acknowledged yet.
+    pub send_queue_bytes: u32,
+    /// Received, not read by the process yet.
+    pub receive_queue_bytes: u32,
+    /// Room that the other side offers.
+    pub peer_window_bytes: u32,
+    /// Room that this side offers (0 before Linux 6.2, which does not tell).
+    pub window_bytes: u32,
+    /// How fast the other side got what was sent, by the kernel's latest measurement.
+    pub delivered_bytes_per_second: u64,
+    /// Counter: there was something to send or to be acknowledged.
+    pub busy_ns: u64,
+    /// Counter: of that, the other side's window was full.
+    pub receive_window_limited_ns: u64,
+    /// Counter: of that, the send buffer was too small.
+    pub send_buffer_limited_ns: u64,
 }
 
 /// A time series that is being written. Dropped, it ends.
@@ -291,12 +323,12 @@ impl TraceSeries {
             let Some((identity, seen)) = self.known.get_mut(&cookie) else { continue };
             let now = self.diag.one(identity)?;
             let time_ns = self.start.elapsed().as_nanos() as u64;
-            match now.as_ref().and_then(|now| line(time_ns, now, &seen.connection)) {
-                Some(line) => {
-                    serde_json::to_writer(&mut self.to, &line)?;
+            match now.as_ref().and_then(|now| sampled(time_ns, now, &seen.connection)) {
+                Some(sample) => {
+                    serde_json::to_writer(&mut self.to, &TcpLine { v: 1, event: "tcp", sample: &sample })?;
                     self.to.write_all(b"\n")?;
-                    let (state, acked, received) = (line.state, line.bytes_acked, line.bytes_received);
-                    let again = line.retransmitted_segments;
+                    let (state, acked, received) = (sample.state, sample.bytes_acked, sample.bytes_received);
+                    let again = sample.retransmitted_segments;
                     seen.note(state, acked, received, again);
                     self.traced.samples += 1;
                 }
@@ -330,11 +362,9 @@ impl TcpConnection {
     }
 }
 
-fn line<'a>(time_ns: u64, now: &KernelConnection, connection: &'a str) -> Option<TcpSample<'a>> {
+fn sampled<'a>(time_ns: u64, now: &KernelConnection, connection: &'a str) -> Option<TcpSample<'a>> {
     let info = now.info?;
     Some(TcpSample {
-        v: 1,
-        event: "tcp",
         time_ns,
         connection,
         socket: now.cookie,

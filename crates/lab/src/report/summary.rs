@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::{CpuBy, cpu_ns};
@@ -22,7 +23,7 @@ const LOAD_PER_CPU_MAX: f64 = 0.5;
 type Levels = BTreeMap<String, Level>;
 
 /// What files of rows say.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Version of this form.
     pub v: u32,
@@ -31,7 +32,7 @@ pub struct Summary {
 }
 
 /// What the rows of one study say.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StudySummary {
     /// Its name.
     pub study: String,
@@ -50,7 +51,7 @@ pub struct StudySummary {
 }
 
 /// A figure with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sample {
     /// Number of values.
     pub n: usize,
@@ -67,7 +68,7 @@ pub struct Sample {
 }
 
 /// What the rows of one cell say.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CellSummary {
     /// The level of every factor.
     pub asked: Levels,
@@ -102,7 +103,7 @@ pub struct CellSummary {
 }
 
 /// How many times as fast a cell is as a baseline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BaselineRatio {
     /// Levels of the baseline that differ from the cell's.
     pub baseline: Levels,

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how a prediction is made, how rows are read.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::stats;
@@ -10,7 +11,7 @@ use crate::judge::stats;
 const WITHIN_PERCENT: f64 = 10.0;
 
 /// The fields of an explanation's report. The page ROWS.md says what they mean.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedRow {
     /// Speed that the parts allow; null if none could be measured.
     pub predicted_bytes_per_second: Option<f64>,

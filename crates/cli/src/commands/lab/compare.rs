@@ -12,6 +12,7 @@ use datapump_lab::{Comparison, NothingInCommon};
 use super::{asked, refuse};
 use crate::args::{CompareAsked, LabCompareArguments};
 use crate::output::Output;
+use crate::output::events::EventLine;
 use crate::output::json;
 use crate::run::signals::stop_flag;
 
@@ -55,7 +56,7 @@ fn of(
 fn print(comparison: &Comparison, status: Status, output: &Output) -> i32 {
     if output.json {
         comparison.warnings.iter().for_each(|words| output.line(&format!("pump: warning: {words}")));
-        output.result(&json::comparison(comparison));
+        output.result(&json::line(&EventLine::Comparison(comparison)));
         output.ended(status as i32, None);
     } else {
         output.bytes(comparison.to_string().as_bytes());

@@ -7,6 +7,7 @@ use datapump_lab::judge::cost::{self, Fits, Model};
 
 use crate::args::{LabFitArguments, LabModel};
 use crate::output::Output;
+use crate::output::events::EventLine;
 use crate::output::json;
 
 /// Fits and prints. Gives the exit status.
@@ -23,7 +24,7 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
 
 fn print(fits: &Fits, output: &Output) -> i32 {
     if output.json {
-        fits.fits.iter().for_each(|group| output.result(&json::figures("fit", &group.json())));
+        fits.fits.iter().for_each(|group| output.result(&json::line(&EventLine::Fit(group))));
         fits.notes.iter().for_each(|note| output.line(&format!("pump: {note}")));
     } else {
         output.bytes(super::shown_lines(&fits.to_string()).as_bytes());

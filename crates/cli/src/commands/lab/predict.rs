@@ -8,11 +8,11 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use datapump::{Operation, Status};
 use datapump_lab::judge::cost::{self, PartsFile, PipelineTable};
-use serde_json::{Value, json};
 
 use super::print_figures;
 use crate::args::LabPredictArguments;
 use crate::output::Output;
+use crate::output::events::{EventLine, PredictionLine};
 
 /// Predicts and prints. Gives the exit status.
 pub fn predict(arguments: &LabPredictArguments, output: &Output) -> i32 {
@@ -29,14 +29,15 @@ pub fn predict(arguments: &LabPredictArguments, output: &Output) -> i32 {
 
 fn chain(parts: &Path, arguments: &LabPredictArguments, output: &Output) -> anyhow::Result<i32> {
     let predictions = PartsFile::read(parts)?.predict(&arguments.chain, &arguments.request_size)?;
-    let events: Vec<Value> = predictions.iter().map(|prediction| json!(prediction)).collect();
-    Ok(print_figures("prediction", &events, &cost::chain_words(&predictions), Status::Done, output))
+    let event = |prediction| EventLine::Prediction(PredictionLine::OfParts(prediction));
+    let events: Vec<_> = predictions.iter().map(event).collect();
+    Ok(print_figures(&events, &cost::chain_words(&predictions), Status::Done, output))
 }
 
 fn pipeline(table: &Path, output: &Output) -> anyhow::Result<i32> {
     let rows = PipelineTable::read(table)?.run()?;
-    let events: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
-    Ok(print_figures("pipeline", &events, &cost::pipeline_words(&rows), Status::Done, output))
+    let events: Vec<_> = rows.iter().map(EventLine::Pipeline).collect();
+    Ok(print_figures(&events, &cost::pipeline_words(&rows), Status::Done, output))
 }
 
 fn golden(folder: &Path, output: &Output) -> anyhow::Result<i32> {
@@ -51,6 +52,6 @@ fn golden(folder: &Path, output: &Output) -> anyhow::Result<i32> {
     let statements = cost::check_golden(folder);
     let passed = statements.iter().all(|statement| statement.passed);
     let status = if passed { Status::Done } else { Status::Failed };
-    let events: Vec<Value> = statements.iter().map(|statement| json!(statement)).collect();
-    Ok(print_figures("statement", &events, &cost::golden_words(&statements), status, output))
+    let events: Vec<_> = statements.iter().map(EventLine::Statement).collect();
+    Ok(print_figures(&events, &cost::golden_words(&statements), status, output))
 }

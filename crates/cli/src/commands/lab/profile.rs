@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump::Status;
 use datapump_lab::advise::profile::{self, ChainForecast, Profile, ProfileArguments, ProfileCheck};
 use datapump_lab::study::StudyError;
-use serde_json::json;
 
 use super::print_figures;
 use crate::args::{LabPredictArguments, LabProfileArguments};
 use crate::output::Output;
+use crate::output::events::{EventLine, PredictionLine};
 use crate::run::signals::stop_flag;
 
 const NO_FOLDER: &str = "there is no folder for it: set PUMP_STATE_DIR or HOME, or name a file";
@@ -35,7 +35,7 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
     match profile::make(&asked) {
         Ok(made) => {
             let words = format!("{}\nkept in {}\n", profile::words(&made), out.display());
-            print_figures("profile", &[json!(made)], &words, Status::Done, output)
+            print_figures(&[EventLine::Profile(&made)], &words, Status::Done, output)
         }
         Err(error) if stop.load(Ordering::Relaxed) => super::refuse(&error, Status::Interrupted, output),
         Err(error) if error.is::<StudyError>() => super::refuse(&error, Status::Usage, output),
@@ -51,13 +51,14 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
     if let Some(rows) = &arguments.against {
         let against = profile.against(&arguments.chain, &datapump_lab::row::read_rows(rows)?)?;
         let words = ProfileCheck::words(&against);
-        return Ok(print_figures("against", &[json!(against)], &words, Status::Done, output));
+        return Ok(print_figures(&[EventLine::Against(&against)], &words, Status::Done, output));
     }
     if arguments.request_size.is_empty() {
         return Ok(output.usage("name a request size, or several: --request-size 64KiB,1MiB"));
     }
     let forecasts = arguments.request_size.iter().map(|&size| profile.forecast(&arguments.chain, size));
     let forecasts = forecasts.collect::<Result<Vec<ChainForecast>, _>>()?;
-    let events: Vec<_> = forecasts.iter().map(|forecast| json!(forecast)).collect();
-    Ok(print_figures("prediction", &events, &ChainForecast::words(&forecasts), Status::Done, output))
+    let event = |forecast| EventLine::Prediction(PredictionLine::OfProfile(forecast));
+    let events: Vec<_> = forecasts.iter().map(event).collect();
+    Ok(print_figures(&events, &ChainForecast::words(&forecasts), Status::Done, output))
 }

@@ -4,10 +4,11 @@
 
 use datapump::Operation;
 use datapump_lab::judge::depths::{self, DepthOutcome};
-use serde_json::json;
 
 use crate::args::{DepthsArguments, SimulateCommand};
 use crate::output::Output;
+use crate::output::events::EventLine;
+use crate::output::json;
 
 /// Runs a simulation. Gives the exit status.
 pub fn simulate(command: &SimulateCommand, output: &Output) -> i32 {
@@ -19,9 +20,7 @@ pub fn simulate(command: &SimulateCommand, output: &Output) -> i32 {
 fn compare_depths(arguments: &DepthsArguments, output: &Output) -> anyhow::Result<i32> {
     let outcomes = depths::simulate(arguments.table.as_deref())?;
     if output.json {
-        outcomes
-            .iter()
-            .for_each(|outcome| output.result(&crate::output::json::figures("depths", &json!(outcome))));
+        outcomes.iter().for_each(|outcome| output.result(&json::line(&EventLine::Depths(outcome))));
         output.ended(0, None);
     } else {
         output.bytes(table(&outcomes).as_bytes());

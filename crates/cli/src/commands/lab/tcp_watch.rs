@@ -13,6 +13,7 @@ use datapump_lab::tcp_trace::{Nobody, TcpTrace, TcpTraced};
 
 use crate::args::TcpWatchArguments;
 use crate::output::Output;
+use crate::output::events::EventLine;
 use crate::output::json;
 use crate::run::signals::stop_flag;
 
@@ -76,7 +77,7 @@ fn tell(traced: &TcpTraced, interrupted: bool, arguments: &TcpWatchArguments, ou
         false => Status::Done,
     };
     if output.json {
-        output.result(&json::tcp_watched(traced));
+        output.result(&json::line(&EventLine::TcpWatched(traced)));
         output.ended(status as i32, None);
     } else if arguments.out.is_some() {
         output.bytes(table(traced).as_bytes());

@@ -27,6 +27,7 @@ use crate::net::server::giver;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote};
@@ -142,7 +143,10 @@ impl RemoteCopy {
         let options = Options { bytes_per_second: None, ..self.options.clone() };
         // Nobody asks any more: a pipe that says nothing is not waited for.
         let over = Arc::new(AtomicBool::new(false));
+        let gives = Arc::new(Watch::default());
+        gives.begin(begun.connections, false);
         let giver = Job::copy(Vec::new(), Place::null()).options(options).stop(Arc::clone(&over));
+        let giver = giver.watch(Arc::clone(&gives));
         let (sender, receiver) = mpsc::channel();
         let (line, host) = (begun.line.clone(), remote.host.to_string());
         let (mut report, mut gave) = (None, Given::default());
@@ -154,7 +158,7 @@ impl RemoteCopy {
                     Follows::Go
                 }
                 Message::Progress(progress) => {
-                    self.watch.show(&progress);
+                    self.watch.show(&progress, &gives);
                     Follows::Go
                 }
                 Message::Report(text) => {

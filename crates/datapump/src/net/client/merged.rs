@@ -263,7 +263,7 @@ mod tests {
             let LimitedDetail { host: got_host, stage: got_stage, why: got_why, waited_ns, .. } =
                 &merged.limited_detail;
             assert_eq!(
-                (merged.limited_by.name(), got_host.as_str(), got_stage.as_str(), got_why.words()),
+                (merged.limited_by.words(), got_host.as_str(), got_stage.as_str(), got_why.words()),
                 (limit, host, stage, why),
                 "{times:?}"
             );

@@ -165,6 +165,7 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
         files: now.files,
         bytes_found: now.bytes_found,
         files_found: now.files_found,
+        limited_by: watch.limit_here().map(|limit| limit.words().into()),
     }
 }
 

@@ -4,7 +4,6 @@
 
 use datapump::units::rate_words;
 use datapump::{Choice, LimitedBy, LimitedDetail, Options, Report, Sync, Why};
-use serde::Serialize;
 
 pub use super::cause::Cause;
 use super::law::Prediction;
@@ -16,7 +15,7 @@ const GAIN_MIN: f64 = 1.10;
 const SMALL_BYTES: u64 = 256 << 10;
 
 /// The one thing to try.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
     /// Against what.
     pub cause: Cause,

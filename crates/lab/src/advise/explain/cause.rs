@@ -2,10 +2,11 @@
 //!
 //! Must not know: how it is found, what helps.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Why a copy is as slow as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// `--bwlimit`.

@@ -4,7 +4,6 @@
 //! law, and are measured as one. Costs of others add up (M1, M2). Must not know: how parts are measured, what helps.
 
 use datapump::{LimitedBy, LimitedDetail, Report, Why};
-use serde::Serialize;
 
 use super::ends::{CopyEnds, End};
 use super::moved_bytes_per_s;
@@ -19,7 +18,7 @@ const ERROR_MAX_PERCENT: f64 = 10.0;
 const CLEAR_FRACTION: f64 = 0.5;
 
 /// What the parts allow together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Bytes over time of the whole copy.
     pub predicted_bytes_per_second: f64,

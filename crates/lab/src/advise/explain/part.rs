@@ -3,12 +3,13 @@
 //! Must not know: how it is run, what parts allow together.
 
 use datapump::{LimitedBy, Report};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::moved_bytes_per_s;
 
 /// A part of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartName {
     /// Nothing to nothing: the loop itself.
@@ -82,7 +83,7 @@ impl PartName {
 }
 
 /// What a part did alone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
     /// Which.
     pub name: PartName,

@@ -67,7 +67,7 @@ fn limit(explained: &Explained) -> String {
             Some(error) => format!("limited by what cannot be told: the runs disagree by {error:.0} %"),
             None => "limited by what cannot be told".into(),
         },
-        limit => format!("limited by {}{because}", limit.name()),
+        limit => format!("limited by {}{because}", limit.words()),
     }
 }
 
@@ -81,7 +81,7 @@ fn differs(explained: &Explained) -> String {
         LimitedBy::Balanced => "but alone the two slowest parts are about as slow as each other".into(),
         _ => format!("but that took less than half of its time, and {slowest} alone explains its speed"),
     };
-    format!(" (its own line says {}, {why})", own.name())
+    format!(" (its own line says {}, {why})", own.words())
 }
 
 fn compared(explained: &Explained, prediction: &Prediction, options: &Options) -> String {

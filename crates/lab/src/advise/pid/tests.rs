@@ -67,7 +67,7 @@ fn check(rows: Vec<(&str, Watched, &str, &str, &str)>) {
     for (row, watched, limited_by, stage, why) in rows {
         let found = verdict(&watched);
         let detail = &found.limited_detail;
-        let got = (found.limited_by.name(), detail.stage.as_str(), detail.why.words());
+        let got = (found.limited_by.words(), detail.stage.as_str(), detail.why.words());
         assert_eq!(got, (limited_by, stage, why), "{row}: {:?}", found.shares);
         assert!(!paragraph(&watched, &found).is_empty(), "{row}");
     }
@@ -387,5 +387,5 @@ fn a_process_that_computes_is_limited_by_the_cpu() {
     child.kill().expect("ours");
     child.wait().expect("killed");
     let found = verdict(&seen.expect("it can be watched"));
-    assert_eq!(found.limited_by.name(), "cpu", "{:?}", found.shares);
+    assert_eq!(found.limited_by.words(), "cpu", "{:?}", found.shares);
 }

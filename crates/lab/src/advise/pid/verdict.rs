@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use datapump::{LimitedBy, LimitedDetail, Why};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::advice::{ENDED, MEMORY_ONLY, advice};
@@ -41,7 +42,7 @@ const DISK_PART: u64 = 10;
 const ROUNDS_MIN: u32 = 20;
 
 /// What limits a process, and what to try.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// The cause.
     pub limited_by: LimitedBy,

@@ -3,10 +3,11 @@
 //! The kernel's stack tells most (root may read it), then the number of the system call and what its file is, then the
 //! one function that it sleeps in. Must not know: files of /proc, what the waits amount to.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a thread does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
     /// It runs, or wants to and waits for a CPU.

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::wait::Doing;
 
 /// All that was seen.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Watched {
     /// The process that was named.
     pub pid: u32,
@@ -38,7 +39,7 @@ pub struct Watched {
 }
 
 /// A process.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Process {
     /// Its number.
     pub pid: u32,
@@ -57,7 +58,7 @@ pub struct Process {
 }
 
 /// A thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Thread {
     /// The process that it is part of.
     pub pid: u32,
@@ -78,7 +79,7 @@ pub struct Thread {
 }
 
 /// Which end a file is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// It is read.
@@ -89,7 +90,7 @@ pub enum Role {
 }
 
 /// A file, pipe or device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WatchedFile {
     /// Who has it open.
     pub pid: u32,
@@ -108,7 +109,7 @@ pub struct WatchedFile {
 }
 
 /// A block device while the process was watched, whoever used it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WatchedDevice {
     /// Its number.
     pub number: String,
@@ -139,7 +140,7 @@ pub struct WatchedDevice {
 }
 
 /// A TCP connection. Counters are those of the time that was watched.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WatchedConnection {
     /// Both ends, this one first.
     pub connection: String,

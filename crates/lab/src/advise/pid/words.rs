@@ -46,7 +46,7 @@ fn sentence(watched: &Watched, verdict: &Verdict) -> String {
     let detail = &verdict.limited_detail;
     let (waited, of) =
         (seconds(detail.waited_ns), percent(detail.waited_ns as f64 / detail.of_ns.max(1) as f64));
-    let name = verdict.limited_by.name();
+    let name = verdict.limited_by.words();
     match verdict.limited_by {
         LimitedBy::Unknown => format!("{head}: cannot tell what limits it: {}.", detail.why),
         LimitedBy::Balanced => format!("{head}: balanced: {}, {waited} ({of}) each.", detail.why),

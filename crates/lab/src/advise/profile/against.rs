@@ -3,6 +3,7 @@
 //! Must not know: how either was measured.
 
 use anyhow::{Context, bail};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Profile, by_size, bytes_per_second, ns_per_byte};
@@ -11,7 +12,7 @@ use crate::judge::stats::median;
 use crate::row::Row;
 
 /// All request sizes of a study.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ProfileCheck {
     /// The chain that was forecast.
     pub chain: Vec<String>,
@@ -32,7 +33,7 @@ pub struct ProfileCheck {
 }
 
 /// One of them: medians beside the forecast. Errors are above 0 where more was observed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AgainstSize {
     /// Bytes of a request.
     pub request_size_bytes: u64,

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how components were measured.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Component, Profile, Size};
@@ -10,7 +11,7 @@ use crate::judge::cost::{
 };
 
 /// What is forecast at a request size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChainForecast {
     /// The components.
     pub chain: Vec<String>,

@@ -4,10 +4,11 @@
 
 use datapump::units::bytes_words;
 use datapump::{Options, Report};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Size of a request in bytes.
     pub request_bytes: u32,

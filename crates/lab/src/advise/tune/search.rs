@@ -4,6 +4,7 @@
 //! runs of the same point differ. So it cannot swing between two points (SCIENCE, E4). Must not know: how a point is
 //! measured, files, clocks.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::point::{Bounds, Point, TuneWay, WAYS};
@@ -19,7 +20,7 @@ const ROUNDS: u64 = 4;
 const PAIRS: usize = 3;
 
 /// A point that was compared with the best one until then.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Tried {
     /// The point.
     pub point: Point,

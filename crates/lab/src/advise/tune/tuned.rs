@@ -2,13 +2,14 @@
 //!
 //! Must not know: how it searched.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::point::Point;
 use super::search::Tried;
 
 /// What was found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tuned {
     /// What is to be used.
     pub chosen: Point,

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::input::InputError;
@@ -18,7 +19,7 @@ pub struct PartsFile {
 }
 
 /// What a chain costs at a request size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChainPrediction {
     /// The components.
     pub chain: Vec<String>,

@@ -2,12 +2,13 @@
 //!
 //! Must not know: how it was measured, what is computed from it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::row::Row;
 
 /// Which measure, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum CpuBy {
     /// All that the soaker did not get.
     #[serde(rename = "soaker")]

@@ -2,6 +2,7 @@
 //!
 //! Must not know: where points come from, how the result is shown.
 
+mod fields;
 pub(crate) mod level_off;
 pub(crate) mod line;
 pub(crate) mod noise;
@@ -9,6 +10,7 @@ pub(crate) mod noise;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::fit::line::FittedLine;
@@ -47,7 +49,8 @@ pub struct Figure {
 }
 
 /// A fit of the cost model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "fields::CostFields")]
 pub struct CostFit {
     /// CPU time for a byte, in nanoseconds.
     pub cb_ns_per_byte: Figure,
@@ -64,7 +67,7 @@ pub struct CostFit {
 }
 
 /// Observed and predicted at one request size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeResult {
     /// Bytes of a request.
     pub request_size_bytes: f64,

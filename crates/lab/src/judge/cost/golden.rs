@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use datapump::simulation::model;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::chain::PartsFile;
@@ -44,7 +45,7 @@ const MISPRINT: (usize, u64) = (5, 32_768);
 const UNROUNDED: [(usize, u64); 3] = [(3, 32_768), (4, 131_072), (5, 262_144)];
 
 /// A statement and how it came out.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Statement {
     /// Its number.
     pub statement: &'static str,

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Context;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::judge::cost::cpu::{CpuBy, cpu_ns};
 use crate::judge::cost::fit::level_off::{LevelOff, MeasuredLatency, fit_level_off};
@@ -46,7 +47,7 @@ pub struct Fits {
 }
 
 /// The fit of a group.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct GroupFit {
     /// The study, the table's component, or the table's name.
     pub component: String,
@@ -55,11 +56,13 @@ pub struct GroupFit {
     /// How CPU time was measured; `None` for a table.
     pub cpu_by: Option<CpuBy>,
     /// The fit.
+    #[serde(flatten)]
     pub fit: Fit,
 }
 
 /// A fit of either model.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "model", rename_all = "kebab-case")]
 pub enum Fit {
     /// Cost per byte and per request.
     Cost(CostFit),
@@ -119,40 +122,6 @@ impl GroupFit {
     pub fn name(&self) -> String {
         name(&self.component, &self.asked)
     }
-
-    /// As the fields of an event.
-    pub fn json(&self) -> Value {
-        let mut fields = match &self.fit {
-            Fit::Cost(fit) => cost_json(fit),
-            Fit::LevelOff(fit) => json!(fit),
-        };
-        fields["model"] = match self.fit {
-            Fit::Cost(_) => "cost".into(),
-            Fit::LevelOff(_) => "level-off".into(),
-        };
-        fields["component"] = self.component.as_str().into();
-        fields["asked"] = json!(self.asked);
-        fields["cpu_by"] = json!(self.cpu_by);
-        fields
-    }
-}
-
-fn cost_json(fit: &CostFit) -> Value {
-    let (cb, cr) = (fit.cb_ns_per_byte, fit.cr_us_per_request);
-    json!({
-        "points": fit.points,
-        "cb_ns_per_byte": cb.value,
-        "cb_ns_per_byte_low": cb.low,
-        "cb_ns_per_byte_high": cb.high,
-        "cb_ns_per_byte_standard_error": cb.standard_error,
-        "cr_us_per_request": cr.value,
-        "cr_us_per_request_low": cr.low,
-        "cr_us_per_request_high": cr.high,
-        "cr_us_per_request_standard_error": cr.standard_error,
-        "worst_relative_error_percent": fit.worst_relative_error_percent,
-        "residuals": fit.sizes,
-        "warning": fit.warning,
-    })
 }
 
 fn name(component: &str, asked: &GroupLevels) -> String {

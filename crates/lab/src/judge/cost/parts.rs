@@ -2,13 +2,14 @@
 //!
 //! Must not know: where parts come from.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Below this a cost is one that was not measured: one CPU would move a petabyte in a second. Bandwidths stay finite.
 const NS_PER_BYTE_MIN: f64 = 1e-6;
 
 /// What one component costs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostPart {
     /// Its name.
     pub component: String,

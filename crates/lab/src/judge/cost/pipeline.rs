@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use datapump::simulation::model::{self, Bottleneck};
 use datapump::simulation::{self, Faults, Peaks, SimClock, SimDisk, Simulation};
 use datapump::{Event, Fill, Job, Options, Place, World};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::input::InputError;
@@ -35,7 +36,7 @@ struct Pipeline {
 }
 
 /// What a row gives.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PipelineRow {
     /// Its line in the file, from 1.
     pub line: u64,

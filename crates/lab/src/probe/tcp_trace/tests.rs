@@ -96,7 +96,8 @@ fn every_field_is_described() {
     let description =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/TCP.md")).expect("TCP.md");
     let now = crate::probe::sock_diag::KernelConnection::nobody();
-    let line = line(1, &now, "a > b").expect("there is information");
+    let sample = sampled(1, &now, "a > b").expect("there is information");
+    let line = TcpLine { v: 1, event: "tcp", sample: &sample };
     let Value::Object(fields) = serde_json::to_value(&line).expect("JSON") else { panic!("an object") };
     for field in fields.keys() {
         assert!(description.contains(&format!("| `{field}` |")), "TCP.md does not describe {field}");

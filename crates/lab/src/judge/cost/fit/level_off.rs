@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::input::InputError;
@@ -26,7 +27,7 @@ pub struct MeasuredLatency {
 }
 
 /// A fit of the level-off model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelOff {
     /// What was varied besides the readers.
     pub stage: String,
@@ -51,7 +52,7 @@ pub struct LevelOff {
 }
 
 /// Observed and predicted for a number of readers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Readers {
     /// How many.
     pub readers: u32,

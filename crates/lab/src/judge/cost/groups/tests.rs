@@ -3,6 +3,7 @@
 use super::*;
 use crate::judge::cost::tests::golden;
 use crate::row::{COMPLETED, RowFile, VERSION};
+use serde_json::json;
 
 /// A run that costs 2 ns for a byte and 50 us for a request.
 fn row(study: &str, depth: i64, request_size: &str, repeat: u32) -> Row {
@@ -73,7 +74,7 @@ fn the_best_measure_of_cpu_time_is_taken_and_none_is_mixed() {
         let fits = fit_rows(&rows, Model::Cost, false);
         let group = &fits.fits[0];
         assert_eq!(group.cpu_by, Some(by), "{case}");
-        assert_eq!(group.json()["points"], points, "{case}");
+        assert_eq!(json!(group)["points"], points, "{case}");
         assert!(is_near(cost(group), expected), "{case}: {:?}", cost(group));
     }
 }
@@ -135,7 +136,7 @@ fn many_readers_are_fitted_from_rows() {
         ..row("legion", 1, "1MiB", 0)
     };
     let fits = fit_rows(&[1, 2, 5, 10].map(of), Model::LevelOff, false);
-    let fit = fits.fits[0].json();
+    let fit = json!(&fits.fits[0]);
     assert_eq!(fit["stage"], "plain");
     assert_eq!((&fit["r1_s"], &fit["d_s"]), (&3.0.into(), &1.0.into()), "{fit}");
     assert_eq!(fit["plateau_bytes_per_s"], 1e7);
@@ -181,7 +182,7 @@ fn the_receiver_of_the_paper_is_warned_of() {
         ("datapump_table5_local_copy.csv", None),
     ] {
         let fits = fit_file(&golden(table), Model::Cost).expect(table);
-        let warning = fits.fits[0].json()["warning"].as_str().map(str::to_owned);
+        let warning = json!(&fits.fits[0])["warning"].as_str().map(str::to_owned);
         assert_eq!(warning.is_some(), words.is_some(), "{table}: {warning:?}");
         assert!(warning.unwrap_or_default().contains(words.unwrap_or_default()), "{table}");
     }

@@ -1,0 +1,253 @@
+//! The forms of the events of `--json`. schema/events.schema.json is generated from them: what a comment says of a
+//! field is its description there.
+//!
+//! Must not know: where lines are written, when.
+
+use std::collections::BTreeMap;
+
+use datapump::{Class, LimitedBy, Operation, Report};
+use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
+use datapump_lab::advise::pid::{Verdict, watched::Watched};
+use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
+use datapump_lab::advise::tune::Tuned;
+use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
+use datapump_lab::judge::depths::DepthOutcome;
+use datapump_lab::tcp_trace::{TcpSample, TcpTraced};
+use datapump_lab::{Comparison, StudySummary};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::output::findings::Finding;
+
+/// Events of pump --json: one object a line on standard output. The last line is always a report. Fields may be added;
+/// a name never changes its meaning.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventLine<'a> {
+    /// A job begins.
+    Start(StartLine<'a>),
+    /// A file is complete.
+    File(FileLine<'a>),
+    /// Something went wrong.
+    Problem(ProblemLine<'a>),
+    /// How far the job is.
+    Progress(ProgressLine),
+    /// What would be done with one file (-n).
+    Plan(PlanLine),
+    /// What pump doctor found.
+    Finding(&'a Finding),
+    /// What rows of studies say (pump lab run, report).
+    Summary(SummaryLine<'a>),
+    /// A fit of costs or latencies (pump lab fit).
+    Fit(&'a GroupFit),
+    /// What a chain of parts will do (pump lab predict --parts, --profile).
+    Prediction(PredictionLine<'a>),
+    /// A pipeline, simulated (pump lab predict --pipeline).
+    Pipeline(&'a PipelineRow),
+    /// A published statement, checked (pump lab predict --golden).
+    Statement(&'a Statement),
+    /// A rule for depths, simulated (pump lab simulate depths).
+    Depths(&'a DepthOutcome),
+    /// The last line of a job.
+    Report(ReportLine<'a>),
+    /// The last line of a command that moves nothing.
+    #[serde(rename = "report")]
+    Ended(EndedLine<'a>),
+    /// What a search found to use for a copy (pump tune).
+    Tuned(&'a Tuned),
+    /// What was seen of a running process, and what limits it (pump explain --pid).
+    Watched(WatchedLine<'a>),
+    /// One sample of a TCP connection (pump lab tcp-watch, copy --trace): crates/lab/TCP.md.
+    #[expect(dead_code, reason = "the lab writes these, into files of their own")]
+    Tcp(TcpSample<'a>),
+    /// What a time series of TCP connections came to (pump lab tcp-watch).
+    TcpWatched(&'a TcpTraced),
+    /// What two files of rows, or two programs, say of each other (pump lab compare).
+    Comparison(&'a Comparison),
+    /// What the components of a machine cost (pump lab profile).
+    Profile(&'a Profile),
+    /// A forecast beside rows (pump lab predict --against).
+    Against(&'a ProfileCheck),
+}
+
+/// The beginning of a job.
+#[derive(Serialize, JsonSchema)]
+pub struct StartLine<'a> {
+    /// Version of the program.
+    pub version: &'a str,
+    /// Name of the command: copy, mirror, verify, hash, demo or explain.
+    pub command: &'a str,
+    /// Places.
+    pub sources: Vec<String>,
+    /// Place; null where there is none.
+    pub target: Option<String>,
+}
+
+/// The name of a file.
+#[derive(Serialize, JsonSchema)]
+pub struct FileName {
+    /// As the user named it; what is not UTF-8 is replaced.
+    pub path: String,
+    /// The name's bytes in base64, when it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+}
+
+/// A complete file.
+#[derive(Serialize, JsonSchema)]
+pub struct FileLine<'a> {
+    /// Its name.
+    #[serde(flatten)]
+    pub name: FileName,
+    /// Its length.
+    pub bytes: u64,
+    /// What b3sum prints, when it was computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blake3: Option<&'a str>,
+}
+
+/// A problem.
+#[derive(Serialize, JsonSchema)]
+pub struct ProblemLine<'a> {
+    /// Its class, which has an exit status.
+    pub class: Class,
+    /// The file, if one is concerned; what is not UTF-8 is replaced.
+    pub path: Option<String>,
+    /// The name's bytes in base64, when it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+    /// What was being done.
+    pub operation: Operation,
+    /// Offset in bytes, where it matters.
+    pub offset: Option<u64>,
+    /// What the system said and what to do next.
+    pub message: &'a str,
+    /// The system's error number that it comes from, if it does: errno(3) of the host that it happened on.
+    pub errno: Option<i32>,
+}
+
+/// How far a job is.
+#[derive(Serialize, JsonSchema)]
+pub struct ProgressLine {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Null while unknown.
+    pub bytes_total: Option<u64>,
+    /// Files completed.
+    pub files: u64,
+    /// 0 to 100. Never falls; null while the total is unknown.
+    pub percent: Option<f64>,
+    /// Over the last seconds.
+    pub rate_bytes_per_second: f64,
+    /// The fewest seconds left; null while unknown.
+    pub time_left_low_s: Option<f64>,
+    /// The most seconds left; null while unknown.
+    pub time_left_high_s: Option<f64>,
+    /// What bounds the job so far.
+    pub limited_by: LimitedBy,
+}
+
+/// What would be done with one file.
+#[derive(Serialize, JsonSchema)]
+pub struct PlanLine {
+    /// Where its bytes come from.
+    pub source: String,
+    /// Where they go.
+    pub target: String,
+    /// Null where unknown.
+    pub bytes: Option<u64>,
+    /// Which way, and why.
+    pub how: String,
+}
+
+/// What rows say.
+#[derive(Serialize, JsonSchema)]
+pub struct SummaryLine<'a> {
+    /// The studies, by name.
+    pub studies: &'a [StudySummary],
+}
+
+/// A prediction for a chain.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PredictionLine<'a> {
+    /// From what parts cost.
+    OfParts(&'a ChainPrediction),
+    /// From a profile.
+    OfProfile(&'a ChainForecast),
+}
+
+/// The last line of a job: its report, with what commands have to say of it.
+#[derive(Serialize, JsonSchema)]
+pub struct ReportLine<'a> {
+    /// The build of the program: commit, else a hash of its file.
+    pub build: &'a str,
+    /// The report.
+    #[serde(flatten)]
+    pub report: &'a Report,
+    /// What to try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<&'a str>,
+    /// What its parts say of it (pump explain).
+    #[serde(flatten)]
+    pub explained: Option<ExplainedLine<'a>>,
+}
+
+/// What the parts of a copy say of it.
+#[derive(Serialize, JsonSchema)]
+pub struct ExplainedLine<'a> {
+    /// What the parts allow together, written down before the copy; null if nothing was predicted.
+    pub predicted_bytes_per_second: Option<f64>,
+    /// CPU time of both hosts for each byte, as predicted.
+    pub predicted_ns_per_byte: Option<f64>,
+    /// Bytes of the copy over its time.
+    pub observed_bytes_per_second: f64,
+    /// CPU time of both hosts for each byte.
+    pub observed_ns_per_byte: f64,
+    /// By how much the faster of the two is faster than the other.
+    pub error_percent: Option<f64>,
+    /// The parts, each alone.
+    pub parts: &'a [Part],
+    /// Parts that could not be measured, and why.
+    pub unmeasured: &'a [String],
+    /// One device serves both ends.
+    pub shared_device: bool,
+    /// The slowest part.
+    pub slowest_part: Option<PartName>,
+    /// The next one.
+    pub next_part: Option<PartName>,
+    /// Its bandwidth.
+    pub next_part_bytes_per_second: Option<f64>,
+    /// Against what the advice is.
+    pub advice_cause: Cause,
+    /// The flag with its value, if the advice is one.
+    pub advice_flag: Option<&'a str>,
+    /// How many times as fast the part was with it, measured; null if it was not tried.
+    pub advice_gain: Option<f64>,
+    /// All of it in one paragraph; empty if the copy failed.
+    pub explanation: &'a str,
+    /// Time that was spent besides the copy.
+    pub added_ns: u64,
+}
+
+/// The last line of a command that moves nothing.
+#[derive(Serialize, JsonSchema)]
+pub struct EndedLine<'a> {
+    /// Version of the program.
+    pub version: &'a str,
+    /// Exit status of the contract.
+    pub exit_status: i32,
+    /// Problems, counted by class.
+    pub problems: BTreeMap<&'static str, u64>,
+}
+
+/// What was seen of a process.
+#[derive(Serialize, JsonSchema)]
+pub struct WatchedLine<'a> {
+    /// What limits it.
+    #[serde(flatten)]
+    pub verdict: &'a Verdict,
+    /// What was seen.
+    #[serde(flatten)]
+    pub watched: &'a Watched,
+}
