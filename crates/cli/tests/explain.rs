@@ -1,11 +1,10 @@
 //! `pump explain`, by the real binary: it copies as `pump copy` does, says why it was as fast as it was, and leaves
 //! nothing else behind.
 
-#[path = "cli_parts/schema.rs"]
-mod schema;
 mod support;
 
 use serde_json::Value;
+use support::schema;
 use support::serving::Serving;
 use support::{Home, as_ordinary_user, expect, has_content, make_folder, noise_file, set_mode};
 

@@ -1,14 +1,14 @@
 //! `pump explain --pid` and `pump lab tcp-watch`: what is refused and why, what ends early, and the form of events.
 
-mod cli_parts;
+mod support;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use cli_parts::home::{Home, Outcome, outcome};
-use cli_parts::schema;
 use rustix::process::{Pid, Signal, kill_process};
+use support::home::{Home, Outcome, outcome};
+use support::schema;
 
 fn expect(outcome: &Outcome, status: i32, parts: &[&str], row: &str) {
     assert_eq!(outcome.status, status, "{row}: {outcome:?}");

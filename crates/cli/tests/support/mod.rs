@@ -4,11 +4,11 @@
 //! Each test file uses a part of it.
 #![allow(dead_code)]
 
-#[path = "../cli_parts/home.rs"]
-mod home;
+pub mod home;
 pub mod listing;
 pub mod nested;
 pub mod running;
+pub mod schema;
 pub mod serving;
 pub mod small_tree;
 pub mod told;

@@ -159,8 +159,14 @@ impl Calibrated {
 
     /// Why the figures of a run are to be doubted.
     fn doubts(&self, run: &Window, conditions: &Conditions) -> Vec<String> {
-        let doubts = [self.unsteady(), self.crowded(run), stolen(run), unexplained(run)];
+        let doubts = [self.starved(), self.unsteady(), self.crowded(run), stolen(run), unexplained(run)];
         doubts.into_iter().flatten().chain(conditions.doubts()).collect()
+    }
+
+    /// What others use all the time is not known of CPUs that they had to themselves.
+    fn starved(&self) -> Option<String> {
+        let is_starved = self.iterations_per_cpu_s == 0.0;
+        is_starved.then(|| "before the run, others used all CPUs: there is nothing to compare with".into())
     }
 
     fn unsteady(&self) -> Option<String> {
@@ -321,6 +327,14 @@ mod tests {
             assert_eq!(soaked.iterations_per_cpu_s, RATE as f64 * 1e9);
             assert!(!soaked.noisy, "{:?}", soaked.why);
         }
+    }
+
+    #[test]
+    fn what_had_nothing_before_the_run_is_not_calibrated() {
+        let (_, soaked) = Calibrated::of(&[second([1.0, 1.0])]).soaked(&second([0.0, 0.0]), &quiet());
+        assert!(soaked.why.concat().contains("others used all CPUs"), "{:?}", soaked.why);
+        let (_, soaked) = Calibrated::of(&[second([1.0, 0.9])]).soaked(&second([0.0, 0.0]), &quiet());
+        assert!(!soaked.why.concat().contains("others used all CPUs"), "{:?}", soaked.why);
     }
 
     #[test]

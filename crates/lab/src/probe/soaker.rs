@@ -325,7 +325,8 @@ mod tests {
         spin(1 << 20, 1);
         let (soaked_ns, soaked) = soaker.end();
         assert_eq!((soaked.calibrations.len(), soaked.cpus), (2, soaked.of_cpus));
-        assert!(soaked.iterations_per_cpu_s > 0.0 && soaked.elapsed_ns > 0, "{soaked:?}");
+        // Other tests may leave nothing of the CPUs: then it says so.
+        assert!((soaked.iterations_per_cpu_s > 0.0 || soaked.noisy) && soaked.elapsed_ns > 0, "{soaked:?}");
         assert_eq!(soaked.noisy, !soaked.why.is_empty());
         assert!(soaked.cpu_ns.is_some() && soaked_ns < u64::MAX / 2, "{soaked_ns} {soaked:?}");
     }

@@ -1,0 +1,202 @@
+//! Names of one file stay names of one file: among files that are named, and where what stands at the target under one
+//! of them is newer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use crate::support::serving::Serving;
+use crate::support::small_tree::set_time;
+use crate::support::{Home, expect, has_content, make_folder, make_symlink, set_mtime};
+
+const SOURCE: u64 = 1_000_000_000_000_000_000;
+const HOUR: u64 = 3_600_000_000_000;
+
+fn file(home: &Home, name: &str, content: &str, mtime: u64) {
+    fs::write(home.path(name), content).expect("room");
+    set_mtime(&home.path(name), mtime);
+}
+
+fn link(home: &Home, name: &str, other: &str) {
+    fs::hard_link(home.path(name), home.path(other)).expect("links");
+}
+
+fn pump(home: &Home, words: &[&str]) -> String {
+    let run = home.pump(words);
+    expect(&run, 0, &[], &words.join(" "));
+    run.out
+}
+
+fn inodes(home: &Home, names: &[&str]) -> BTreeSet<u64> {
+    names.iter().map(|name| fs::metadata(home.path(name)).expect("it is there").ino()).collect()
+}
+
+/// What a run would do, then does: the same lines, several lanes in another order.
+fn told(home: &Home, words: &[&str]) -> String {
+    let planned = pump(home, &[words, &["-n"]].concat());
+    let done = pump(home, words);
+    let lines = |text: &str| text.lines().map(str::to_string).collect::<BTreeSet<_>>();
+    assert_eq!(lines(&planned), lines(&done), "{words:?}");
+    done
+}
+
+#[test]
+fn files_that_are_named_stay_names_of_one_file_on_one_host_and_between_two() {
+    let home = Home::new();
+    for folder in ["served", "served/into", "into"] {
+        make_folder(&home, folder);
+    }
+    let serving = Serving::new(&home, &[]);
+    let served = |name: &str| serving.at(name);
+    for (from, to) in [("", "into"), ("", "served/into"), ("served/", "into")] {
+        for (content, lanes) in [("some", "1"), ("some", "4"), ("", "4")] {
+            for name in ["one", "two", "three", "other"] {
+                let _ = fs::remove_file(home.path(format!("{from}{name}")));
+                let _ = fs::remove_file(home.path(format!("{to}/{name}")));
+            }
+            file(&home, &format!("{from}one"), content, SOURCE);
+            file(&home, &format!("{from}other"), content, SOURCE);
+            link(&home, &format!("{from}one"), &format!("{from}two"));
+            link(&home, &format!("{from}one"), &format!("{from}three"));
+            let source = |name: &str| if from.is_empty() { name.into() } else { served(name) };
+            let sources = ["one", "other", "two", "three"].map(source);
+            let target = if to == "into" { "into/".into() } else { served("into/") };
+            let lanes = format!("--lanes={lanes}");
+            let mut words = vec!["copy", "-i", "--ticket-file", "ticket", &lanes];
+            words.extend(sources.iter().map(String::as_str).chain([target.as_str()]));
+            let out = told(&home, &words);
+            let row = format!("{from} {to} {content:?} {lanes}: {out}");
+            assert!(out.contains(">f+++++++++ one"), "{row}");
+            assert!(out.contains("hf+++++++++ two => one"), "{row}");
+            let names = ["one", "two", "three"].map(|name| format!("{to}/{name}"));
+            let names = names.each_ref().map(String::as_str);
+            assert_eq!(inodes(&home, &names).len(), 1, "{row}");
+            assert_eq!(fs::metadata(home.path(names[0])).expect("it is there").nlink(), 3, "{row}");
+            names.iter().for_each(|name| has_content(&home.path(name), content.as_bytes(), &row));
+            words.push("--update");
+            assert_eq!(told(&home, &words), "", "{row}: nothing is left to do");
+            words.push("--no-preserve=links");
+            words.push("--update=all");
+            pump(&home, &words);
+            assert_eq!(inodes(&home, &names).len(), 3, "{row}");
+        }
+    }
+}
+
+#[test]
+fn what_stands_at_the_target_stays_and_the_other_names_are_one_file() {
+    let home = Home::new();
+    make_folder(&home, "into");
+    file(&home, "one", "some", SOURCE);
+    ["two", "three"].iter().for_each(|name| link(&home, "one", name));
+    file(&home, "into/one", "precious", SOURCE);
+    let words = ["copy", "-i", "--ignore-existing", "one", "two", "three", "into"];
+    assert_eq!(told(&home, &words), ">f+++++++++ two\nhf+++++++++ three => two\n");
+    has_content(&home.path("into/one"), b"precious", "it stood there");
+    assert_eq!(inodes(&home, &["into/two", "into/three"]).len(), 1);
+}
+
+#[test]
+fn a_file_that_is_named_by_a_link_too_is_one_file() {
+    let home = Home::new();
+    make_folder(&home, "into");
+    file(&home, "one", "some", SOURCE);
+    make_symlink(&home, "one", "two");
+    let out = told(&home, &["copy", "-i", "one", "two", "into"]);
+    assert_eq!(out, ">f+++++++++ one\nhf+++++++++ two => one\n");
+    assert_eq!(inodes(&home, &["into/one", "into/two"]).len(), 1);
+}
+
+/// What stands under the names `a`, `b`, `c` of one file before: none, or when it was changed; names of one file are
+/// named by the same letter.
+type Stands = [Option<(char, u64)>; 3];
+
+const MISSING: Option<(char, u64)> = None;
+const OLDER: Option<(char, u64)> = Some(('o', SOURCE - HOUR));
+const EQUAL: Option<(char, u64)> = Some(('s', SOURCE));
+const NEWER: Option<(char, u64)> = Some(('n', SOURCE + HOUR));
+const AS_NEW: Option<(char, u64)> = Some(('a', SOURCE + HOUR));
+const NEWEST: Option<(char, u64)> = Some(('m', SOURCE + 2 * HOUR));
+
+const CASES: [(Stands, &str); 12] = [
+    ([MISSING, MISSING, NEWER], "n"),
+    ([NEWER, MISSING, OLDER], "n"),
+    ([OLDER, NEWER, MISSING], "n"),
+    ([EQUAL, EQUAL, NEWER], "n"),
+    ([NEWER, EQUAL, NEWER], "n"),
+    ([NEWER, NEWEST, MISSING], "m"),
+    ([NEWEST, NEWER, OLDER], "m"),
+    ([OLDER, NEWER, NEWEST], "m"),
+    ([NEWER, NEWER, NEWER], "n"),
+    ([NEWER, AS_NEW, NEWEST], "m"),
+    ([NEWEST, AS_NEW, NEWER], "m"),
+    ([OLDER, OLDER, EQUAL], "s"),
+];
+
+/// Makes what stands at the target.
+fn stand(home: &Home, names: [&str; 3], stands: Stands) {
+    let mut first: BTreeMap<char, &str> = BTreeMap::new();
+    for (name, stands) in names.into_iter().zip(stands) {
+        let _ = fs::remove_file(home.path(name));
+        let Some((letter, mtime)) = stands else { continue };
+        match first.get(&letter) {
+            Some(other) => link(home, other, name),
+            None => {
+                file(home, name, &letter.to_string(), mtime);
+                first.insert(letter, name);
+            }
+        }
+    }
+}
+
+fn is_one(home: &Home, names: [&str; 3], content: &str, row: &str) {
+    names.iter().for_each(|name| has_content(&home.path(name), content.as_bytes(), &format!("{row} {name}")));
+    assert_eq!(inodes(home, &names).len(), 1, "{row}");
+}
+
+#[test]
+fn under_update_the_newest_of_the_names_of_a_file_is_that_file() {
+    let home = Home::new();
+    for folder in ["tree", "tree/b", "tree/d", "copy", "copy/b", "copy/d", "into"] {
+        make_folder(&home, folder);
+    }
+    file(&home, "tree/a", "s", SOURCE);
+    link(&home, "tree/a", "tree/b/b");
+    link(&home, "tree/a", "tree/d/c");
+    ["tree/b", "tree/d", "tree"].iter().for_each(|folder| set_time(&home.path(folder), 1_000_000_000, 0));
+    for (stands, content) in CASES {
+        // Several lanes often enough for their races to show.
+        for lanes in ["--lanes=1"].into_iter().chain(["--lanes=4"; 20]) {
+            let row = format!("{stands:?} {lanes}");
+            let names = ["copy/a", "copy/b/b", "copy/d/c"];
+            stand(&home, names, stands);
+            let words = ["copy", "-T", "-i", "--update", lanes, "tree", "copy"];
+            if lanes == "--lanes=1" {
+                told(&home, &words);
+            }
+            pump(&home, &words);
+            is_one(&home, names, content, &row);
+            for folder in ["copy", "copy/b", "copy/d"] {
+                let mtime = fs::metadata(home.path(folder)).expect("it is there").mtime();
+                assert_eq!(mtime as u64, SOURCE / 1_000_000_000, "{row} {folder}");
+            }
+            assert_eq!(pump(&home, &words), "", "{row}: nothing is left to do");
+        }
+    }
+}
+
+#[test]
+fn under_update_the_newest_is_the_file_of_names_that_are_named_too() {
+    let home = Home::new();
+    make_folder(&home, "into");
+    file(&home, "a", "s", SOURCE);
+    ["b", "c"].iter().for_each(|name| link(&home, "a", name));
+    for (stands, content) in CASES {
+        let names = ["into/a", "into/b", "into/c"];
+        stand(&home, names, stands);
+        let words = ["copy", "-i", "--update", "a", "b", "c", "into"];
+        told(&home, &words);
+        is_one(&home, names, content, &format!("{stands:?}"));
+        assert_eq!(pump(&home, &words), "", "{stands:?}: nothing is left to do");
+    }
+}

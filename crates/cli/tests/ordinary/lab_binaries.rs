@@ -1,0 +1,139 @@
+//! `pump lab compare --a BINARY --b BINARY STUDY`: two builds run a study side by side, into one file of rows.
+
+use std::fs;
+
+use crate::support::schema;
+use crate::support::{Home, Outcome, expect, set_mode};
+use serde_json::Value;
+
+const JOB: &str = r#"
+name = "jobs"
+title = "memory to memory, and a file"
+repeats = 4
+warmup = 1
+prepare = [{ step = "make_source", size = "64KiB" }, { step = "new_target" }]
+check = ["same_content"]
+[factors]
+request_size = ["4KiB", "16KiB"]
+[job]
+source = "{source}"
+target = "{target}"
+request_size = "{request_size}"
+sync = "none"
+"#;
+
+const COMMAND: &str = r#"
+name = "commands"
+title = "what a program says"
+repeats = 3
+warmup = 0
+[command.levels]
+version = "{pump} --version > {pump}.said"
+"#;
+
+const PUMP: &str = env!("CARGO_BIN_EXE_pump");
+
+fn furnished() -> Home {
+    let home = Home::new();
+    fs::write(home.path("jobs.toml"), JOB).expect("room");
+    fs::write(home.path("commands.toml"), COMMAND).expect("room");
+    for name in ["a", "b"] {
+        fs::create_dir(home.path(name)).expect("room");
+        fs::copy(PUMP, home.path(name).join("pump")).expect("room");
+    }
+    home
+}
+
+fn compare(home: &Home, words: &str) -> Outcome {
+    home.pump(&["lab", "compare"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
+}
+
+fn rows(home: &Home, name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(home.path(name)).expect("rows");
+    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
+#[test]
+fn two_programs_run_a_study_side_by_side_and_are_judged_in_pairs() {
+    let home = furnished();
+    let words = "--a a/pump --b b/pump jobs.toml --out rows.jsonl --json";
+    let run = compare(&home, words);
+    expect(&run, 0, &["\"event\":\"comparison\"", "\"pairs\":4"], "side by side");
+    let made = rows(&home, "rows.jsonl");
+    assert_eq!(made.len(), 2 * 2 * 4, "programs, sizes, rounds");
+    schema::checked(&run.out);
+    let side = |row: &Value| row["asked"]["binary"].as_str().expect("a level").to_owned();
+    for (round, rows) in made.chunks(4).enumerate() {
+        let expected = if round % 2 == 0 { "abab" } else { "baba" };
+        assert_eq!(rows.iter().map(side).collect::<String>(), expected, "round {round}");
+        let sizes: Vec<&Value> = rows.iter().map(|row| &row["asked"]["request_size"]).collect();
+        assert!(sizes[0] == sizes[1] && sizes[2] == sizes[3], "pairs of one cell: {sizes:?}");
+    }
+    let first = &made[0];
+    for row in &made {
+        assert_eq!((&row["outcome"], &row["message"]), (&"completed".into(), &Value::Null));
+        assert_eq!((row["bytes"].as_u64(), row["seed"].as_u64()), (Some(65_536), Some(1)));
+        assert!(row["elapsed_ns"].as_u64() > Some(0) && row["user_ns"].is_u64(), "{row}");
+        assert_eq!(row["achieved"]["request_size"], row["asked"]["request_size"].as_str().map_or(0, bytes));
+        assert!(row["session"] == first["session"] && row["build"] == first["build"], "{row}");
+    }
+    // Nothing is left to do, and the file says the same again, alone.
+    let verdicts = |run: &Outcome| -> Value {
+        serde_json::from_str(run.out.lines().next().expect("an event")).expect("JSON")
+    };
+    let again = compare(&home, words);
+    assert_eq!(rows(&home, "rows.jsonl"), made);
+    assert_eq!(verdicts(&again), verdicts(&run));
+    let alone = compare(&home, "rows.jsonl --json --metric elapsed");
+    assert_eq!(verdicts(&alone), verdicts(&run));
+    expect(&home.pump(&["lab", "rerun", "rows.jsonl"]), 2, &["pump lab compare --a"], "rerun");
+    // A program that was built anew is not taken for the one before.
+    fs::write(home.path("b/pump"), "#!/bin/sh\necho 'pump 0.9.0 (cafe)'\n").expect("room");
+    set_mode(&home.path("b/pump"), 0o755);
+    expect(&compare(&home, words), 1, &["has rows of the build", "cafe", "--out"], "another build");
+}
+
+fn bytes(size: &str) -> u64 {
+    size.strip_suffix("KiB").and_then(|count| count.parse::<u64>().ok()).map_or(0, |count| count << 10)
+}
+
+#[test]
+fn a_program_that_fails_is_told_and_its_rows_are_no_figures() {
+    let home = furnished();
+    let script =
+        "#!/bin/sh\n[ \"$1\" = lab ] && { echo 'no such command' >&2; exit 2; }\necho 'pump 0.0.1'\n";
+    fs::write(home.path("b/pump"), script).expect("room");
+    let run = compare(&home, "--a a/pump --b b/pump jobs.toml --out rows.jsonl");
+    expect(&run, 1, &["b/pump lab run", "no such command"], "no lab");
+    fs::write(home.path("b/pump"), "#!/bin/sh\necho hello\n").expect("room");
+    let run = compare(&home, "--a a/pump --b b/pump jobs.toml --out rows.jsonl");
+    expect(&run, 1, &["b/pump", "no pump", "hello"], "another program");
+    expect(&compare(&home, "--a a/pump --b nothing jobs.toml"), 1, &["nothing"], "no program");
+}
+
+#[test]
+fn commands_are_run_with_each_program_in_its_turn() {
+    let home = furnished();
+    let run = compare(&home, "--a a/pump --b b/pump commands.toml --metric elapsed");
+    expect(&run, 0, &["3 pairs"], "commands");
+    assert!(home.path("a/pump.said").exists() && home.path("b/pump.said").exists());
+    assert_eq!(rows(&home, "commands-compare.jsonl").len(), 6);
+}
+
+#[test]
+fn what_does_not_fit_together_is_said_before_anything_runs() {
+    let home = furnished();
+    for (words, hint) in [
+        ("--a a/pump jobs.toml", "--b"),
+        ("--a a/pump --b b/pump one two", "name one"),
+        ("--repeats 3 one two", "--repeats"),
+        ("jobs.toml rows.jsonl --out new", "--out"),
+        ("--a a/pump --b b/pump nothing", "no built-in study"),
+        ("--a a/pump --b b/pump cpu --set binary=x", "no such factor"),
+    ] {
+        expect(&compare(&home, words), 2, &[hint], words);
+    }
+    fs::write(home.path("own.toml"), JOB.replace("[factors]", "[factors]\nbinary = [\"x\"]")).expect("room");
+    expect(&compare(&home, "--a a/pump --b b/pump own.toml"), 2, &["factors.binary"], "a factor of its own");
+    expect(&compare(&home, "jobs.toml"), 1, &["jobs.toml"], "no rows");
+}

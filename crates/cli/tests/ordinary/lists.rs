@@ -1,0 +1,278 @@
+//! The list of a copy that was cut (`.pump-job`): for what it counts, where it leads, and what of it is swept away.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::support::listing::stamps;
+use crate::support::running::{Running, eventually};
+use crate::support::{Home, Outcome, expect, leftovers, make_folder, noise_file, set_mode, set_mtime};
+use rustix::process::Signal;
+
+const FILES: usize = 8;
+/// Files of this size are put on the list one by one.
+const FILE_BYTES: usize = 1 << 20 | 5;
+/// Most ways of a cut copy: what came counts at once.
+const CUT: [&str; 3] = ["--sync=none", "--bwlimit=8MB", "-q"];
+
+fn source(home: &Home) {
+    make_folder(home, "source");
+    for number in 0..FILES {
+        let name = format!("source/f{number}");
+        noise_file(home, &name, FILE_BYTES, number as u64);
+        set_mtime(&home.path(&name), 1_000_000_007);
+    }
+}
+
+/// A copy that was killed when half of its files were there.
+fn cut(home: &Home, words: &[&str], lands: &str) {
+    let mut running = Running::start(home.command(&[&["copy"], &CUT[..], words].concat()));
+    let count = || {
+        let names = fs::read_dir(home.path(lands)).ok();
+        let names = names.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().starts_with('f')).count()
+    };
+    eventually("half of the files", || count() > FILES / 2 || running.has_ended());
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().status, 137, "{words:?}");
+    assert!(home.path(lands).join(".pump-job").exists(), "{words:?}");
+}
+
+fn moved_files(run: &Outcome) -> u64 {
+    let report = run.out.lines().last().expect("a report");
+    let report: serde_json::Value = serde_json::from_str(report).expect("JSON");
+    report["files"].as_u64().expect("a number")
+}
+
+fn same(home: &Home, target: &str, row: &str) {
+    expect(&home.pump(&["verify", "source", target]), 0, &[], row);
+}
+
+#[test]
+fn the_same_command_takes_what_was_done_for_done() {
+    let home = Home::new();
+    source(&home);
+    cut(&home, &["source", "new"], "new");
+    let run = home.pump(&["copy", "--sync=none", "--json", "source", "new"]);
+    expect(&run, 0, &[], "the second run");
+    assert!(moved_files(&run) < FILES as u64, "{run:?}");
+    same(&home, "new", "the second run");
+}
+
+#[test]
+fn with_other_options_nothing_counts_that_was_done() {
+    for (first, then) in
+        [(&["--no-preserve=all"][..], &["--sync=none"][..]), (&[], &["--sync=none", "--verify"]), (&[], &[])]
+    {
+        let home = Home::new();
+        source(&home);
+        cut(&home, &[first, &["source", "new"]].concat(), "new");
+        let run = home.pump(&[&["copy", "--json"], then, &["source", "new"]].concat());
+        expect(&run, 0, &[], "the second run");
+        assert_eq!(moved_files(&run), FILES as u64, "{first:?} {then:?}");
+        same(&home, "new", "the second run");
+        let times = |name: &str| stamps(&home.path(name));
+        assert_eq!(times("source").len(), times("new").len(), "{first:?} {then:?}");
+    }
+}
+
+/// What makes a list one that others may have made, and what is then said.
+type Harm = (fn(&Home), &'static str);
+
+#[test]
+fn a_list_that_others_may_have_made_leads_nowhere() {
+    let harms: [Harm; 3] = [
+        (|home| set_mode(&home.path("new/.pump-job"), 0o644), "its mode is not 0600"),
+        (|home| fs::hard_link(home.path("new/.pump-job"), home.path("other")).expect("room"), "another name"),
+        (|home| set_mode(&home.path("new"), 0o777), "others can write to the folder"),
+    ];
+    for (harm, words) in harms {
+        let home = Home::new();
+        source(&home);
+        cut(&home, &["source", "new"], "new");
+        harm(&home);
+        let before = fs::read(home.path("new/.pump-job")).expect("it is there");
+        noise_file(&home, "new/precious", 10, 1);
+        let run = home.pump(&["copy", "--delete", "source", "new/"]);
+        expect(&run, 0, &["is ignored", words], words);
+        assert!(home.path("new/precious").exists(), "{words}");
+        assert!(fs::read(home.path("new/.pump-job")).expect("it is left") == before, "{words}");
+        same(&home, "new/source", words);
+    }
+}
+
+#[test]
+fn a_list_that_was_moved_to_another_folder_leads_nowhere() {
+    let home = Home::new();
+    source(&home);
+    cut(&home, &["source", "new"], "new");
+    make_folder(&home, "other");
+    fs::rename(home.path("new/.pump-job"), home.path("other/.pump-job")).expect("one file system");
+    noise_file(&home, "other/precious", 10, 1);
+    expect(&home.pump(&["copy", "--delete", "source", "other/"]), 0, &[], "the copy");
+    assert!(home.path("other/precious").exists());
+    same(&home, "other/source", "the copy");
+}
+
+#[test]
+fn a_list_in_a_folder_that_stood_there_changes_nothing_about_where() {
+    let home = Home::new();
+    source(&home);
+    make_folder(&home, "old");
+    noise_file(&home, "old/precious", 10, 1);
+    cut(&home, &["source/.", "old"], "old");
+    expect(&home.pump(&["copy", "--delete", "source", "old/"]), 0, &[], "with a slash");
+    assert!(home.path("old/precious").exists(), "nothing in the folder itself is deleted");
+    same(&home, "old/source", "with a slash");
+    // The same command goes on all the same.
+    fs::remove_dir_all(home.path("old/source")).expect("it is ours");
+    let run = home.pump(&["copy", "--sync=none", "--json", "source/.", "old"]);
+    expect(&run, 0, &[], "the same command");
+    assert!(moved_files(&run) < FILES as u64, "{run:?}");
+    assert!(!home.path("old/.pump-job").exists());
+}
+
+/// A list that nobody would believe is no list, and does not stay behind a copy that ended well.
+#[test]
+fn where_others_can_write_a_list_leads_nowhere_and_goes_with_the_copy() {
+    let home = Home::new();
+    source(&home);
+    set_mode(&home.path("source"), 0o777);
+    make_folder(&home, "old");
+    set_mode(&home.path("old"), 0o777);
+    let words = ["copy", "--sync=none", "--no-preserve=mode", "--json", "source/.", "old"];
+    expect(&home.pump(&words), 0, &["no list of what was done can be kept: others can write"], "all at once");
+    assert!(!home.path("old/.pump-job").exists(), "all at once");
+    fs::remove_dir_all(home.path("old")).expect("it is ours");
+    make_folder(&home, "old");
+    set_mode(&home.path("old"), 0o777);
+    cut(&home, &["--no-preserve=mode", "source/.", "old"], "old");
+    let run = home.pump(&words);
+    expect(&run, 0, &["no list of what was done can be kept"], "the same command");
+    assert_eq!(moved_files(&run), FILES as u64, "nothing counts");
+    assert!(!home.path("old/.pump-job").exists(), "the same command");
+    same(&home, "old", "the same command");
+}
+
+#[test]
+fn a_list_goes_behind_a_copy_of_as_many_names() {
+    let left_out = ["--exclude", "f0"];
+    for (first, then, goes) in
+        [(&left_out[..], &left_out[..], true), (&left_out, &[], true), (&[], &left_out, false)]
+    {
+        let home = Home::new();
+        source(&home);
+        let row = format!("{first:?}, then {then:?}");
+        cut(&home, &[first, &["source", "new"]].concat(), "new");
+        let run = home.pump(&[&["copy", "source", "new"], then].concat());
+        expect(&run, 0, if goes { &[] } else { &["'new/.pump-job' stays"] }, &row);
+        assert_eq!(!home.path("new/.pump-job").exists(), goes, "{row}");
+        expect(&home.pump(&["copy", "source", "new"]), 0, &[], &row);
+    }
+}
+
+#[test]
+fn the_list_of_another_copy_says_how_to_settle_it() {
+    let home = Home::new();
+    source(&home);
+    for name in ["other", "target"] {
+        make_folder(&home, name);
+    }
+    noise_file(&home, "other/more", 10, 1);
+    cut(&home, &["--update", "source/.", "target"], "target");
+    let other = ["copy", "--update", "other/.", "target"];
+    let words =
+        ["'target/.pump-job' was left by another copy", "run that copy to its end", "remove this file"];
+    expect(&home.pump(&other), 0, &words, "another copy");
+    assert!(home.path("target/.pump-job").exists(), "another copy does not settle it");
+    // What else came there may be of a source that is away.
+    let words = ["'target/.pump-job' stays", "'target/more' changed since", "remove them or the list"];
+    expect(&home.pump(&["copy", "--update", "source/.", "target"]), 0, &words, "that copy");
+    fs::remove_file(home.path("target/.pump-job")).expect("it stays");
+    let run = home.pump(&other);
+    expect(&run, 0, &[], "the other once more");
+    assert!(!run.err.contains("warning"), "{run:?}");
+}
+
+#[test]
+fn a_file_that_is_named_is_copied_again_where_a_copy_did_not_end_well() {
+    let home = Home::new();
+    source(&home);
+    make_folder(&home, "target");
+    cut(&home, &["--update", "source/.", "target"], "target");
+    let inode = |name: &str| fs::metadata(home.path(name)).expect("it is there").ino();
+    for (flag, target, stands) in [
+        ("--update", "target", "target/f0"),
+        ("--checksum", "target/f0", "target/f0"),
+        ("--link-dest=target", "f0", "f0"),
+    ] {
+        let before = inode("target/f0");
+        let run = home.pump(&["copy", flag, "source/f0", target]);
+        expect(&run, 0, &["was left by another copy"], "the disk may not have it");
+        assert_ne!(inode(stands), before, "{flag}");
+    }
+}
+
+#[test]
+fn a_list_goes_whatever_somebody_wrote_beside_the_copy() {
+    let home = Home::new();
+    source(&home);
+    make_folder(&home, "target");
+    cut(&home, &["source/.", "target"], "target");
+    fs::write(home.path("target/own"), "written there").expect("room");
+    expect(&home.pump(&["copy", "source/.", "target"]), 0, &[], "the same command");
+    assert!(!home.path("target/.pump-job").exists());
+}
+
+#[test]
+fn what_is_left_in_a_folder_whose_source_is_gone_is_swept_away() {
+    let home = Home::new();
+    source(&home);
+    fs::create_dir_all(home.path("source/sub/below")).expect("room");
+    noise_file(&home, "source/sub/below/f", 1000, 1);
+    cut(&home, &["source", "new"], "new");
+    let below = home.path("new/sub/below");
+    let _ = fs::remove_dir_all(home.path("new/sub"));
+    fs::create_dir_all(&below).expect("room");
+    fs::remove_dir_all(home.path("source/sub")).expect("it is ours");
+    for (name, content) in [
+        (".pump-0123456789abcdef", "left"),
+        (".pump-0123456789abcdef.journal", "cut"),
+        (".pump-fedcba9876543210.journal", ""),
+    ] {
+        fs::write(below.join(name), content).expect("room");
+        set_mode(&below.join(name), 0o600);
+    }
+    // As folders are made, and stay until all in them is done.
+    [home.path("new/sub"), below.clone()].iter().for_each(|folder| set_mode(folder, 0o700));
+    fs::write(below.join("kept"), "of the user").expect("room");
+    expect(&home.pump(&["copy", "source", "new"]), 0, &[], "the same command");
+    assert_eq!(names(&below), ["kept"]);
+    assert_eq!(leftovers(&home), [""; 0]);
+}
+
+#[test]
+fn links_and_pipes_with_temporary_names_are_swept_away() {
+    let home = Home::new();
+    source(&home);
+    cut(&home, &["source", "new"], "new");
+    let new = home.path("new");
+    fs::write(home.path("user"), "of the user").expect("room");
+    std::os::unix::fs::symlink(home.path("user"), new.join(".pump-0123456789abcdef")).expect("room");
+    let pipe = std::process::Command::new("mkfifo").arg(new.join(".pump-fedcba9876543210")).status();
+    assert!(pipe.expect("mkfifo").success());
+    std::os::unix::fs::symlink("user", new.join(".pump-user")).expect("room");
+    expect(&home.pump(&["copy", "source", "new"]), 0, &[], "the same command");
+    let left: Vec<String> = names(&new).into_iter().filter(|name| name.starts_with(".pump-")).collect();
+    assert_eq!(left, [".pump-user"]);
+    assert_eq!(fs::read(home.path("user")).expect("what the link leads to stays"), b"of the user");
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .expect("it is there")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    names
+}

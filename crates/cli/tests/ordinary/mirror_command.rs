@@ -1,0 +1,258 @@
+//! `pump mirror`: a folder becomes the same as another, and nothing that was never meant is removed.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::support;
+use crate::support::listing::{listing, stamps};
+use crate::support::serving::Serving;
+use crate::support::{Home, expect, has_content, make_folder, make_symlink, noise_file, set_mode, set_mtime};
+
+const FUTURE: u64 = 4_000_000_000_000_000_000;
+
+fn pump(home: &Home, words: &[&str], status: i32, parts: &[&str]) -> support::Outcome {
+    let run = home.pump(words);
+    expect(&run, status, parts, &words.join(" "));
+    run
+}
+
+/// A folder with `one` and `sub/two`, and a link.
+fn source(home: &Home, name: &str) {
+    make_folder(home, name);
+    make_folder(home, &format!("{name}/sub"));
+    noise_file(home, &format!("{name}/one"), 3000, 1);
+    noise_file(home, &format!("{name}/sub/two"), 5000, 2);
+    make_symlink(home, "one", &format!("{name}/link"));
+}
+
+/// A copy that went its own way: newer files, files that are no more, changed ones.
+fn astray(home: &Home, name: &str) {
+    for folder in ["sub", "gone/deep"] {
+        fs::create_dir_all(home.path(format!("{name}/{folder}"))).expect("a folder");
+    }
+    noise_file(home, &format!("{name}/one"), 70, 3);
+    set_mtime(&home.path(format!("{name}/one")), FUTURE);
+    noise_file(home, &format!("{name}/sub/two"), 5000, 4);
+    set_mtime(&home.path(format!("{name}/sub/two")), FUTURE);
+    noise_file(home, &format!("{name}/gone/deep/file"), 7, 5);
+}
+
+/// Where `from` goes to `to`: on this host, to another and from another; slashes make no difference.
+fn ways(serving: &Serving) -> [(&'static str, String, String, &'static str); 5] {
+    [
+        ("from", "from".into(), "to".into(), "to"),
+        ("from", "from/".into(), "to/".into(), "to"),
+        ("from", "from".into(), serving.at("to"), "served/to"),
+        ("from", "from/".into(), serving.at("to/"), "served/to"),
+        ("served/from", serving.at("from"), "to/".into(), "to"),
+    ]
+}
+
+fn served() -> (Home, Serving) {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
+    (home, serving)
+}
+
+#[test]
+fn a_mirror_is_the_same_as_its_source_whatever_stood_there_and_a_second_run_does_nothing() {
+    let (home, serving) = served();
+    for (from, shown, to, target) in ways(&serving) {
+        for stands in [false, true] {
+            let _ = (fs::remove_dir_all(home.path(from)), fs::remove_dir_all(home.path(target)));
+            source(&home, from);
+            if stands {
+                astray(&home, target);
+            }
+            let row = format!("{shown} {to} {stands}");
+            let mirror = |flags: &[&str]| {
+                let words = ["mirror", "--ticket-file", "ticket", "-i"];
+                pump(&home, &[&words, flags, &[&shown, &to]].concat(), 0, &[]).out
+            };
+            let planned = mirror(&["-n"]);
+            assert_eq!(home.path(target).exists(), stands, "{row}: nothing is made");
+            let done = mirror(&[]);
+            let in_order = |lines: &str| lines.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+            assert_eq!(in_order(&done), in_order(&planned), "{row}");
+            assert_eq!(planned.contains("*deleting   gone/deep/file"), stands, "{row}: {planned}");
+            support::listing::same(&home.path(from), &home.path(target), &row);
+            let before = stamps(&home.path(target));
+            assert_eq!(mirror(&[]), "", "{row}: a second run");
+            assert_eq!(stamps(&home.path(target)), before, "{row}: nothing was written");
+        }
+    }
+}
+
+#[test]
+fn a_mirror_goes_over_ssh_there_and_back() {
+    let home = Home::new();
+    for folder in ["far", "far/from"] {
+        make_folder(&home, folder);
+    }
+    fs::write(home.path("rsh"), "#!/bin/sh\nshift; exec sh -c \"$*\"\n").expect("room");
+    set_mode(&home.path("rsh"), 0o755);
+    source(&home, "from");
+    astray(&home, "far/to");
+    astray(&home, "to");
+    let mirror = |words: &[&str], status, parts: &[&str]| {
+        let ssh = ["mirror", "-i", "--ssh=./rsh", "--remote-bin", env!("CARGO_BIN_EXE_pump")];
+        let mut command = home.command(&[&ssh, words].concat());
+        command.env("HOME", home.path("far")).env_remove("SSH_CONNECTION");
+        let run = support::outcome(command, b"");
+        expect(&run, status, parts, &words.join(" "));
+        run.out
+    };
+    mirror(&["host:from", "to"], 1, &["is empty"]);
+    mirror(&["from", "host:to"], 0, &[]);
+    support::listing::same(&home.path("from"), &home.path("far/to"), "there");
+    assert_eq!(mirror(&["from", "host:to"], 0, &[]), "");
+    let to = format!("host:{}/", home.path("far/to").display());
+    mirror(&[&to, "to"], 0, &[]);
+    support::listing::same(&home.path("from"), &home.path("to"), "back");
+    assert_eq!(mirror(&["host:to", "to/"], 0, &[]), "");
+}
+
+#[test]
+fn an_empty_source_removes_nothing_unless_it_is_said_how_much() {
+    let (home, serving) = served();
+    for (from, shown, to, target) in ways(&serving) {
+        for folder in [from, target] {
+            let _ = fs::remove_dir_all(home.path(folder));
+            make_folder(&home, folder);
+        }
+        let row = format!("{shown} {to}");
+        let mirror = |flags: &[&str], status, parts: &[&str]| {
+            let words = ["mirror", "--ticket-file", "ticket"];
+            pump(&home, &[&words, flags, &[&shown, &to]].concat(), status, parts)
+        };
+        mirror(&[], 0, &[]);
+        astray(&home, target);
+        let before = listing(&home.path(target));
+        for flags in [&[][..], &["-n"]] {
+            mirror(flags, 1, &["is empty, and '", "may not be mounted", "--max-delete"]);
+        }
+        // What is excluded was never there, on either side.
+        noise_file(&home, &format!("{from}/left.tmp"), 3, 1);
+        mirror(&["--exclude", "*.tmp"], 1, &["is empty"]);
+        assert_eq!(listing(&home.path(target)), before, "{row}: nothing is touched");
+        mirror(&["--max-delete", "1", "--exclude", "*.tmp"], 1, &["--max-delete"]);
+        assert!(home.path(format!("{target}/gone/deep/file")).exists(), "{row}: too many");
+        fs::remove_file(home.path(format!("{from}/left.tmp"))).expect("it is there");
+        noise_file(&home, &format!("{target}/kept.tmp"), 3, 1);
+        mirror(&["--max-delete", "100", "--exclude", "*.tmp"], 0, &[]);
+        let names: Vec<_> = listing(&home.path(target)).into_keys().collect();
+        assert!(names.iter().any(|name| name.ends_with("kept.tmp")), "{row}");
+        assert!(!home.path(format!("{target}/sub")).exists(), "{row}: {names:?}");
+        mirror(&["--exclude", "*.tmp"], 0, &[]);
+    }
+}
+
+#[test]
+fn a_missing_source_is_no_usage_error_and_removes_nothing() {
+    let (home, serving) = served();
+    for (from, shown, to, target) in ways(&serving) {
+        let _ = fs::remove_dir_all(home.path(target));
+        astray(&home, target);
+        let before = listing(&home.path(target));
+        pump(&home, &["mirror", "--ticket-file", "ticket", &shown, &to], 1, &["from"]);
+        assert_eq!(listing(&home.path(target)), before, "{from} {to}");
+    }
+}
+
+#[test]
+fn what_is_no_mirror_is_a_usage_error() {
+    let (home, serving) = served();
+    source(&home, "from");
+    source(&home, "other");
+    astray(&home, "to");
+    astray(&home, "served/to");
+    noise_file(&home, "file", 10, 1);
+    noise_file(&home, "served/file", 10, 1);
+    make_folder(&home, "from/sub/below");
+    fs::write(home.path("names"), "one\n").expect("room");
+    let before = listing(&home.path(""));
+    let (remote, remote_file) = (serving.at("to"), serving.at("file"));
+    for (line, part) in [
+        ("from other to", "unexpected argument"),
+        ("from", "required"),
+        ("file to", "'file' is no folder"),
+        ("file new", "'file' is no folder"),
+        ("- to", "'-' is no folder"),
+        ("null:1MiB to", "is no folder"),
+        ("from -", "'-' is no folder"),
+        ("from null:", "is no folder"),
+        ("from file", "is no folder"),
+        ("from from", "is the source"),
+        ("from from/.", "is the source"),
+        ("from from/new", "lies in it"),
+        ("from/sub from", "--delete would remove"),
+        ("--update from to", "--update=differs"),
+        ("-u from to", "--update=differs"),
+        ("--update=none from to", "--update=differs"),
+        ("--ignore-existing from to", "--ignore-existing"),
+        ("--files-from names from to", "--files-from"),
+        (&format!("file {remote}"), "is no folder"),
+        (&format!("{remote_file} to"), "is no folder"),
+        (&format!("from {remote_file}"), "is no folder"),
+        (&format!("- {remote}"), "'-' is no folder"),
+    ] {
+        let words = ["mirror", "--ticket-file", "ticket"].into_iter().chain(line.split(' '));
+        pump(&home, &words.collect::<Vec<_>>(), 2, &[part]);
+        assert_eq!(listing(&home.path("")), before, "nothing is written: {line}");
+    }
+}
+
+#[test]
+fn a_source_in_its_copy_is_refused_unless_it_is_excluded() {
+    let home = Home::new();
+    make_folder(&home, "to");
+    make_folder(&home, "to/kept");
+    source(&home, "to/kept/from");
+    noise_file(&home, "to/gone", 9, 1);
+    let before = listing(&home.path("to/kept/from"));
+    pump(&home, &["mirror", "to/kept/from", "to"], 2, &["--delete would remove"]);
+    pump(&home, &["mirror", "--exclude", "/kept/other", "to/kept/from", "to"], 2, &["--delete would remove"]);
+    for pattern in ["/kept", "/kept/from"] {
+        noise_file(&home, "to/gone", 9, 1);
+        pump(&home, &["mirror", "--exclude", pattern, "to/kept/from", "to"], 0, &[]);
+        assert_eq!(listing(&home.path("to/kept/from")), before, "{pattern}");
+        assert!(home.path("to/sub/two").exists() && !home.path("to/gone").exists(), "{pattern}");
+    }
+}
+
+#[test]
+fn variables_of_a_copy_make_no_other_thing_of_a_mirror() {
+    for (variable, value) in
+        [("PUMP_UPDATE", "1"), ("PUMP_IGNORE_EXISTING", "1"), ("PUMP_FILES_FROM", "names")]
+    {
+        let home = Home::new();
+        source(&home, "from");
+        astray(&home, "to");
+        fs::write(home.path("names"), "one\n").expect("room");
+        let run = home.pump_with((variable, value), &["mirror", "-v", "from", "to"]);
+        expect(&run, 0, &[&format!("{variable} has no effect here")], variable);
+        support::listing::same(&home.path("from"), &home.path("to"), variable);
+    }
+}
+
+#[test]
+fn what_is_selected_for_a_copy_is_selected_for_a_mirror() {
+    let home = Home::new();
+    source(&home, "from");
+    astray(&home, "to");
+    let content = noise_file(&home, "to/gone/kept.tmp", 9, 1);
+    noise_file(&home, "from/new.tmp", 9, 1);
+    pump(
+        &home,
+        &["mirror", "--update=differs", "--delete", "-T", "--exclude", "*.tmp", "from", "to"],
+        0,
+        &[],
+    );
+    has_content(&home.path("to/gone/kept.tmp"), &content, "what is excluded stays");
+    assert!(!home.path("to/new.tmp").exists() && !home.path("to/gone/deep").exists());
+    source(&home, "--odd");
+    let run = pump(&home, &["mirror", "--json", "--", "--odd", "--copy"], 0, &[]);
+    assert!(run.out.contains("\"command\":\"mirror\""), "{run:?}");
+    support::listing::same(&home.path("--odd"), &home.path("--copy"), "--");
+}

@@ -1,0 +1,129 @@
+//! What is selected: by patterns, by lists of names, by flags that are typed twice.
+
+use std::fs;
+
+use crate::support;
+use crate::support::{Home, expect, make_folder};
+
+fn pump(home: &Home, line: &str, status: i32, parts: &[&str]) -> support::Outcome {
+    let run = home.pump(&line.split(' ').collect::<Vec<_>>());
+    expect(&run, status, parts, line);
+    run
+}
+
+/// Files with a byte each, and the folders that they lie in.
+fn make(home: &Home, files: &[&str]) {
+    for file in files {
+        let path = home.path(file);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("room");
+        fs::write(path, "x").expect("room");
+    }
+}
+
+/// All that lies in a folder, in order.
+fn tree(home: &Home, name: &str) -> Vec<String> {
+    let (mut all, mut folders) = (Vec::new(), vec![String::new()]);
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(home.path(name).join(&folder)) else { continue };
+        for entry in entries {
+            let entry = entry.expect("it is there");
+            let path = format!("{folder}{}", entry.file_name().to_string_lossy());
+            if entry.file_type().expect("it is there").is_dir() {
+                folders.push(format!("{path}/"));
+            }
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn an_excluded_name_is_excluded_as_an_argument_too() {
+    let home = Home::new();
+    make(&home, &["a.o", "a.c", "dir/in", "dir/dir/below"]);
+    make_folder(&home, "to");
+    pump(&home, "copy --exclude *.o --exclude dir a.o a.c dir to", 0, &[]);
+    assert_eq!(tree(&home, "to"), ["a.c"]);
+    pump(&home, "copy --exclude *.o a.o new", 0, &[]);
+    assert!(!home.path("new").exists(), "nothing is left to copy");
+    pump(&home, "copy --include a.o --exclude *.o a.o to", 0, &[]);
+    assert!(home.path("to/a.o").exists(), "the first pattern that matches decides");
+}
+
+#[test]
+fn a_folder_whose_content_is_copied_is_not_excluded_by_its_name() {
+    let home = Home::new();
+    make(&home, &["dir/in", "dir/dir/below"]);
+    for (line, to) in [
+        ("copy --exclude dir dir one", "one"),
+        ("copy --exclude dir -T dir two", "two"),
+        ("copy --exclude dir dir/. three", "three"),
+    ] {
+        pump(&home, line, 0, &[]);
+        assert_eq!(tree(&home, to), ["in"], "{line}");
+    }
+    make_folder(&home, "to");
+    pump(&home, "copy --exclude /dir dir to", 0, &[]);
+    assert_eq!(tree(&home, "to"), ["dir", "dir/in"], "a slash at the front means what lies in the folder");
+}
+
+#[test]
+fn names_of_a_list_are_not_hidden_by_an_exclude_of_their_folders() {
+    let home = Home::new();
+    make(&home, &["from/d/f", "from/d/o", "from/d/e/f", "from/top"]);
+    for (number, (list, exclude, expected)) in [
+        ("d/f\n", "d", &["d", "d/f"][..]),
+        ("d/f\n", "/d/", &["d", "d/f"]),
+        ("d/e/f\n", "d/*", &["d", "d/e", "d/e/f"]),
+        ("d/e/f\n", "e", &["d", "d/e", "d/e/f"]),
+        ("d/f\nd/o\n", "f", &["d", "d/o"]),
+        ("d/f\ntop\n", "d/*", &["top"]),
+        ("d/e/f\n", "/d/***", &[]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fs::write(home.path("list"), list).expect("room");
+        let to = format!("to{number}");
+        pump(&home, &format!("copy --files-from list --exclude {exclude} from {to}"), 0, &[]);
+        assert_eq!(tree(&home, &to), expected, "{list:?} without {exclude}");
+    }
+}
+
+#[test]
+fn a_folder_of_a_list_with_a_slash_comes_with_what_lies_in_it() {
+    let home = Home::new();
+    make(&home, &["from/d/f", "from/d/o", "from/d/e/g/h", "from/top"]);
+    for (number, (list, flags, status, expected)) in [
+        ("d\n", "-q", 0, &["d"][..]),
+        ("d/\n", "-q", 0, &["d", "d/e", "d/f", "d/o"]),
+        ("d/.\n", "-q", 0, &["d", "d/e", "d/f", "d/o"]),
+        ("d/\nd/e/g/h\n", "-q", 0, &["d", "d/e", "d/e/g", "d/e/g/h", "d/f", "d/o"]),
+        ("d/\n", "--exclude=o", 0, &["d", "d/e", "d/f"]),
+        ("d/e/\n", "--exclude=e", 0, &[]),
+        ("./\n", "-q", 0, &["d", "top"]),
+        ("d/\nd/missing\n", "--exclude=.pump-job", 23, &["d", "d/e", "d/f", "d/o"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fs::write(home.path("list"), list).expect("room");
+        let to = format!("to{number}");
+        pump(&home, &format!("copy --files-from list {flags} from {to}"), status, &[]);
+        let made: Vec<String> = tree(&home, &to).into_iter().filter(|name| name != ".pump-job").collect();
+        assert_eq!(made, expected, "{list:?} {flags}");
+    }
+}
+
+#[test]
+fn of_a_repeated_flag_the_last_one_counts() {
+    let home = Home::new();
+    make(&home, &["a"]);
+    let run = pump(&home, "copy -q -q --sparse=wrong --sparse=never a b", 2, &["wrong"]);
+    assert!(run.out.is_empty());
+    pump(&home, "copy -q -q --verify --verify --depth 3 --depth 4 --sync=none --sync=end a b", 0, &[]);
+    pump(&home, "verify --content-only --content-only a b", 0, &[]);
+    let run = pump(&home, "copy --json --request-size 64KiB --request-size 3 a c", 2, &[]);
+    assert!(!home.path("c").exists(), "{run:?}");
+}

@@ -1,0 +1,51 @@
+//! Pipes, devices and sockets among the arguments: a name that a shell put there must not keep the others waiting.
+
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixListener;
+
+use crate::support::{Home, Outcome, expect, has_content, make_fifo, make_folder, noise_file};
+
+/// A run that hangs is ended by the guard of `Home`, and fails.
+fn pump_that_ends(home: &Home, line: &str) -> Outcome {
+    home.pump(&line.split(' ').collect::<Vec<_>>())
+}
+
+#[test]
+fn a_pipe_among_several_arguments_is_made_as_in_a_tree() {
+    let home = Home::new();
+    let (a, b) = (noise_file(&home, "a", 3000, 1), noise_file(&home, "z", 100_000, 2));
+    make_fifo(&home.path("pipe"));
+    let _listening = UnixListener::bind(home.path("socket")).expect("a socket");
+    make_folder(&home, "to");
+    for row in ["new", "over what stands there"] {
+        let run = pump_that_ends(&home, "copy a pipe socket z to");
+        expect(&run, 0, &["socket' is a socket"], row);
+        has_content(&home.path("to/a"), &a, row);
+        has_content(&home.path("to/z"), &b, row);
+        let made = std::fs::symlink_metadata(home.path("to/pipe")).expect("it is made").file_type();
+        assert!(made.is_fifo() && !home.path("to/socket").exists(), "{row}");
+    }
+    let run = pump_that_ends(&home, "copy -n a pipe z to");
+    expect(&run, 0, &[], "a dry run");
+    let run = pump_that_ends(&home, "copy --update -i -q a pipe z to");
+    assert!(run.status == 0 && !run.out.contains("pipe"), "nothing is left to do: {run:?}");
+    let run = pump_that_ends(&home, "copy a pipe .");
+    expect(&run, 2, &["is the same file"], "onto themselves");
+    let run = pump_that_ends(&home, "copy --exclude pipe a pipe z null:");
+    expect(&run, 0, &[], "what is excluded is not read");
+    let run = pump_that_ends(&home, "copy a pipe z null:");
+    expect(&run, 23, &["pipe': is no file and no folder"], "there is no folder to make it in");
+}
+
+#[test]
+fn a_pipe_that_is_named_alone_is_read() {
+    let home = Home::new();
+    let a = noise_file(&home, "a", 3000, 1);
+    make_fifo(&home.path("pipe"));
+    let (from, to) = (home.path("a"), home.path("pipe"));
+    let writer = std::thread::spawn(move || std::fs::write(to, std::fs::read(from).expect("a file")));
+    let run = pump_that_ends(&home, "copy pipe b");
+    expect(&run, 0, &[], "a stream");
+    writer.join().expect("no panic").expect("a reader was there");
+    has_content(&home.path("b"), &a, "a stream");
+}

@@ -1,0 +1,45 @@
+//! Trees that are nested deeply: memory for their names, not for the square of their depth.
+
+use crate::support;
+use crate::support::nested::{nest, remove};
+use crate::support::serving::Serving;
+use crate::support::{Home, expect, make_folder};
+
+/// Levels, and the bytes of each name: the paths of all of them together take 59 MB, and each side keeps several.
+const LEVELS: usize = 700;
+const NAME_BYTES: usize = 240;
+
+/// What a process may have of memory that can be written: the program with two lanes, and a margin.
+const LIMITED: &str = "ulimit -d 98304";
+
+fn run(home: &Home, words: &[&str], row: &str) {
+    let run = support::outcome(support::after(home, LIMITED, words), b"");
+    expect(&run, 0, &[], row);
+}
+
+#[test]
+fn a_deep_tree_takes_memory_for_its_names_alone() {
+    let home = Home::new();
+    ["deep", "nothing"].iter().for_each(|name| make_folder(&home, name));
+    nest(&home.path("deep"), LEVELS, NAME_BYTES);
+    run(&home, &["copy", "--lanes=2", "-T", "deep", "new"], "copied");
+    run(&home, &["verify", "--lanes=2", "deep", "new"], "compared");
+    run(&home, &["copy", "--lanes=2", "-u", "-T", "deep", "new"], "copied again");
+    run(&home, &["copy", "--lanes=2", "--delete", "-T", "nothing", "new"], "deleted");
+    assert_eq!(std::fs::read_dir(home.path("new")).expect("it stays").count(), 0);
+    remove(&home.path("deep"));
+}
+
+#[test]
+fn a_deep_tree_of_another_host_takes_memory_for_its_names_alone_at_both() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    make_folder(&home, "served/deep");
+    nest(&home.path("served/deep"), LEVELS, NAME_BYTES);
+    let words = ["serve", "served", "--ticket-file", "ticket", "--memory=16MiB"];
+    let serving = Serving::start(support::after(&home, LIMITED, &words));
+    run(&home, &["copy", "--lanes=2", "--ticket-file=ticket", &serving.at("deep"), "pulled"], "pulled");
+    run(&home, &["copy", "--lanes=2", "--ticket-file=ticket", "pulled", &serving.at("pushed")], "pushed");
+    drop(serving);
+    ["served", "pulled"].iter().for_each(|name| remove(&home.path(name)));
+}

@@ -1,0 +1,150 @@
+//! Names that are of one kind in the source and of another at the target: what gives way, what waits, what stays.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::listing::{listing, same};
+use crate::support::serving::Serving;
+use crate::support::{Home, expect, has_content, make_fifo, make_folder, make_symlink, noise_file};
+
+const KINDS: [&str; 5] = ["file", "large", "link", "pipe", "hard"];
+
+/// Makes each name of one folder of every kind, where the other has a folder; and the reverse.
+fn two_trees(home: &Home, source: &str, target: &str) {
+    for tree in [source, target] {
+        make_folder(home, tree);
+        make_folder(home, &format!("{tree}/sub"));
+    }
+    for (one, other) in [(source, target), (target, source)] {
+        let of = if one == source { "" } else { "sub/" };
+        for kind in KINDS {
+            make_one(home, kind, &format!("{one}/{of}{kind}"));
+            make_folder(home, &format!("{other}/{of}{kind}"));
+            noise_file(home, &format!("{other}/{of}{kind}/in it"), 10, 2);
+        }
+    }
+    noise_file(home, &format!("{target}/extra"), 10, 3);
+}
+
+fn make_one(home: &Home, kind: &str, name: &str) {
+    match kind {
+        "file" => drop(noise_file(home, name, 5000, 1)),
+        "large" => drop(noise_file(home, name, 9 << 20, 4)),
+        "link" => make_symlink(home, "file", name),
+        "pipe" => make_fifo(&home.path(name)),
+        _ => fs::hard_link(home.path(name).with_file_name("file"), home.path(name)).expect("links"),
+    }
+}
+
+/// The lines of a run. Which name of a file is copied and which is linked to it is the lanes' race, and each is right.
+fn lines(out: &str) -> BTreeSet<&str> {
+    let either = |line| match line {
+        ">f+++++++++ hard" => ">f+++++++++ file",
+        "hf+++++++++ file => hard" => "hf+++++++++ hard => file",
+        line => line,
+    };
+    out.lines().map(either).collect()
+}
+
+#[test]
+fn with_delete_a_name_becomes_what_it_is_in_the_source() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let serving = Serving::new(&home, &[]);
+    for (from, shown, to, target) in [
+        ("from", "from".into(), "to".into(), "to"),
+        ("from", "from".into(), serving.at("to"), "served/to"),
+        ("served/from", serving.at("from"), "to".into(), "to"),
+    ] {
+        for flags in
+            [&["--delete"][..], &["--delete", "--update"], &["--delete", "--checksum", "--lanes", "1"]]
+        {
+            let _ = (fs::remove_dir_all(home.path(from)), fs::remove_dir_all(home.path(target)));
+            two_trees(&home, from, target);
+            let row = format!("{shown} {to} {flags:?}");
+            let words = [&["copy", "-T", "--ticket-file", "ticket", "-i"], flags, &[&shown, &to]].concat();
+            let dry = home.pump(&[&words[..], &["-n"]].concat());
+            expect(&dry, 0, &["*deleting   file/in it", "*deleting   extra"], &row);
+            let run = home.pump(&words);
+            expect(&run, 0, &[], &row);
+            assert_eq!(lines(&run.out), lines(&dry.out), "{row}");
+            same(&home.path(from), &home.path(target), &row);
+            assert!(!home.path(target).join(".pump-job").exists(), "{row}");
+        }
+    }
+}
+
+#[test]
+fn without_delete_a_folder_that_is_not_empty_stays_and_the_rest_is_copied() {
+    let home = Home::new();
+    two_trees(&home, "from", "to");
+    let words = KINDS.map(|kind| format!("'to/{kind}': is a folder that is not empty"));
+    let parts: Vec<&str> = words.iter().map(String::as_str).chain(["--delete removes it"]).collect();
+    for dry in [&["-n"][..], &[]] {
+        expect(&home.pump(&[&["copy", "-T", "from", "to"], dry].concat()), 23, &parts, "not empty");
+    }
+    let copied = |path: &Path| {
+        let name = path.components().next().map(|part| part.as_os_str().to_owned()).unwrap_or_default();
+        !KINDS.iter().any(|kind| name == *kind) && name != "extra" && !path.as_os_str().is_empty()
+    };
+    let of = |tree: &str| -> Vec<_> {
+        listing(&home.path(tree)).into_iter().filter(|(path, _)| copied(path)).collect()
+    };
+    assert_eq!(of("from"), of("to"), "what is no folder gave way to folders");
+    for kind in KINDS {
+        assert!(home.path(format!("to/{kind}/in it")).exists(), "{kind}");
+        fs::remove_file(home.path(format!("to/{kind}/in it"))).expect("it stands there");
+    }
+    let dry = home.pump(&["copy", "-T", "-n", "from", "to"]);
+    expect(&dry, 0, &[], "a dry run over empty folders");
+    fs::remove_file(home.path("to/extra")).expect("it stays");
+    expect(&home.pump(&["copy", "-T", "from", "to"]), 0, &[], "an empty folder gives way");
+    same(&home.path("from"), &home.path("to"), "whole");
+}
+
+#[test]
+fn what_stands_there_stays_whatever_it_is_with_ignore_existing() {
+    let home = Home::new();
+    two_trees(&home, "from", "to");
+    let before: Vec<PathBuf> = listing(&home.path("to")).into_keys().collect();
+    expect(&home.pump(&["copy", "-T", "--ignore-existing", "from", "to"]), 0, &[], "left alone");
+    assert_eq!(listing(&home.path("to")).into_keys().collect::<Vec<_>>(), before);
+    let run = home.pump(&["copy", "-T", "--ignore-existing", "--delete", "from", "to"]);
+    expect(&run, 0, &[], "the extra file alone goes");
+    let left: Vec<PathBuf> = before.into_iter().filter(|path| path != Path::new("extra")).collect();
+    assert_eq!(listing(&home.path("to")).into_keys().collect::<Vec<_>>(), left);
+}
+
+#[test]
+fn a_folder_that_holds_what_is_excluded_stays_and_all_else_is_removed() {
+    let home = Home::new();
+    for name in ["from", "to", "to/a", "to/b"] {
+        make_folder(&home, name);
+    }
+    for name in ["from/a", "from/b", "to/a/kept", "to/a/gone", "to/b/gone", "to/extra"] {
+        noise_file(&home, name, 10, name.len() as u64);
+    }
+    let run = home.pump(&["copy", "-T", "--delete", "--exclude", "kept", "from", "to"]);
+    expect(&run, 23, &["'to/a': is a folder from which not all could be removed"], "excluded");
+    assert!(home.path("to/a/kept").exists() && !home.path("to/a/gone").exists());
+    assert!(!home.path("to/extra").exists(), "other deletions go on");
+    has_content(&home.path("to/b"), &fs::read(home.path("from/b")).expect("it is there"), "made way");
+}
+
+#[test]
+fn no_folder_gives_way_if_something_was_not_copied_or_too_much_would_go() {
+    let home = Home::new();
+    two_trees(&home, "from", "to");
+    let before = listing(&home.path("to/file"));
+    let run = home.pump(&["copy", "-T", "--delete", "--max-delete", "3", "from", "to"]);
+    expect(&run, 1, &["more than 3 names would be removed", "'to/file'"], "too much");
+    assert_eq!(listing(&home.path("to/file")), before);
+    assert!(home.path("to/extra").exists());
+    // A name that no copy may have in its root.
+    noise_file(&home, "from/.pump-job", 10, 1);
+    let run = home.pump(&["copy", "-T", "--delete", "from", "to"]);
+    expect(&run, 23, &["nothing was removed"], "not all was copied");
+    assert_eq!(listing(&home.path("to/file")), before);
+    assert!(home.path("to/extra").exists());
+}

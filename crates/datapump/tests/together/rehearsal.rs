@@ -1,0 +1,122 @@
+//! A rehearsal writes as a copy does, and leaves nothing.
+
+use std::path::Path;
+
+use crate::net_parts::Served;
+use datapump::{Fill, Job, Options, Place, Report, ServeOptions};
+
+fn rehearse(bytes: u64, target: &Path, options: Options) -> Report {
+    let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
+    let options = Options { rehearsal_bytes: Some(bytes), ..options };
+    Job::copy(vec![source], Place::Path(target.into())).options(options).run(&|_| {})
+}
+
+fn names(folder: &Path) -> Vec<std::ffi::OsString> {
+    std::fs::read_dir(folder).expect("it is there").flatten().map(|entry| entry.file_name()).collect()
+}
+
+#[test]
+fn a_rehearsal_leaves_the_target_as_it_was() {
+    let folder = tempfile::tempdir().expect("room");
+    let stood = folder.path().join("stood");
+    std::fs::write(&stood, b"old").expect("room");
+    for (what, target) in [
+        ("a new name", folder.path().join("new")),
+        ("a name that stood", stood.clone()),
+        ("a folder", folder.path().into()),
+    ] {
+        let report = rehearse(3 << 20, &target, Options::default());
+        assert_eq!((report.exit_status, report.bytes, report.requests), (0, 3 << 20, 3), "{what}");
+        assert!(report.synced_ns.is_some(), "{what}");
+        assert_eq!(names(folder.path()), ["stood"], "{what}");
+        assert_eq!(std::fs::read(&stood).expect("it is there"), b"old", "{what}");
+    }
+}
+
+#[test]
+fn the_first_bytes_of_a_source_are_rehearsed() {
+    let folder = tempfile::tempdir().expect("room");
+    let source = folder.path().join("source");
+    std::fs::write(&source, vec![7; 5 << 20]).expect("room");
+    for (bytes, moved) in [(1 << 20, 1 << 20), (3_000_000, 3_000_000), (9 << 20, 5 << 20)] {
+        let options = Options { rehearsal_bytes: Some(bytes), ..Options::default() };
+        let job = Job::copy(vec![Place::Path(source.clone())], Place::Path(folder.path().join("new")));
+        let report = job.options(options).run(&|_| {});
+        assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes}: {report:?}");
+        assert_eq!(names(folder.path()), ["source"], "{bytes}");
+    }
+}
+
+/// The network alone, whichever side reads: neither the served folder nor the place named in it is touched.
+#[test]
+fn the_other_end_may_be_null() {
+    let home = tempfile::tempdir().expect("room");
+    let served = Served::new(ServeOptions::of(Place::Path(home.path().into())));
+    let bytes = 3 << 20;
+    let null = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
+    let options = Options { far_null_bytes: Some(bytes), ..Options::default() };
+    for (what, source, target) in
+        [("push", null.clone(), served.place("not/there")), ("pull", served.place("not/there"), null)]
+    {
+        let (report, said) = served.copy(vec![source], target, options.clone());
+        assert_eq!((report.exit_status, report.bytes_moved), (0, bytes), "{what}: {said:?}");
+    }
+    assert_eq!(names(home.path()).len(), 0);
+}
+
+#[test]
+fn what_a_rehearsal_could_not_take_back_is_refused() {
+    let folder = tempfile::tempdir().expect("room");
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("room");
+    let device = Path::new("/dev/null");
+    for (what, bytes, target, options, status, class) in [
+        ("too much", Options::REHEARSAL_BYTES_MAX + 1, folder.path(), Options::default(), 1, "no_space"),
+        ("in place", 1 << 20, folder.path(), Options { inplace: true, ..Options::default() }, 2, "usage"),
+        ("a pipe", 1 << 20, &pipe, Options::default(), 2, "usage"),
+        ("a device", 1 << 20, device, Options::default(), 2, "usage"),
+    ] {
+        let report = rehearse(bytes, target, options);
+        assert_eq!(report.exit_status, status, "{what}: {report:?}");
+        assert!(report.problems.contains_key(class), "{what}: {report:?}");
+    }
+}
+
+/// How much is asked, how much there is, and how much of that may be used.
+#[test]
+fn too_much_is_told_with_what_may_be_used() {
+    let folder = tempfile::tempdir().expect("room");
+    let bytes = Options::REHEARSAL_BYTES_MAX + 1;
+    let options = Options { rehearsal_bytes: Some(bytes), ..Options::default() };
+    let source = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
+    let said = std::sync::Mutex::new(String::new());
+    let job = Job::copy(vec![source], Place::Path(folder.path().join("new"))).options(options);
+    job.run(&|event| said.lock().expect("no panic").push_str(&format!("{event:?}")));
+    let said = said.into_inner().expect("no panic");
+    for words in ["a rehearsal of 2.0 GiB may use one in twenty of the ", "iB that are free: "] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+/// Here or there: not a name is made of it.
+#[test]
+fn a_folder_is_not_rehearsed() {
+    let home = tempfile::tempdir().expect("room");
+    let folder = home.path().join("folder");
+    std::fs::create_dir(&folder).expect("room");
+    std::fs::write(folder.join("file"), vec![7; 1 << 20]).expect("room");
+    let (there, target) = (tempfile::tempdir().expect("room"), home.path().join("target"));
+    let served = Served::new(ServeOptions::of(Place::Path(there.path().into())));
+    let from = Served::new(ServeOptions::of(Place::Path(home.path().into())));
+    let options = Options { rehearsal_bytes: Some(1 << 20), ..Options::default() };
+    let sources = vec![Place::Path(folder)];
+    let job = Job::copy(sources.clone(), Place::Path(target.clone())).options(options.clone());
+    let here = job.run(&|_| {});
+    let (push, _) = served.copy(sources, served.place("target"), options.clone());
+    let (pull, _) = from.copy(vec![from.place("folder")], Place::Path(target), options);
+    for (what, report) in [("here", here), ("push", push), ("pull", pull)] {
+        assert!(report.exit_status != 0 && report.bytes_moved == 0, "{what}: {report:?}");
+        assert!(report.problems.contains_key("usage"), "{what}: {report:?}");
+    }
+    assert_eq!((names(home.path()).len(), names(there.path()).len()), (1, 0));
+}
