@@ -62,7 +62,7 @@ pub fn target(steps: &mut Steps, name: &str) -> Result<bool> {
 pub fn fuzzer(steps: &mut Steps) -> Result<bool> {
     let needed = [
         ("cargo +nightly --version", "rustup toolchain install nightly --profile minimal"),
-        ("cargo +nightly fuzz --version", "cargo install --locked cargo-fuzz"),
+        ("cargo +nightly fuzz --version", "cargo install --debug --locked cargo-fuzz"),
     ];
     for (probe, install) in needed {
         if succeeds(probe) {

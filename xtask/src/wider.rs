@@ -3,7 +3,7 @@
 //! Must not know: what the tests test; it knows their names and the variables that say how long.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
@@ -100,29 +100,43 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
         }
     }
     wider(steps, root, extent)?;
-    let line = format!("RUST_TEST_THREADS={THREADS} cargo test --release --no-fail-fast -p fuse-tests");
-    steps.run(&Step::new("tests with a file system of their own", &line))?;
+    let line = format!("RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast -p fuse-tests");
+    steps.run(&of_the_release("tests with a file system of their own", &line, root))?;
     fuzz(steps, root, extent.fuzz_seconds)
 }
 
-/// Without a feature of their own, and in the profile of the release: what `cargo run --release` built is not built
-/// again.
+/// Tests of the program as it is released.
+fn of_the_release(name: &str, line: &str, root: &Path) -> Step {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let pump = root.join(target).join("release/pump").display().to_string();
+    let mut step = Step::new(name, line);
+    step.environment.push(("DATAPUMP_TESTED_PUMP".into(), pump));
+    step
+}
+
+/// Packages are not named: a choice of them would be a choice of features, and a second build of what `cargo test` and
+/// `cargo run --release` have built. The tests themselves are not optimised: to link each with all of the release's
+/// optimisation takes minutes, and it is the program that works.
 fn wider(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     let Extent { kills, trees, rounds, seeds, one_case_in, .. } = extent;
     let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds} ");
-    line += &format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={THREADS} ");
+    line += &format!("RUST_TEST_THREADS={THREADS} ");
     if *one_case_in > 1 {
         steps.say(&format!(
             "== left to --full: all but one case in {one_case_in} of wider_explain, and of wider_network's cut cable"
         ))?;
         line += &format!("DATAPUMP_ONE_CASE_IN={one_case_in} ");
     }
-    line += "cargo test --release --no-fail-fast -p pump -p datapump";
+    steps.run(&Step::new("the program", "cargo build --release"))?;
+    line += &format!("cargo test --no-fail-fast{}", chosen(steps, root, extent.left_out)?);
+    steps.run(&of_the_release("wider tests", &line, root))?;
+    let mut line = format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={THREADS} ");
+    line += "cargo test --release --no-fail-fast";
     if extent.left_out.is_empty() {
-        steps.run(&Step::new("the ordinary tests, with optimisation", &line))?;
+        return steps.run(&Step::new("the ordinary tests, with optimisation", &line));
     }
-    line += &chosen(steps, root, extent.left_out)?;
-    steps.run(&Step::new("wider tests", &line))
+    line += &OF_THE_LIBRARY.map(|name| format!(" --test {name}")).concat();
+    steps.run(&Step::new("long tests of the library", &line))
 }
 
 /// The tests that `cargo test` does not run, less what is left out, as words behind the command.
@@ -133,7 +147,6 @@ fn chosen(steps: &mut Steps, root: &Path, left_out: &[&str]) -> Result<String> {
     let mut names: Vec<String> = stems.filter(is_chosen).filter(|name| name != "wider_parts").collect();
     names.sort();
     if !left_out.is_empty() {
-        names.extend(OF_THE_LIBRARY.map(String::from));
         let left = left_out.join(", ");
         steps.say(&format!("== left to --full: {left}; the ordinary tests once more, with optimisation"))?;
     }

@@ -131,7 +131,7 @@ fn one_that_ends_is_told_of_with_what_was_seen() {
 fn pump_may_watch_itself() {
     let home = Home::new();
     let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$0\" explain --for 400ms --pid $$", env!("CARGO_BIN_EXE_pump")]);
+    command.args(["-c", "exec \"$0\" explain --for 400ms --pid $$", support::PUMP]);
     command.current_dir(home.path("")).stdin(Stdio::null());
     expect(&outcome(command, b""), 0, &["pump (", "try: "], "itself");
 }

@@ -40,7 +40,7 @@ impl Group {
     fn command(&self, home: &Home, words: &[&str]) -> Command {
         let mut command = Command::new("sh");
         let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.0.display());
-        command.args(["-c", &enter, "sh", env!("CARGO_BIN_EXE_pump")]).args(words);
+        command.args(["-c", &enter, "sh", support::PUMP]).args(words);
         command.current_dir(home.path("")).stdin(Stdio::null());
         command
     }

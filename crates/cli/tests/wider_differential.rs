@@ -188,7 +188,7 @@ impl Round<'_> {
         let mut command = self.means.pump();
         command.args(self.asked.for_pump()).args(self.list_words()).args(more).arg("-qi");
         if let Some(ssh) = &self.means.ssh {
-            command.args(["--ssh", ssh, "--remote-bin", env!("CARGO_BIN_EXE_pump")]);
+            command.args(["--ssh", ssh, "--remote-bin", support::PUMP]);
         }
         if self.asked.links_to_older {
             command.arg("--link-dest").arg(arena.join("old"));
@@ -360,7 +360,7 @@ impl Who {
         let program = home.path("program");
         if self == Who::OrdinaryUser {
             set_mode(&home.path(""), 0o755);
-            std::fs::copy(env!("CARGO_BIN_EXE_pump"), &program).expect("room");
+            std::fs::copy(support::PUMP, &program).expect("room");
         }
         let ssh = (self == Who::RootOverSsh).then(|| Sshd::ssh(home, ""));
         Means { ssh, program: (self == Who::OrdinaryUser).then_some(program) }

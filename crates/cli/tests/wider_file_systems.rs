@@ -233,7 +233,7 @@ fn a_hole_of_15_tib_with_reserved_space_is_copied_as_a_hole() {
             [(&source, &target, target.clone()), (&folder, &target, mount.at("target/source"))]
         {
             let row = format!("{kind:?}: {from}");
-            let words = [env!("CARGO_BIN_EXE_pump"), "copy", "--reflink=never", from, to];
+            let words = [support::PUMP, "copy", "--reflink=never", from, to];
             program(&[&["timeout", "60"], &words[..]].concat());
             let (here, there) = (blocks(&source), blocks(&copied));
             assert!(there < here, "{row}: {there} blocks, the source has {here}");
@@ -273,7 +273,7 @@ fn holes_are_zeros_wherever_they_go() {
             let hashes = program_out(&["hash", &source, &target]);
             let roots: Vec<&str> = hashes.lines().filter_map(|line| line.split("  ").next()).collect();
             assert!(roots.len() == 2 && roots[0] == roots[1], "{row}: {hashes}");
-            let streamed = std::process::Command::new(env!("CARGO_BIN_EXE_pump"))
+            let streamed = std::process::Command::new(support::PUMP)
                 .args(["copy", "-q", &source, "-"])
                 .output()
                 .expect("pump was built");

@@ -16,7 +16,7 @@ const NOBODY: u32 = 65_534;
 /// A folder that everybody may enter, with a copy of `pump` that everybody may run.
 fn public_home() -> Home {
     let home = Home::new();
-    std::fs::copy(env!("CARGO_BIN_EXE_pump"), home.path("pump")).expect("room for the program");
+    std::fs::copy(support::PUMP, home.path("pump")).expect("room for the program");
     for name in ["", "pump"] {
         support::set_mode(&home.path(name), 0o755);
     }

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::serving::Serving;
-use support::{Home, Outcome, expect, is_root, make_folder, outcome, set_mode, set_xattr, xattr};
+use support::{Home, Outcome, PUMP, expect, is_root, make_folder, outcome, set_mode, set_xattr, xattr};
 use wider_parts::sshd::Sshd;
 
-const PUMP: &str = env!("CARGO_BIN_EXE_pump");
 const ACL: &str = "system.posix_acl_access";
 const ANN: u32 = 4001;
 const BOB: u32 = 4002;

@@ -151,7 +151,7 @@ fn command(bench: &Bench, words: &[&str], from: &str, to: &str) -> Command {
     for word in words {
         match *word {
             "scp" => all.extend(bench.scp()),
-            "pump" => all.push(env!("CARGO_BIN_EXE_pump").to_owned()),
+            "pump" => all.push(support::PUMP.to_owned()),
             word => all.push(word.replace("FROM", from).replace("TO", to)),
         }
     }

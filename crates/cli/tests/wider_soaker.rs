@@ -85,7 +85,7 @@ bare = """
 
 /// Runs the study behind these words and gives its rows.
 fn rows(home: &Home, words: &[&str], rounds: usize) -> Vec<Value> {
-    let pump = env!("CARGO_BIN_EXE_pump");
+    let pump = support::PUMP;
     let rounds = rounds.to_string();
     let run =
         [pump, "lab", "run", "loads.toml", "--folder", ".", "--out", "rows.jsonl", "--repeats", &rounds];

@@ -10,13 +10,12 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::running::{Running, eventually};
-use support::{Home, Outcome, expect, has_content, is_root, noise_file, outcome, set_mode};
+use support::{Home, Outcome, PUMP, expect, has_content, is_root, noise_file, outcome, set_mode};
 use wider_parts::judge::{same_tree, same_tree_apart_from_owners};
 use wider_parts::program;
 use wider_parts::sshd::Sshd;
 use wider_parts::tree::make_tree;
 
-const PUMP: &str = env!("CARGO_BIN_EXE_pump");
 /// The far end does not know how it was reached, and cannot be called.
 const UNREACHABLE: &str = "env -u SSH_CONNECTION sh -c \"$SSH_ORIGINAL_COMMAND\"";
 

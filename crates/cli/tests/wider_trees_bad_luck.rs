@@ -245,7 +245,7 @@ fn sixty_four_open_files_are_enough() {
     for lanes in ["--lanes=1", "--lanes=2", "--lanes=7"] {
         let places = [&source, &target].map(|path| path.display().to_string());
         let mut command = Command::new("prlimit");
-        command.args(["--nofile=64:64", env!("CARGO_BIN_EXE_pump"), "copy", lanes, &places[0], &places[1]]);
+        command.args(["--nofile=64:64", support::PUMP, "copy", lanes, &places[0], &places[1]]);
         expect(&outcome(command, b""), 0, &[], lanes);
         same_tree(&source, &target, lanes);
         std::fs::remove_dir_all(&target).expect("it is there");

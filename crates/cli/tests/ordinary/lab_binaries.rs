@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::schema;
-use crate::support::{Home, Outcome, expect, set_mode};
+use crate::support::{Home, Outcome, PUMP, expect, set_mode};
 use serde_json::Value;
 
 const JOB: &str = r#"
@@ -30,8 +30,6 @@ warmup = 0
 [command.levels]
 version = "{pump} --version > {pump}.said"
 "#;
-
-const PUMP: &str = env!("CARGO_BIN_EXE_pump");
 
 fn furnished() -> Home {
     let home = Home::new();

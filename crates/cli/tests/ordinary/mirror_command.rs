@@ -96,7 +96,7 @@ fn a_mirror_goes_over_ssh_there_and_back() {
     astray(&home, "far/to");
     astray(&home, "to");
     let mirror = |words: &[&str], status, parts: &[&str]| {
-        let ssh = ["mirror", "-i", "--ssh=./rsh", "--remote-bin", env!("CARGO_BIN_EXE_pump")];
+        let ssh = ["mirror", "-i", "--ssh=./rsh", "--remote-bin", support::PUMP];
         let mut command = home.command(&[&ssh, words].concat());
         command.env("HOME", home.path("far")).env_remove("SSH_CONNECTION");
         let run = support::outcome(command, b"");

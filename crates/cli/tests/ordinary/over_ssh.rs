@@ -9,12 +9,11 @@ use std::process::Command;
 use crate::support::running::{Running, eventually};
 use crate::support::small_tree::small_tree;
 use crate::support::{
-    Home, Outcome, expect, has_attributes_of, has_content, make_folder, make_symlink, noise_file, outcome,
-    set_mode, set_xattr,
+    Home, Outcome, PUMP, expect, has_attributes_of, has_content, make_folder, make_symlink, noise_file,
+    outcome, set_mode, set_xattr,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-const PUMP: &str = env!("CARGO_BIN_EXE_pump");
 /// How sshd tells the far end by which address it was reached; none without it.
 const DIRECT: Option<&str> = Some("127.0.0.1 1 127.0.0.1 22");
 const CARRIED: Option<&str> = None;

@@ -50,7 +50,7 @@ impl Home {
 
     /// `pump` with words, in the folder, with no variable of its own set.
     pub fn command(&self, words: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pump"));
+        let mut command = Command::new(super::PUMP);
         command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PUMP_")) {
             command.env_remove(name);

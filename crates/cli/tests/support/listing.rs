@@ -67,20 +67,24 @@ pub fn still_there<T>(path: &Path, found: std::io::Result<T>) -> Option<T> {
 
 /// The whole tree.
 pub fn listing(folder: &Path) -> BTreeMap<PathBuf, Entry> {
-    let mut first_names = HashMap::new();
+    let mut seen = HashMap::new();
     let mut entry = |path: PathBuf| {
-        let entry = look(&folder.join(&path), &path, &mut first_names);
+        let entry = look(&folder.join(&path), &path, &mut seen);
         (path, entry)
     };
     paths(folder).into_iter().map(&mut entry).collect()
 }
 
-fn look(full: &Path, path: &Path, first_names: &mut HashMap<u64, PathBuf>) -> Entry {
+/// By device and inode: a file's first name, and the hash of its content, which all of its names share.
+type SeenFiles = HashMap<(u64, u64), (PathBuf, u64)>;
+
+fn look(full: &Path, path: &Path, seen: &mut SeenFiles) -> Entry {
     let meta = full.symlink_metadata().unwrap_or_else(|error| panic!("{full:?}: {error}"));
-    let first_name = first_names.entry(meta.ino()).or_insert_with(|| path.into()).clone();
     let kind = kind(&meta);
+    let first = || (path.into(), if kind == "file" { hash(full) } else { 0 });
+    let (first_name, hash) = seen.entry((meta.dev(), meta.ino())).or_insert_with(first).clone();
     let content = match kind {
-        "file" => (meta.len(), hash(full), PathBuf::new()),
+        "file" => (meta.len(), hash, PathBuf::new()),
         "symlink" => (0, 0, std::fs::read_link(full).expect("a symbolic link")),
         _ => (0, 0, PathBuf::new()),
     };

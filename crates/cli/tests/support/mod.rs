@@ -23,6 +23,12 @@ use std::time::{Duration, SystemTime};
 pub use home::{Home, Outcome, outcome};
 use rustix::fs::{CWD, FileType, Mode, XattrFlags};
 
+/// The program that is tested: cargo's of the tests' own profile, unless another one is named when they are built.
+pub const PUMP: &str = match option_env!("DATAPUMP_TESTED_PUMP") {
+    Some(path) => path,
+    None => env!("CARGO_BIN_EXE_pump"),
+};
+
 /// What an ordinary user's programs run as when the tests run as root: nobody.
 const NOBODY: u32 = 65_534;
 
@@ -156,9 +162,9 @@ pub fn as_ordinary_user(home: &Home, words: &[&str]) -> Option<Outcome> {
     }
     set_mode(&home.path(""), 0o755);
     let program = home.path(".program");
-    if !program.exists() && std::fs::hard_link(env!("CARGO_BIN_EXE_pump"), &program).is_err() {
+    if !program.exists() && std::fs::hard_link(PUMP, &program).is_err() {
         // Not by this process: a file that is open for writing here, or in a child just forked, cannot be run.
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pump")).arg(&program).status();
+        let copied = Command::new("cp").arg(PUMP).arg(&program).status();
         assert!(copied.expect("cp is installed").success());
     }
     let mut command = Command::new(&program);
@@ -184,7 +190,7 @@ fn forget_variables(command: &mut Command) {
 /// `pump` started by a shell after these words of its own.
 pub fn after(home: &Home, shell: &str, words: &[&str]) -> Command {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{shell}; exec \"$0\" \"$@\"")).arg(env!("CARGO_BIN_EXE_pump"));
+    command.arg("-c").arg(format!("{shell}; exec \"$0\" \"$@\"")).arg(PUMP);
     command.args(words).current_dir(home.path("")).stdin(std::process::Stdio::null());
     forget_variables(&mut command);
     command

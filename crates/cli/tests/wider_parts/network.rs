@@ -194,7 +194,7 @@ impl Network {
 
     /// `pump` on one side.
     pub fn pump(&self, side: Side, home: &Home, words: &[&str]) -> Command {
-        self.command(side, home, &[&[env!("CARGO_BIN_EXE_pump")], words].concat())
+        self.command(side, home, &[&[crate::support::PUMP], words].concat())
     }
 
     /// `pump serve served` on the side of the server.

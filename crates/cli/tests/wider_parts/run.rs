@@ -10,7 +10,7 @@ use crate::support::{Outcome, noise, outcome};
 
 /// `pump` with words, with no variable of its own set.
 pub fn pump_command(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pump"));
+    let mut command = Command::new(crate::support::PUMP);
     command.args(words).stdin(Stdio::null());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PUMP_")) {
         command.env_remove(name);
