@@ -65,7 +65,7 @@ const SHORT: Extent = Extent {
     trees: 50,
     rounds: 1,
     fuzz_seconds: 20,
-    one_case_in: 3,
+    one_case_in: 6,
     left_out: &["wider_pid", "wider_soaker"],
 };
 const FULL: Extent = Extent {

@@ -26,7 +26,7 @@ const CONNECTIONS: u32 = 2;
 
 /// What a run reads. The later ones of these decide where there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reads {
+pub enum Reads {
     /// Files, pipes and null of this host.
     Files,
     /// Files of a server on the web.
@@ -43,16 +43,20 @@ pub(crate) enum Reads {
 
 /// The numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Defaults {
-    pub(crate) request_bytes: u32,
-    pub(crate) source_depth: u32,
-    pub(crate) sink_depth: u32,
-    pub(crate) lanes: u32,
+pub struct Defaults {
+    /// Size of a request.
+    pub request_bytes: u32,
+    /// Requests at the source.
+    pub source_depth: u32,
+    /// Requests at the sink.
+    pub sink_depth: u32,
+    /// Lanes, and connections between two hosts.
+    pub lanes: u32,
 }
 
 impl Options {
     /// What holds where nothing is asked.
-    pub(crate) fn defaults(reads: Reads) -> Defaults {
+    pub fn defaults(reads: Reads) -> Defaults {
         let files =
             Defaults { request_bytes: REQUEST_BYTES, source_depth: DEPTH, sink_depth: DEPTH, lanes: 1 };
         match reads {

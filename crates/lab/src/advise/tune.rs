@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datapump::units::bytes_words;
-use datapump::{Options, Place, Report, Status, Update};
+use datapump::{Defaults, Options, Place, Reads, Report, Status, Update};
 
 mod memory;
 mod point;
@@ -35,9 +35,6 @@ const PARTS: u64 = 8;
 /// Memory of all slots unless told.
 const MEMORY_BYTES: u64 = 256 << 20;
 const LANES_MAX: u32 = 8;
-/// What the program chooses at most for a file, on one host and between two.
-const USUAL: Point = Point { request_bytes: 1 << 20, source_depth: 2, sink_depth: 2, lanes: 1 };
-const USUAL_FAR: Point = Point { source_depth: 4, lanes: 2, ..USUAL };
 const INTERRUPTED: &str = "the search was interrupted, and nothing is chosen";
 
 /// What is asked.
@@ -135,7 +132,7 @@ impl<'case> TuneBench<'case> {
 
     /// The program's own choice, or as much of it as there is memory for.
     fn first_options(&self, bounds: Bounds) -> Options {
-        let (options, usual) = (&self.case.options, if self.is_far { USUAL_FAR } else { USUAL });
+        let (options, usual) = (&self.case.options, usual(self.is_far));
         let point = Point {
             request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
             source_depth: options.source_depth.unwrap_or(usual.source_depth),
@@ -243,6 +240,13 @@ impl<'case> TuneBench<'case> {
     }
 }
 
+/// What the program chooses for a file, on one host or between two.
+fn usual(is_far: bool) -> Point {
+    let reads = if is_far { Reads::FarFiles } else { Reads::Files };
+    let Defaults { request_bytes, source_depth, sink_depth, lanes } = Options::defaults(reads);
+    Point { request_bytes, source_depth, sink_depth, lanes }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,7 +333,7 @@ mod tests {
                 let report = Report { exit_status: status as i32, ..Report::default() };
                 MoveOutcome { report, problem: problem.map(str::to_string) }
             };
-            let checked = TuneBench::new(&case, &mover).check(&USUAL);
+            let checked = TuneBench::new(&case, &mover).check(&usual(false));
             assert_eq!(checked.err().as_deref(), expected, "{status:?}");
         }
     }
