@@ -25,7 +25,7 @@ pub const VERSION: u32 = 1;
 /// `{"v":1,"event":NAME,…}`.
 pub fn line(event: &EventLine<'_>) -> String {
     // Strings, numbers and maps with string keys always have a JSON form.
-    let body = serde_json::to_string(event).unwrap_or_else(|_| "{}".into());
+    let body = serde_json::to_string(event).unwrap_or_else(|_| "{\"event\":null}".into());
     format!("{{\"v\":{VERSION},{}", &body[1..])
 }
 

@@ -3,7 +3,7 @@
 //! Must not know: how that is found out.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::Why;
 
@@ -22,20 +22,7 @@ crate::closed_list! {
     }
 }
 
-/// The evidence does not tell.
-impl Default for LimitedBy {
-    fn default() -> LimitedBy {
-        LimitedBy::Unknown
-    }
-}
-
-/// What a later version says may be unknown here.
-impl<'de> Deserialize<'de> for LimitedBy {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<LimitedBy, D::Error> {
-        let words = String::deserialize(input)?;
-        Ok(LimitedBy::named(&words).unwrap_or_default())
-    }
-}
+unknown_is!(LimitedBy::Unknown);
 
 /// Where the limit is, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

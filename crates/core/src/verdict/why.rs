@@ -2,8 +2,6 @@
 //!
 //! Must not know: how that is found out.
 
-use serde::{Deserialize, Deserializer};
-
 crate::closed_list! {
     /// Why a move was bounded as it was.
     Why {
@@ -42,20 +40,7 @@ crate::closed_list! {
     }
 }
 
-/// Nobody says why.
-impl Default for Why {
-    fn default() -> Why {
-        Why::Untold
-    }
-}
-
-/// What a later version says may be unknown here.
-impl<'de> Deserialize<'de> for Why {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Why, D::Error> {
-        let words = String::deserialize(input)?;
-        Ok(Why::named(&words).unwrap_or_default())
-    }
-}
+unknown_is!(Why::Untold);
 
 #[cfg(test)]
 mod tests {

@@ -128,9 +128,9 @@ impl Watch {
         }
     }
 
-    /// What the host that writes waits for, if these lanes give it what it asks for: their source, their computing, or
+    /// What the host that writes waits for, if these lanes read what it asks for: their source, their computing, or
     /// the way between. A lane that was asked for nothing did not wait for anything either.
-    fn limit_of_giver(&self) -> LimitedBy {
+    fn limit_of_reader(&self) -> LimitedBy {
         let Some(began) = *self.began.lock().expect("no panic while it is set") else {
             return LimitedBy::Unknown;
         };
@@ -187,12 +187,12 @@ impl Watch {
         let _ = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// What another host, which writes, tells of its counters; `giver` are those of the lanes that give it what it asks
+    /// What another host, which writes, tells of its counters; `reader` are those of the lanes that read what it asks
     /// for.
-    pub(crate) fn show(&self, told: &Progress, giver: &Watch) {
+    pub(crate) fn show(&self, told: &Progress, reader: &Watch) {
         let limit = told.limited_by.as_deref().map(|words| LimitedBy::named(words).unwrap_or_default());
         *self.told.lock().expect("no panic while it is set") =
-            Some(limit.unwrap_or_else(|| giver.limit_of_giver()));
+            Some(limit.unwrap_or_else(|| reader.limit_of_reader()));
         self.lanes[0].0.store(told.bytes, Ordering::Relaxed);
         self.set_total(told.bytes_total);
         self.files.store(told.files, Ordering::Relaxed);

@@ -138,27 +138,29 @@ impl RemoteCopy {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
-        let mut begun = self.begin(Direction::Push, remote, last, events)?;
+        let mut session = self.begin(Direction::Push, remote, last, events)?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
         // Nobody asks any more: a pipe that says nothing is not waited for.
         let over = Arc::new(AtomicBool::new(false));
-        let gives = Arc::new(Watch::default());
-        gives.begin(begun.connections, false);
-        let giver = Job::copy(Vec::new(), Place::null()).options(options).stop(Arc::clone(&over));
-        let giver = giver.watch(Arc::clone(&gives));
+        let reader = Arc::new(Watch::default());
+        reader.begin(session.connections, false);
+        let read_server = Job::copy(Vec::new(), Place::null())
+            .options(options)
+            .stop(Arc::clone(&over))
+            .watch(Arc::clone(&reader));
         let (sender, receiver) = mpsc::channel();
-        let (line, host) = (begun.line.clone(), remote.host.to_string());
+        let (line, host) = (session.line.clone(), remote.host.to_string());
         let (mut report, mut gave) = (None, Given::default());
         let talked = std::thread::scope(|scope| {
-            let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
+            let mut given = Some(scope.spawn(|| read_server.give(&shelf, receiver)));
             let mut answer = |message| match message {
                 Message::Event(event) => {
                     events(told::hear(event, &host));
                     Follows::Go
                 }
                 Message::Progress(progress) => {
-                    self.watch.show(&progress, &gives);
+                    self.watch.show(&progress, &reader);
                     Follows::Go
                 }
                 Message::Report(text) => {
@@ -173,9 +175,9 @@ impl RemoteCopy {
                 gave
             };
             let talked =
-                begun.dial(sender).and_then(|()| begun.talk(&self.stop, &mut answer, &mut was_given));
+                session.dial(sender).and_then(|()| session.talk(&self.stop, &mut answer, &mut was_given));
             over.store(true, Ordering::Relaxed);
-            begun.line.cut();
+            session.line.cut();
             talked
         });
         talked.map_err(|fault| fault.problem(&remote.to_string()))?;
