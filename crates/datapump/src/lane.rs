@@ -159,17 +159,20 @@ impl<'run> Lane<'run> {
         }
     }
 
-    /// Does what the pump says next. Waits for what is in flight, but not for something to do.
-    #[inline(always)]
+    /// Does what the pump says until nothing can be done now. Waits for what is in flight, but not for something to do.
+    ///
+    /// The loop is in here, so that the pump's decisions and the posting have one place each from which they are called:
+    /// with two they were not inlined, which cost 6 of 23 ns a null request.
     pub(crate) fn step(&mut self) -> Result<Stepped, Problem> {
-        match self.pump.poll() {
-            Step::Post(request) => self.post(request),
-            Step::Claim => self.claim(),
-            Step::Wait(side) => self.reap(side)?,
-            Step::Starved => return Ok(Stepped::Waits),
-            Step::Done => return Ok(Stepped::Over),
+        loop {
+            match self.pump.poll() {
+                Step::Post(request) => self.post(request),
+                Step::Claim => self.claim(),
+                Step::Wait(side) => self.reap(side)?,
+                Step::Starved => return Ok(Stepped::Waits),
+                Step::Done => return Ok(Stepped::Over),
+            }
         }
-        Ok(Stepped::On)
     }
 
     /// What it leaves behind.
