@@ -3,7 +3,9 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use datapump_core::{Claimed, Extent, Length, Pump, PumpEvent, Request, Settled, Shape, Step, Transfer, Way};
+use datapump_core::{
+    BlockRoute, Claimed, Extent, Length, Pump, PumpEvent, Request, Settled, Shape, Step, Transfer,
+};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -65,7 +67,7 @@ impl Owner {
     fn offer(&mut self, bytes: u16, known: bool, in_kernel: bool) {
         let in_kernel = in_kernel && known && !self.shape.source_serial && !self.shape.sink_serial;
         let length = if known { Length::Bytes(bytes.into()) } else { Length::UntilEnd };
-        let way = if in_kernel { Way::InKernel } else { Way::Slots };
+        let way = if in_kernel { BlockRoute::InKernel } else { BlockRoute::Slots };
         self.offers.push(Claimed::Extent(Extent { file: self.files, at: 0, length, way }));
         self.files += 1;
     }

@@ -1,10 +1,10 @@
 //! What another host sends: any bytes are refused or mean something, which is written as it was read.
 #![no_main]
 
-use datapump_core::wire::ask::{Answer, Ask};
 use datapump_core::wire::attributes::Entry;
 use datapump_core::wire::frame::{HEAD_BYTES, Head};
 use datapump_core::wire::hello::{read_greeting, read_reply};
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::session::Message;
 use datapump_core::wire::{BLOCK_BYTES_MAX, MESSAGE_BYTES_MAX, decode, encode};
 use libfuzzer_sys::fuzz_target;
@@ -16,8 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(head.len <= BLOCK_BYTES_MAX.max(MESSAGE_BYTES_MAX));
         assert_eq!(Head::decode(&head.encode()), Ok(head));
     }
-    if let Ok(ask) = decode::<Ask>(bytes) {
-        assert_eq!(decode::<Ask>(&encode(&ask)), Ok(ask));
+    if let Ok(ask) = decode::<PeerRequest>(bytes) {
+        assert_eq!(decode::<PeerRequest>(&encode(&ask)), Ok(ask));
     }
     if let Ok(answer) = decode::<Answer>(bytes) {
         if let Answer::Names { entries, .. } = &answer {

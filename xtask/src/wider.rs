@@ -37,6 +37,10 @@ const PACKAGES: &[&str] = &[
 /// Tests of one program that run at once: some measure what the machine does.
 const THREADS: u32 = 2;
 
+/// Suites that mostly wait for a peer or for a cable: more of their tests run at once, while something else is built.
+const WAITING: [&str; 4] = ["wider_hosts_kills", "wider_hosts_limits", "wider_network", "wider_ssh"];
+const WAITING_THREADS: u32 = 4;
+
 /// Tests of the library that have a long form: cut connections, simulated copies.
 const OF_THE_LIBRARY: [&str; 2] = ["two_hosts_resume", "simulation"];
 
@@ -102,7 +106,30 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     wider(steps, root, extent)?;
     let line = format!("RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast -p fuse-tests");
     steps.run(&of_the_release("tests with a file system of their own", &line, root))?;
-    fuzz(steps, root, extent.fuzz_seconds)
+    let fuzzes = install::fuzzer(steps)?;
+    waiting(steps, root, extent, fuzzes)?;
+    if fuzzes { fuzz(steps, extent.fuzz_seconds) } else { Ok(()) }
+}
+
+/// The suites that wait, and beside them the build of the fuzz targets, which takes two and a half minutes alone.
+fn waiting(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Result<()> {
+    let variables = format!("{} RUST_TEST_THREADS={WAITING_THREADS}", of_extent(extent));
+    let names = WAITING.map(|name| format!(" --test {name}")).concat();
+    let line = format!("{variables} cargo test --no-fail-fast{names}");
+    let mut together = vec![of_the_release("wider tests that wait", &line, root)];
+    if fuzzes {
+        together.push(Step::new("build of the fuzz targets", "cargo +nightly fuzz build"));
+    }
+    steps.run_together(&together)
+}
+
+/// The variables by which the tests know how long they may take.
+fn of_extent(Extent { kills, trees, rounds, one_case_in, .. }: &Extent) -> String {
+    let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds}");
+    if *one_case_in > 1 {
+        line += &format!(" DATAPUMP_ONE_CASE_IN={one_case_in}");
+    }
+    line
 }
 
 /// Tests of the program as it is released.
@@ -118,17 +145,15 @@ fn of_the_release(name: &str, line: &str, root: &Path) -> Step {
 /// `cargo run --release` have built. The tests themselves are not optimised: to link each with all of the release's
 /// optimisation takes minutes, and it is the program that works.
 fn wider(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
-    let Extent { kills, trees, rounds, seeds, one_case_in, .. } = extent;
-    let mut line = format!("DATAPUMP_KILLS={kills} DATAPUMP_TREES={trees} DATAPUMP_ROUNDS={rounds} ");
-    line += &format!("RUST_TEST_THREADS={THREADS} ");
+    let Extent { seeds, one_case_in, .. } = extent;
     if *one_case_in > 1 {
         steps.say(&format!(
             "== left to --full: all but one case in {one_case_in} of wider_explain, and of wider_network's cut cable"
         ))?;
-        line += &format!("DATAPUMP_ONE_CASE_IN={one_case_in} ");
     }
     steps.run(&Step::new("the program", "cargo build --release"))?;
-    line += &format!("cargo test --no-fail-fast{}", chosen(steps, root, extent.left_out)?);
+    let mut line = format!("{} RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast", of_extent(extent));
+    line += &chosen(steps, root, extent.left_out)?;
     steps.run(&of_the_release("wider tests", &line, root))?;
     let mut line = format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={THREADS} ");
     line += "cargo test --release --no-fail-fast";
@@ -139,11 +164,12 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     steps.run(&Step::new("long tests of the library", &line))
 }
 
-/// The tests that `cargo test` does not run, less what is left out, as words behind the command.
+/// The tests that `cargo test` does not run, less those that wait and what is left out, as words behind the command.
 fn chosen(steps: &mut Steps, root: &Path, left_out: &[&str]) -> Result<String> {
     let files = fs::read_dir(root.join("crates/cli/tests"))?.collect::<std::io::Result<Vec<_>>>()?;
     let stems = files.iter().filter_map(|file| Some(file.path().file_stem()?.to_str()?.to_string()));
-    let is_chosen = |name: &String| name.starts_with("wider_") && !left_out.contains(&name.as_str());
+    let is_apart = |name: &str| left_out.contains(&name) || WAITING.contains(&name);
+    let is_chosen = |name: &String| name.starts_with("wider_") && !is_apart(name);
     let mut names: Vec<String> = stems.filter(is_chosen).filter(|name| name != "wider_parts").collect();
     names.sort();
     if !left_out.is_empty() {
@@ -153,16 +179,10 @@ fn chosen(steps: &mut Steps, root: &Path, left_out: &[&str]) -> Result<String> {
     Ok(names.iter().map(|name| format!(" --test {name}")).collect())
 }
 
-fn fuzz(steps: &mut Steps, root: &Path, seconds: u32) -> Result<()> {
-    if !root.join("fuzz/Cargo.toml").exists() {
-        return steps.cannot("fuzz targets", "there are none in fuzz/");
-    }
-    if !install::fuzzer(steps)? {
-        return Ok(());
-    }
+/// Runs the fuzz targets that were built.
+fn fuzz(steps: &mut Steps, seconds: u32) -> Result<()> {
     let targets = install::fuzz_targets();
     anyhow::ensure!(!targets.is_empty(), "fuzz/ has no targets");
-    steps.run(&Step::new("build of the fuzz targets", "cargo +nightly fuzz build"))?;
     // A thread that has done its work is not gone yet when its memory would be counted: that is no leak.
     let limits = format!("-max_total_time={seconds} -detect_leaks=0");
     let line = |target: &String| format!("cargo +nightly fuzz run {target} -- {limits}");

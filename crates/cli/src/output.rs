@@ -175,7 +175,7 @@ impl Output {
     }
 
     fn report_for_people(&self, report: &Report) {
-        let notable = |asked: &datapump::Asked| self.verbose || fell_back(asked);
+        let notable = |asked: &datapump::AskedAndGot| self.verbose || fell_back(asked);
         for (name, asked) in
             [("engine", &report.engine), ("direct", &report.direct), ("reflink", &report.reflink)]
         {
@@ -246,7 +246,7 @@ pub fn empty_report(exit_status: i32, class: Option<Class>) -> Report {
 }
 
 /// A choice that was made by the user and could not be had is told without being asked.
-fn fell_back(asked: &datapump::Asked) -> bool {
+fn fell_back(asked: &datapump::AskedAndGot) -> bool {
     let differs = asked.asked != asked.got;
     ["uring", "threads", "inline"].contains(&asked.asked.as_str()) && differs
 }

@@ -25,7 +25,7 @@ pub use file_life::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, Passes
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use marks::{journal, resume};
 pub use pump::Pump;
-pub use pump::block::{Block, Extent, Length, Way};
+pub use pump::block::{Block, BlockRoute, Extent, Length};
 pub use pump::talk::{
-    Claimed, Counts, FaultKind, PumpEvent, PumpFault, Request, Settled, Shape, Side, Step, Transfer,
+    Claimed, Counts, FaultKind, PumpEvent, PumpFault, PumpSide, Request, Settled, Shape, Step, Transfer,
 };

@@ -24,9 +24,9 @@ use crate::pump::open_ended::OpenEnded;
 use crate::pump::ring::Ring;
 use crate::pump::slot::{EMPTY, SlotPhase, SlotState};
 use crate::pump::talk::{
-    Claimed, Counts, FaultKind, PumpEvent, PumpFault, Request, Settled, Shape, Side, Step, Transfer,
+    Claimed, Counts, FaultKind, PumpEvent, PumpFault, PumpSide, Request, Settled, Shape, Step, Transfer,
 };
-use crate::{Block, Extent, Length, Way};
+use crate::{Block, BlockRoute, Extent, Length};
 
 /// The copy loop of one lane.
 #[derive(Debug)]
@@ -119,9 +119,9 @@ impl Pump {
     /// Whom a wait is charged to: the sink, if full blocks are held back by its depth or if only it has work;
     /// otherwise the source.
     #[inline]
-    fn waiting_for(&self) -> Side {
+    fn waiting_for(&self) -> PumpSide {
         let held_back = self.front_is_full() && !self.sink_is_free();
-        if held_back || self.reading == 0 { Side::Sink } else { Side::Source }
+        if held_back || self.reading == 0 { PumpSide::Sink } else { PumpSide::Source }
     }
 
     #[inline]
@@ -142,8 +142,8 @@ impl Pump {
 
     /// A copy inside the kernel needs room at both ends.
     #[inline]
-    fn may_start(&self, way: Way) -> bool {
-        way == Way::Slots || self.sink_is_free()
+    fn may_start(&self, way: BlockRoute) -> bool {
+        way == BlockRoute::Slots || self.sink_is_free()
     }
 
     #[inline]
@@ -188,7 +188,7 @@ impl Pump {
         let extent = self.extent.as_mut().expect("polled for one");
         let (file, at) = (extent.file, extent.at);
         // The kernel copies files only; what must keep its order goes through slots.
-        let way = if self.shape.in_order { Way::Slots } else { extent.way };
+        let way = if self.shape.in_order { BlockRoute::Slots } else { extent.way };
         let full = u64::from(self.shape.request_bytes);
         let open_ended = !matches!(extent.length, Length::Bytes(_));
         let (len, used_up) = match &mut extent.length {
@@ -208,14 +208,14 @@ impl Pump {
         self.held += 1;
         self.reading += 1;
         let (state, transfer) = match way {
-            Way::Slots => (SlotPhase::Reading, Transfer::Read),
-            Way::InKernel => (SlotPhase::Copying, Transfer::Copy),
+            BlockRoute::Slots => (SlotPhase::Reading, Transfer::Read),
+            BlockRoute::InKernel => (SlotPhase::Copying, Transfer::Copy),
         };
         self.slots[slot as usize] = SlotState { state, open_ended, done: 0, block };
         match way {
-            Way::InKernel => self.writing += 1,
-            Way::Slots if self.shape.in_order => self.queue.push_back(slot),
-            Way::Slots => {}
+            BlockRoute::InKernel => self.writing += 1,
+            BlockRoute::Slots if self.shape.in_order => self.queue.push_back(slot),
+            BlockRoute::Slots => {}
         }
         Request { transfer, slot, done: 0, block }
     }
@@ -314,7 +314,7 @@ impl Pump {
             (Some(Extent { length: Length::Bytes(bytes), .. }), _) => Length::Bytes(bytes + u64::from(rest)),
             (_, false) => Length::Bytes(u64::from(rest)),
         };
-        self.extent = Some(Extent { file, at, length, way: Way::Slots });
+        self.extent = Some(Extent { file, at, length, way: BlockRoute::Slots });
     }
 
     #[inline]
@@ -402,18 +402,18 @@ impl Pump {
     }
 
     fn read_failed(&mut self, slot: u32, kind: FaultKind) -> PumpEvent {
-        let fault = self.fault(slot, Side::Source, kind);
+        let fault = self.fault(slot, PumpSide::Source, kind);
         self.drop_read(slot);
         fault
     }
 
     fn write_failed(&mut self, slot: u32, kind: FaultKind) -> PumpEvent {
-        let fault = self.fault(slot, Side::Sink, kind);
+        let fault = self.fault(slot, PumpSide::Sink, kind);
         self.drop_write(slot);
         fault
     }
 
-    fn fault(&mut self, slot: u32, side: Side, kind: FaultKind) -> PumpEvent {
+    fn fault(&mut self, slot: u32, side: PumpSide, kind: FaultKind) -> PumpEvent {
         let SlotState { block, done, .. } = self.slots[slot as usize];
         self.handle_failed_file(block.file);
         PumpEvent::Failed(PumpFault { side, file: block.file, at: block.at + u64::from(done), kind })

@@ -13,13 +13,13 @@
 //!
 //! Must not know: sockets, encryption, files, who is right.
 
-pub mod ask;
 pub mod attributes;
 pub mod bounds;
 pub mod frame;
 pub mod hello;
 mod lists;
 pub mod opening;
+pub mod peer_request;
 pub mod session;
 pub mod streams;
 pub mod talk;

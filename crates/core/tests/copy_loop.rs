@@ -6,8 +6,8 @@
 mod model;
 
 use datapump_core::{
-    Claimed, Extent, FaultKind, Length, Pump, PumpEvent, PumpFault, Request, Settled, Shape, Side, Step,
-    Transfer, Way,
+    BlockRoute, Claimed, Extent, FaultKind, Length, Pump, PumpEvent, PumpFault, PumpSide, Request, Settled,
+    Shape, Step, Transfer,
 };
 use model::{Model, Random, for_each_seed};
 
@@ -58,7 +58,12 @@ impl Case {
             (false, true) if self.file_bytes.is_multiple_of(2) => Length::UpTo(self.file_bytes + 3),
             (false, _) => Length::UntilEnd,
         };
-        Extent { file: 1, at: 0, length, way: if self.in_kernel { Way::InKernel } else { Way::Slots } }
+        Extent {
+            file: 1,
+            at: 0,
+            length,
+            way: if self.in_kernel { BlockRoute::InKernel } else { BlockRoute::Slots },
+        }
     }
 }
 
@@ -105,7 +110,8 @@ fn drive(case: &Case, random: &mut Random) -> Ended {
                     assert!(fault.replace(told).is_none(), "only the first fault is told");
                     assert!(expect_fault, "{told:?} without a cause");
                     let at = request.block.at + u64::from(request.done);
-                    let side = if request.transfer == Transfer::Read { Side::Source } else { Side::Sink };
+                    let side =
+                        if request.transfer == Transfer::Read { PumpSide::Source } else { PumpSide::Sink };
                     assert_eq!(told, PumpFault { side, file: 1, at, kind: FaultKind::Errno(5) });
                 }
             }
@@ -168,7 +174,7 @@ fn a_stalled_write_does_not_stop_the_others() {
                     file: 0,
                     at: 0,
                     length: Length::Bytes(1000),
-                    way: Way::Slots,
+                    way: BlockRoute::Slots,
                 }));
             }
             Step::Claim => pump.handle_claim(Claimed::Never),
@@ -208,7 +214,7 @@ fn data_behind_the_end_are_a_fault() {
                     file: 3,
                     at: 0,
                     length: Length::UntilEnd,
-                    way: Way::Slots,
+                    way: BlockRoute::Slots,
                 })),
                 Step::Post(request) => posted.push(request),
                 step => panic!("{step:?}"),

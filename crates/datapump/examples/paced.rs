@@ -4,7 +4,7 @@
 //! Run by hand and by the wider suite: `cargo run --release -p datapump --example paced`.
 
 use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation, model, timer_slack};
-use datapump::{Fill, Job, Options, Place, World};
+use datapump::{Fill, Job, Options, Place, Platform};
 
 const REQUEST_BYTES: u64 = 65_536;
 const REQUESTS: u64 = 150;
@@ -54,7 +54,7 @@ fn observed_s(row: &[u64; 6]) -> f64 {
         bytes_per_s: of[1] * 1_000_000,
         synchronous: false,
     };
-    let world = World::simulated(Simulation {
+    let platform = Platform::simulated(Simulation {
         disk: SimDisk::new(),
         clock: SimClock::real_time(),
         source: device(&row[..3]),
@@ -71,5 +71,5 @@ fn observed_s(row: &[u64; 6]) -> f64 {
     };
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
     let job = Job::copy(vec![null(Some(REQUESTS * REQUEST_BYTES))], null(None));
-    job.options(options).world(world).run(&|_| {}).elapsed_ns as f64 / 1e9
+    job.options(options).platform(platform).run(&|_| {}).elapsed_ns as f64 / 1e9
 }

@@ -10,9 +10,9 @@ pub(crate) mod mirror;
 pub(crate) mod neighbours;
 pub(crate) mod options;
 mod planned;
+pub(crate) mod platform;
+pub(crate) mod request_plan;
 pub(crate) mod settings;
-pub(crate) mod shape;
-pub(crate) mod world;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,27 +23,27 @@ use std::time::Duration;
 use datapump_core::Shape;
 use datapump_core::verdict::{Cpu, Waits};
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::Given;
-use datapump_engine::{Stage, meter::Meters};
+use datapump_core::wire::session::SenderStats;
+use datapump_engine::{CpuStage, meter::Meters};
 use datapump_transport::Channel;
 
 pub use planned::Planned;
 
 use crate::file::finish::abandon;
 use crate::job::options::{Choice, EngineChoice, Options, RETRY_FOR};
+use crate::job::platform::Platform;
 use crate::job::settings::{QueuedNulls, Settings};
-use crate::job::world::World;
 use crate::lane::{self, LaneResult};
-use crate::net::folder::far::Far;
-use crate::net::folder::shelf::Shelf;
-use crate::net::server::giver;
+use crate::net::folder::handle_table::HandleTable;
+use crate::net::folder::remote_host::RemoteHost;
+use crate::net::server::served_connection;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::account::{Account, Around, sorted, unexplained, version};
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
 use crate::report::quota::Quota;
 use crate::report::watch::Watch;
-use crate::report::{Asked, Report};
+use crate::report::{AskedAndGot, Report};
 use crate::run::event::Event;
 use crate::run::full::Full;
 use crate::run::ledger::Ledger;
@@ -73,11 +73,11 @@ pub struct Job {
     sources: Vec<Place>,
     target: Place,
     options: Options,
-    world: World,
+    platform: Platform,
     stop: Arc<AtomicBool>,
     watch: Arc<Watch>,
     /// The other host of a session, on which remote sources lie.
-    far: Option<Arc<Far>>,
+    remote_host: Option<Arc<RemoteHost>>,
     /// The target, where it was found before.
     found: Option<PathAt>,
     /// Somebody else says where the target is: links in its place are not followed.
@@ -121,10 +121,10 @@ impl Job {
             sources,
             target,
             options: Options::default(),
-            world: World::real(),
+            platform: Platform::real(),
             stop,
             watch,
-            far: None,
+            remote_host: None,
             found: None,
             is_confined: false,
             shared_rate: None,
@@ -149,8 +149,8 @@ impl Job {
     }
 
     /// Where it runs; this host by default.
-    pub fn world(self, world: World) -> Job {
-        Job { world, ..self }
+    pub fn platform(self, platform: Platform) -> Job {
+        Job { platform, ..self }
     }
 
     /// Ends the job soon, with status 20 and nothing left behind, once the flag is true.
@@ -159,8 +159,8 @@ impl Job {
     }
 
     /// Remote sources are those of this session.
-    pub(crate) fn far(self, far: Arc<Far>) -> Job {
-        Job { far: Some(far), ..self }
+    pub(crate) fn remote_host(self, remote_host: Arc<RemoteHost>) -> Job {
+        Job { remote_host: Some(remote_host), ..self }
     }
 
     /// The target is what was found before; its path is only shown.
@@ -179,23 +179,33 @@ impl Job {
     }
 
     /// Gives another host what it asks for, over the connections that come.
-    pub(crate) fn give(&self, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
-        let Ok(mut shared) = self.giving(shelf) else { return Given::default() };
+    pub(crate) fn give(
+        &self,
+        handles: &Arc<HandleTable>,
+        channels: Receiver<(Purpose, Channel)>,
+    ) -> SenderStats {
+        let Ok(mut shared) = self.served(handles) else { return SenderStats::default() };
         let meters = self.meters();
         shared.settings.meters = meters.as_ref();
         let cpu = cpu_now();
-        let given = giver::give(&shared, shelf, channels);
+        let given = served_connection::give(&shared, handles, channels);
         let cpu = cpu_since(cpu);
         let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
         let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
-        Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), spent_ns, kernel_ns, ..given }
+        SenderStats {
+            user_ns: Some(cpu.user_ns),
+            system_ns: Some(cpu.system_ns),
+            spent_ns,
+            kernel_ns,
+            ..given
+        }
     }
 
     /// What the connections share over which another host is given what it asks for.
-    pub(crate) fn giving(&self, shelf: &Shelf) -> Result<Shared<'_>, Problem> {
-        let shape = shape::giving(&self.options, shelf.has_streams());
+    pub(crate) fn served(&self, handles: &HandleTable) -> Result<Shared<'_>, Problem> {
+        let shape = request_plan::served(&self.options, handles.has_streams());
         let mut shared = self.shared(Vec::new(), shape, Trees::new(&Options::default())?, &|_| {});
-        shared.settings.null_fill = shelf.null_fill();
+        shared.settings.null_fill = handles.null_fill();
         Ok(shared)
     }
 
@@ -210,14 +220,15 @@ impl Job {
 
     /// Whether a source is a folder.
     pub fn has_folders(&self) -> bool {
-        let is_folder = |path| self.world.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
+        let is_folder =
+            |path| self.platform.disk.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder);
         self.sources.iter().filter_map(Place::local_path).any(is_folder)
     }
 
     fn hosts(&self) -> Hosts<'_> {
         Hosts {
-            disk: &self.world.disk,
-            far: self.far.as_ref(),
+            disk: &self.platform.disk,
+            remote_host: self.remote_host.as_ref(),
             is_confined: self.is_confined,
             patience: self.retry_for,
             stop: &self.stop,
@@ -239,7 +250,7 @@ impl Job {
         }
         self.refuse_missing_link_dest()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
-        let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.world.disk, path));
+        let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.platform.disk, path));
         let found = self.target.local_path().map(find);
         let target = (&self.target, found.as_ref());
         let items = target::items(&self.hosts(), &self.sources, target, &self.options)?;
@@ -251,7 +262,7 @@ impl Job {
     fn refuse_missing_link_dest(&self) -> Result<(), Problem> {
         let Some(path) = &self.options.link_dest else { return Ok(()) };
         let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
-        match self.world.disk.metadata(path) {
+        match self.platform.disk.metadata(path) {
             Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
             Ok(_) => Err(wrong("is no folder")),
             Err(errno) => Err(wrong(&crate::problem::system_words(errno.0))),
@@ -279,16 +290,16 @@ impl Job {
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
         // In a simulated world no group holds anybody back, and nothing outside of it is read.
-        let quota = if self.world.is_simulated() { Quota::default() } else { Quota::now() };
-        let began = Began { thread: self.world.thread_time(), cpu: cpu_now(), quota };
-        let here = meters.as_ref().map(|meters| meters.here(Stage::Metadata));
+        let quota = if self.platform.is_simulated() { Quota::default() } else { Quota::now() };
+        let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
+        let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let ((items, problems), mut trees) =
             match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
                 Ok(ready) => ready,
                 Err(problem) => return self.refused(problem, events),
             };
-        let reads = shape::reads(&items, self.far.is_some());
-        let shape = shape::of(&items, &self.options, reads, self.hashes());
+        let reads = request_plan::reads(&items, self.remote_host.is_some());
+        let shape = request_plan::of(&items, &self.options, reads, self.hashes());
         trees.targets_overlap = neighbours::overlap(&items);
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
         let items = other_names::gathered(items, &self.options);
@@ -302,9 +313,9 @@ impl Job {
         if let Err(words) = Options::check_memory(shape, lanes, shared.settings.has_twins) {
             return self.refused(Problem::usage(words), events);
         }
-        let lanes_began = self.world.thread_time();
+        let lanes_began = self.platform.thread_time();
         let results = lane::run_all(&shared, lanes);
-        let lanes_ended = self.world.thread_time();
+        let lanes_ended = self.platform.thread_time();
         shared.ledger.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
         let mut waits = Waits::default();
         if shared.settings.has_trees {
@@ -312,7 +323,7 @@ impl Job {
         }
         shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
         drop(here);
-        let time = lanes_began.since(began.thread).plus(self.world.thread_time().since(lanes_ended));
+        let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
         // What nobody charged went to what was named, and to what is left of it.
         waits.metadata += time.elapsed_ns.saturating_sub(waits.total());
         self.report(&shared, results, Around { waits, time }, began)
@@ -349,7 +360,7 @@ impl Job {
         let one_block = items.len() == 1 && total.is_some_and(|bytes| bytes <= shape.request_bytes.into());
         let writes = self.work == JobKind::Copy && !self.options.dry_run;
         let settings = Settings {
-            world: &self.world,
+            platform: &self.platform,
             options: &self.options,
             target: self.target.local_path(),
             has_one_source: self.sources.len() == 1,
@@ -357,18 +368,19 @@ impl Job {
             tells_files: self.tells_files,
             shape,
             reads_the_web: items.iter().any(|item| matches!(item.source, Place::Web(_))),
-            usual_lanes: Options::defaults(shape::reads(&items, false)).lanes,
+            usual_lanes: Options::defaults(request_plan::reads(&items, false)).lanes,
             compares: self.work == JobKind::Compare,
             hashes: self.hashes(),
             // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
             queued_nulls: QueuedNulls {
-                source: self.world.is_simulated() || (only_null && queued),
-                sink: self.world.is_simulated(),
+                source: self.platform.is_simulated() || (only_null && queued),
+                sink: self.platform.is_simulated(),
             },
             // Where nobody looks at them, slots are not filled.
-            null_fill: shape::null_fill(&items).filter(|&fill| !only_null || fill == Fill::Overwritten),
+            null_fill: request_plan::null_fill(&items)
+                .filter(|&fill| !only_null || fill == Fill::Overwritten),
             nothing_overlaps: (only_null && !queued) || one_block,
-            lanes_for_pieces: shape::lanes_for_pieces(&self.options, has_trees, self.hashes()),
+            lanes_for_pieces: request_plan::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,
             writes,
             has_twins: self.work == JobKind::Compare || self.options.checksum,
@@ -377,7 +389,7 @@ impl Job {
         Shared {
             settings,
             ledger: self.ledger(events, has_trees && writes),
-            far: self.far.clone(),
+            remote_host: self.remote_host.clone(),
             stop: Arc::clone(&self.stop),
             rates: self.rates(),
             live: std::sync::Mutex::default(),
@@ -400,14 +412,17 @@ impl Job {
     }
 
     fn rates(&self) -> Vec<Arc<Rate>> {
-        let own = |limit| Arc::new(Rate::new(limit, self.world.clock.clone()));
+        let own = |limit| Arc::new(Rate::new(limit, self.platform.clock.clone()));
         self.options.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
     }
 
     fn tally(&self) -> Tally {
-        let asked =
-            |choice: Choice| Asked { asked: choice.to_string(), got: "none".into(), why: String::new() };
-        let reflink = Asked { got: "never".into(), ..asked(self.options.reflink) };
+        let asked = |choice: Choice| AskedAndGot {
+            asked: choice.to_string(),
+            got: "none".into(),
+            why: String::new(),
+        };
+        let reflink = AskedAndGot { got: "never".into(), ..asked(self.options.reflink) };
         Tally { direct: asked(self.options.direct), reflink, ..Tally::default() }
     }
 
@@ -442,7 +457,7 @@ impl Job {
         self.tell_uncompared(shared, status);
         let exit_status = status as i32;
         let syncs = self.options.sync != crate::Sync::None && self.work == JobKind::Copy;
-        let (end_ns, held_ns) = (self.world.clock.now_ns(), began.quota.held_ns());
+        let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
         let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
         let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
         Report { exit_status, ..account.into_report() }

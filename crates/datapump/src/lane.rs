@@ -18,17 +18,17 @@ use std::time::Duration;
 use datapump_core::verdict::Waits;
 use datapump_core::{Claimed, Counts, Pump, Step};
 use datapump_engine::{
-    Stage, WAIT_MAX,
+    CpuStage, WAIT_MAX,
     meter::{add_workers, within},
 };
-use datapump_transport::{Carried, Channel, CutOnPanic};
+use datapump_transport::{Channel, ConnectionStats, CutOnPanic};
 use read_server::ReadServer;
 
 use crate::end::{Connection, Performer, ReceiveLane, SendLane};
 use crate::file::task::Task;
-use crate::net::folder::shelf::Shelf;
+use crate::net::folder::handle_table::HandleTable;
 use crate::problem::Problem;
-use crate::report::Asked;
+use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
 use crate::report::latency::LaneLatencies;
 use crate::run::Shared;
@@ -40,12 +40,12 @@ use crate::run::work::{Ready, Worker};
 pub(crate) struct LaneResult {
     pub(crate) counts: Counts,
     pub(crate) waits: Waits,
-    pub(crate) engine: Asked,
+    pub(crate) engine: AskedAndGot,
     pub(crate) done_ns: u64,
     /// What its thread did meanwhile.
     pub(crate) time: ThreadTime,
     /// What its connection to another host did.
-    pub(crate) carried: Carried,
+    pub(crate) connection_stats: ConnectionStats,
     /// How long its requests took, if that was asked for.
     pub(crate) latencies: Option<LaneLatencies>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Lane<'run> {
     shared: &'run Shared<'run>,
     pump: Pump,
     performer: Performer<'run>,
-    asked: Asked,
+    asked: AskedAndGot,
     /// The task of each slot's block. Slots keep their task until another needs them: on the null path nothing is
     /// counted up or down.
     tasks: Vec<Option<Arc<Task>>>,
@@ -96,10 +96,10 @@ pub(crate) enum Stepped {
 impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
-        let connection = match &shared.far {
-            Some(far) => {
+        let connection = match &shared.remote_host {
+            Some(remote_host) => {
                 let is_hashed = !shared.settings.options.unhashed;
-                Connection::Receive(Box::new(ReceiveLane::new(far.blocks()?, is_hashed)))
+                Connection::Receive(Box::new(ReceiveLane::new(remote_host.blocks()?, is_hashed)))
             }
             None => Connection::None,
         };
@@ -111,9 +111,9 @@ impl<'run> Lane<'run> {
         shared: &'run Shared<'run>,
         index: usize,
         channel: Channel,
-        shelf: Arc<Shelf>,
+        handles: Arc<HandleTable>,
     ) -> Result<Lane<'run>, Problem> {
-        Lane::with(shared, index, Connection::Send(Box::new(SendLane::new(channel, shelf))))
+        Lane::with(shared, index, Connection::Send(Box::new(SendLane::new(channel, handles))))
     }
 
     fn with(shared: &'run Shared<'run>, index: usize, connection: Connection) -> Result<Lane<'run>, Problem> {
@@ -123,7 +123,7 @@ impl<'run> Lane<'run> {
         let twins = if settings.has_twins { 2 } else { 1 };
         let (mut engine, asked) = shared.engine(slots * twins, slots)?;
         settings.fill_null_slots(&mut engine, slots, index);
-        let way = (&settings.world.clock, settings.queued_nulls, settings.meters.is_some());
+        let way = (&settings.platform.clock, settings.queued_nulls, settings.meters.is_some());
         let mut performer = Performer::new(engine, slots, connection, way);
         performer.latencies = settings.options.latencies.then(|| LaneLatencies::new(slots));
         Ok(Lane {
@@ -144,7 +144,7 @@ impl<'run> Lane<'run> {
             draining: false,
             worker: Worker::new(index < settings.lanes_for_pieces),
             read_server: ReadServer::default(),
-            began: settings.world.thread_time(),
+            began: settings.platform.thread_time(),
         })
     }
 
@@ -161,8 +161,8 @@ impl<'run> Lane<'run> {
 
     /// Does what the pump says until nothing can be done now. Waits for what is in flight, but not for something to do.
     ///
-    /// The loop is in here, so that the pump's decisions and the posting have one place each from which they are called:
-    /// with two they were not inlined, which cost 6 of 23 ns a null request.
+    /// The loop is in here, so that polling the pump and posting have one call site each: with two the compiler inlined
+    /// neither, which cost 6 of 23 ns a null request.
     pub(crate) fn step(&mut self) -> Result<Stepped, Problem> {
         loop {
             match self.pump.poll() {
@@ -177,10 +177,10 @@ impl<'run> Lane<'run> {
 
     /// What it leaves behind.
     pub(crate) fn result(self) -> LaneResult {
-        let now = self.shared.settings.world.thread_time();
+        let now = self.shared.settings.platform.thread_time();
         add_workers();
         LaneResult {
-            carried: self.performer.carried(),
+            connection_stats: self.performer.connection_stats(),
             latencies: self.performer.latencies,
             counts: self.pump.counts(),
             waits: self.performer.waits,
@@ -231,7 +231,7 @@ impl<'run> Lane<'run> {
     /// Time between blocks goes to metadata, but for what was charged otherwise inside: files that need no block are
     /// finished in there.
     fn timed(&mut self, act: impl FnOnce(&mut Self) -> Option<Ready>) -> Option<Claimed> {
-        let _stage = within(Stage::Metadata);
+        let _stage = within(CpuStage::Metadata);
         let (start_ns, before) = (self.now_ns(), self.performer.waits);
         let ready = act(self);
         let now_ns = self.now_ns();
@@ -244,7 +244,7 @@ impl<'run> Lane<'run> {
     /// Nothing is in flight here; another lane may open or finish something, or another host may request something.
     /// False if none did for so long.
     pub(crate) fn wait(&mut self, patience: Duration) -> bool {
-        let stage = within(Stage::Waiting);
+        let stage = within(CpuStage::Waiting);
         let start_ns = self.now_ns();
         let has_more = match self.send_lane().map(|lane| lane.wait(patience)) {
             Some(waited) => waited.unwrap_or_else(|fault| self.lose(&fault, true)),
@@ -284,9 +284,9 @@ impl<'run> Lane<'run> {
 /// lanes, and the report counts them.
 pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
     let run = |index: u32| {
-        let _meter = shared.settings.metered(Stage::Loop);
+        let _meter = shared.settings.metered(CpuStage::Loop);
         // The other lanes must not wait for what this one would have received.
-        let _cuts = shared.far.as_ref().map(|far| CutOnPanic(far.line.clone()));
+        let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
         let result = Lane::new(shared, index as usize).and_then(Lane::run);
         // What it had claimed will never land: the others must not wait for it.
         result.inspect_err(|_| shared.plan.lose_lane())

@@ -32,9 +32,9 @@ mod run;
 mod target;
 mod tree;
 
-/// The parts of a simulated [`World`].
+/// The parts of a simulated [`Platform`].
 pub mod simulation {
-    pub use crate::job::world::Simulation;
+    pub use crate::job::platform::Simulation;
     pub use datapump_core::model;
     pub use datapump_engine::sim::{Device, Faults, Peaks, Random, SimClock, SimDisk};
     pub use datapump_engine::{Errno, os::linux::timer_slack};
@@ -49,7 +49,7 @@ pub mod host {
 }
 
 pub use datapump_core::{InWords, units};
-pub use datapump_engine::Stage;
+pub use datapump_engine::CpuStage;
 pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn};
 
 pub(crate) use datapump_core::problem;
@@ -57,7 +57,7 @@ pub(crate) use datapump_core::problem;
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Waits, Why};
 pub use job::defaults::{Defaults, Reads};
 pub use job::options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
-pub use job::world::World;
+pub use job::platform::Platform;
 pub use job::{Job, Planned};
 pub use net::client::remote_copy::RemoteCopy;
 pub use net::server::Server;
@@ -65,7 +65,7 @@ pub use net::server::serve_options::ServeOptions;
 pub use problem::{Class, Operation, Problem, Status, shown};
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::watch::{Snapshot, Watch};
-pub use report::{Asked, Network, Report};
+pub use report::{AskedAndGot, Network, Report};
 pub use run::event::Event;
 pub use target::change::{Change, ChangeKind};
 pub use target::place::{Fill, Place, PlaceError, Remote};

@@ -3,10 +3,10 @@
 //! Must not know: lanes, how blocks are moved, what happens when all have landed.
 
 pub(crate) mod confidential;
+pub(crate) mod copy_method;
 pub(crate) mod direct;
 pub(crate) mod existing;
 pub(crate) mod held;
-pub(crate) mod how;
 pub(crate) mod opened;
 pub(crate) mod reserve;
 pub(crate) mod resumed;
@@ -18,21 +18,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datapump_core::verdict::Waits;
-use datapump_core::{FileLife, Way};
+use datapump_core::{BlockRoute, FileLife};
 use datapump_engine::Handle;
 
 use crate::end::{FileEnd, Sink, Source};
 use crate::file::finish;
 use crate::file::goal::goal;
 use crate::file::hash::FileHash;
-use crate::file::task::{Against, Finish, Leaf, Parts, Task};
+use crate::file::task::{Against, Finish, Parts, Task, TreeFile};
 use crate::job::neighbours::SingleFile;
 use crate::job::options::Choice;
-use crate::net::folder::far::FarFile;
+use crate::net::folder::remote_host::RemoteFile;
+use crate::open::copy_method::{Facts, How, decide};
 use crate::open::direct::direct;
 use crate::open::existing::FileNext;
 use crate::open::held::{Held, Original};
-use crate::open::how::{Facts, How, decide};
 use crate::open::opened::Opened;
 use crate::open::reserve::{rehearsed, reserve};
 use crate::problem::{Class, Operation, Problem, shown_path};
@@ -41,7 +41,7 @@ use crate::target::other_names;
 use crate::target::place::Place;
 use crate::target::{Item, Target};
 use crate::tree;
-use datapump_files::commit::Staged;
+use datapump_files::commit::StagedFile;
 use datapump_files::devices::{device_bytes, open_device};
 use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
 use datapump_files::holes::ByteRanges;
@@ -50,15 +50,18 @@ use datapump_files::{holes, stream};
 
 /// A file of another host.
 fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Problem> {
-    let far = shared.far.as_ref().ok_or_else(|| Problem::usage("there is no session with the other host"))?;
-    let file = Arc::new(far.open_place(item.number, path)?);
+    let remote_host = shared
+        .remote_host
+        .as_ref()
+        .ok_or_else(|| Problem::usage("there is no session with the other host"))?;
+    let file = Arc::new(remote_host.open_place(item.number, path)?);
     let (meta, tells_ranges) = match &*file {
-        FarFile::Open(open) => (open.meta, open.ranges.is_some()),
-        FarFile::Stream(stream) => {
+        RemoteFile::Open(open) => (open.meta, open.ranges.is_some()),
+        RemoteFile::Stream(stream) => {
             let ranges = stream.bytes.map(|bytes| vec![(0, bytes)]);
-            return Ok(Opened { elsewhere: Some(Source::Far(file)), ranges, ..Opened::default() });
+            return Ok(Opened { elsewhere: Some(Source::RemoteHost(file)), ranges, ..Opened::default() });
         }
-        FarFile::Small(_) => unreachable!("places are opened"),
+        RemoteFile::Small(_) => unreachable!("places are opened"),
     };
     if !tells_ranges {
         let words = "is made up by the kernel as it is read; of another host such files are not copied yet";
@@ -81,7 +84,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
             shared.begin(&task);
             match task.expected_bytes() {
                 0 => finish::finish(shared, waits, task),
-                _ => shared.put_up(task, ranges, Way::of(in_kernel)),
+                _ => shared.put_up(task, ranges, BlockRoute::of(in_kernel)),
             }
         }
         // What cannot be opened because the run is stopping is not the file's fault.
@@ -120,7 +123,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         verify: shared.settings.options.verify && copies,
         finish,
         ranges: ranges.clone(),
-        leaf: None,
+        tree_file: None,
         life,
     });
     task.change = change;
@@ -140,14 +143,14 @@ pub(crate) fn task(
     names: (PathBuf, PathBuf),
     ends: Ends,
     finish: Finish,
-    leaf: Leaf,
+    tree_file: TreeFile,
 ) -> Task {
     let Ends { source, sink, original, ranges, life } = ends;
     let copies = !matches!(finish, Finish::Nothing | Finish::Checked(_));
     Task::new(Parts {
         number: shared.next_number(),
         names,
-        goal: goal(shared, &finish, &source, Some(&leaf)),
+        goal: goal(shared, &finish, &source, Some(&tree_file)),
         source,
         sink,
         original,
@@ -155,7 +158,7 @@ pub(crate) fn task(
         hash: file_hash(shared).filter(|_| copies),
         verify: shared.settings.options.verify && copies,
         ranges,
-        leaf: Some(leaf),
+        tree_file: Some(tree_file),
         life,
     })
 }
@@ -166,10 +169,10 @@ pub(crate) fn ends(
     names: (&Path, &Path),
     opened: Opened,
     how: How,
-    landing: &mut Landing,
+    landing: &mut OpenTarget,
 ) -> Result<Ends, Problem> {
     let closed = match landing {
-        Landing::Staged(staged) => {
+        OpenTarget::StagedFile(staged) => {
             confidential::close(staged, opened.original.as_ref(), shared.settings.options.keep)
         }
         _ => None,
@@ -186,37 +189,40 @@ pub(crate) fn ends(
 }
 
 /// What the target is before its end is made of it.
-pub(crate) enum Landing {
-    Staged(Staged),
+pub(crate) enum OpenTarget {
+    StagedFile(StagedFile),
     Device(PathAt, Arc<Handle>),
     Stream(Arc<Handle>),
     Compare(Arc<Handle>),
     Null,
 }
 
-impl Landing {
+impl OpenTarget {
     pub(crate) fn into_finish(self) -> Finish {
         match self {
-            Landing::Staged(staged) => Finish::Commit(staged),
-            Landing::Device(_, handle) => Finish::Device(handle),
-            Landing::Stream(_) | Landing::Compare(_) | Landing::Null => Finish::Nothing,
+            OpenTarget::StagedFile(staged) => Finish::Commit(staged),
+            OpenTarget::Device(_, handle) => Finish::Device(handle),
+            OpenTarget::Stream(_) | OpenTarget::Compare(_) | OpenTarget::Null => Finish::Nothing,
         }
     }
 
     /// Its copy cannot begin. What an earlier run left stays for the next one, unless it takes room that is needed.
     pub(crate) fn give_up(&self, problem: &Problem) {
         match self {
-            Landing::Staged(staged) if staged.earlier().is_some() && problem.class != Class::NoSpace => {}
-            Landing::Staged(staged) => staged.discard(),
-            Landing::Device(..) | Landing::Stream(_) | Landing::Compare(_) | Landing::Null => {}
+            OpenTarget::StagedFile(staged)
+                if staged.earlier().is_some() && problem.class != Class::NoSpace => {}
+            OpenTarget::StagedFile(staged) => staged.discard(),
+            OpenTarget::Device(..) | OpenTarget::Stream(_) | OpenTarget::Compare(_) | OpenTarget::Null => {}
         }
     }
 
     fn handle(&self) -> Option<&Arc<Handle>> {
         match self {
-            Landing::Staged(staged) => Some(&staged.handle),
-            Landing::Device(_, handle) | Landing::Stream(handle) | Landing::Compare(handle) => Some(handle),
-            Landing::Null => None,
+            OpenTarget::StagedFile(staged) => Some(&staged.handle),
+            OpenTarget::Device(_, handle) | OpenTarget::Stream(handle) | OpenTarget::Compare(handle) => {
+                Some(handle)
+            }
+            OpenTarget::Null => None,
         }
     }
 }
@@ -254,7 +260,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
 
 fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
     let system = |errno: datapump_engine::Errno| Problem::system(Operation::Open, path, errno.0);
-    let handle = Arc::new(shared.settings.world.disk.open(path, Access::Read).map_err(system)?);
+    let handle = Arc::new(shared.settings.platform.disk.open(path, Access::Read).map_err(system)?);
     let meta = handle.meta().map_err(system)?;
     let mut meta = mapped::believed(&handle, meta, &shared.stop).map_err(system)?;
     if meta.kind == FileKind::BlockDevice {
@@ -354,45 +360,45 @@ fn same_file_system(item: &Item, opened: &Opened) -> bool {
     at.folder_device().is_ok_and(|device| device == original.meta.device)
 }
 
-fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<Landing, Problem> {
+fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<OpenTarget, Problem> {
     let meta = opened.original.as_ref().map(|original| original.meta);
-    let siblings = SingleFile::new(&item.source, meta, shared.settings.world.is_simulated());
+    let siblings = SingleFile::new(&item.source, meta, shared.settings.platform.is_simulated());
     match &item.target {
-        Target::Null => Ok(Landing::Null),
-        Target::Stream => Ok(Landing::Stream(Arc::new(stream::standard_output()?))),
+        Target::Null => Ok(OpenTarget::Null),
+        Target::Stream => Ok(OpenTarget::Stream(Arc::new(stream::standard_output()?))),
         // What a device or a pipe took stays there.
         Target::Special(at) | Target::Device(at) if shared.settings.options.rehearsal_bytes.is_some() => {
             Err(Problem::new(Class::Usage, Operation::Rehearse, &at.path, "is no file"))
         }
         Target::Special(at) => {
-            stream::open_special(at, &shared.stop).map(|handle| Landing::Stream(Arc::new(handle)))
+            stream::open_special(at, &shared.stop).map(|handle| OpenTarget::Stream(Arc::new(handle)))
         }
         Target::File(at) if shared.settings.options.rehearsal_bytes.is_some() => {
-            Staged::rehearsed(at).map(Landing::Staged)
+            StagedFile::rehearsed(at).map(OpenTarget::StagedFile)
         }
         Target::Tree(at) => {
             Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
         Target::File(at) if shared.settings.options.inplace => {
-            Staged::in_place(at, &siblings).map(Landing::Staged)
+            StagedFile::in_place(at, &siblings).map(OpenTarget::StagedFile)
         }
         Target::File(at) => {
             let wish = resumed::wish(shared, opened.original.as_ref(), how);
-            Staged::replacing(at, wish.as_ref(), &siblings).map(Landing::Staged)
+            StagedFile::replacing(at, wish.as_ref(), &siblings).map(OpenTarget::StagedFile)
         }
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
             if shared.settings.compares {
                 tree::rules::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
             }
-            Ok(Landing::Compare(Arc::new(handle)))
+            Ok(OpenTarget::Compare(Arc::new(handle)))
         }
         Target::Device(at) => {
             let needed_bytes =
                 opened.ranges.as_ref().and_then(|ranges| ranges.last()).map_or(0, |&(_, end)| end);
             let handle = open_device(at, needed_bytes)?;
-            Ok(Landing::Device(at.clone(), Arc::new(handle)))
+            Ok(OpenTarget::Device(at.clone(), Arc::new(handle)))
         }
     }
 }
@@ -402,8 +408,8 @@ fn open_at(at: &PathAt, access: Access) -> Result<Handle, Problem> {
 }
 
 /// Tries to share the source's blocks: then nothing is left to move.
-fn reflinked(shared: &Shared<'_>, opened: &Opened, landing: &Landing) -> bool {
-    let (Some(from), Landing::Staged(staged)) = (&opened.handle, landing) else { return false };
+fn reflinked(shared: &Shared<'_>, opened: &Opened, landing: &OpenTarget) -> bool {
+    let (Some(from), OpenTarget::StagedFile(staged)) = (&opened.handle, landing) else { return false };
     match staged.handle.reflink_from(from) {
         Ok(()) => {
             shared.ledger.note_reflink("always", "the file system shares blocks");
@@ -433,7 +439,7 @@ fn complete(
     (source_name, name): (&Path, &Path),
     opened: Opened,
     how: How,
-    landing: &mut Landing,
+    landing: &mut OpenTarget,
 ) -> Result<Ends, Problem> {
     if shared.settings.options.reflink == Choice::Always {
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
@@ -452,14 +458,14 @@ fn complete(
         (None, Some(handle), false) => Source::Stream(handle),
     };
     let sink = match landing {
-        Landing::Null => Sink::Null,
-        Landing::Stream(handle) => Sink::Stream(Arc::clone(handle)),
-        Landing::Compare(handle) => Sink::Compare(file_end(Arc::clone(handle), sink_direct)),
-        Landing::Staged(staged) => Sink::File(file_end(Arc::clone(&staged.handle), sink_direct)),
-        Landing::Device(at, handle) => Sink::File(device_end(at, Arc::clone(handle), sink_direct)?),
+        OpenTarget::Null => Sink::Null,
+        OpenTarget::Stream(handle) => Sink::Stream(Arc::clone(handle)),
+        OpenTarget::Compare(handle) => Sink::Compare(file_end(Arc::clone(handle), sink_direct)),
+        OpenTarget::StagedFile(staged) => Sink::File(file_end(Arc::clone(&staged.handle), sink_direct)),
+        OpenTarget::Device(at, handle) => Sink::File(device_end(at, Arc::clone(handle), sink_direct)?),
     };
     let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
-    if let (Landing::Staged(staged), Some(ranges)) = (landing, &mut ranges) {
+    if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
         resumed::go_on(shared, staged, name, ranges);
         reserve(shared, staged, ranges, original.as_ref().map(|original| &original.meta))?;
         if let Some(wish) = resumed::wish(shared, original.as_ref(), How { sink_direct, ..how }) {

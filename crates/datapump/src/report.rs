@@ -23,7 +23,7 @@ use crate::units::{bytes_words, rate_words, with_commas};
 
 /// What was asked, what was done instead, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Asked {
+pub struct AskedAndGot {
     /// What was asked: a value of the flag.
     pub asked: String,
     /// What was used.
@@ -144,14 +144,14 @@ pub struct Report {
     /// Completions that moved less than was asked, at both ends.
     pub partial_returns: u64,
     /// Engine.
-    pub engine: Asked,
+    pub engine: AskedAndGot,
     /// The engine of the sockets, between two hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sockets: Option<Asked>,
+    pub sockets: Option<AskedAndGot>,
     /// Direct I/O.
-    pub direct: Asked,
+    pub direct: AskedAndGot,
     /// Sharing of blocks.
-    pub reflink: Asked,
+    pub reflink: AskedAndGot,
     /// Size of a request used, in bytes.
     pub request_bytes: u32,
     /// Source depth used.
@@ -208,7 +208,8 @@ impl Report {
     #[must_use]
     pub fn following(self, before: &Report) -> Report {
         let later = |ns: u64| ns + before.elapsed_ns;
-        let far = [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(|one, other| one.plus(&other));
+        let remote_host =
+            [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(|one, other| one.plus(&other));
         let sum = Report {
             bytes: self.bytes + before.bytes,
             bytes_moved: self.bytes_moved + before.bytes_moved,
@@ -227,7 +228,7 @@ impl Report {
             lanes_cpu_ns: self.lanes_cpu_ns + before.lanes_cpu_ns,
             deleted: self.deleted + before.deleted,
             cpu: self.cpu.plus(&before.cpu),
-            cpu_far: far,
+            cpu_far: remote_host,
             ..self
         };
         let bill = match (&sum.bill, &before.bill) {
@@ -289,7 +290,9 @@ impl Report {
             .collect();
         let cpu = format!("{} of CPU", seconds(self.cpu.user_ns + self.cpu.system_ns));
         let cpu = match &self.cpu_far {
-            Some(far) => format!("{cpu} here and {} there", seconds(far.user_ns + far.system_ns)),
+            Some(remote_host) => {
+                format!("{cpu} here and {} there", seconds(remote_host.user_ns + remote_host.system_ns))
+            }
             None => cpu,
         };
         let detail = match (self.limited_detail.why, self.limited_detail.words()) {

@@ -14,21 +14,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use datapump_core::Way;
+use datapump_core::BlockRoute;
 use datapump_engine::Engine;
 
 use crate::file::task::{Finish, Task};
+use crate::job::platform::EngineNeed;
 use crate::job::settings::Settings;
-use crate::job::world::EngineNeed;
-use crate::net::folder::far::Far;
+use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem, class_of};
-use crate::report::Asked;
+use crate::report::AskedAndGot;
 use crate::run::ledger::Ledger;
 use crate::run::plan::Plan;
 use crate::run::rate::Rate;
 use crate::target::Item;
 use crate::tree::Trees;
-use crate::tree::folder::branch::{Batch, Branch};
+use crate::tree::folder::directory::{Batch, Directory};
 use datapump_files::commit::room_words;
 use datapump_files::disk::FileCalls;
 
@@ -38,11 +38,11 @@ pub(crate) enum Work {
     /// Opens a source that the user named.
     Item(Box<Item>),
     /// Reads names of a folder.
-    List(Arc<Branch>),
+    List(Arc<Directory>),
     /// Deals with names of a folder, one after the other.
     Batch(Batch),
     /// Looks for names that only the other of two trees has.
-    Others(Arc<Branch>),
+    Others(Arc<Directory>),
     /// Removes folders that stand where the source has none.
     MakeWay,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Shared<'run> {
     pub(crate) settings: Settings<'run>,
     pub(crate) ledger: Ledger<'run>,
     /// The host on which remote sources lie.
-    pub(crate) far: Option<Arc<Far>>,
+    pub(crate) remote_host: Option<Arc<RemoteHost>>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) plan: Plan<Work>,
     /// What the trees of the job share.
@@ -64,7 +64,7 @@ pub(crate) struct Shared<'run> {
 }
 
 impl Shared<'_> {
-    pub(crate) fn engine(&self, slots: u32, requests: u32) -> Result<(Engine, Asked), Problem> {
+    pub(crate) fn engine(&self, slots: u32, requests: u32) -> Result<(Engine, AskedAndGot), Problem> {
         let need = EngineNeed {
             choice: self.settings.options.engine,
             wait: self.settings.options.wait,
@@ -73,17 +73,18 @@ impl Shared<'_> {
             requests,
             nothing_overlaps: self.settings.nothing_overlaps,
         };
-        self.settings.world.engine(&need, &self.stop)
+        self.settings.platform.engine(&need, &self.stop)
     }
 
     /// Nothing more is begun: somebody asked for a stop, or the session with another host is lost.
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.far.as_ref().is_some_and(|far| far.line.is_cut())
+        self.stop.load(Ordering::Relaxed)
+            || self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel.is_cut())
     }
 
     /// A hash is taken of each file: it was asked for, or its blocks are hashed for the way over the network.
     pub(crate) fn hashes_files(&self) -> bool {
-        self.settings.hashes || (self.far.is_some() && !self.settings.options.unhashed)
+        self.settings.hashes || (self.remote_host.is_some() && !self.settings.options.unhashed)
     }
 
     pub(crate) fn next_number(&self) -> u32 {
@@ -98,7 +99,7 @@ impl Shared<'_> {
     pub(crate) fn begin(&self, task: &Arc<Task>) {
         self.live().insert(task.number, Arc::clone(task));
         let mut tally = self.ledger.tally();
-        if task.leaf.is_some() {
+        if task.tree_file.is_some() {
             return; // its tree has told
         }
         if let Some(original) = &task.original {
@@ -112,7 +113,7 @@ impl Shared<'_> {
     }
 
     /// Puts an open file up for all lanes.
-    pub(crate) fn put_up(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: Way) {
+    pub(crate) fn put_up(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: BlockRoute) {
         task.share();
         self.plan.opened(task, ranges, way);
     }

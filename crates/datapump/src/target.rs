@@ -25,7 +25,7 @@ use std::time::Duration;
 use datapump_engine::Errno;
 
 use crate::job::options::Options;
-use crate::net::folder::far::Far;
+use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::Place;
@@ -170,7 +170,7 @@ fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hosts<'job> {
     pub(crate) disk: &'job Disk,
-    pub(crate) far: Option<&'job Arc<Far>>,
+    pub(crate) remote_host: Option<&'job Arc<RemoteHost>>,
     /// Symbolic links in the place of targets are not followed, and only files and folders are written.
     pub(crate) is_confined: bool,
     /// How long a source is asked for that is not to be had now.
@@ -181,12 +181,12 @@ pub(crate) struct Hosts<'job> {
 impl Hosts<'_> {
     /// What a source is that is named by a path, links followed; `None` for streams and null.
     pub(crate) fn meta(&self, number: u32, source: &Place) -> Option<Result<Meta, Problem>> {
-        match (source, self.far) {
+        match (source, self.remote_host) {
             (Place::Path(path), _) => {
                 let found = self.disk.metadata(path);
                 Some(found.map_err(|errno| Problem::system(Operation::Open, path, errno.0)))
             }
-            (Place::Remote(remote), Some(far)) => far.look(number, &remote.path).transpose(),
+            (Place::Remote(remote), Some(remote_host)) => remote_host.look(number, &remote.path).transpose(),
             (Place::Remote(_), None) => Some(Err(Problem::usage(format!(
                 "'{source}' is on another host, and there is no session with it"
             )))),
@@ -314,9 +314,9 @@ fn goes_on_in(
     options: &Options,
 ) -> (bool, Option<String>) {
     let Some(Ok(Folder::Os(open))) = folder.map(PathAt::folder) else { return (false, None) };
-    let root = || match (source, hosts.far, meta) {
+    let root = || match (source, hosts.remote_host, meta) {
         (Place::Path(path), ..) => SourceRoot::at(path),
-        (Place::Remote(_), Some(far), Some(meta)) => Some(SourceRoot::there(far, meta)),
+        (Place::Remote(_), Some(remote_host), Some(meta)) => Some(SourceRoot::there(remote_host, meta)),
         _ => None,
     };
     let path = folder.map_or(Path::new(""), |folder| &folder.path);

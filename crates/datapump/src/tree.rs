@@ -10,12 +10,12 @@
 pub(crate) mod delete;
 pub(crate) mod finish;
 pub(crate) mod folder;
-pub(crate) mod leaf;
 pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod names;
 pub(crate) mod root;
 pub(crate) mod rules;
 pub(crate) mod state;
+pub(crate) mod tree_file;
 
 pub(crate) use state::{Trees, most_lanes};

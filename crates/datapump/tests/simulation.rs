@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use datapump::simulation::{Device, Errno, Faults, Peaks, Random, SimClock, SimDisk, Simulation};
-use datapump::{Class, Event, Job, Options, Place, Problem, Report, World};
+use datapump::{Class, Event, Job, Options, Place, Platform, Problem, Report};
 
 const EIO: Errno = Errno(5);
 
@@ -79,7 +79,7 @@ impl Case {
     /// Runs the copy on `disk`.
     fn run(&self, disk: &Arc<SimDisk>, faults: Faults) -> (Report, Vec<Problem>, Peaks) {
         let peaks = Peaks::default();
-        let world = World::simulated(Simulation {
+        let platform = Platform::simulated(Simulation {
             disk: Arc::clone(disk),
             clock: SimClock::virtual_time(),
             source: self.source,
@@ -90,7 +90,7 @@ impl Case {
         });
         let problems = Mutex::new(Vec::new());
         let job = Job::copy(vec![Place::Path("source".into())], Place::Path("target".into()));
-        let report = job.options(self.options.clone()).world(world).run(&|event| {
+        let report = job.options(self.options.clone()).platform(platform).run(&|event| {
             if let Event::Problem(problem) = event {
                 problems.lock().unwrap().push(problem);
             }

@@ -11,11 +11,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use datapump::{Options, Place, RemoteCopy, ServeOptions, WayIn};
-use datapump_core::wire::ask::{Answer, Ask};
 use datapump_core::wire::attributes::{Attribute, Entry, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::frame::{HEAD_BYTES, Head};
 use datapump_core::wire::hello::{Purpose, Reply, greet};
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::session::{Begin, Direction, Message};
 use datapump_core::wire::{decode, encode};
 use net_parts::{Served, noise};
@@ -27,7 +27,7 @@ const MEMORY: u64 = 64 * MIB;
 /// what the clients take, which run in the same process.
 const BESIDES: u64 = 32 * MIB;
 /// A guard for the suite, not a measure of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 const LEVELS: u64 = 1000;
 /// Listings that are answered to a server.
@@ -40,8 +40,8 @@ struct Wire(TcpStream);
 impl Wire {
     fn call(address: &str, purpose: Purpose, session: Option<[u8; 16]>) -> (Wire, Option<[u8; 16]>) {
         let stream = TcpStream::connect(address).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        stream.set_write_timeout(Some(PATIENCE)).expect("a socket");
+        stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
+        stream.set_write_timeout(Some(WAIT_MAX)).expect("a socket");
         let mut wire = Wire(stream);
         wire.put(&greet(purpose, session, "test"), 0).expect("sent");
         let reply = decode(&wire.take().expect("a reply")).expect("a reply");
@@ -62,7 +62,7 @@ impl Wire {
         Ok(body)
     }
 
-    fn ask(&mut self, ask: &Ask) -> Answer {
+    fn ask(&mut self, ask: &PeerRequest) -> Answer {
         self.put(&encode(ask), 1).expect("sent");
         decode(&self.take().expect("an answer")).expect("an answer")
     }
@@ -116,8 +116,8 @@ fn is_refused(answer: &Answer) -> bool {
     }
 }
 
-fn enter(folder: u64, above: u64, name: &[u8]) -> Ask {
-    Ask::Enter { folder, above, name: name.to_vec().into() }
+fn enter(folder: u64, above: u64, name: &[u8]) -> PeerRequest {
+    PeerRequest::Enter { folder, above, name: name.to_vec().into() }
 }
 
 /// The most memory that this process has had.
@@ -158,21 +158,21 @@ impl Attacked {
     fn opens_folders(&self) {
         let (_control, session) = begin(&self.served.address, Direction::Pull, 2);
         let mut names = join(&self.served.address, Purpose::Names, session);
-        assert!(matches!(names.ask(&Ask::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
+        assert!(matches!(names.ask(&PeerRequest::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
         for level in 0..LEVELS {
             let answer = names.ask(&enter(level + 1, level, &NAME));
             assert!(matches!(answer, Answer::Folder { .. }), "an honest depth: {level}: {answer:?}");
             // It stays open for those below it.
-            names.ask(&Ask::Leave(level));
+            names.ask(&PeerRequest::Leave(level));
         }
         self.holds("nested folders");
-        assert!(matches!(names.ask(&Ask::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
+        assert!(matches!(names.ask(&PeerRequest::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
         let refused = (LEVELS + 1..200_000).find(|number| is_refused(&names.ask(&enter(*number, 0, &NAME))));
         eprintln!("folders: {refused:?} was refused");
         assert!(refused.is_some(), "folders without end");
 
         self.holds("folders");
-        (LEVELS + 1..refused.unwrap_or(0)).for_each(|number| drop(names.ask(&Ask::Leave(number))));
+        (LEVELS + 1..refused.unwrap_or(0)).for_each(|number| drop(names.ask(&PeerRequest::Leave(number))));
         assert!(matches!(names.ask(&enter(1, 0, &NAME)), Answer::Folder { .. }), "they were given back");
     }
 
@@ -181,13 +181,13 @@ impl Attacked {
         let (_control, session) = begin(&self.served.address, Direction::Pull, 2);
         let mut names = join(&self.served.address, Purpose::Names, session);
         let before = open_files();
-        let root = |folder| Ask::Root { folder, place: 0 };
+        let root = |folder| PeerRequest::Root { folder, place: 0 };
         assert!((0..100_000).any(|number| is_refused(&names.ask(&root(number)))), "roots without end");
         (100..100_000)
-            .take_while(|number| names.ask(&Ask::Leave(*number)) == Answer::Done)
+            .take_while(|number| names.ask(&PeerRequest::Leave(*number)) == Answer::Done)
             .take(5000)
             .count();
-        let file = |file| Ask::Open { file, above: 0, name: b"file".to_vec().into() };
+        let file = |file| PeerRequest::Open { file, above: 0, name: b"file".to_vec().into() };
         assert!((0..100_000).any(|number| is_refused(&names.ask(&file(number)))), "files without end");
         eprintln!("files: {} more are open", open_files() - before);
         self.holds("files");
@@ -203,15 +203,16 @@ impl Attacked {
 
     fn asks_on(&self, session: [u8; 16]) -> Wire {
         let mut blocks = join(&self.served.address, Purpose::Blocks, session);
-        assert!(matches!(blocks.ask(&Ask::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
+        assert!(matches!(blocks.ask(&PeerRequest::Root { folder: 0, place: 0 }), Answer::Folder { .. }));
         assert!(matches!(blocks.ask(&enter(1, 0, b"many")), Answer::Folder { .. }));
-        let open = Ask::Open { file: 1, above: 0, name: b"file".to_vec().into() };
+        let open = PeerRequest::Open { file: 1, above: 0, name: b"file".to_vec().into() };
         assert!(matches!(blocks.ask(&open), Answer::File { .. }));
         let short = Duration::from_millis(500);
         blocks.0.set_write_timeout(Some(short)).expect("a socket");
-        let asks = std::iter::once(Ask::Read { file: 1, at: FileSize(0), len: 1 << 20 })
-            .chain(std::iter::repeat_n(Ask::List { folder: 1, cookie: 0, with_attributes: None }, 400));
-        let frame = |ask: Ask| {
+        let asks = std::iter::once(PeerRequest::Read { file: 1, at: FileSize(0), len: 1 << 20 }).chain(
+            std::iter::repeat_n(PeerRequest::List { folder: 1, cookie: 0, with_attributes: None }, 400),
+        );
+        let frame = |ask: PeerRequest| {
             let body = encode(&ask);
             [&Head::message(&body, 1).expect("it is short").encode()[..], &body].concat()
         };
@@ -235,11 +236,11 @@ impl Attacked {
             && answers < 20
         {
             let answer = match decode(&body).expect("an asking") {
-                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
-                Ask::Root { .. } => {
+                PeerRequest::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
+                PeerRequest::Root { .. } => {
                     Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
                 }
-                Ask::List { .. } => {
+                PeerRequest::List { .. } => {
                     answers += 1;
                     (0..63).for_each(|part| {
                         let more = Answer::Names {
@@ -277,15 +278,15 @@ impl Attacked {
         {
             let meta = WireMeta { inode: 1000 + depth, ..meta };
             let answer = match decode(&body).expect("a request") {
-                Ask::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
-                Ask::Root { .. } => {
+                PeerRequest::Look(_) => Answer::Meta { meta, named: None, is_partial: None, owners: None },
+                PeerRequest::Root { .. } => {
                     Answer::Folder { meta, attributes: Vec::new(), made_up: false, owners: None }
                 }
-                Ask::Enter { .. } => {
+                PeerRequest::Enter { .. } => {
                     depth += 1;
                     Answer::Folder { meta, attributes: folder.to_vec(), made_up: false, owners: None }
                 }
-                Ask::List { .. } => {
+                PeerRequest::List { .. } => {
                     lists += 1;
                     let parts = listing.iter().chain(std::iter::repeat_n(&listing[1], 4));
                     parts.for_each(|part| drop(names.put(part, 1)));
@@ -303,7 +304,7 @@ impl Attacked {
 
     fn look(&self) -> Answer {
         let (_control, session) = begin(&self.served.address, Direction::Pull, 1);
-        join(&self.served.address, Purpose::Names, session).ask(&Ask::Look(0))
+        join(&self.served.address, Purpose::Names, session).ask(&PeerRequest::Look(0))
     }
 }
 
@@ -344,7 +345,7 @@ fn what_a_client_makes_a_server_hold_is_bounded_by_its_budget() {
     let options = ServeOptions {
         memory_bytes: MEMORY,
         insecure: true,
-        peer_timeout: PATIENCE,
+        peer_timeout: WAIT_MAX,
         ..ServeOptions::of(Place::Path(served.clone()))
     };
     let attacked = Attacked { served: Served::new(options), home };

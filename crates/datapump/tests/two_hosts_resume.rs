@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use datapump::simulation::Random;
-use datapump::{BillHost, Event, Options, Place, RemoteCopy, Report, ServeOptions, Stage};
+use datapump::{BillHost, CpuStage, Event, Options, Place, RemoteCopy, Report, ServeOptions};
 use datapump_core::resume::{JournalMachine, ResumeLife};
 use net_parts::{Served, noise};
 
@@ -301,7 +301,10 @@ fn a_report_is_of_all_sessions() {
             assert!(done.iter().all(|&ns| ns <= report.elapsed_ns), "{row}");
             // What another side moved that cannot tell any more is known by its progress, its requests are not.
             assert!(push || (report.bytes_moved >= whole && report.requests >= TREE_FILES as u64), "{row}");
-            assert!(report.cpu.user_ns > 0 && report.cpu_far.is_some_and(|far| far.user_ns > 0), "{row}");
+            assert!(
+                report.cpu.user_ns > 0 && report.cpu_far.is_some_and(|remote_host| remote_host.user_ns > 0),
+                "{row}"
+            );
             is_billed(&report, &row);
         }
     }
@@ -313,10 +316,10 @@ fn is_billed(report: &Report, row: &str) {
     let hosts = [BillHost::Sender, BillHost::Receiver];
     assert!(hosts.iter().all(|host| bill.stages.iter().any(|it| it.host == *host)), "{row}");
     assert!(bill.stages.iter().all(|it| it.host != BillHost::Local), "{row}");
-    let kernel = bill.stages.iter().filter(|it| it.stage == Stage::KernelThreads);
+    let kernel = bill.stages.iter().filter(|it| it.stage == CpuStage::KernelThreads);
     let processes_s = bill.cpu_seconds_total - kernel.map(|it| it.cpu_seconds).sum::<f64>();
-    let far = report.cpu_far.unwrap_or_default();
-    let told_ns = [report.cpu, far].map(|cpu| cpu.user_ns + cpu.system_ns).iter().sum::<u64>();
+    let remote_host = report.cpu_far.unwrap_or_default();
+    let told_ns = [report.cpu, remote_host].map(|cpu| cpu.user_ns + cpu.system_ns).iter().sum::<u64>();
     let apart_s = processes_s - told_ns as f64 / 1e9;
     assert!(
         apart_s.abs() < 20e-6 || (apart_s > 0.0 && bill.measured_by.contains("lags")),

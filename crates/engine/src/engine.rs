@@ -23,7 +23,7 @@ use crate::{Arena, Completion, Errno, Inline, Op, Refused, Sim, Slot, Threads, W
 
 /// The kinds of engine that a user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum EngineKind {
     /// io_uring(7).
     Uring,
     /// One thread for each request in flight.
@@ -34,13 +34,13 @@ pub enum Kind {
     Sim,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EngineKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Kind::Uring => "uring",
-            Kind::Threads => "threads",
-            Kind::Inline => "inline",
-            Kind::Sim => "sim",
+            EngineKind::Uring => "uring",
+            EngineKind::Threads => "threads",
+            EngineKind::Inline => "inline",
+            EngineKind::Sim => "sim",
         })
     }
 }
@@ -109,13 +109,13 @@ impl Engine {
     }
 
     /// Which kind this is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EngineKind {
         match self.queue {
             #[cfg(target_os = "linux")]
-            Queue::Uring(_) => Kind::Uring,
-            Queue::Threads(_) => Kind::Threads,
-            Queue::Inline => Kind::Inline,
-            Queue::Sim(_) => Kind::Sim,
+            Queue::Uring(_) => EngineKind::Uring,
+            Queue::Threads(_) => EngineKind::Threads,
+            Queue::Inline => EngineKind::Inline,
+            Queue::Sim(_) => EngineKind::Sim,
         }
     }
 

@@ -35,7 +35,7 @@ pub use engine::threads::Threads;
 #[cfg(target_os = "linux")]
 pub use engine::uring::Uring;
 pub use engine::wait::{WAIT_MAX, Wait};
-pub use engine::{Engine, Kind};
+pub use engine::{Engine, EngineKind};
 pub use errno::{Errno, Refused};
 pub use handle::Handle;
 #[cfg(target_os = "linux")]
@@ -43,4 +43,4 @@ pub use link::{Link, SimLink, SimNet, Socket, Until, go_on_meanwhile};
 pub use op::{Completion, Op, TransferPlace};
 pub use sim::Sim;
 pub use slot::{Slot, Span};
-pub use stage::{METERED, METERED_MAX, Spent, Stage};
+pub use stage::{CpuStage, METERED, METERED_MAX, Spent};

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use crate::os::linux::thread_ns;
-use crate::stage::{METERED_MAX, Spent, Stage};
+use crate::stage::{CpuStage, METERED_MAX, Spent};
 
 mod kernel;
 mod workers;
@@ -36,7 +36,7 @@ thread_local! {
 #[derive(Debug)]
 struct Meter {
     begun_ns: u64,
-    stage: Stage,
+    stage: CpuStage,
     /// When it was entered, if this stay is measured.
     since: Option<(Why, u64)>,
     entered: [u32; METERED_MAX],
@@ -56,7 +56,7 @@ enum Why {
 }
 
 impl Meter {
-    fn new(stage: Stage, now_ns: u64, reading_ns: u64) -> Meter {
+    fn new(stage: CpuStage, now_ns: u64, reading_ns: u64) -> Meter {
         Meter {
             reading_ns,
             begun_ns: now_ns,
@@ -71,7 +71,7 @@ impl Meter {
     }
 
     /// Leaves the stage that it gives for another. The clock is read where a measured stay begins or ends.
-    fn enter(&mut self, stage: Stage, clock: impl FnOnce() -> u64) -> Stage {
+    fn enter(&mut self, stage: CpuStage, clock: impl FnOnce() -> u64) -> CpuStage {
         let why = self.why(stage);
         if self.since.is_some() || why.is_some() {
             let now_ns = clock();
@@ -81,7 +81,7 @@ impl Meter {
         std::mem::replace(&mut self.stage, stage)
     }
 
-    fn why(&mut self, stage: Stage) -> Option<Why> {
+    fn why(&mut self, stage: CpuStage) -> Option<Why> {
         let entered = &mut self.entered[stage as usize];
         *entered = entered.saturating_add(1);
         match *entered <= MEASURED_FIRST {
@@ -114,7 +114,7 @@ impl Meter {
         // Few came later, and none of them by chance.
         let sample = if self.sample.total_ns() == 0 { self.first } else { self.sample };
         let mut spent = self.first.plus(&sample.scaled_to(rest_ns));
-        spent.add(Stage::Workers, self.workers_ns);
+        spent.add(CpuStage::Workers, self.workers_ns);
         spent
     }
 }
@@ -123,14 +123,14 @@ impl Meter {
 #[must_use = "the stage ends with this"]
 pub struct Within {
     /// None: there is no meter, or it was that stage already.
-    before: Option<Stage>,
+    before: Option<CpuStage>,
     /// It stays in its thread.
     _thread: PhantomData<*const ()>,
 }
 
 /// What this thread does now belongs to this stage, if it has a meter.
 #[inline]
-pub fn within(stage: Stage) -> Within {
+pub fn within(stage: CpuStage) -> Within {
     let before = METER.with_borrow_mut(|meter| match meter {
         Some(meter) if meter.stage != stage => Some(meter.enter(stage, thread_ns)),
         _ => None,
@@ -174,7 +174,7 @@ impl Meters {
     }
 
     /// This thread has a meter until this is dropped, and is in this stage.
-    pub fn here(&self, stage: Stage) -> Here<'_> {
+    pub fn here(&self, stage: CpuStage) -> Here<'_> {
         let is_first = METER.with_borrow(Option::is_none);
         if is_first {
             METER.set(Some(Meter::new(stage, thread_ns(), self.reading_ns)));
@@ -228,7 +228,7 @@ impl Drop for Here<'_> {
 mod tests {
     use super::*;
 
-    fn spent(parts: &[(Stage, u64)]) -> Spent {
+    fn spent(parts: &[(CpuStage, u64)]) -> Spent {
         let mut sum = Spent::default();
         parts.iter().for_each(|&(stage, ns)| sum.add(stage, ns));
         sum
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_passed_is_charged_to_the_stage_until_then() {
-        use Stage::{Hash, Loop, Read, Write};
+        use CpuStage::{Hash, Loop, Read, Write};
         for (what, changes, expected) in [
             ("one change", &[(Read, 10), (Loop, 25)][..], &[(Loop, 10), (Read, 15)][..]),
             (
@@ -258,7 +258,7 @@ mod tests {
     /// A loop of ten thousand blocks, and a sync at its end, at which the sync is one stay in its stage.
     #[test]
     fn a_sample_stands_for_all_and_what_is_seldom_is_measured() {
-        use Stage::{Hash, Loop, Read, Sync, Write};
+        use CpuStage::{Hash, Loop, Read, Sync, Write};
         const READING_NS: u64 = 300;
         let (mut now_ns, mut readings) = (0_u64, 0);
         let mut meter = Meter::new(Loop, 0, READING_NS);
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_thread_without_a_meter_is_in_no_stage() {
-        let stage = within(Stage::Hash);
+        let stage = within(CpuStage::Hash);
         compute();
         drop(stage);
         assert!(METER.with_borrow(Option::is_none));
@@ -305,18 +305,18 @@ mod tests {
         let meters = Meters::begin();
         let start_ns = thread_ns();
         {
-            let _here = meters.here(Stage::Metadata);
-            let _hash = within(Stage::Hash);
+            let _here = meters.here(CpuStage::Metadata);
+            let _hash = within(CpuStage::Hash);
             compute();
             {
-                let _again = within(Stage::Hash);
-                let _inner = meters.here(Stage::Read);
+                let _again = within(CpuStage::Hash);
+                let _inner = meters.here(CpuStage::Read);
                 compute();
             }
             compute();
         }
         let (spent, passed_ns) = (meters.spent(), thread_ns() - start_ns);
-        for stage in [Stage::Hash, Stage::Read] {
+        for stage in [CpuStage::Hash, CpuStage::Read] {
             assert!(spent.0[stage as usize] > 0, "{stage:?}: {spent:?}");
         }
         assert!(spent.total_ns() <= passed_ns, "{spent:?} of {passed_ns}");
@@ -327,7 +327,7 @@ mod tests {
     fn threads_add_up() {
         let meters = Meters::begin();
         std::thread::scope(|scope| {
-            for stage in [Stage::Send, Stage::Receive] {
+            for stage in [CpuStage::Send, CpuStage::Receive] {
                 let meters = &meters;
                 scope.spawn(move || {
                     let _here = meters.here(stage);
@@ -336,6 +336,6 @@ mod tests {
             }
         });
         let spent = meters.spent();
-        assert!(spent.0[Stage::Send as usize] > 0 && spent.0[Stage::Receive as usize] > 0, "{spent:?}");
+        assert!(spent.0[CpuStage::Send as usize] > 0 && spent.0[CpuStage::Receive as usize] > 0, "{spent:?}");
     }
 }

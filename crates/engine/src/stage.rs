@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What CPU time is spent on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum CpuStage {
     /// Handing reads to the system, and what it does for them in that call.
     Read,
     /// The same of writes.
@@ -48,45 +48,45 @@ pub enum Stage {
 }
 
 /// Those that a thread's meter tells apart, in the order of their numbers, in which another host is told of them.
-pub const METERED: [Stage; 13] = [
-    Stage::Read,
-    Stage::Write,
-    Stage::Copy,
-    Stage::Hash,
-    Stage::Encrypt,
-    Stage::Decrypt,
-    Stage::Send,
-    Stage::Receive,
-    Stage::Metadata,
-    Stage::Sync,
-    Stage::Waiting,
-    Stage::Loop,
-    Stage::Workers,
+pub const METERED: [CpuStage; 13] = [
+    CpuStage::Read,
+    CpuStage::Write,
+    CpuStage::Copy,
+    CpuStage::Hash,
+    CpuStage::Encrypt,
+    CpuStage::Decrypt,
+    CpuStage::Send,
+    CpuStage::Receive,
+    CpuStage::Metadata,
+    CpuStage::Sync,
+    CpuStage::Waiting,
+    CpuStage::Loop,
+    CpuStage::Workers,
 ];
 
 /// Room for those that are metered: what is told to another host has this length, and its last places are free.
 pub const METERED_MAX: usize = 16;
 
-impl Stage {
+impl CpuStage {
     /// The name in `--json`.
     pub fn name(self) -> &'static str {
         match self {
-            Stage::Read => "read",
-            Stage::Write => "write",
-            Stage::Copy => "copy",
-            Stage::Hash => "hash",
-            Stage::Encrypt => "encrypt",
-            Stage::Decrypt => "decrypt",
-            Stage::Send => "send",
-            Stage::Receive => "receive",
-            Stage::Metadata => "metadata",
-            Stage::Sync => "sync",
-            Stage::Waiting => "waiting",
-            Stage::Loop => "loop",
-            Stage::Workers => "workers",
-            Stage::OtherThreads => "other threads",
-            Stage::KernelThreads => "kernel threads",
-            Stage::Unknown => "unknown",
+            CpuStage::Read => "read",
+            CpuStage::Write => "write",
+            CpuStage::Copy => "copy",
+            CpuStage::Hash => "hash",
+            CpuStage::Encrypt => "encrypt",
+            CpuStage::Decrypt => "decrypt",
+            CpuStage::Send => "send",
+            CpuStage::Receive => "receive",
+            CpuStage::Metadata => "metadata",
+            CpuStage::Sync => "sync",
+            CpuStage::Waiting => "waiting",
+            CpuStage::Loop => "loop",
+            CpuStage::Workers => "workers",
+            CpuStage::OtherThreads => "other threads",
+            CpuStage::KernelThreads => "kernel threads",
+            CpuStage::Unknown => "unknown",
         }
     }
 }
@@ -98,7 +98,7 @@ pub struct Spent(pub [u64; METERED_MAX]);
 impl Spent {
     /// Adds what a stage took, one of [`METERED`].
     #[inline]
-    pub fn add(&mut self, stage: Stage, ns: u64) {
+    pub fn add(&mut self, stage: CpuStage, ns: u64) {
         self.0[stage as usize] += ns;
     }
 

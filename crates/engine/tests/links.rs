@@ -11,7 +11,7 @@ use datapump_engine::{Link, SimNet, Socket, Until, go_on_meanwhile};
 
 type Pair = fn() -> (Link, Link);
 
-const LOOK_UP: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn tcp() -> (Link, Link) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -33,7 +33,7 @@ fn sim() -> (Link, Link) {
 fn each(check: fn(Link, Link, &str)) {
     for (kind, pair) in [("tcp", tcp as Pair), ("unix", unix), ("sim", sim)] {
         let (one, other) = pair();
-        [&one, &other].iter().for_each(|link| link.prepare(LOOK_UP).expect("it can be prepared"));
+        [&one, &other].iter().for_each(|link| link.prepare(POLL_INTERVAL).expect("it can be prepared"));
         check(one, other, kind);
     }
 }
@@ -82,7 +82,7 @@ fn nothing_is_there_until_it_is_sent() {
     each(|mut one, mut other, kind| {
         let now = other.receive(&mut [0; 10], Until::Now).expect_err("nothing was sent");
         assert_eq!(now.kind(), ErrorKind::WouldBlock, "{kind}");
-        assert_eq!(other.has_input(None, LOOK_UP).ok(), Some(false), "{kind}");
+        assert_eq!(other.has_input(None, POLL_INTERVAL).ok(), Some(false), "{kind}");
         send(&mut one, &[b"x"]).expect("it is open");
         assert_eq!(other.has_input(None, Duration::from_secs(5)).ok(), Some(true), "{kind}");
         assert_eq!(other.receive(&mut [0; 10], Until::Now).ok(), Some(1), "{kind}");
@@ -97,7 +97,7 @@ fn what_was_sent_before_the_end_comes_before_it() {
         let mut bytes = [0; 100];
         assert_eq!(other.receive(&mut bytes, Until::Whole).ok(), Some(10), "{kind}");
         assert_eq!(other.receive(&mut bytes, Until::Some).ok(), Some(0), "{kind}");
-        assert_eq!(other.has_input(None, LOOK_UP).ok(), Some(true), "{kind}: the end can be received");
+        assert_eq!(other.has_input(None, POLL_INTERVAL).ok(), Some(true), "{kind}: the end can be received");
         let sent = (0..1000).find_map(|_| send(&mut other, &[&[0; 4096]]).err());
         assert!(sent.is_some(), "{kind}: nobody takes it");
     });

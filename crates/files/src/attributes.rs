@@ -20,20 +20,28 @@ use rustix::fs::{Timespec, Timestamps};
 use crate::attributes::keep::{Keep, New, SET_ID_BITS};
 use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
 use crate::attributes::xattrs::{is_files_own, is_kept};
-use crate::disk::{Bearer, FileKind, Meta, Outcome, names, umask, xattr_names_at};
+use crate::disk::{AttributeHolder, FileKind, Meta, Outcome, names, umask, xattr_names_at};
 use crate::problem::system_words;
 
 /// Gives `to` the attributes of `from`, both open; in the simulation those that it has.
 pub fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: New<'_>) -> Outcome<Lost> {
     match (from, to) {
-        (Handle::Os(from), Handle::Os(to)) => copy(Bearer::Open(from), meta, Bearer::Open(to), keep, new),
+        (Handle::Os(from), Handle::Os(to)) => {
+            copy(AttributeHolder::Open(from), meta, AttributeHolder::Open(to), keep, new)
+        }
         (_, Handle::Sim(to)) => to.set_attributes(meta.mode, meta.mtime_ns as i64).map(|()| Lost::default()),
         (Handle::Sim(_), Handle::Os(_)) => unreachable!("real and simulated files never meet"),
     }
 }
 
 /// Gives `to` the attributes of `from`. What cannot be kept is told, and is no reason to lose the content.
-pub fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New<'_>) -> Outcome<Lost> {
+pub fn copy(
+    from: AttributeHolder<'_>,
+    meta: &Meta,
+    to: AttributeHolder<'_>,
+    keep: Keep,
+    new: New<'_>,
+) -> Outcome<Lost> {
     let mut lost = Lost::default();
     let before = to.meta()?;
     // First: what a kill leaves behind this is known for a copy by its size and time, whatever its mode (`temporary`).
@@ -71,13 +79,13 @@ pub fn copy(from: Bearer<'_>, meta: &Meta, to: Bearer<'_>, keep: Keep, new: New<
 }
 
 /// Gives `to` the times of access and of change.
-pub fn copy_times(meta: &Meta, to: Bearer<'_>) -> Outcome<()> {
+pub fn copy_times(meta: &Meta, to: AttributeHolder<'_>) -> Outcome<()> {
     let (last_access, last_modification) = (timespec(meta.atime_ns), timespec(meta.mtime_ns));
     to.set_times(&Timestamps { last_access, last_modification })
 }
 
 /// File systems give a time that they cannot tell another one, and say nothing. All can tell those of these years.
-fn check_times(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<()> {
+fn check_times(meta: &Meta, to: AttributeHolder<'_>, lost: &mut Lost) -> Outcome<()> {
     const SECOND: i128 = 1_000_000_000;
     /// From 2 January 1980 (FAT) to 18 January 2038 (signed 32 bits).
     const KNOWN: std::ops::Range<i128> = 315_619_200 * SECOND..2_147_385_600 * SECOND;
@@ -118,7 +126,7 @@ fn new_mode(before: &Meta, handed_down: Option<u32>) -> u32 {
 }
 
 /// File systems without permissions of their own (FAT) refuse some; the copy is good without.
-fn set_mode(to: Bearer<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
+fn set_mode(to: AttributeHolder<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
     match to.set_mode(mode) {
         Err(errno @ (Errno::EPERM | Errno::EOPNOTSUPP)) => {
             let words = "permissions: this file system does not keep them all";
@@ -130,7 +138,7 @@ fn set_mode(to: Bearer<'_>, mode: u32, lost: &mut Lost) -> Outcome<()> {
 }
 
 /// Whether the owner and group are those of the source now.
-fn set_owner(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
+fn set_owner(meta: &Meta, to: AttributeHolder<'_>, lost: &mut Lost) -> Outcome<bool> {
     match to.set_owner(Some(meta.uid), meta.gid) {
         Ok(()) => Ok(true),
         Err(errno @ (Errno::EPERM | Errno::EINVAL | Errno::EOPNOTSUPP)) => {
@@ -146,7 +154,7 @@ fn set_owner(meta: &Meta, to: Bearer<'_>, lost: &mut Lost) -> Outcome<bool> {
 
 /// Whether two files differ in the extended attributes and access control lists that are kept, by their values. Labels
 /// of the system, which may differ for its own reasons, do not count. What cannot be read is not taken for equal.
-pub fn hidden_differ(from: Bearer<'_>, to: Bearer<'_>, keep: Keep) -> Outcome<bool> {
+pub fn hidden_differ(from: AttributeHolder<'_>, to: AttributeHolder<'_>, keep: Keep) -> Outcome<bool> {
     let (one, other) = (compared(from.xattr_names()?, keep), compared(to.xattr_names()?, keep));
     Ok(one != other || !have_equal_values(from, to, &one))
 }
@@ -164,19 +172,24 @@ pub fn hidden_of_names_differ(from: &File, to: &File, name: &OsStr, keep: Keep) 
         return Ok(false);
     }
     let (from, to) = (names::hold(from, name)?, names::hold(to, name)?);
-    Ok(!have_equal_values(Bearer::Held(&from), Bearer::Held(&to), &one))
+    Ok(!have_equal_values(AttributeHolder::Held(&from), AttributeHolder::Held(&to), &one))
 }
 
 /// The same of a file of another host, whose attributes were told.
-pub fn hidden_of_told_differ(from: Bearer<'_>, to: &File, name: &OsStr, keep: Keep) -> Outcome<bool> {
+pub fn hidden_of_told_differ(
+    from: AttributeHolder<'_>,
+    to: &File,
+    name: &OsStr,
+    keep: Keep,
+) -> Outcome<bool> {
     let one = compared(from.xattr_names()?, keep);
     if one != compared(xattr_names_at(to, name)?, keep) {
         return Ok(true);
     }
-    Ok(!one.is_empty() && !have_equal_values(from, Bearer::Held(&names::hold(to, name)?), &one))
+    Ok(!one.is_empty() && !have_equal_values(from, AttributeHolder::Held(&names::hold(to, name)?), &one))
 }
 
-fn have_equal_values(from: Bearer<'_>, to: Bearer<'_>, names: &[CString]) -> bool {
+fn have_equal_values(from: AttributeHolder<'_>, to: AttributeHolder<'_>, names: &[CString]) -> bool {
     let is_equal = |name: &CString| {
         let values = (from.xattr_value(name), to.xattr_value(name));
         matches!(values, (Ok(Some(one)), Ok(Some(other))) if one == other)
@@ -186,13 +199,17 @@ fn have_equal_values(from: Bearer<'_>, to: Bearer<'_>, names: &[CString]) -> boo
 
 /// How two files differ in extended attributes and access control lists, each difference in words. One that cannot be
 /// read is a difference.
-pub fn difference_words(one: Bearer<'_>, other: Bearer<'_>, other_name: &str) -> Outcome<Vec<String>> {
+pub fn difference_words(
+    one: AttributeHolder<'_>,
+    other: AttributeHolder<'_>,
+    other_name: &str,
+) -> Outcome<Vec<String>> {
     let keep = Keep::default();
     let mut names = compared(one.xattr_names()?, keep);
     names.extend(compared(other.xattr_names()?, keep));
     names.sort();
     names.dedup();
-    let value_of = |bearer: Bearer<'_>, name: &CStr| match bearer.xattr_value(name) {
+    let value_of = |bearer: AttributeHolder<'_>, name: &CStr| match bearer.xattr_value(name) {
         Err(Errno::EOPNOTSUPP) => Ok(None),
         value => value,
     };

@@ -26,7 +26,7 @@ use datapump_engine::{Errno, Handle};
 use crate::commit::temporary::{Siblings, busy, same_file};
 use crate::disk::{Access, FileCalls, FileKind, Folder, Outcome, PathAt, names};
 use crate::problem::{Class, Operation, Problem, class_of};
-use crate::resume::{self, Found, Journal, OpenedJournal, Wish};
+use crate::resume::{self, Found, Journal, OpenedJournal, ResumeRequest};
 use datapump_core::units::bytes_words;
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
 pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;
@@ -55,7 +55,7 @@ pub enum Before {
 
 /// A target on its way.
 #[derive(Debug)]
-pub struct Staged {
+pub struct StagedFile {
     /// The folder of the final name.
     pub folder: Folder,
     /// The final name's path, for messages.
@@ -76,29 +76,29 @@ pub struct Staged {
     pub starts_over: Option<String>,
 }
 
-impl Staged {
+impl StagedFile {
     /// A new file that will replace whatever stands at the target, or come to stand there.
     pub fn replacing(
         target: &PathAt,
-        wish: Option<&Wish>,
+        wish: Option<&ResumeRequest>,
         siblings: &dyn Siblings,
-    ) -> Result<Staged, Problem> {
+    ) -> Result<StagedFile, Problem> {
         let (folder, name) = open_parent(target)?;
         temporary::refuse_in_use(&folder, &name, &target.path)?;
-        Staged::temporary((folder, name, target.path.clone()), Before::Anything, wish, siblings)
+        StagedFile::temporary((folder, name, target.path.clone()), Before::Anything, wish, siblings)
     }
 
     /// A new file under a temporary name beside `name`, or, with a wish, the one that an earlier run left there.
     pub fn temporary(
         (folder, name, path): (Folder, OsString, PathBuf),
         before: Before,
-        wish: Option<&Wish>,
+        wish: Option<&ResumeRequest>,
         siblings: &dyn Siblings,
-    ) -> Result<Staged, Problem> {
+    ) -> Result<StagedFile, Problem> {
         let (temporary, handle, earlier, starts_over) =
             found_or_created(&folder, (&name, &path), wish, siblings)?;
-        let staged = Staged::new((folder, name, path), CommitStage::Temporary(temporary), before, handle);
-        Ok(Staged { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
+        let staged = StagedFile::new((folder, name, path), CommitStage::Temporary(temporary), before, handle);
+        Ok(StagedFile { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
     }
 
     fn new(
@@ -106,10 +106,10 @@ impl Staged {
         stage: CommitStage,
         before: Before,
         handle: Handle,
-    ) -> Staged {
+    ) -> StagedFile {
         let (journal, earlier, handle) = (None, None, Arc::new(handle));
         let (goes_on, starts_over) = (false, None);
-        Staged { folder, path, name, stage, before, handle, journal, earlier, goes_on, starts_over }
+        StagedFile { folder, path, name, stage, before, handle, journal, earlier, goes_on, starts_over }
     }
 
     /// What an earlier run told of this file.
@@ -118,7 +118,7 @@ impl Staged {
     }
 
     /// From here on what is written is told, for a later run.
-    pub fn keep_journal(&mut self, wish: &Wish) {
+    pub fn keep_journal(&mut self, wish: &ResumeRequest) {
         if let CommitStage::Temporary(temporary) = &self.stage {
             let earlier = self.earlier.take().map(|opened| *opened);
             let begun = Journal::begin(&self.folder, temporary, &self.handle, wish, earlier);
@@ -143,11 +143,11 @@ impl Staged {
         path: &Path,
         mode: u32,
         before: Before,
-    ) -> Result<Option<Staged>, Problem> {
+    ) -> Result<Option<StagedFile>, Problem> {
         match folder.make_unnamed(mode) {
             Ok(handle) => {
                 let names = (folder.clone(), name.to_owned(), path.to_path_buf());
-                Ok(Some(Staged::new(names, CommitStage::Unnamed, before, handle)))
+                Ok(Some(StagedFile::new(names, CommitStage::Unnamed, before, handle)))
             }
             // EISDIR: kernels before 3.11 took it for the folder (open(2)).
             Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS | Errno::EISDIR) => Ok(None),
@@ -156,9 +156,9 @@ impl Staged {
     }
 
     /// A file in the folder of the target that never gets a name: to be measured. An error where there are none such.
-    pub fn rehearsed(target: &PathAt) -> Result<Staged, Problem> {
+    pub fn rehearsed(target: &PathAt) -> Result<StagedFile, Problem> {
         let (path, (folder, name)) = (&target.path, open_parent(target)?);
-        let made = Staged::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
+        let made = StagedFile::unnamed(&folder, &name, path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
             let words = "this file system has no files without a name, and its folder is not to be littered";
             Problem::new(Class::Io, Operation::Measure, path, words)
@@ -166,12 +166,12 @@ impl Staged {
     }
 
     /// The existing file at the target, to be overwritten where it stands; made if there is none.
-    pub fn in_place(target: &PathAt, siblings: &dyn Siblings) -> Result<Staged, Problem> {
+    pub fn in_place(target: &PathAt, siblings: &dyn Siblings) -> Result<StagedFile, Problem> {
         let (path, (folder, name)) = (&target.path, open_parent(target)?);
         // Links were followed before: one that stands there now was put there meanwhile.
         let made = match folder.open(&name, Access::ReadWrite) {
             // Nothing stands there to be kept: the new name then appears whole or not at all.
-            Err(Errno::ENOENT) => return Staged::replacing(target, None, siblings),
+            Err(Errno::ENOENT) => return StagedFile::replacing(target, None, siblings),
             existing => existing,
         };
         let handle = made.map_err(|errno| Problem::system(Operation::Open, path, errno.0))?;
@@ -182,7 +182,7 @@ impl Staged {
             return Err(busy(path));
         }
         let names = (folder, name, path.clone());
-        Ok(Staged::new(names, CommitStage::InPlace, Before::Anything, handle))
+        Ok(StagedFile::new(names, CommitStage::InPlace, Before::Anything, handle))
     }
 
     /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
@@ -359,7 +359,7 @@ type BegunTemporary = (OsString, Handle, Option<Box<OpenedJournal>>, Option<Stri
 fn found_or_created(
     folder: &Folder,
     (name, path): (&OsStr, &Path),
-    wish: Option<&Wish>,
+    wish: Option<&ResumeRequest>,
     siblings: &dyn Siblings,
 ) -> Result<BegunTemporary, Problem> {
     let mut starts_over = None;

@@ -4,7 +4,7 @@
 //!
 //! Must not know: plans, jobs, in which order things must happen to be safe (see `commit`).
 
-mod bearer;
+mod attribute_holder;
 mod file_calls;
 pub mod kind;
 pub mod names;
@@ -16,7 +16,7 @@ mod sim;
 mod umask;
 mod way;
 
-pub use bearer::{Bearer, handed_down, xattr_names_at};
+pub use attribute_holder::{AttributeHolder, handed_down, xattr_names_at};
 pub use file_calls::FileCalls;
 pub use names::DirEntry;
 pub use os::{boot, file_system, is_locked, metadata_of_name, origin};

@@ -29,7 +29,7 @@ pub use sync::{EVERY, EVERY_BYTES, LAST_WAIT, SOON, Syncing};
 
 /// A file that is to be gone on with, now or by a later run.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish {
+pub struct ResumeRequest {
     /// The source, as it is now.
     pub source: SourceId,
     /// Bytes that a run has under way at most: a kill makes them doubtful.
@@ -79,12 +79,12 @@ struct JournalBook {
     folder: Folder,
     syncing: Syncing,
     waits_for_sync: bool,
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     wake: std::sync::Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct JournalState {
     told: core::JournalMachine,
     /// Ranges that are told when they are synced.
     waiting: Ranges,
@@ -148,7 +148,7 @@ pub fn remove_journal(folder: &Folder, temporary: &OsStr) {
 
 /// Looks for what an earlier run left under a temporary name. Links are not followed, and a journal of another user is
 /// nobody's.
-pub fn find(folder: &Folder, temporary: &OsStr, wish: &Wish) -> Found {
+pub fn find(folder: &Folder, temporary: &OsStr, wish: &ResumeRequest) -> Found {
     let Ok(journal) = folder.metadata(&journal_name(temporary)) else { return Found::Nothing };
     if let Some(why) = why_not_own(folder, &journal) {
         return Found::StartsOver(format!("the journal beside it is not believed: {why}"));
@@ -190,7 +190,7 @@ fn agreeing(
     folder: &Folder,
     temporary: &OsStr,
     handle: &Handle,
-    wish: &Wish,
+    wish: &ResumeRequest,
 ) -> Result<Option<OpenedJournal>, IsOther> {
     let read = || -> Outcome<(Handle, Meta, Meta, Vec<u8>)> {
         let (named, meta) = (folder.metadata(temporary)?, handle.meta()?);
@@ -248,7 +248,7 @@ impl Journal {
         folder: &Folder,
         temporary: &OsStr,
         data: &Arc<Handle>,
-        wish: &Wish,
+        wish: &ResumeRequest,
         earlier: Option<OpenedJournal>,
     ) -> Option<Journal> {
         let name = journal_name(temporary);
@@ -258,7 +258,7 @@ impl Journal {
         };
         let (at, doubt) = told.begin(wish.under_way_bytes);
         file.put(at, &doubt).ok()?;
-        let state = State {
+        let state = JournalState {
             told,
             waiting: Ranges::default(),
             is_broken: false,
@@ -342,7 +342,7 @@ impl Drop for Journal {
 }
 
 /// Makes a journal in which nothing stands. What stood under its name was somebody's whose file is gone.
-fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &Wish) -> Outcome<OpenedJournal> {
+fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &ResumeRequest) -> Outcome<OpenedJournal> {
     let file = match folder.create_new(name) {
         Err(Errno::EEXIST) => folder.remove(name).and_then(|()| folder.create_new(name)),
         made => made,
@@ -355,7 +355,7 @@ fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &Wish) -> Outcome<Ope
 }
 
 impl JournalBook {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,8 +5,8 @@
 //!
 //! Must not know: what frames mean, who may connect.
 
-mod carried;
 mod sending;
+mod stats;
 
 use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, HEAD_BYTES, Head};
 use datapump_core::wire::{ASK_BYTES_MAX, WireError};
-use datapump_engine::{Link, Stage, meter::within};
+use datapump_engine::{CpuStage, Link, meter::within};
 
+use crate::cancel::CancelToken;
 use crate::fault::NetFault;
-use crate::line::Line;
 use crate::sockets::SocketOptions;
-use crate::timed::{LOOK_UP, Timed};
+use crate::timed::{POLL_INTERVAL, Timed};
 use crate::tls::{Outgoing, PublicKey, Seal, Turn};
 
-pub use carried::Carried;
+pub use stats::ConnectionStats;
 
-use carried::path;
+use stats::path;
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;
@@ -38,7 +38,7 @@ pub type Digest = [u8; DIGEST_BYTES as usize];
 pub struct Channel {
     timed: Timed,
     seal: Seal,
-    line: Line,
+    cancel: CancelToken,
     /// Sealed bytes that came: those from `opened` to `filled` are not opened yet.
     incoming: Box<[u8]>,
     opened: usize,
@@ -70,10 +70,10 @@ impl Channel {
     pub fn new(
         link: impl Into<Link>,
         seal: Seal,
-        line: Line,
+        cancel: CancelToken,
         patience: Duration,
     ) -> Result<Channel, NetFault> {
-        let mut channel = Channel::prepared(link.into(), seal, line)?;
+        let mut channel = Channel::prepared(link.into(), seal, cancel)?;
         channel.within(patience, Channel::shake_hands)?;
         Ok(channel)
     }
@@ -82,23 +82,23 @@ impl Channel {
     pub(crate) fn greeted(
         link: Link,
         seal: Seal,
-        line: Line,
+        cancel: CancelToken,
         came: &[u8],
         plain: Vec<u8>,
     ) -> Result<Channel, NetFault> {
-        let mut channel = Channel::prepared(link, seal, line)?;
+        let mut channel = Channel::prepared(link, seal, cancel)?;
         channel.plain = plain;
         channel.incoming[..came.len()].copy_from_slice(came);
         channel.filled = came.len();
         Ok(channel)
     }
 
-    fn prepared(link: Link, seal: Seal, line: Line) -> Result<Channel, NetFault> {
-        link.prepare(LOOK_UP).map_err(|error| NetFault::of_io("prepare the connection", &error))?;
+    fn prepared(link: Link, seal: Seal, cancel: CancelToken) -> Result<Channel, NetFault> {
+        link.prepare(POLL_INTERVAL).map_err(|error| NetFault::of_io("prepare the connection", &error))?;
         Ok(Channel {
             timed: Timed::new(link),
             seal,
-            line,
+            cancel,
             incoming: vec![0; RECEIVED_BYTES].into(),
             opened: 0,
             filled: 0,
@@ -164,8 +164,8 @@ impl Channel {
     }
 
     /// What it did until now.
-    pub fn carried(&self) -> Carried {
-        Carried {
+    pub fn connection_stats(&self) -> ConnectionStats {
+        ConnectionStats {
             connections: 1,
             engine: Some(self.timed.link.kind()),
             sealing_ns: self.sealing_ns,
@@ -178,13 +178,13 @@ impl Channel {
     }
 
     /// Belongs to a session from now on.
-    pub fn join(&mut self, line: Line) {
-        self.line = line;
+    pub fn join(&mut self, cancel: CancelToken) {
+        self.cancel = cancel;
     }
 
     /// Whether the session goes on.
     pub fn line_check(&self) -> Result<(), NetFault> {
-        self.line.check()
+        self.cancel.check()
     }
 
     /// The next head.
@@ -231,9 +231,9 @@ impl Channel {
         patience: Duration,
         act: impl FnOnce(&mut Channel) -> Result<T, NetFault>,
     ) -> Result<T, NetFault> {
-        self.line.set_deadline(Some(Instant::now() + patience));
+        self.cancel.set_deadline(Some(Instant::now() + patience));
         let done = act(self);
-        self.line.set_deadline(None);
+        self.cancel.set_deadline(None);
         done
     }
 
@@ -273,7 +273,7 @@ impl Channel {
         if self.has_buffered() {
             return Ok(true);
         }
-        let _stage = within(Stage::Waiting);
+        let _stage = within(CpuStage::Waiting);
         let has_input = self.timed.link.has_input(other, patience);
         has_input.map_err(|error| NetFault::of_io("wait for the connection", &error))
     }
@@ -282,7 +282,7 @@ impl Channel {
     pub fn receive(&mut self, bytes: &mut [u8]) -> Result<(), NetFault> {
         // What is opened already takes less time than to look at a clock.
         let opens = self.is_sealed() && self.plain.len() - self.taken < bytes.len();
-        let _stage = opens.then(|| within(Stage::Decrypt));
+        let _stage = opens.then(|| within(CpuStage::Decrypt));
         let (start, before_ns) = (Instant::now(), self.timed.receiving_ns);
         let received = self.receive_whole(bytes);
         let waited_ns = self.timed.receiving_ns - before_ns;
@@ -349,7 +349,7 @@ impl Channel {
             return Err(NetFault::Protocol("a record of the other side never ends".into()));
         }
         loop {
-            self.line.check()?;
+            self.cancel.check()?;
             match self.timed.read(&mut self.incoming[self.filled..]) {
                 Ok(0) => return Err(closed()),
                 Ok(len) => {
@@ -364,7 +364,7 @@ impl Channel {
 
     fn read_into(&mut self, bytes: &mut [u8]) -> Result<usize, NetFault> {
         loop {
-            self.line.check()?;
+            self.cancel.check()?;
             match self.timed.read_block(bytes) {
                 Ok(0) => return Err(closed()),
                 Ok(len) => return Ok(len),
@@ -403,7 +403,8 @@ mod tests {
         let (one, other) = UnixStream::pair().expect("two sockets");
         let seals = (Seal::called(&called_config(maker)), Seal::caller(ticket));
         let (called, caller) = (seals.0.expect("a side"), seals.1.expect("a side"));
-        let made = move |pipe, seal| Channel::new(Socket::Unix(pipe), seal, Line::default(), HANDSHAKE_MAX);
+        let made =
+            move |pipe, seal| Channel::new(Socket::Unix(pipe), seal, CancelToken::default(), HANDSHAKE_MAX);
         let called = std::thread::spawn(move || made(other, called));
         let caller = made(one, caller);
         // A caller that was refused hangs up.
@@ -451,17 +452,17 @@ mod tests {
         let (one, mut other) = UnixStream::pair().expect("two sockets");
         other.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n").expect("room");
         let seal = Seal::called(&called_config(&Seed::random())).expect("a side");
-        let made = Channel::new(Socket::Unix(one), seal, Line::default(), HANDSHAKE_MAX);
+        let made = Channel::new(Socket::Unix(one), seal, CancelToken::default(), HANDSHAKE_MAX);
         assert!(matches!(made, Err(NetFault::Protocol(_))), "{made:?}");
     }
 
     #[test]
     fn a_wait_ends_when_the_line_is_cut() {
         let (one, _other) = UnixStream::pair().expect("two sockets");
-        let line = Line::default();
+        let cancel = CancelToken::default();
         let mut channel =
-            Channel::new(Socket::Unix(one), Seal::Open, line.clone(), HANDSHAKE_MAX).expect("no handshake");
-        let cutter = std::thread::spawn(move || line.cut());
+            Channel::new(Socket::Unix(one), Seal::Open, cancel.clone(), HANDSHAKE_MAX).expect("no handshake");
+        let cutter = std::thread::spawn(move || cancel.cut());
         assert!(matches!(channel.receive_message(), Err(NetFault::Lost(_))));
         cutter.join().expect("no panic");
     }

@@ -14,11 +14,11 @@ use std::time::Duration;
 use datapump_core::wire::hello::{Purpose, Reason, Reply, greet, read_reply};
 use datapump_engine::Socket;
 
+use crate::cancel::CancelToken;
 use crate::channel::{Channel, HANDSHAKE_MAX};
 use crate::fault::NetFault;
-use crate::line::Line;
 use crate::sockets::SocketOptions;
-use crate::ssh::Carrier;
+use crate::ssh::SshMux;
 use crate::tls::{Seal, Ticket};
 
 use connect::{call, connect};
@@ -34,7 +34,7 @@ pub enum Route {
     /// An address of a far end that was started over ssh.
     Tried(SocketAddr),
     /// Over ssh.
-    Carried(Arc<Carrier>),
+    ConnectionStats(Arc<SshMux>),
 }
 
 /// What a call needs.
@@ -45,7 +45,7 @@ pub struct Dialer {
     /// What lets them in; without one nothing is sealed.
     pub ticket: Option<Ticket>,
     /// Ends its waits.
-    pub line: Line,
+    pub cancel: CancelToken,
     /// How its sockets are set up.
     pub sockets: SocketOptions,
     /// Silence after which the host is taken for dead.
@@ -76,13 +76,13 @@ impl Dialer {
     /// Another connection of a session.
     pub fn join(&self, purpose: Purpose, session: [u8; 16]) -> Result<Channel, NetFault> {
         let (mut channel, _) = self.greeted(purpose, Some(session))?;
-        channel.join(self.line.begun());
+        channel.join(self.cancel.begun());
         Ok(channel)
     }
 
     fn greeted(&self, purpose: Purpose, session: Option<[u8; 16]>) -> Result<(Channel, Reply), NetFault> {
         let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
-        let mut channel = Channel::new(self.call()?, seal, self.line.clone(), self.patience())?;
+        let mut channel = Channel::new(self.call()?, seal, self.cancel.clone(), self.patience())?;
         channel.tune(&self.sockets)?;
         channel.watch(self.patience)?;
         let program = concat!("pump ", env!("CARGO_PKG_VERSION"));
@@ -111,11 +111,11 @@ impl Dialer {
     fn call(&self) -> Result<Socket, NetFault> {
         match &self.route {
             Route::Called(address) => {
-                let called = call(address, &self.line, self.patience());
+                let called = call(address, &self.cancel, self.patience());
                 called.map(Socket::Tcp).map_err(NetFault::of_first)
             }
-            Route::Tried(address) => connect(address, &self.line.within(TRY_MAX)).map(Socket::Tcp),
-            Route::Carried(carrier) => carrier.open().map(Socket::Unix),
+            Route::Tried(address) => connect(address, &self.cancel.within(TRY_MAX)).map(Socket::Tcp),
+            Route::ConnectionStats(ssh_mux) => ssh_mux.open().map(Socket::Unix),
         }
     }
 }

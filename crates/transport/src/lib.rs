@@ -1,9 +1,9 @@
 //! Connections below a session: who may have one, how it is made and accepted, and frames over it.
 //!
 //! A [`Ticket`] names the keys of both sides. [`reach()`] calls the other host, or starts one there over ssh, where
-//! [`Carrier`] puts several streams into one pipe; the side that is called lets a [`Handshake`] end among those that
+//! [`SshMux`] puts several streams into one pipe; the side that is called lets a [`Handshake`] end among those that
 //! [wait](Waiting). What both then have is a [`Channel`]: frames over a socket, sealed by TLS 1.3. Its waits end when
-//! its [`Line`] is cut.
+//! its [`CancelToken`] is cut.
 //!
 //! A [`WebFile`] is what a server of HTTP has, read at offsets.
 //!
@@ -12,10 +12,10 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+mod cancel;
 mod channel;
 mod dial;
 mod fault;
-mod line;
 mod reach;
 mod sockets;
 mod ssh;
@@ -24,12 +24,12 @@ mod tls;
 mod web;
 
 pub use accept::{Caller, Handshake, Waiting};
-pub use channel::{Carried, Channel, Digest, HANDSHAKE_MAX};
+pub use cancel::{CancelToken, CutOnPanic, Stopping};
+pub use channel::{Channel, ConnectionStats, Digest, HANDSHAKE_MAX};
 pub use dial::{Dial, Dialer, Pool, Route, Welcome};
 pub use fault::NetFault;
-pub use line::{CutOnPanic, Line, Stopping};
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
 pub use sockets::{Assembly, SocketOptions};
-pub use ssh::{Carrier, FarEnd, Shell};
+pub use ssh::{RemoteEnd, Shell, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
 pub use web::{WebError, WebFault, WebFile, WebUrl};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::cancel::CancelToken;
 use crate::channel::Channel;
 use crate::dial::{Dialer, Route, Welcome};
 use crate::fault::NetFault;
-use crate::line::Line;
 use crate::sockets::SocketOptions;
-use crate::ssh::{FarEnd, Shell};
+use crate::ssh::{RemoteEnd, Shell};
 use crate::tls::Ticket;
 
 /// How another host is reached.
@@ -69,38 +69,40 @@ pub struct Reached {
     /// What it was told.
     pub welcome: Welcome,
     /// What was started there for this session; ends when it is dropped.
-    pub far_end: Option<FarEnd>,
+    pub far_end: Option<RemoteEnd>,
 }
 
 /// Makes the control connection; a stop ends its waits. What the user should know besides is told to `notice`.
 pub fn reach(
     host: &Host,
     with: &Reaching<'_>,
-    line: &Line,
+    cancel: &CancelToken,
     notice: &dyn Fn(String),
 ) -> Result<Reached, NetFault> {
     let of = |route, ticket| {
-        let (line, sockets) = (line.heeding(with.stop), with.sockets.clone());
-        Dialer { route, ticket, line, sockets, patience: with.patience }
+        let (cancel, sockets) = (cancel.heeding(with.stop), with.sockets.clone());
+        Dialer { route, ticket, cancel, sockets, patience: with.patience }
     };
     match (host, with.way_in) {
         (Host::Served(address), WayIn::Ticket(ticket)) => {
             called(of(Route::Called(address.clone()), Some(ticket.clone())), None)
         }
         (Host::Served(address), WayIn::Open) => called(of(Route::Called(address.clone()), None), None),
-        (Host::Ssh(host), WayIn::Ssh(shell)) => over_ssh(FarEnd::start(shell, host, with.stop)?, &of, notice),
+        (Host::Ssh(host), WayIn::Ssh(shell)) => {
+            over_ssh(RemoteEnd::start(shell, host, with.stop)?, &of, notice)
+        }
         (Host::Ssh(_), _) => Err(NetFault::Refused("is reached over ssh, not with a ticket".into())),
         (Host::Served(_) | Host::Caller, _) => Err(NetFault::Refused("needs a ticket".into())),
     }
 }
 
-fn called(dialer: Dialer, far_end: Option<FarEnd>) -> Result<Reached, NetFault> {
+fn called(dialer: Dialer, far_end: Option<RemoteEnd>) -> Result<Reached, NetFault> {
     let (channel, welcome) = dialer.control()?;
     Ok(Reached { dialer, channel, welcome, far_end })
 }
 
 fn over_ssh(
-    mut far_end: FarEnd,
+    mut far_end: RemoteEnd,
     of: &dyn Fn(Route, Option<Ticket>) -> Dialer,
     notice: &dyn Fn(String),
 ) -> Result<Reached, NetFault> {
@@ -119,5 +121,5 @@ fn over_ssh(
         None => "the far end has no address of its own".into(),
     };
     notice(format!("{why}: everything goes through ssh, which may be slower"));
-    called(of(Route::Carried(far_end.carry())), Some(far_end))
+    called(of(Route::ConnectionStats(far_end.carry())), Some(far_end))
 }

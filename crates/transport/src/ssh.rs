@@ -23,7 +23,7 @@ use datapump_core::wire::opening::{FoundOpening, Opening, Search};
 use crate::fault::NetFault;
 use crate::tls::Ticket;
 
-pub use mux::Carrier;
+pub use mux::SshMux;
 
 use mux::wait_and_read;
 use said::Said;
@@ -34,7 +34,7 @@ const RELEASE: &str = env!("CARGO_PKG_VERSION");
 const END_MAX: Duration = Duration::from_secs(2);
 /// The same for who was told to stop: signals are answered within a second.
 const STOPPED_END_MAX: Duration = Duration::from_millis(300);
-const LOOK_UP: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// So much of noise is shown.
 const SHOWN_BYTES_MAX: usize = 200;
 
@@ -103,10 +103,10 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 }
 
 /// A far end that was started, until dropped.
-pub struct FarEnd {
+pub struct RemoteEnd {
     child: Child,
     said: Said,
-    carrier: Arc<Carrier>,
+    ssh_mux: Arc<SshMux>,
     /// The user has no more time.
     stop: Arc<AtomicBool>,
     /// What is read from the far end, until somebody does; and what came behind its line.
@@ -117,17 +117,17 @@ pub struct FarEnd {
     pub(crate) address: Option<std::net::SocketAddr>,
 }
 
-impl std::fmt::Debug for FarEnd {
+impl std::fmt::Debug for RemoteEnd {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "FarEnd({})", self.child.id())
+        write!(out, "RemoteEnd({})", self.child.id())
     }
 }
 
-impl FarEnd {
+impl RemoteEnd {
     /// Starts it and hears its line. Takes as long as the user needs for a password; ends early with `stop`.
     ///
     /// Errors: `Refused` where another try would end the same.
-    pub(crate) fn start(shell: &Shell, host: &str, stop: &Arc<AtomicBool>) -> Result<FarEnd, NetFault> {
+    pub(crate) fn start(shell: &Shell, host: &str, stop: &Arc<AtomicBool>) -> Result<RemoteEnd, NetFault> {
         let mut command = Command::new(&shell.command[0]);
         command.args(&shell.command[1..]).arg(host).args([&shell.remote_bin, "serve", "--stdio"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -164,25 +164,25 @@ impl FarEnd {
         let (ticket, address) = opening.inspect_err(|_| {
             end(&mut child, Duration::ZERO, stop);
         })?;
-        let (carrier, input) = (Carrier::new(output), Some((input, search.rest().to_vec())));
-        Ok(FarEnd { child, said, carrier, stop: Arc::clone(stop), input, ticket, address })
+        let (ssh_mux, input) = (SshMux::new(output), Some((input, search.rest().to_vec())));
+        Ok(RemoteEnd { child, said, ssh_mux, stop: Arc::clone(stop), input, ticket, address })
     }
 
     /// What carries streams to it.
-    pub(crate) fn carry(&mut self) -> Arc<Carrier> {
+    pub(crate) fn carry(&mut self) -> Arc<SshMux> {
         if let Some((input, early)) = self.input.take() {
-            let carrier = Arc::clone(&self.carrier);
+            let ssh_mux = Arc::clone(&self.ssh_mux);
             // It ends with ssh. Whatever it ends with, its streams end, and who used them tells.
-            std::thread::spawn(move || carrier.receive(&early, input, None));
+            std::thread::spawn(move || ssh_mux.receive(&early, input, None));
         }
-        Arc::clone(&self.carrier)
+        Arc::clone(&self.ssh_mux)
     }
 }
 
-impl Drop for FarEnd {
+impl Drop for RemoteEnd {
     /// The far end ends when its input does, and ssh with it.
     fn drop(&mut self) {
-        self.carrier.finish(if self.stop.load(Ordering::Relaxed) { STOPPED_END_MAX } else { END_MAX });
+        self.ssh_mux.finish(if self.stop.load(Ordering::Relaxed) { STOPPED_END_MAX } else { END_MAX });
         end(&mut self.child, END_MAX, &self.stop);
         self.said.await_rest();
     }
@@ -195,7 +195,7 @@ fn end(child: &mut Child, patience: Duration, stop: &AtomicBool) -> Option<ExitS
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if start.elapsed() < most() => std::thread::sleep(LOOK_UP),
+            Ok(None) if start.elapsed() < most() => std::thread::sleep(POLL_INTERVAL),
             _ => break,
         }
     }
@@ -243,7 +243,7 @@ fn ended(
     status: Option<ExitStatus>,
     (search, said): (&Search, &Said),
 ) -> NetFault {
-    let (name, far, host) = (
+    let (name, bin, host) = (
         shell.name(),
         datapump_core::problem::shown(shell.remote_bin.as_bytes()),
         datapump_core::problem::shown(host.as_bytes()),
@@ -259,18 +259,18 @@ fn ended(
              said stands above; try: {name} {host} true"
         ),
         (Some(127), _) => format!(
-            "there is no '{far}' at the far end (status 127): install pump there, or say where it is with --remote-bin"
+            "there is no '{bin}' at the far end (status 127): install pump there, or say where it is with --remote-bin"
         ),
         (Some(126), _) => {
-            format!("'{far}' cannot be run at the far end (status 126); --remote-bin names another")
+            format!("'{bin}' cannot be run at the far end (status 126); --remote-bin names another")
         }
         (Some(2), _) => format!(
-            "'{far} serve --stdio' ended with status 2 at the far end: it is of another version than this pump {}, or \
+            "'{bin} serve --stdio' ended with status 2 at the far end: it is of another version than this pump {}, or \
              has a terminal instead of pipes; install the same version on both",
             RELEASE
         ),
         (Some(status), _) => {
-            format!("{name} or '{far}' at the far end ended with status {status} before it answered")
+            format!("{name} or '{bin}' at the far end ended with status {status} before it answered")
         }
         (None, Some(signal)) => format!("{name} was ended by signal {signal} before the far end answered"),
         (None, None) => format!("{name} ended before the far end answered"),
@@ -316,20 +316,20 @@ mod tests {
     }
 
     /// The far end is a shell that reads its command from the options; the host and the far command are its arguments.
-    fn started(script: &str) -> Result<FarEnd, NetFault> {
+    fn started(script: &str) -> Result<RemoteEnd, NetFault> {
         let shell =
             Shell { command: vec!["sh".into(), "-c".into(), script.into()], remote_bin: "far pump".into() };
-        FarEnd::start(&shell, "user@host", &Arc::default())
+        RemoteEnd::start(&shell, "user@host", &Arc::default())
     }
 
     #[test]
     fn what_the_far_end_says_is_read_and_what_it_does_not_say_is_explained() {
         let ticket = format!("pump1-{}", "0a".repeat(64));
-        let far = started(&format!(
+        let end = started(&format!(
             "echo \"Hello $0 $*\"; printf 'pump-far-end: 1.7 3.0 {ticket} [::1]:99 more\\n'; cat >&2"
         ))
         .expect("it answers");
-        assert_eq!((far.ticket.word(), far.address), (ticket.clone(), "[::1]:99".parse().ok()));
+        assert_eq!((end.ticket.word(), end.address), (ticket.clone(), "[::1]:99".parse().ok()));
         for (script, parts) in [
             ("exit 255", &["status 255", "sh user@host true"][..]),
             ("exit 127", &["no 'far pump' at the far end", "--remote-bin"]),
@@ -348,10 +348,10 @@ mod tests {
             }
         }
         let missing = Shell::new("/nowhere/ssh", "pump").expect("words");
-        let fault = FarEnd::start(&missing, "host", &Arc::default()).expect_err("there is none");
+        let fault = RemoteEnd::start(&missing, "host", &Arc::default()).expect_err("there is none");
         assert!(format!("{fault:?}").contains("--ssh"), "{fault:?}");
         let silent = Shell::new("sh -c 'sleep 60'", "pump").expect("words");
-        let stopped = FarEnd::start(&silent, "host", &Arc::new(AtomicBool::new(true)));
+        let stopped = RemoteEnd::start(&silent, "host", &Arc::new(AtomicBool::new(true)));
         assert_eq!(stopped.expect_err("it stops"), NetFault::Stopped);
     }
 }

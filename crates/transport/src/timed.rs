@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, HEAD_BYTES};
 use datapump_engine::os::linux::tcp_info;
-use datapump_engine::{Link, Stage, Until, meter::within};
+use datapump_engine::{CpuStage, Link, Until, meter::within};
 use rustix::net::sockopt;
 
 use crate::sockets::Assembly;
 
 /// How long a wait goes on before it looks up: signals are answered within a second.
-pub(crate) const LOOK_UP: Duration = Duration::from_millis(100);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A link, and how long its calls took.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Timed {
     }
 
     fn receive(&mut self, bytes: &mut [u8], until: Until) -> std::io::Result<usize> {
-        let (start, _stage) = (Instant::now(), within(Stage::Receive));
+        let (start, _stage) = (Instant::now(), within(CpuStage::Receive));
         let result = self.link.receive(bytes, until);
         let result = if until == Until::Now { result } else { self.looked_up(result) };
         self.received(start, bytes.len(), result)
@@ -115,7 +115,7 @@ impl Timed {
     }
 
     pub(crate) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
-        let (start, _stage) = (Instant::now(), within(Stage::Send));
+        let (start, _stage) = (Instant::now(), within(CpuStage::Send));
         let result = self.link.send(parts);
         self.sending_ns += start.elapsed().as_nanos() as u64;
         self.looked_up(result)

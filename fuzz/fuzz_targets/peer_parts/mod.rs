@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
-use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
 use datapump_core::wire::attributes::{Entry, EntryKind, OwnerName, TimeNs, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
-use datapump_core::wire::session::{Begin, Direction, Given, Message, Path, Progress};
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, Range};
+use datapump_core::wire::session::{Begin, Direction, Message, Progress, SenderStats, TcpStats};
 use datapump_core::wire::{VERSION, decode, encode};
 
 /// So long a connection of the peer lives, however little is said on it.
@@ -68,8 +68,8 @@ pub enum Say {
     /// The honest answer, and what owners are called.
     Owners(Vec<(bool, Number, u8)>),
     Block(u16, Option<Number>),
-    Ask(u8, [Number; 3]),
-    Given(Number),
+    PeerRequest(u8, [Number; 3]),
+    SenderStats(Number),
     Progress(Number),
     Report(u8, Number),
     Alive,
@@ -146,7 +146,7 @@ fn file(meta: WireMeta, ranges: Option<Vec<Range>>) -> Answer {
     Answer::File { meta, attributes: Vec::new(), ranges, owners: None }
 }
 
-fn honest(ask: &Ask, listed: &mut bool) -> Answer {
+fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
     let names = |count: usize| Answer::Names {
         entries: (0..count).map(|index| entry(index, index as u8 % 2, Number::Small(0))).collect(),
         cookie: 1,
@@ -154,23 +154,23 @@ fn honest(ask: &Ask, listed: &mut bool) -> Answer {
         owners: None,
     };
     match ask {
-        Ask::Look(_) => {
+        PeerRequest::Look(_) => {
             let meta = meta(EntryKind::Folder, 0, 0);
             Answer::Meta { meta, named: None, is_partial: None, owners: None }
         }
-        Ask::LookAgain(_) => {
+        PeerRequest::LookAgain(_) => {
             let regular = meta(EntryKind::Regular, 0, 0);
             Answer::Meta { meta: regular, named: Some(regular), is_partial: None, owners: None }
         }
-        Ask::Root { .. } | Ask::Enter { .. } => folder(meta(EntryKind::Folder, 0, 0)),
-        Ask::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
-        Ask::LookAt { .. } => names(1),
-        Ask::OpenPlace { .. } | Ask::Open { .. } => file(
+        PeerRequest::Root { .. } | PeerRequest::Enter { .. } => folder(meta(EntryKind::Folder, 0, 0)),
+        PeerRequest::List { .. } => names(if std::mem::replace(listed, true) { 0 } else { 3 }),
+        PeerRequest::LookAt { .. } => names(1),
+        PeerRequest::OpenPlace { .. } | PeerRequest::Open { .. } => file(
             meta(EntryKind::Regular, 0, 0),
             Some(vec![Range { start: FileSize(0), end: FileSize(9000) }]),
         ),
-        Ask::Fetch { .. } => file(meta(EntryKind::Regular, 0, 0), None),
-        Ask::Leave(_) | Ask::Close(_) | Ask::Read { .. } => Answer::Done,
+        PeerRequest::Fetch { .. } => file(meta(EntryKind::Regular, 0, 0), None),
+        PeerRequest::Leave(_) | PeerRequest::Close(_) | PeerRequest::Read { .. } => Answer::Done,
     }
 }
 
@@ -199,7 +199,7 @@ fn named(mut answer: Answer, said: &[(bool, Number, u8)]) -> Answer {
 }
 
 /// An answer as it is told to be, with the kind of answer that was asked for.
-fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
+fn told(ask: &PeerRequest, say: &Say, listed: &mut bool) -> Option<Answer> {
     let errno = |number: Number| Some(ErrorNumber(number.value() as i32));
     Some(match say {
         Say::Fault(number) => {
@@ -208,9 +208,9 @@ fn told(ask: &Ask, say: &Say, listed: &mut bool) -> Option<Answer> {
         Say::Meta(which, number, of) => {
             let meta = meta(kind(*of), *which, number.value());
             match ask {
-                Ask::Root { .. } | Ask::Enter { .. } => folder(meta),
-                Ask::OpenPlace { .. } | Ask::Open { .. } => file(meta, Some(Vec::new())),
-                Ask::Fetch { .. } => file(meta, None),
+                PeerRequest::Root { .. } | PeerRequest::Enter { .. } => folder(meta),
+                PeerRequest::OpenPlace { .. } | PeerRequest::Open { .. } => file(meta, Some(Vec::new())),
+                PeerRequest::Fetch { .. } => file(meta, None),
                 _ => Answer::Meta { meta, named: Some(meta), is_partial: None, owners: None },
             }
         }
@@ -246,10 +246,11 @@ fn loose(say: &Say, number: u64) -> Option<Vec<u8>> {
     let told = |told: Message| message(encode(&told));
     match say {
         Say::Block(len, other) => Some(block(*len, other.map_or(number, Number::value))),
-        Say::Ask(which, numbers) => message(encode(&asking(*which, numbers.map(Number::value)))),
-        Say::Given(count) => {
-            let (count, path) = (count.value(), Path { busy_ns: count.value(), ..Path::default() });
-            let given = Given { bytes: count, hashing_ns: Some(count), path: Some(path), ..Given::default() };
+        Say::PeerRequest(which, numbers) => message(encode(&asking(*which, numbers.map(Number::value)))),
+        Say::SenderStats(count) => {
+            let (count, path) = (count.value(), TcpStats { busy_ns: count.value(), ..TcpStats::default() });
+            let given =
+                SenderStats { bytes: count, hashing_ns: Some(count), path: Some(path), ..Default::default() };
             told(Message::Agreed(Box::new(given)))
         }
         Say::Progress(count) => {
@@ -274,21 +275,21 @@ fn loose(say: &Say, number: u64) -> Option<Vec<u8>> {
     }
 }
 
-fn asking(which: u8, [one, two, three]: [u64; 3]) -> Ask {
+fn asking(which: u8, [one, two, three]: [u64; 3]) -> PeerRequest {
     let name = || [&b"tree"[..], b"file", b"below", b".."][(three % 4) as usize].to_vec().into();
     match which % 12 {
-        0 => Ask::Look(one as u32),
-        1 => Ask::Root { folder: one, place: two as u32 },
-        2 => Ask::Enter { folder: one, above: two, name: name() },
-        3 => Ask::List { folder: one, cookie: two, with_attributes: Some(three % 2 == 0) },
-        4 => Ask::Leave(one),
-        5 => Ask::OpenPlace { file: one, place: two as u32 },
-        6 => Ask::Open { file: one, above: two, name: name() },
-        7 => Ask::LookAgain(one),
-        8 => Ask::Close(one),
-        9 => Ask::Fetch { above: one, name: name(), len: two as u32 },
-        10 => Ask::LookAt { above: one, name: name(), with_attributes: Some(two % 2 == 0) },
-        _ => Ask::Read { file: one, at: FileSize(two), len: three as u32 },
+        0 => PeerRequest::Look(one as u32),
+        1 => PeerRequest::Root { folder: one, place: two as u32 },
+        2 => PeerRequest::Enter { folder: one, above: two, name: name() },
+        3 => PeerRequest::List { folder: one, cookie: two, with_attributes: Some(three % 2 == 0) },
+        4 => PeerRequest::Leave(one),
+        5 => PeerRequest::OpenPlace { file: one, place: two as u32 },
+        6 => PeerRequest::Open { file: one, above: two, name: name() },
+        7 => PeerRequest::LookAgain(one),
+        8 => PeerRequest::Close(one),
+        9 => PeerRequest::Fetch { above: one, name: name(), len: two as u32 },
+        10 => PeerRequest::LookAt { above: one, name: name(), with_attributes: Some(two % 2 == 0) },
+        _ => PeerRequest::Read { file: one, at: FileSize(two), len: three as u32 },
     }
 }
 
@@ -348,9 +349,9 @@ impl End {
             }
             let number = asked.as_ref().map_or(1, |(number, _)| *number);
             let answer = asked.and_then(|(_, body)| {
-                let ask = decode::<Ask>(&body).ok()?;
+                let ask = decode::<PeerRequest>(&body).ok()?;
                 let answer = framed(&encode(&told(&ask, &say, &mut listed)?), number).ok()?;
-                let needs_block = matches!(ask, Ask::Fetch { .. } | Ask::Read { .. });
+                let needs_block = matches!(ask, PeerRequest::Fetch { .. } | PeerRequest::Read { .. });
                 Some(if needs_block { [answer, block(9000, number)].concat() } else { answer })
             });
             if let Some(bytes) = answer.or_else(|| loose(&say, number)) {
@@ -423,7 +424,7 @@ pub fn caller(
 /// The next that is said unasked, if it is next.
 fn next_loose(says: &Says) -> Option<Vec<u8>> {
     let mut says = says.lock().expect("no panic");
-    let said = says.front().filter(|say| !matches!(say, Say::Ask(..) | Say::Block(..)));
+    let said = says.front().filter(|say| !matches!(say, Say::PeerRequest(..) | Say::Block(..)));
     let bytes = said.and_then(|say| loose(say, 0))?;
     says.pop_front();
     Some(bytes)

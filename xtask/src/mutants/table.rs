@@ -54,14 +54,14 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "block-skipped-after-partial-return",
         place: CORE,
-        find: "        self.extent = Some(Extent { file, at, length, way: Way::Slots });",
-        replacement: "        self.extent = Some(Extent { file, at: at + u64::from(rest), length, way: Way::Slots });",
+        find: "Extent { file, at, length, way: BlockRoute::Slots });",
+        replacement: "Extent { file, at: at + u64::from(rest), length, way: BlockRoute::Slots });",
     },
     Mutant {
         name: "wait-charged-to-the-wrong-end",
         place: CORE,
-        find: "if held_back || self.reading == 0 { Side::Sink } else { Side::Source }",
-        replacement: "if held_back || self.reading == 0 { Side::Source } else { Side::Sink }",
+        find: "if held_back || self.reading == 0 { PumpSide::Sink } else { PumpSide::Source }",
+        replacement: "if held_back || self.reading == 0 { PumpSide::Source } else { PumpSide::Sink }",
     },
     Mutant {
         name: "wait-charged-to-a-sink-that-holds-nothing-back",
@@ -78,7 +78,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "block-in-order-lost",
         place: CORE,
-        find: "            Way::Slots if self.shape.in_order => self.queue.push_back(slot),\n",
+        find: "            BlockRoute::Slots if self.shape.in_order => self.queue.push_back(slot),\n",
         replacement: "",
     },
     Mutant {

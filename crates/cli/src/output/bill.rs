@@ -32,7 +32,7 @@ pub fn lines(bill: &Bill) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datapump::{BillHost, Billed, Stage};
+    use datapump::{BillHost, Billed, CpuStage};
 
     #[test]
     fn a_bill_is_a_table() {
@@ -45,8 +45,8 @@ mod tests {
         };
         let bill = Bill {
             stages: vec![
-                line(BillHost::Sender, Stage::Read, 0.25, Some(0.125), Some(61.0352)),
-                line(BillHost::Receiver, Stage::KernelThreads, 12.5, None, None),
+                line(BillHost::Sender, CpuStage::Read, 0.25, Some(0.125), Some(61.0352)),
+                line(BillHost::Receiver, CpuStage::KernelThreads, 12.5, None, None),
             ],
             cpu_seconds_total: 12.75,
             measured_by: "thread \u{1b}[2Jclocks".into(),

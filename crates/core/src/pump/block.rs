@@ -27,17 +27,17 @@ pub enum Length {
 
 /// Which way the bytes take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum BlockRoute {
     /// Read into a slot, then written from it.
     Slots,
     /// Inside the kernel, as one request at both ends at once.
     InKernel,
 }
 
-impl Way {
+impl BlockRoute {
     /// The way of blocks that are copied inside the kernel, or not.
-    pub fn of(in_kernel: bool) -> Way {
-        if in_kernel { Way::InKernel } else { Way::Slots }
+    pub fn of(in_kernel: bool) -> BlockRoute {
+        if in_kernel { BlockRoute::InKernel } else { BlockRoute::Slots }
     }
 }
 
@@ -51,5 +51,5 @@ pub struct Extent {
     /// How far it reaches.
     pub length: Length,
     /// Which way its bytes take.
-    pub way: Way,
+    pub way: BlockRoute,
 }

@@ -3,9 +3,9 @@
 //! Must not know: how the kernel does it.
 
 use super::Pump;
-use crate::Way;
+use crate::BlockRoute;
 use crate::pump::slot::SlotPhase;
-use crate::pump::talk::{FaultKind, PumpEvent, Settled, Side};
+use crate::pump::talk::{FaultKind, PumpEvent, PumpSide, Settled};
 
 impl Pump {
     pub(super) fn copy_completed(&mut self, slot: u32, settled: Settled) -> PumpEvent {
@@ -39,7 +39,7 @@ impl Pump {
         self.slots[slot as usize].state = SlotPhase::Reading;
         let file = self.slots[slot as usize].block.file;
         if let Some(extent) = self.extent.as_mut().filter(|extent| extent.file == file) {
-            extent.way = Way::Slots;
+            extent.way = BlockRoute::Slots;
         }
         self.post_again(slot)
     }
@@ -58,7 +58,7 @@ impl Pump {
 
     fn copy_failed(&mut self, slot: u32, kind: FaultKind) -> PumpEvent {
         self.leave_copy();
-        let side = if kind == FaultKind::SourceEnded { Side::Source } else { Side::Sink };
+        let side = if kind == FaultKind::SourceEnded { PumpSide::Source } else { PumpSide::Sink };
         let fault = self.fault(slot, side, kind);
         self.release(slot);
         fault

@@ -25,7 +25,7 @@ pub struct Shape {
 
 /// One of the two ends of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum PumpSide {
     /// Where bytes come from.
     Source,
     /// Where bytes go.
@@ -64,7 +64,7 @@ pub enum Step {
     /// Post this request, and report its end by [`crate::Pump::handle_completion`].
     Post(Request),
     /// Nothing can be posted: wait for a completion, and charge the time to this end.
-    Wait(Side),
+    Wait(PumpSide),
     /// Nothing is in flight and the plan had nothing yet: wait for the plan, then report [`crate::Pump::handle_more`].
     Starved,
     /// Nothing is in flight and nothing is left to do.
@@ -120,7 +120,7 @@ pub enum FaultKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PumpFault {
     /// The end at which it happened; for a copy inside the kernel, which cannot tell, the sink.
-    pub side: Side,
+    pub side: PumpSide,
     /// The file's number in the plan.
     pub file: u32,
     /// Offset of the first byte that was not moved.

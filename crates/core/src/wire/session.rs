@@ -65,7 +65,7 @@ pub struct Begin {
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Given {
+pub struct SenderStats {
     /// Blocks that were sent.
     #[n(0)]
     pub blocks: u64,
@@ -101,7 +101,7 @@ pub struct Given {
     pub lanes_cpu_ns: Option<u64>,
     /// What its kernel tells of the connections for blocks.
     #[n(15)]
-    pub path: Option<Path>,
+    pub path: Option<TcpStats>,
     /// Nanoseconds of CPU by stage, in their order, where a bill was asked for. The last places are free.
     #[n(16)]
     pub spent_ns: Option<[u64; STAGES_MAX]>,
@@ -115,7 +115,7 @@ pub const STAGES_MAX: usize = 16;
 
 /// What a kernel that sends tells of its connections (`TCP_INFO`), summed over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Path {
+pub struct TcpStats {
     /// The longest smoothed round trip of a connection, in microseconds.
     #[n(0)]
     pub rtt_us: u64,
@@ -142,11 +142,11 @@ pub struct Path {
     pub send_buffer_limited_ns: u64,
 }
 
-impl Path {
+impl TcpStats {
     fn counts(&self) -> [u64; 8] {
-        let Path { rtt_us, min_rtt_us, sent_segments, retransmitted_segments, .. } = *self;
-        let Path { delivered_bytes_per_second, busy_ns, .. } = *self;
-        let Path { receive_window_limited_ns, send_buffer_limited_ns, .. } = *self;
+        let TcpStats { rtt_us, min_rtt_us, sent_segments, retransmitted_segments, .. } = *self;
+        let TcpStats { delivered_bytes_per_second, busy_ns, .. } = *self;
+        let TcpStats { receive_window_limited_ns, send_buffer_limited_ns, .. } = *self;
         let [window, buffer] = [receive_window_limited_ns, send_buffer_limited_ns];
         let [sent, again] = [sent_segments, retransmitted_segments];
         [rtt_us, min_rtt_us, sent, again, delivered_bytes_per_second, busy_ns, window, buffer]
@@ -154,8 +154,8 @@ impl Path {
 
     /// Both together.
     #[must_use]
-    pub fn plus(&self, other: &Path) -> Path {
-        Path {
+    pub fn plus(&self, other: &TcpStats) -> TcpStats {
+        TcpStats {
             rtt_us: self.rtt_us.max(other.rtt_us),
             min_rtt_us: self.min_rtt_us.max(other.min_rtt_us),
             sent_segments: self.sent_segments + other.sent_segments,
@@ -168,11 +168,11 @@ impl Path {
     }
 }
 
-impl HasCounts for Box<Given> {
+impl HasCounts for Box<SenderStats> {
     fn counts(&self) -> impl Iterator<Item = u64> {
-        let Given { blocks, bytes, path, spent_ns, .. } = **self;
-        let Given { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
-        let Given { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
+        let SenderStats { blocks, bytes, path, spent_ns, .. } = **self;
+        let SenderStats { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
+        let SenderStats { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
         let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
         let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
         let told = waits.into_iter().chain(times).flatten();
@@ -326,7 +326,7 @@ pub enum Message {
     Agreed(
         #[n(0)]
         #[cbor(decode_with = "counted")]
-        Box<Given>,
+        Box<SenderStats>,
     ),
     /// Of either side, when nothing else is said for a while: it is alive.
     #[n(8)]

@@ -4,14 +4,16 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use proptest::prelude::*;
 
-use super::ask::{Answer, Ask, Fault, Range};
 use super::attributes::{
     Attribute, Entry, EntryKind, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, WireMeta, is_plain,
 };
 use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
 use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
-use super::session::{Begin, Direction, Given, Message, Path, Progress, STAGES_MAX, Session, SessionEvent};
+use super::peer_request::{Answer, Fault, PeerRequest, Range};
+use super::session::{
+    Begin, Direction, Message, Progress, STAGES_MAX, SenderStats, Session, SessionEvent, TcpStats,
+};
 use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
 
 /// A side of a session with the messages that it says in their turn.
@@ -69,7 +71,8 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
         Message::Report("{}".into()),
     ];
     let spent_ns = Some([COUNT_MAX; 16]);
-    let agreed = Message::Agreed(Box::new(Given { blocks: 1, bytes: 7, spent_ns, ..Given::default() }));
+    let agreed =
+        Message::Agreed(Box::new(SenderStats { blocks: 1, bytes: 7, spent_ns, ..SenderStats::default() }));
     match way {
         Direction::Push => {
             (vec![begin(way), agreed], [vec![Message::Begun { receives: Some(true) }], job].concat())
@@ -199,8 +202,8 @@ struct LaterGiven {
 #[test]
 fn unknown_fields_are_skipped_and_missing_ones_are_nothing() {
     let later = LaterGiven { blocks: 3, bytes: 9, more: vec!["x".into(); 5] };
-    let given = Given { blocks: 3, bytes: 9, ..Given::default() };
-    assert_eq!(decode::<Given>(&encode(&later)), Ok(given));
+    let given = SenderStats { blocks: 3, bytes: 9, ..SenderStats::default() };
+    assert_eq!(decode::<SenderStats>(&encode(&later)), Ok(given));
 }
 
 #[test]
@@ -235,10 +238,10 @@ fn meta() -> WireMeta {
 /// An older version writes neither of these fields, and reads past them.
 #[test]
 fn what_older_versions_do_not_know_is_left_out() {
-    let list = |with_attributes| Ask::List { folder: 2, cookie: 1, with_attributes };
+    let list = |with_attributes| PeerRequest::List { folder: 2, cookie: 1, with_attributes };
     let older = [0x82, 3, 0x82, 2, 1];
     assert_eq!(encode(&list(None)), older);
-    assert_eq!(decode::<Ask>(&older), Ok(list(None)));
+    assert_eq!(decode::<PeerRequest>(&older), Ok(list(None)));
 }
 
 #[test]
@@ -256,20 +259,20 @@ fn messages_are_read_as_they_were_written() {
     let owners =
         |name: &[u8]| Some(vec![OwnerName { is_group: true, id: OwnerId(u32::MAX - 1), name: bytes(name) }]);
     for ask in [
-        Ask::Look(0),
-        Ask::Root { folder: 1, place: 2 },
-        Ask::Enter { folder: 2, above: 1, name: bytes(b"x") },
-        Ask::List { folder: 2, cookie: u64::MAX, with_attributes: Some(true) },
-        Ask::Leave(2),
-        Ask::OpenPlace { file: 1, place: 0 },
-        Ask::Open { file: 1, above: 2, name: bytes(b"x") },
-        Ask::LookAgain(1),
-        Ask::LookAt { above: 1, name: bytes(b"x"), with_attributes: None },
-        Ask::Close(1),
-        Ask::Fetch { above: 1, name: bytes(b"x"), len: 9 },
-        Ask::Read { file: 1, at: FileSize(1 << 40), len: 9 },
+        PeerRequest::Look(0),
+        PeerRequest::Root { folder: 1, place: 2 },
+        PeerRequest::Enter { folder: 2, above: 1, name: bytes(b"x") },
+        PeerRequest::List { folder: 2, cookie: u64::MAX, with_attributes: Some(true) },
+        PeerRequest::Leave(2),
+        PeerRequest::OpenPlace { file: 1, place: 0 },
+        PeerRequest::Open { file: 1, above: 2, name: bytes(b"x") },
+        PeerRequest::LookAgain(1),
+        PeerRequest::LookAt { above: 1, name: bytes(b"x"), with_attributes: None },
+        PeerRequest::Close(1),
+        PeerRequest::Fetch { above: 1, name: bytes(b"x"), len: 9 },
+        PeerRequest::Read { file: 1, at: FileSize(1 << 40), len: 9 },
     ] {
-        assert_eq!(decode::<Ask>(&encode(&ask)), Ok(ask));
+        assert_eq!(decode::<PeerRequest>(&encode(&ask)), Ok(ask));
     }
     for answer in [
         Answer::Done,
@@ -395,20 +398,23 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
     ] {
         assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
     }
-    let read = Ask::Read { file: 1, at: FileSize(u64::MAX), len: 9 };
-    assert!(decode::<Ask>(&encode(&read)).is_err());
+    let read = PeerRequest::Read { file: 1, at: FileSize(u64::MAX), len: 9 };
+    assert!(decode::<PeerRequest>(&encode(&read)).is_err());
     for given in [
-        Given { bytes: u64::MAX, ..Given::default() },
-        Given { hashing_ns: Some(COUNT_MAX + 1), ..Given::default() },
-        Given { spent_ns: Some([u64::MAX; STAGES_MAX]), ..Given::default() },
-        Given { path: Some(Path { busy_ns: u64::MAX, ..Path::default() }), ..Given::default() },
+        SenderStats { bytes: u64::MAX, ..SenderStats::default() },
+        SenderStats { hashing_ns: Some(COUNT_MAX + 1), ..SenderStats::default() },
+        SenderStats { spent_ns: Some([u64::MAX; STAGES_MAX]), ..SenderStats::default() },
+        SenderStats {
+            path: Some(TcpStats { busy_ns: u64::MAX, ..TcpStats::default() }),
+            ..SenderStats::default()
+        },
     ] {
         let message = Message::Agreed(Box::new(given));
         assert!(decode::<Message>(&encode(&message)).is_err(), "{message:?}");
     }
     let progress = Message::Progress(Progress { bytes_total: Some(u64::MAX), ..Progress::default() });
     assert!(decode::<Message>(&encode(&progress)).is_err());
-    let most = Message::Agreed(Box::new(Given { bytes: COUNT_MAX, ..Given::default() }));
+    let most = Message::Agreed(Box::new(SenderStats { bytes: COUNT_MAX, ..SenderStats::default() }));
     assert_eq!(decode::<Message>(&encode(&most)), Ok(most));
 }
 
@@ -416,7 +422,7 @@ proptest! {
     /// Bytes of strangers are refused or mean something; they do not end the program.
     #[test]
     fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = decode::<Ask>(&bytes);
+        let _ = decode::<PeerRequest>(&bytes);
         let _ = decode::<Answer>(&bytes);
         let _ = decode::<Message>(&bytes);
         let _ = read_greeting(&bytes);

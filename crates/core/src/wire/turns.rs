@@ -1,7 +1,7 @@
-//! Asking and answering over one connection: answers come in the order of the asking, and each says which it answers.
+//! Requests and replies over one connection: replies come in the order of the requests, and each says which it answers.
 //!
-//! [`Asking`] is the side that asks, [`Answering`] the side that answers; both keep what they need to know of what is
-//! under way and nothing else.
+//! [`RequestTurns`] is the side that requests, [`ReplyTurns`] the side that replies. Both keep what is under way and
+//! nothing else.
 //!
 //! Must not know: sockets, what is asked, how an answer is made.
 
@@ -12,19 +12,19 @@ use super::frame::Head;
 
 /// What was asked over a connection and is not answered yet.
 #[derive(Debug)]
-pub struct Asking<What> {
+pub struct RequestTurns<What> {
     asked: VecDeque<(u64, What)>,
     /// The number of the last asking.
     last: u64,
 }
 
-impl<What> Default for Asking<What> {
-    fn default() -> Asking<What> {
-        Asking { asked: VecDeque::new(), last: 0 }
+impl<What> Default for RequestTurns<What> {
+    fn default() -> RequestTurns<What> {
+        RequestTurns { asked: VecDeque::new(), last: 0 }
     }
 }
 
-impl<What> Asking<What> {
+impl<What> RequestTurns<What> {
     /// Something is asked. Gives its number.
     pub fn ask(&mut self, what: What) -> u64 {
         self.last += 1;
@@ -65,15 +65,15 @@ impl<What> Asking<What> {
 
 /// What was asked of this side over a connection and is not answered yet.
 #[derive(Debug)]
-pub struct Answering<Turn> {
+pub struct ReplyTurns<Turn> {
     asked: VecDeque<(u64, Turn)>,
     most: usize,
 }
 
-impl<Turn> Answering<Turn> {
+impl<Turn> ReplyTurns<Turn> {
     /// So much is taken before the first of it is answered; the rest stays in the connection.
-    pub fn new(most: usize) -> Answering<Turn> {
-        Answering { asked: VecDeque::new(), most }
+    pub fn new(most: usize) -> ReplyTurns<Turn> {
+        ReplyTurns { asked: VecDeque::new(), most }
     }
 
     /// Whether more is taken.
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn answers_come_in_the_order_of_the_asking() {
-        let mut asking = Asking::default();
+        let mut asking = RequestTurns::default();
         assert!(asking.handle_head(&Head::block(1, 0)).is_err(), "nothing was asked");
         let numbers: Vec<u64> = ["a", "b"].into_iter().map(|what| asking.ask(what)).collect();
         assert!(asking.handle_head(&Head::block(1, numbers[1])).is_err(), "b before a");
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_ready_early_waits_for_its_turn() {
-        let mut answering = Answering::new(2);
+        let mut answering = ReplyTurns::new(2);
         answering.handle_ask(7, ("slow", false));
         answering.handle_ask(8, ("quick", true));
         assert!(!answering.has_room());

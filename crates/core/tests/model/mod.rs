@@ -1,6 +1,6 @@
 //! What the copy loop must do, kept the simple way: every block is in one of three lists.
 
-use datapump_core::{PumpEvent, Request, Settled, Shape, Side, Transfer};
+use datapump_core::{PumpEvent, PumpSide, Request, Settled, Shape, Transfer};
 
 /// SplitMix64.
 pub struct Random(u64);
@@ -128,7 +128,7 @@ impl Model {
     }
 
     /// The rule of the design: full blocks held back by the sink's depth, or only the sink at work: the sink.
-    pub fn waits_for(&self) -> Side {
+    pub fn waits_for(&self) -> PumpSide {
         let (reads, writes, copies) =
             (self.count(Transfer::Read), self.count(Transfer::Write), self.count(Transfer::Copy));
         let limit = if self.shape.sink_serial { 1 } else { self.shape.sink_depth as usize };
@@ -139,7 +139,7 @@ impl Model {
             false => !self.full.is_empty(),
         };
         let sink_full = writes + copies >= limit;
-        if (ready && sink_full) || reads + copies == 0 { Side::Sink } else { Side::Source }
+        if (ready && sink_full) || reads + copies == 0 { PumpSide::Sink } else { PumpSide::Source }
     }
 
     /// Completes a random request that is in flight.

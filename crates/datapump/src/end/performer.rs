@@ -4,19 +4,19 @@
 //! Must not know: which block comes next, what a task is, what follows from a block.
 
 use datapump_core::verdict::Waits;
-use datapump_core::{Block, Request, Settled, Side, Transfer};
+use datapump_core::{Block, PumpSide, Request, Settled, Transfer};
 use datapump_engine::{
-    Completion, Engine, Errno, Kind, Op, Slot, Stage, WAIT_MAX,
+    Completion, CpuStage, Engine, EngineKind, Errno, Op, Slot, WAIT_MAX,
     meter::{Within, within},
 };
-use datapump_transport::{Carried, NetFault};
+use datapump_transport::{ConnectionStats, NetFault};
 
 use super::receive_lane::{Came, ReceiveLane, Trouble};
 use super::send_lane::SendLane;
 use crate::file::hash::BlockHash;
+use crate::job::platform::Clock;
 use crate::job::settings::QueuedNulls;
-use crate::job::world::Clock;
-use crate::net::folder::far::FarFile;
+use crate::net::folder::remote_host::RemoteFile;
 use crate::report::latency::LaneLatencies;
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub(crate) struct Performer<'run> {
     /// Posting may block: the time inside is a wait.
     blocking: bool,
     /// With a bill: what the requests are that were posted and not handed to the system.
-    posted: Option<Stage>,
+    posted: Option<CpuStage>,
     is_metered: bool,
 }
 
@@ -87,7 +87,7 @@ impl<'run> Performer<'run> {
         let block = Block { file: 0, at: 0, len: 0 };
         let empty = Request { transfer: Transfer::Read, slot: 0, done: 0, block };
         Performer {
-            blocking: matches!(engine.kind(), Kind::Inline | Kind::Sim),
+            blocking: matches!(engine.kind(), EngineKind::Inline | EngineKind::Sim),
             engine,
             hashes: if is_remote { (0..slots).map(|_| None).collect() } else { Vec::new() },
             connection,
@@ -196,7 +196,7 @@ impl<'run> Performer<'run> {
 
     /// For a call that hands over what was posted, and waits.
     fn handing_over(&mut self) -> Option<Within> {
-        self.is_metered.then(|| within(self.posted.take().unwrap_or(Stage::Waiting)))
+        self.is_metered.then(|| within(self.posted.take().unwrap_or(CpuStage::Waiting)))
     }
 
     /// A request that the engine has completed, without waiting.
@@ -221,9 +221,9 @@ impl<'run> Performer<'run> {
 
     /// Whether the next block is to be received now. While full blocks wait for the sink the thread takes what has
     /// come already, as opening and hashing it is work; but it waits for the sink, not for more to come.
-    pub(crate) fn may_receive(&mut self, side: Side) -> bool {
+    pub(crate) fn may_receive(&mut self, side: PumpSide) -> bool {
         match &mut self.connection {
-            Connection::Receive(lane) => lane.is_waiting() && (side == Side::Source || lane.has_come()),
+            Connection::Receive(lane) => lane.is_waiting() && (side == PumpSide::Source || lane.has_come()),
             Connection::None | Connection::Send(_) => false,
         }
     }
@@ -240,7 +240,7 @@ impl<'run> Performer<'run> {
         // What is not a wait is work: bytes are opened and hashed.
         let opened_ns = lane.channel().opening_ns() - opened_ns;
         self.waits.hashing += (self.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
-        self.charge(Side::Source, waited_ns);
+        self.charge(PumpSide::Source, waited_ns);
         Ok(match came? {
             Came::Again => None,
             Came::Failed(request, trouble) => Some((request, Settled::Failed(Errno::EIO.0), Some(trouble))),
@@ -254,7 +254,7 @@ impl<'run> Performer<'run> {
     }
 
     /// Waits for a completion of the engine; how long it did.
-    pub(crate) fn wait(&mut self, side: Side) -> Result<u64, Errno> {
+    pub(crate) fn wait(&mut self, side: PumpSide) -> Result<u64, Errno> {
         let start_ns = self.now_ns();
         let stage = self.handing_over();
         let waited = self.engine.wait(WAIT_MAX);
@@ -264,16 +264,16 @@ impl<'run> Performer<'run> {
         waited.map(|()| waited_ns)
     }
 
-    pub(crate) fn charge(&mut self, side: Side, ns: u64) {
+    pub(crate) fn charge(&mut self, side: PumpSide, ns: u64) {
         match side {
             _ if self.reads_back => self.waits.verify += ns,
-            Side::Source => self.waits.source += ns,
-            Side::Sink => self.waits.sink += ns,
+            PumpSide::Source => self.waits.source += ns,
+            PumpSide::Sink => self.waits.sink += ns,
         }
     }
 
     /// Requests a block of another host's file.
-    pub(super) fn request(&mut self, request: Request, file: &Arc<FarFile>) -> Posted {
+    pub(super) fn request(&mut self, request: Request, file: &Arc<RemoteFile>) -> Posted {
         let Connection::Receive(lane) = &mut self.connection else {
             unreachable!("its source lies at another host")
         };
@@ -292,7 +292,7 @@ impl<'run> Performer<'run> {
         let sent = lane.send(block.file, bytes, &digest);
         // The rest of the time is work: bytes are sealed.
         let waited_ns = lane.channel().waited_ns() - before_ns;
-        self.charge(Side::Sink, waited_ns);
+        self.charge(PumpSide::Sink, waited_ns);
         sent.map_or_else(Posted::lost, |()| Posted::Done(Settled::Moved(block.len)))
     }
 
@@ -307,11 +307,11 @@ impl<'run> Performer<'run> {
     }
 
     /// What its connection did.
-    pub(crate) fn carried(&self) -> Carried {
+    pub(crate) fn connection_stats(&self) -> ConnectionStats {
         match &self.connection {
-            Connection::Receive(lane) => lane.carried(),
-            Connection::Send(lane) => lane.channel().carried(),
-            Connection::None => Carried::default(),
+            Connection::Receive(lane) => lane.connection_stats(),
+            Connection::Send(lane) => lane.channel().connection_stats(),
+            Connection::None => ConnectionStats::default(),
         }
     }
 
@@ -349,14 +349,14 @@ impl Performed {
     }
 }
 
-fn stage_of(transfer: Transfer) -> Stage {
+fn stage_of(transfer: Transfer) -> CpuStage {
     match transfer {
-        Transfer::Read => Stage::Read,
-        Transfer::Write => Stage::Write,
-        Transfer::Copy => Stage::Copy,
+        Transfer::Read => CpuStage::Read,
+        Transfer::Write => CpuStage::Write,
+        Transfer::Copy => CpuStage::Copy,
     }
 }
 
-fn side_of(transfer: Transfer) -> Side {
-    if transfer == Transfer::Read { Side::Source } else { Side::Sink }
+fn side_of(transfer: Transfer) -> PumpSide {
+    if transfer == Transfer::Read { PumpSide::Source } else { PumpSide::Sink }
 }

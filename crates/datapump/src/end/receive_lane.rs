@@ -8,18 +8,18 @@
 use crate::problem::Operation;
 use std::sync::Arc;
 
-use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::frame::{FrameKind, Head};
-use datapump_core::wire::turns::Asking;
+use datapump_core::wire::peer_request::{Answer, Fault};
+use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_core::{Block, Request, Settled};
-use datapump_engine::{Engine, Slot, Stage, meter::within};
-use datapump_transport::{Carried, Channel, Digest, NetFault};
+use datapump_engine::{CpuStage, Engine, Slot, meter::within};
+use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use crate::file::hash::BlockHash;
 use crate::job::budget::OverBudget;
-use crate::net::folder::convert::heard;
-use crate::net::folder::far::{FarFile, LONG_BYTES, named};
+use crate::net::folder::convert::from_wire;
+use crate::net::folder::remote_host::{LONG_BYTES, RemoteFile, named};
 use crate::net::folder::weight;
 
 /// How often a block is requested that comes damaged.
@@ -36,7 +36,7 @@ pub(crate) struct ReceiveLane {
     channel: Channel,
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
-    requested: Asking<Requested>,
+    requested: RequestTurns<Requested>,
     /// ReceiveLanes that were put and not sent; any that is not for a small file counts as many.
     unsent: u32,
     /// Of blocks that had to be requested again.
@@ -46,7 +46,7 @@ pub(crate) struct ReceiveLane {
 #[derive(Clone, Debug)]
 struct Requested {
     request: Request,
-    file: Arc<FarFile>,
+    file: Arc<RemoteFile>,
     tries: u32,
 }
 
@@ -72,12 +72,12 @@ pub(crate) enum Trouble {
 
 impl ReceiveLane {
     pub(crate) fn new(channel: Channel, is_hashed: bool) -> ReceiveLane {
-        ReceiveLane { channel, is_hashed, requested: Asking::default(), unsent: 0, again_bytes: 0 }
+        ReceiveLane { channel, is_hashed, requested: RequestTurns::default(), unsent: 0, again_bytes: 0 }
     }
 
     /// What its connection did.
-    pub(super) fn carried(&self) -> Carried {
-        Carried { again_bytes: self.again_bytes, ..self.channel.carried() }
+    pub(super) fn connection_stats(&self) -> ConnectionStats {
+        ConnectionStats { again_bytes: self.again_bytes, ..self.channel.connection_stats() }
     }
 
     /// The connection.
@@ -110,13 +110,13 @@ impl ReceiveLane {
     pub(super) fn request(
         &mut self,
         request: Request,
-        file: &Arc<FarFile>,
+        file: &Arc<RemoteFile>,
         tries: u32,
     ) -> Result<(), NetFault> {
         let Request { block, done, .. } = request;
         let ask = file.asking(block.at + u64::from(done), block.len - done);
         let number = self.requested.ask(Requested { request, file: Arc::clone(file), tries });
-        self.unsent += if matches!(**file, FarFile::Small(_)) { 1 } else { SENT_TOGETHER };
+        self.unsent += if matches!(**file, RemoteFile::Small(_)) { 1 } else { SENT_TOGETHER };
         self.channel.put_message(&encode(&ask), number)
     }
 
@@ -130,7 +130,7 @@ impl ReceiveLane {
         if head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
             let answer = read(&file, &body)?;
-            if answer == Answer::End && matches!(*file, FarFile::Stream(_)) {
+            if answer == Answer::End && matches!(*file, RemoteFile::Stream(_)) {
                 self.requested.handle_end();
                 return Ok(Came::Ended(request, Settled::EndOfData, None));
             }
@@ -154,7 +154,7 @@ impl ReceiveLane {
         }
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
-        match tries < TRIES_MAX && !matches!(*file, FarFile::Stream(_)) {
+        match tries < TRIES_MAX && !matches!(*file, RemoteFile::Stream(_)) {
             true => self.request(request, &file, tries + 1).map(|()| Came::Again),
             false => Ok(Came::Failed(request, Trouble::Damaged)),
         }
@@ -171,11 +171,11 @@ impl ReceiveLane {
         engine: &mut Engine,
         head: Head,
         request: &Request,
-        file: &FarFile,
+        file: &RemoteFile,
     ) -> Result<(Option<BlockHash>, Digest), NetFault> {
         let block = Block { len: head.len, ..request.block };
         // The last block of a pipe may be shorter.
-        let is_last = matches!(file, FarFile::Stream(_)) && head.len > 0 && head.len < request.block.len;
+        let is_last = matches!(file, RemoteFile::Stream(_)) && head.len > 0 && head.len < request.block.len;
         let fits = head.len == request.block.len || is_last;
         if head.kind != FrameKind::Block || !fits || request.done > 0 {
             return Err(WireError::Unexpected("another block than was asked for").into());
@@ -183,7 +183,7 @@ impl ReceiveLane {
         let (mut digest, bytes) = ([0; 32], &mut engine.bytes_mut(Slot(request.slot))[..block.len as usize]);
         self.channel.receive(&mut digest)?;
         self.channel.receive(bytes)?;
-        let _stage = within(Stage::Hash);
+        let _stage = within(CpuStage::Hash);
         Ok((self.is_hashed.then(|| BlockHash::of(block, bytes)), digest))
     }
 
@@ -193,11 +193,11 @@ impl ReceiveLane {
     }
 }
 
-fn read(file: &FarFile, body: &[u8]) -> Result<Answer, WireError> {
+fn read(file: &RemoteFile, body: &[u8]) -> Result<Answer, WireError> {
     match file {
-        FarFile::Small(small) => small.folder.far.read(body),
+        RemoteFile::Small(small) => small.folder.remote_host.read(body),
         _ if body.len() > LONG_BYTES => Err(WireError::Unexpected("so long a message")),
-        FarFile::Open(_) | FarFile::Stream(_) => decode(body),
+        RemoteFile::Open(_) | RemoteFile::Stream(_) => decode(body),
     }
 }
 
@@ -210,10 +210,10 @@ enum BeforeBlock {
     Over(OverBudget),
 }
 
-fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<BeforeBlock, NetFault> {
+fn before_block(file: &RemoteFile, answer: Answer, len: u32) -> Result<BeforeBlock, NetFault> {
     match (answer, file) {
         (Answer::Fault(fault), _) => Ok(BeforeBlock::Nothing(fault)),
-        (Answer::File { meta, .. }, FarFile::Small(_)) if meta.size_bytes.0 != u64::from(len) => {
+        (Answer::File { meta, .. }, RemoteFile::Small(_)) if meta.size_bytes.0 != u64::from(len) => {
             let words =
                 Some("changed its length after it was listed; copy again when the source is quiet".into());
             Ok(BeforeBlock::Nothing(Fault {
@@ -223,15 +223,15 @@ fn before_block(file: &FarFile, answer: Answer, len: u32) -> Result<BeforeBlock,
                 class: None,
             }))
         }
-        (Answer::File { meta, attributes, .. }, FarFile::Small(small)) => {
+        (Answer::File { meta, attributes, .. }, RemoteFile::Small(small)) => {
             let bytes = weight::of_attributes(&attributes);
             if bytes > UNCHARGED_BYTES {
-                match small.folder.far.charge(bytes) {
+                match small.folder.remote_host.charge(bytes) {
                     Ok(charge) => drop(small.charge.set(charge)),
                     Err(over) => return Ok(BeforeBlock::Over(over)),
                 }
             }
-            let _ = small.told.set((heard(&meta), named(attributes)));
+            let _ = small.told.set((from_wire(&meta), named(attributes)));
             Ok(BeforeBlock::Block)
         }
         _ => Err(WireError::Unexpected("another answer than was asked for").into()),

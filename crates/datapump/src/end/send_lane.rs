@@ -8,13 +8,13 @@ use crate::problem::Operation;
 use std::sync::Arc;
 use std::time::Duration;
 
-use datapump_core::wire::ask::{Answer, Ask, Fault};
-use datapump_core::wire::turns::Answering;
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
+use datapump_core::wire::turns::ReplyTurns;
 use datapump_core::wire::{decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
 
+use crate::net::folder::handle_table::{GivenFile, HandleTable};
 use crate::net::folder::owners::Telling;
-use crate::net::folder::shelf::{GivenFile, Shelf};
 
 /// Requests that are taken before the first of them is answered; honest ones are a quarter of it. The others stay in
 /// the connection.
@@ -23,8 +23,8 @@ const REQUESTED_MAX: usize = 64;
 /// The connection, and what was requested over it.
 pub(crate) struct SendLane {
     channel: Channel,
-    shelf: Arc<Shelf>,
-    requested: Answering<RequestTurn>,
+    handles: Arc<HandleTable>,
+    requested: ReplyTurns<RequestTurn>,
     owners: Telling,
     /// Streams by task; with what is answered to whoever requests more of one that has ended or failed.
     streams: Vec<(u32, Option<Answer>)>,
@@ -38,7 +38,7 @@ enum RequestTurn {
     /// It can be answered when its turn comes.
     Ready(Box<Answer>),
     /// What is no block is looked at when its turn comes: answers are made only to be sent.
-    Waiting(Box<Ask>),
+    Waiting(Box<PeerRequest>),
 }
 
 /// A block that is being read.
@@ -54,13 +54,13 @@ pub(crate) struct Reading {
 }
 
 impl SendLane {
-    pub(crate) fn new(channel: Channel, shelf: Arc<Shelf>) -> SendLane {
-        let (requested, owners, streams) = (Answering::new(REQUESTED_MAX), Telling::default(), Vec::new());
-        SendLane { channel, shelf, requested, owners, streams, is_over: false }
+    pub(crate) fn new(channel: Channel, handles: Arc<HandleTable>) -> SendLane {
+        let (requested, owners, streams) = (ReplyTurns::new(REQUESTED_MAX), Telling::default(), Vec::new());
+        SendLane { channel, handles, requested, owners, streams, is_over: false }
     }
 
     /// The next request that has come, and its number. `None` when there is none now, or never again.
-    pub(crate) fn next(&mut self) -> Result<Option<(Ask, u64)>, NetFault> {
+    pub(crate) fn next(&mut self) -> Result<Option<(PeerRequest, u64)>, NetFault> {
         if self.is_over || !self.requested.has_room() {
             return Ok(None);
         }
@@ -85,8 +85,8 @@ impl SendLane {
     }
 
     /// What this side has open for the other.
-    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
-        &self.shelf
+    pub(crate) fn handles(&self) -> &Arc<HandleTable> {
+        &self.handles
     }
 
     /// The connection.
@@ -106,7 +106,7 @@ impl SendLane {
     }
 
     /// A request that is looked at when its turn comes.
-    pub(crate) fn look_up(&mut self, number: u64, ask: Ask) -> Result<(), NetFault> {
+    pub(crate) fn look_up(&mut self, number: u64, ask: PeerRequest) -> Result<(), NetFault> {
         self.requested.handle_ask(number, RequestTurn::Waiting(Box::new(ask)));
         self.answer_ready()
     }
@@ -194,8 +194,8 @@ impl SendLane {
             match turn {
                 RequestTurn::Ready(answer) => self.put(*answer, number)?,
                 RequestTurn::Waiting(ask) => {
-                    let shelf = Arc::clone(&self.shelf);
-                    shelf.answer(*ask, &mut |answer| self.put(answer, number))?;
+                    let handles = Arc::clone(&self.handles);
+                    handles.answer(*ask, &mut |answer| self.put(answer, number))?;
                 }
                 RequestTurn::Reading(_) => unreachable!("it was looked at above"),
             }
@@ -204,9 +204,9 @@ impl SendLane {
     }
 
     fn put(&mut self, answer: Answer, number: u64) -> Result<(), NetFault> {
-        let SendLane { channel, shelf, owners, .. } = self;
+        let SendLane { channel, handles, owners, .. } = self;
         let put = &mut |answer| channel.put_message(&encode(&answer), number);
-        owners.tell(answer, &shelf.own_names, put)
+        owners.tell(answer, &handles.own_names, put)
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use datapump_core::{Request, Settled};
-use datapump_engine::{Engine, Errno, Handle, Op, Slot, Stage, meter::within};
+use datapump_engine::{CpuStage, Engine, Errno, Handle, Op, Slot, meter::within};
 
 use super::performer::{Performer, Posted};
 use super::{FileEnd, settled, stream};
@@ -17,7 +17,7 @@ pub(crate) enum Sink {
     Stream(Arc<Handle>),
     Null,
     /// Sent to another host, over the lane's own connection.
-    Far,
+    RemoteHost,
     /// Reads the same range of another file into a second slot and compares: moves nothing.
     Compare(FileEnd),
 }
@@ -35,7 +35,7 @@ impl Sink {
             return Posted::Done(Settled::Moved(request.block.len - request.done));
         }
         match self {
-            Sink::Far => by.send(request),
+            Sink::RemoteHost => by.send(request),
             Sink::Null | Sink::File(_) | Sink::Stream(_) | Sink::Compare(_) => {
                 self.pad(by, request);
                 let op = self.op(by.twin(request.slot), request);
@@ -61,7 +61,7 @@ impl Sink {
     fn op(&self, twin: u32, request: Request) -> Op {
         let Request { slot, block, done, .. } = request;
         match self {
-            Sink::Null | Sink::Far => Op::Nop { len: block.len - done, write: true },
+            Sink::Null | Sink::RemoteHost => Op::Nop { len: block.len - done, write: true },
             Sink::File(file) => file.write(slot, block, done),
             Sink::Compare(file) => file.read(twin, block, done),
             Sink::Stream(handle) => stream::write(handle, slot, block, done),
@@ -80,7 +80,7 @@ impl Sink {
         let result = by.completed(request, result, || self.op(twin, request));
         let Request { slot, block, done, .. } = request;
         match self {
-            Sink::Null | Sink::Far | Sink::Stream(_) => settled(result, block.len - done),
+            Sink::Null | Sink::RemoteHost | Sink::Stream(_) => settled(result, block.len - done),
             Sink::File(file) => file.settle(block, done, result),
             Sink::Compare(file) => match file.settle(block, done, result) {
                 Settled::Moved(bytes) => compared(&by.engine, (slot, twin), done, bytes),
@@ -92,7 +92,7 @@ impl Sink {
 }
 
 fn compared(engine: &Engine, (slot, twin): (u32, u32), done: u32, bytes: u32) -> Settled {
-    let _stage = within(Stage::Hash);
+    let _stage = within(CpuStage::Hash);
     let range = done as usize..(done + bytes) as usize;
     let (one, other) = (&engine.bytes(Slot(slot))[range.clone()], &engine.bytes(Slot(twin))[range]);
     if one == other {

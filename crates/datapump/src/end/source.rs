@@ -12,7 +12,7 @@ use datapump_transport::{WebFault, WebFile};
 
 use super::performer::{Performer, Posted};
 use super::{FileEnd, settled, stream};
-use crate::net::folder::far::FarFile;
+use crate::net::folder::remote_host::RemoteFile;
 
 /// A source.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) enum Source {
     File(FileEnd),
     Stream(Arc<Handle>),
     /// Requested of another host, over the lane's own connection.
-    Far(Arc<FarFile>),
+    RemoteHost(Arc<RemoteFile>),
     /// Requested of a server on the web.
     Web(Arc<WebFile>),
     /// Slots were filled when the lane began; requests do nothing.
@@ -41,7 +41,7 @@ impl Source {
             return Posted::Done(Settled::Moved(request.block.len - request.done));
         }
         match self {
-            Source::Far(file) => by.request(request, file),
+            Source::RemoteHost(file) => by.request(request, file),
             Source::Web(file) => web::post(by, request, file),
             Source::Null | Source::File(_) | Source::Stream(_) => {
                 let performed = by.perform(request, self.op(request), is_inline());
@@ -61,7 +61,7 @@ impl Source {
         let result = by.completed(request, result, || self.op(request));
         match self {
             Source::File(file) => file.settle(request.block, request.done, result),
-            Source::Null | Source::Stream(_) | Source::Far(_) | Source::Web(_) => {
+            Source::Null | Source::Stream(_) | Source::RemoteHost(_) | Source::Web(_) => {
                 settled(result, request.block.len - request.done)
             }
         }
@@ -73,7 +73,9 @@ impl Source {
         match self {
             Source::File(file) => file.read(slot, block, done),
             Source::Stream(handle) => stream::read(handle, slot, block, done),
-            Source::Null | Source::Far(_) | Source::Web(_) => Op::Nop { len: block.len - done, write: false },
+            Source::Null | Source::RemoteHost(_) | Source::Web(_) => {
+                Op::Nop { len: block.len - done, write: false }
+            }
         }
     }
 

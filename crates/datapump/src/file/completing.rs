@@ -17,9 +17,9 @@ use crate::run::Shared;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
 use datapump_files::attributes::{self, copy_of_handle};
-use datapump_files::commit::Staged;
+use datapump_files::commit::StagedFile;
 use datapump_files::disk::{
-    Bearer, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
+    AttributeHolder, FileCalls, FileKind, Folder, Outcome, file_meta, handed_down, is_made_up, kind, names,
 };
 use datapump_files::identity::{SourceChange, changed, cut_short};
 use datapump_files::resume::Journal;
@@ -27,7 +27,7 @@ use datapump_files::resume::Journal;
 fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     match &task.original {
         Some(original) if original.watched => {
-            check_unchanged(&shared.settings.world.disk, original, task.target_is_kept())
+            check_unchanged(&shared.settings.platform.disk, original, task.target_is_kept())
         }
         _ => Ok(()),
     }
@@ -35,17 +35,17 @@ fn source_stood_still(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
 
 /// A file of a tree that only grew is kept as it was when it was opened, and told: a log is never quiet.
 fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
-    let (Some(leaf), Some(original)) = (&task.leaf, &task.original) else {
+    let (Some(tree_file), Some(original)) = (&task.tree_file, &task.original) else {
         return source_stood_still(shared, task);
     };
     if !original.watched {
         return Ok(());
     }
-    match find_change(&shared.settings.world.disk, original)? {
+    match find_change(&shared.settings.platform.disk, original)? {
         None => {}
         Some(SourceChange::Grew(words)) => {
             let problem = cut_short(&original.path, &words, original.meta.size_bytes);
-            leaf.spot.branch.root.report(&shared.ledger, problem);
+            tree_file.entry.directory.root.report(&shared.ledger, problem);
         }
         Some(SourceChange::Other(words)) => {
             return Err(changed(&original.path, &words, task.target_is_kept()));
@@ -55,7 +55,7 @@ fn source_is_whole_or_longer(shared: &Shared<'_>, task: &Task) -> Result<(), Pro
 }
 
 /// The target of a task that gets a name.
-fn staged(task: &Task) -> &Staged {
+fn staged(task: &Task) -> &StagedFile {
     let Finish::Commit(staged) = &task.finish else { unreachable!("only a file gets a name") };
     staged
 }
@@ -124,7 +124,7 @@ fn is_rehearsal(shared: &Shared<'_>) -> bool {
 fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
     let Sink::Compare(file) = &task.sink else { return Ok(()) };
     // The lengths of files of trees are compared first.
-    if task.leaf.is_some() || matches!(task.finish, Finish::Checked(_)) {
+    if task.tree_file.is_some() || matches!(task.finish, Finish::Checked(_)) {
         return Ok(());
     }
     let system = |errno: Errno| Problem::system(Operation::Stat, &task.target_name, errno.0);
@@ -142,14 +142,14 @@ fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
 }
 
 /// Removes the padding of a direct write, and what an older file had behind the end.
-fn cut_to_length(task: &Task, staged: &Staged) -> Result<(), Errno> {
+fn cut_to_length(task: &Task, staged: &StagedFile) -> Result<(), Errno> {
     let padded =
         matches!(&task.sink, Sink::File(file) if !task.length().is_multiple_of(u64::from(file.align_bytes)));
     if padded || staged.is_in_place() { staged.handle.set_len(task.length()) } else { Ok(()) }
 }
 
 /// Sets the attributes of what was written.
-pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged) -> Result<(), Problem> {
+pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
     let keep = if task.original.is_some() { shared.settings.options.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
     let new = new(task, staged, keep, replaced.as_ref());
@@ -162,41 +162,41 @@ pub(crate) fn keep_attributes(shared: &Shared<'_>, task: &Task, staged: &Staged)
     Ok(())
 }
 
-fn copy_attributes(original: &Original, staged: &Staged, keep: Keep, new: New<'_>) -> Outcome<Lost> {
+fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: New<'_>) -> Outcome<Lost> {
     match (&original.held, &*staged.handle) {
         (Held::Here(from), to) => copy_of_handle(from, &original.meta, to, keep, new),
         (Held::There(file), Handle::Os(to)) => {
             let (meta, told) = file.told().map_or((&original.meta, &[][..]), |(meta, told)| (meta, told));
-            attributes::copy(Bearer::Told(told), meta, Bearer::Open(to), keep, new)
+            attributes::copy(AttributeHolder::Told(told), meta, AttributeHolder::Open(to), keep, new)
         }
         (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),
     }
 }
 
 /// A stream has no attributes: its copy gets those of any new file, or keeps those of the file that it replaces.
-fn attributes_of_new(staged: &Staged, new: New<'_>) -> Outcome<Lost> {
+fn attributes_of_new(staged: &StagedFile, new: New<'_>) -> Outcome<Lost> {
     match &*staged.handle {
         Handle::Os(file) if new.made => {
-            let to = Bearer::Open(file);
-            attributes::copy(Bearer::Told(&[]), &to.meta()?, to, Keep::NOTHING, new)
+            let to = AttributeHolder::Open(file);
+            attributes::copy(AttributeHolder::Told(&[]), &to.meta()?, to, Keep::NOTHING, new)
         }
         _ => Ok(Lost::default()),
     }
 }
 
-fn new<'open>(task: &Task, staged: &Staged, keep: Keep, replaced: Option<&'open File>) -> New<'open> {
+fn new<'open>(task: &Task, staged: &StagedFile, keep: Keep, replaced: Option<&'open File>) -> New<'open> {
     let made = !staged.is_in_place();
-    let handed_down = match (&task.leaf, &staged.folder) {
-        (Some(leaf), _) => leaf.spot.branch.traits.handed_down,
+    let handed_down = match (&task.tree_file, &staged.folder) {
+        (Some(tree_file), _) => tree_file.entry.directory.traits.handed_down,
         (None, Folder::Os(folder)) if !keep.mode => handed_down(folder),
         (None, _) => None,
     };
-    let bare = made && !staged.goes_on && task.leaf.is_some() && handed_down.is_none();
-    New { made, bare, handed_down, replaced: replaced.map(Bearer::Held) }
+    let bare = made && !staged.goes_on && task.tree_file.is_some() && handed_down.is_none();
+    New { made, bare, handed_down, replaced: replaced.map(AttributeHolder::Held) }
 }
 
 /// The file that is replaced, where something of it stays.
-fn replaced(staged: &Staged, keep: Keep) -> Option<File> {
+fn replaced(staged: &StagedFile, keep: Keep) -> Option<File> {
     let Folder::Os(folder) = &staged.folder else { return None };
     let stays = keep.leaves_some() && !staged.is_in_place();
     let held = stays.then(|| names::hold(folder, &staged.name)).and_then(Result::ok)?;
@@ -204,9 +204,9 @@ fn replaced(staged: &Staged, keep: Keep) -> Option<File> {
 }
 
 /// Whether close(2) has nothing to tell there. Of a tree that is found out once.
-fn closes_silently(task: &Task, staged: &Staged) -> bool {
-    match &task.leaf {
-        Some(leaf) => leaf.spot.branch.traits.syncs_whole,
+fn closes_silently(task: &Task, staged: &StagedFile) -> bool {
+    match &task.tree_file {
+        Some(tree_file) => tree_file.entry.directory.traits.syncs_whole,
         None => kind::syncs_whole(staged.folder.room().magic),
     }
 }

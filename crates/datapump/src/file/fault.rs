@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use datapump_core::wire::ask;
 use datapump_core::wire::bounds::ErrorNumber;
-use datapump_core::{FaultKind, PumpFault, Side};
+use datapump_core::wire::peer_request;
+use datapump_core::{FaultKind, PumpFault, PumpSide};
 
 use crate::end::{Sink, TRIES_MAX, Trouble};
 use crate::file::task::Task;
@@ -16,12 +16,12 @@ use crate::run::Shared;
 use datapump_files::identity;
 
 /// The same for another host that asked for the block.
-pub(crate) fn told(fault: PumpFault) -> ask::Fault {
+pub(crate) fn told(fault: PumpFault) -> peer_request::Fault {
     let (errno, words) = match fault.kind {
         FaultKind::Errno(errno) => (Some(ErrorNumber::of(errno)), None),
         _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
     };
-    ask::Fault { operation: Operation::Read.words().into(), errno, words, class: None }
+    peer_request::Fault { operation: Operation::Read.words().into(), errno, words, class: None }
 }
 
 /// The words for a fault of the loop.
@@ -30,13 +30,13 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: PumpFault) -> 
         return problem.clone();
     }
     let (operation, name) = match (fault.side, task.reads_back(), &task.sink) {
-        (Side::Source, true, _) => (Operation::ReadBack, &task.target_name),
-        (Side::Source, false, _) => (Operation::Read, &task.source_name),
-        (Side::Sink, _, Sink::Compare(_)) => (Operation::Read, &task.target_name),
-        (Side::Sink, _, _) => (Operation::Write, &task.target_name),
+        (PumpSide::Source, true, _) => (Operation::ReadBack, &task.target_name),
+        (PumpSide::Source, false, _) => (Operation::Read, &task.source_name),
+        (PumpSide::Sink, _, Sink::Compare(_)) => (Operation::Read, &task.target_name),
+        (PumpSide::Sink, _, _) => (Operation::Write, &task.target_name),
     };
     match (fault.kind, task.source.fault()) {
-        (FaultKind::Errno(_), Some(said)) if fault.side == Side::Source => {
+        (FaultKind::Errno(_), Some(said)) if fault.side == PumpSide::Source => {
             Problem::new(said.class, operation, name, said.words).at(fault.at)
         }
         _ => of_kind(shared, task, (operation, name), fault),
@@ -76,7 +76,7 @@ pub(crate) fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> 
     match trouble {
         Trouble::Fault(fault) => {
             let problem = refusal::problem_of(&fault, name).on(host);
-            if task.leaf.is_some() { problem.vanished() } else { problem }
+            if task.tree_file.is_some() { problem.vanished() } else { problem }
         }
         Trouble::Over(refusal) => refusal::over_budget(refusal, name),
         Trouble::Damaged => {

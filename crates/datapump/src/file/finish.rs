@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datapump_core::verdict::Waits;
 use datapump_core::{FaultKind, FileStep, Mismatch, PumpFault};
-use datapump_engine::{Stage, meter::within};
+use datapump_engine::{CpuStage, meter::within};
 
 use crate::file::completing;
 use crate::file::fault;
@@ -33,7 +33,8 @@ enum StepOutcome {
 /// removed.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, pass: Arc<Task>) {
     let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.written().unwrap_or(&pass)));
-    let mut clock = Charges { shared, waits, syncs: false, since_ns: shared.settings.world.clock.now_ns() };
+    let mut clock =
+        Charges { shared, waits, syncs: false, since_ns: shared.settings.platform.clock.now_ns() };
     let mut done = None;
     loop {
         let step = next(&file, done.take());
@@ -79,7 +80,7 @@ impl Charges<'_> {
     }
 
     fn charge(&mut self) {
-        let now_ns = self.shared.settings.world.clock.now_ns();
+        let now_ns = self.shared.settings.platform.clock.now_ns();
         let stage = if self.syncs { &mut self.waits.sync } else { &mut self.waits.metadata };
         *stage += now_ns - std::mem::replace(&mut self.since_ns, now_ns);
     }
@@ -108,7 +109,7 @@ fn perform(
     pass: &Arc<Task>,
     step: FileStep,
 ) -> Result<StepOutcome, Problem> {
-    let _stage = within(if is_sync(step) { Stage::Sync } else { Stage::Metadata });
+    let _stage = within(if is_sync(step) { CpuStage::Sync } else { CpuStage::Metadata });
     match step {
         FileStep::SetLength => completing::set_length(file)?,
         FileStep::CheckSource => completing::check_source(shared, file)?,

@@ -5,15 +5,20 @@
 use datapump_core::{Ending, FileGoal};
 
 use crate::end::Source;
-use crate::file::task::{Finish, Leaf};
+use crate::file::task::{Finish, TreeFile};
 use crate::file::verify::gives_again;
 use crate::job::options::Sync;
 use crate::run::Shared;
-use crate::tree::folder::branch::Branch;
-use datapump_files::commit::Staged;
+use crate::tree::folder::directory::Directory;
+use datapump_files::commit::StagedFile;
 
 /// What a file needs that ends in this way.
-pub(crate) fn goal(shared: &Shared<'_>, finish: &Finish, source: &Source, leaf: Option<&Leaf>) -> FileGoal {
+pub(crate) fn goal(
+    shared: &Shared<'_>,
+    finish: &Finish,
+    source: &Source,
+    tree_file: Option<&TreeFile>,
+) -> FileGoal {
     let options = shared.settings.options;
     match finish {
         Finish::Commit(staged) => {
@@ -23,10 +28,10 @@ pub(crate) fn goal(shared: &Shared<'_>, finish: &Finish, source: &Source, leaf: 
             FileGoal {
                 ending: Ending::Name,
                 // Reading back needs the sync too: what only the cache holds cannot come from the device.
-                syncs_data: syncs_data(shared, leaf, staged) || goes_on || options.verify,
+                syncs_data: syncs_data(shared, tree_file, staged) || goes_on || options.verify,
                 reads_back: options.verify,
                 is_repairable: gives_again(source),
-                syncs_folder: syncs_name(shared, leaf) && options.rehearsal_bytes.is_none(),
+                syncs_folder: syncs_name(shared, tree_file) && options.rehearsal_bytes.is_none(),
             }
         }
         Finish::Device(_) => {
@@ -40,23 +45,24 @@ pub(crate) fn goal(shared: &Shared<'_>, finish: &Finish, source: &Source, leaf: 
 
 /// Whether the data of a file are synced before it gets its name. In trees that is done once for all at the end,
 /// but what stood under a name before is not given up for what may be lost.
-pub(crate) fn syncs_data(shared: &Shared<'_>, leaf: Option<&Leaf>, staged: &Staged) -> bool {
-    match (shared.settings.options.sync, leaf) {
+pub(crate) fn syncs_data(shared: &Shared<'_>, tree_file: Option<&TreeFile>, staged: &StagedFile) -> bool {
+    match (shared.settings.options.sync, tree_file) {
         (Sync::None, _) => false,
         (Sync::Each, _) | (Sync::End, None) => true,
-        (Sync::End, Some(leaf)) => staged.replaces() || syncs_alone(shared, &leaf.spot.branch),
+        (Sync::End, Some(tree_file)) => staged.replaces() || syncs_alone(shared, &tree_file.entry.directory),
     }
 }
 
 /// Whether each file and each folder is synced: no sync of the whole file system does for them, or no list would
 /// tell that it failed.
-pub(crate) fn syncs_alone(shared: &Shared<'_>, branch: &Branch) -> bool {
-    shared.settings.options.sync == Sync::End && (!branch.traits.syncs_whole || branch.root.list.is_lacking())
+pub(crate) fn syncs_alone(shared: &Shared<'_>, directory: &Directory) -> bool {
+    shared.settings.options.sync == Sync::End
+        && (!directory.traits.syncs_whole || directory.root.list.is_lacking())
 }
 
 /// Whether a new name is made durable at once.
-fn syncs_name(shared: &Shared<'_>, leaf: Option<&Leaf>) -> bool {
-    match (shared.settings.options.sync, leaf) {
+fn syncs_name(shared: &Shared<'_>, tree_file: Option<&TreeFile>) -> bool {
+    match (shared.settings.options.sync, tree_file) {
         (Sync::None, _) | (Sync::End, Some(_)) => false,
         (Sync::Each, _) | (Sync::End, None) => true,
     }

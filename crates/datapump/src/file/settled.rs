@@ -13,7 +13,7 @@ use crate::tree;
 /// A file is complete and, where that was asked, committed.
 pub(crate) fn done(shared: &Shared<'_>, task: &Task) {
     let bytes = task.length();
-    let is_told = shared.settings.tells_files || task.leaf.is_none();
+    let is_told = shared.settings.tells_files || task.tree_file.is_none();
     let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));
     let blake3 = root.map(|root| root.to_hex().to_string());
     let mut tally = shared.ledger.tally();
@@ -34,8 +34,8 @@ pub(crate) fn done(shared: &Shared<'_>, task: &Task) {
 /// A file needs no more attention: it is complete, or was given up.
 pub(crate) fn settle(shared: &Shared<'_>, task: &Task, complete: bool) {
     shared.live().remove(&task.number);
-    if let Some(leaf) = &task.leaf {
-        tree::leaf::leaf_done(shared, task, leaf, complete);
+    if let Some(tree_file) = &task.tree_file {
+        tree::tree_file::leaf_done(shared, task, tree_file, complete);
     }
     if let Some(item) = &task.first_name {
         other_names::ended(shared, task, item, complete);

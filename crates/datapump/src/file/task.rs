@@ -18,8 +18,8 @@ use crate::open::held::Original;
 use crate::problem::Problem;
 use crate::target::Item;
 use crate::target::change::Change;
-use crate::tree::links::{FileState, Spot};
-use datapump_files::commit::Staged;
+use crate::tree::links::{FileState, TreeEntry};
+use datapump_files::commit::StagedFile;
 use datapump_files::resume::Journal;
 
 /// What is done when the last block has landed.
@@ -28,7 +28,7 @@ pub(crate) enum Finish {
     /// Nothing: streams, null ends, comparisons.
     Nothing,
     /// The target is completed and committed.
-    Commit(Staged),
+    Commit(StagedFile),
     /// The data of a device are put on stable storage.
     Device(Arc<Handle>),
     /// A file was compared with the source (`--checksum`).
@@ -50,8 +50,8 @@ pub(crate) enum Against {
 
 /// A file's place in a tree.
 #[derive(Debug)]
-pub(crate) struct Leaf {
-    pub(crate) spot: Spot,
+pub(crate) struct TreeFile {
+    pub(crate) entry: TreeEntry,
     /// It has several names, and the others wait for this one.
     pub(crate) links: Option<FileState>,
     /// What is told when it is done.
@@ -74,7 +74,7 @@ pub(crate) struct Task {
     /// Read back and compared before it is committed.
     pub(crate) verify: bool,
     /// Its place in a tree.
-    pub(crate) leaf: Option<Leaf>,
+    pub(crate) tree_file: Option<TreeFile>,
     /// What is told when it is done, of a file that the user named.
     pub(crate) change: Option<Box<Change>>,
     /// The same, if it has others.
@@ -105,7 +105,7 @@ pub(crate) struct Parts {
     pub(crate) verify: bool,
     /// The ranges to copy; `None` until the end of data.
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
-    pub(crate) leaf: Option<Leaf>,
+    pub(crate) tree_file: Option<TreeFile>,
     /// Open, with the room that it needs.
     pub(crate) life: FileLife,
     pub(crate) goal: FileGoal,
@@ -114,7 +114,8 @@ pub(crate) struct Parts {
 impl Task {
     /// A task with nothing landed.
     pub(crate) fn new(parts: Parts) -> Task {
-        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, leaf, .. } = parts;
+        let Parts { number, names, source, sink, original, finish, hash, verify, ranges, tree_file, .. } =
+            parts;
         let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
         let expected = ranges.as_ref().map_or(u64::MAX, total);
         let length = original.as_ref().map_or(expected, |original| original.meta.size_bytes);
@@ -132,7 +133,7 @@ impl Task {
             finish,
             hash,
             verify,
-            leaf,
+            tree_file,
             change: None,
             first_name: None,
             is_shared: AtomicBool::new(false),
@@ -155,7 +156,7 @@ impl Task {
 
     /// Whether it may lead to more when it has ended.
     pub(crate) fn may_bring_more(&self) -> bool {
-        let has_links = self.leaf.as_ref().is_some_and(|leaf| leaf.links.is_some());
+        let has_links = self.tree_file.as_ref().is_some_and(|tree_file| tree_file.links.is_some());
         self.verify || has_links || matches!(self.finish, Finish::Checked(_))
     }
 
@@ -240,7 +241,7 @@ impl Task {
 
     /// One lane moves it: a small file of a tree.
     pub(crate) fn is_small(&self) -> bool {
-        self.leaf.is_some() && !self.is_shared.load(Ordering::Relaxed)
+        self.tree_file.is_some() && !self.is_shared.load(Ordering::Relaxed)
     }
 
     /// Only its end tells the length, and only this thread may read it.

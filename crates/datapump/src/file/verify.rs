@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
-use datapump_core::{FileGoal, FileLife, PassesCompared, Way};
+use datapump_core::{BlockRoute, FileGoal, FileLife, PassesCompared};
 
 use crate::end::{FileEnd, Sink, Source};
 use crate::file::hash::FileHash;
 use crate::file::task::{Finish, Parts, Task};
 use crate::job::options::Choice;
-use crate::net::folder::far::FarFile;
+use crate::net::folder::remote_host::RemoteFile;
 use crate::open::direct::direct;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
@@ -60,7 +60,7 @@ pub(crate) fn compare(written: &Task, pass: &Task) -> PassesCompared {
 pub(crate) fn repair(shared: &Shared<'_>, written: &Arc<Task>, pass: &Task) -> Option<Arc<Task>> {
     let ranges = match &written.source {
         // It is given whole or not at all.
-        Source::Far(file) if matches!(**file, FarFile::Small(_)) => written.ranges_to_read_back(),
+        Source::RemoteHost(file) if matches!(**file, RemoteFile::Small(_)) => written.ranges_to_read_back(),
         _ => damaged(written, pass),
     };
     let bytes = ranges.iter().map(|(start, end)| end - start).sum();
@@ -93,7 +93,7 @@ fn put_up(
         hash: Some(FileHash::marked()),
         verify: false,
         ranges: Some(ranges.clone()),
-        leaf: None,
+        tree_file: None,
         life: FileLife::opened(),
         goal: FileGoal::NOTHING,
     }));
@@ -105,7 +105,7 @@ fn put_up(
     if bytes == 0 {
         return Some(task);
     }
-    shared.put_up(task, Some(ranges), Way::Slots);
+    shared.put_up(task, Some(ranges), BlockRoute::Slots);
     None
 }
 
@@ -122,7 +122,7 @@ fn hash(task: &Task) -> &FileHash {
 pub(crate) fn gives_again(source: &Source) -> bool {
     match source {
         Source::File(_) => true,
-        Source::Far(file) => !matches!(**file, FarFile::Stream(_)),
+        Source::RemoteHost(file) => !matches!(**file, RemoteFile::Stream(_)),
         Source::Web(file) => file.has_ranges(),
         _ => false,
     }

@@ -32,7 +32,7 @@ impl Job {
 
     /// The session with another host is lost.
     fn is_cut(&self) -> bool {
-        self.far.as_ref().is_some_and(|far| far.line.is_cut())
+        self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel.is_cut())
     }
 
     /// The exit status of the contract.

@@ -74,8 +74,8 @@ pub(crate) fn is_partial(hosts: &Hosts<'_>, number: u32, source: &Place) -> Resu
     if !reserved::is_temporary(name) {
         return Ok(false);
     }
-    match (source, hosts.far) {
-        (Place::Remote(_), Some(far)) => far.is_partial(number, path),
+    match (source, hosts.remote_host) {
+        (Place::Remote(_), Some(remote_host)) => remote_host.is_partial(number, path),
         (Place::Path(_), _) => {
             Ok(names::open_path(folder_of(path)).is_ok_and(|folder| temporary::is_partial(&folder, name)))
         }

@@ -3,7 +3,7 @@
 //! Must not know: how it is done.
 
 use super::Job;
-use crate::open::how::{Facts, decide};
+use crate::open::copy_method::{Facts, decide};
 use crate::problem::Problem;
 use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target};

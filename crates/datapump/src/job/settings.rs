@@ -7,12 +7,12 @@ use std::path::Path;
 use datapump_core::Shape;
 use datapump_engine::sim::Random;
 use datapump_engine::{
-    Engine, Slot, Stage,
+    CpuStage, Engine, Slot,
     meter::{Here, Meters},
 };
 
 use crate::job::options::Options;
-use crate::job::world::World;
+use crate::job::platform::Platform;
 use crate::target::place::Fill;
 
 /// Which null ends take the engine's queue instead of completing where they stand.
@@ -24,7 +24,7 @@ pub(crate) struct QueuedNulls {
 
 /// The settings of a run.
 pub(crate) struct Settings<'run> {
-    pub(crate) world: &'run World,
+    pub(crate) platform: &'run Platform,
     pub(crate) options: &'run Options,
     /// The target as the user named it, if it is a path.
     pub(crate) target: Option<&'run Path>,
@@ -64,14 +64,14 @@ impl Settings<'_> {
     }
 
     /// This thread's CPU time is metered while that is kept, if a bill was asked for.
-    pub(crate) fn metered(&self, stage: Stage) -> Option<Here<'_>> {
+    pub(crate) fn metered(&self, stage: CpuStage) -> Option<Here<'_>> {
         self.meters.map(|meters| meters.here(stage))
     }
 
     /// Fills slots once with seeded noise for null sources: requests then cost nothing.
     pub(crate) fn fill_null_slots(&self, engine: &mut Engine, slots: u32, lane: usize) {
         if self.null_fill == Some(Fill::Noise) {
-            let mut random = Random::new(self.world.seed ^ lane as u64);
+            let mut random = Random::new(self.platform.seed ^ lane as u64);
             (0..slots).for_each(|slot| random.fill(engine.bytes_mut(Slot(slot))));
         }
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, PumpEvent, PumpFault, Settled};
-use datapump_engine::{Errno, Slot, Stage, meter::within};
+use datapump_engine::{CpuStage, Errno, Slot, meter::within};
 
 use super::Lane;
 use crate::end::Source;
@@ -54,7 +54,7 @@ impl Lane<'_> {
         self.performer.submit();
         let task = self.tasks[slot as usize].as_ref();
         let Some(hash) = task.and_then(|task| task.hash.as_ref()) else { return };
-        let _stage = within(Stage::Hash);
+        let _stage = within(CpuStage::Hash);
         let start_ns = self.now_ns();
         hash.add(block, self.performer.engine.bytes(Slot(slot)));
         self.performer.waits.hashing += self.now_ns() - start_ns;
@@ -147,7 +147,7 @@ impl Lane<'_> {
     /// Sleeps until the rate limits admit so many bytes.
     pub(super) fn obey_rate(&mut self, bytes: u64) {
         self.performer.submit();
-        let _stage = within(Stage::Waiting);
+        let _stage = within(CpuStage::Waiting);
         let start_ns = self.now_ns();
         let shared = self.shared;
         // A session that is lost is not slept for.
@@ -160,6 +160,6 @@ impl Lane<'_> {
 
 /// Tells a journal of a block.
 fn told(journal: &Journal, block: Block) -> Result<(), Errno> {
-    let _stage = within(Stage::Metadata);
+    let _stage = within(CpuStage::Metadata);
     journal.landed(block)
 }

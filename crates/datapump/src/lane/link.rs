@@ -2,9 +2,9 @@
 //!
 //! Must not know: messages, how blocks are requested and sent.
 
-use datapump_core::wire::ask::Fault;
+use datapump_core::wire::peer_request::Fault;
 use datapump_core::{Block, Request};
-use datapump_engine::{Slot, Stage, meter::within};
+use datapump_engine::{CpuStage, Slot, meter::within};
 use datapump_transport::NetFault;
 
 use super::Lane;
@@ -24,8 +24,8 @@ impl Lane<'_> {
     /// What the other host said of a block that it could not give.
     pub(super) fn trouble(&self, request: Request, trouble: Trouble) {
         let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");
-        let Some(far) = &self.shared.far else { return };
-        let _ = task.trouble.set(fault::of_trouble(task, trouble, request.block.at, &far.place));
+        let Some(remote_host) = &self.shared.remote_host else { return };
+        let _ = task.trouble.set(fault::of_trouble(task, trouble, request.block.at, &remote_host.place));
     }
 
     /// A block is there: its hash came with it, or is taken now to be sent with it. False if this lane has no
@@ -45,7 +45,7 @@ impl Lane<'_> {
             Connection::Send(_) => {}
         }
         self.performer.submit();
-        let _stage = within(Stage::Hash);
+        let _stage = within(CpuStage::Hash);
         let start_ns = self.now_ns();
         let hash = BlockHash::of(block, self.performer.engine.bytes(Slot(slot)));
         self.performer.hashes[slot as usize] = Some(hash);
@@ -73,8 +73,8 @@ impl Lane<'_> {
 
     /// The connection is lost, and with it the session: nothing more is posted, and what was requested has failed.
     pub(super) fn lose<T>(&mut self, fault: &NetFault, answer: T) -> T {
-        if let Some(far) = &self.shared.far {
-            let problem = far.lost(fault);
+        if let Some(remote_host) = &self.shared.remote_host {
+            let problem = remote_host.lost(fault);
             self.shared.ledger.report(problem);
         }
         let lost = self.performer.hang_up();

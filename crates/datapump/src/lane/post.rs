@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use datapump_core::{Request, Settled, Side, Transfer};
+use datapump_core::{PumpSide, Request, Settled, Transfer};
 use datapump_engine::Errno;
 use datapump_transport::NetFault;
 
@@ -66,7 +66,7 @@ impl Lane<'_> {
     }
 
     /// Takes a request that has ended, or waits for one.
-    pub(super) fn reap(&mut self, side: Side) -> Result<(), Problem> {
+    pub(super) fn reap(&mut self, side: PumpSide) -> Result<(), Problem> {
         if let Some(completed) = self.performer.take() {
             self.completed(completed);
             return Ok(());

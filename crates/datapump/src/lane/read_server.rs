@@ -8,14 +8,14 @@ use crate::problem::Operation;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use datapump_core::wire::ask::{Answer, Ask, Fault};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
-use datapump_core::{Extent, FileGoal, FileLife, Length, Way};
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
+use datapump_core::{BlockRoute, Extent, FileGoal, FileLife, Length};
 use datapump_transport::NetFault;
 
 use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
 use crate::file::task::{Finish, Parts, Task};
-use crate::net::folder::shelf::{Flow, GivenFile, Taken};
+use crate::net::folder::handle_table::{Flow, GivenFile, Taken};
 use crate::run::plan::Claim;
 use crate::run::{Shared, Work};
 use datapump_files::holes::ByteRanges;
@@ -50,8 +50,8 @@ impl ReadServer {
     ) -> Result<Claim<Work>, NetFault> {
         while let Some((ask, number)) = lane.next()? {
             let found = match ask {
-                Ask::Read { file, at: FileSize(at), len } => self.read(shared, lane, file, (at, len)),
-                Ask::Fetch { above, name, len } => match lane.shelf().fetch(above, &name, len) {
+                PeerRequest::Read { file, at: FileSize(at), len } => self.read(shared, lane, file, (at, len)),
+                PeerRequest::Fetch { above, name, len } => match lane.handles().fetch(above, &name, len) {
                     Ok((answer, Some(given))) if len > 0 => small_block(shared, Arc::new(given), answer, len),
                     Ok((answer, _)) => Err(Box::new(answer)),
                     Err(fault) => Err(Box::new(Answer::Fault(fault))),
@@ -80,7 +80,7 @@ impl ReadServer {
         file: u64,
         (at, len): (u64, u32),
     ) -> FoundBlock {
-        match lane.shelf().file(file) {
+        match lane.handles().file(file) {
             Ok(Taken::File(given)) => block(shared, &given, (at, len)),
             Ok(Taken::Flow(flow)) => self.read_on(shared, lane, (file, &flow), (at, len)),
             Err(fault) => Err(Box::new(Answer::Fault(fault))),
@@ -108,7 +108,7 @@ impl ReadServer {
             Flow::Null { .. } => Length::Bytes(len.into()),
         };
         let reading = Reading { task: task.number, len, head: None, small: None };
-        let extent = Extent { file: task.number, at, length, way: Way::Slots };
+        let extent = Extent { file: task.number, at, length, way: BlockRoute::Slots };
         Ok((task, extent, reading))
     }
 
@@ -139,7 +139,7 @@ fn block(shared: &Shared<'_>, given: &GivenFile, (at, len): (u64, u32)) -> Found
     }
     let task = task(shared, given, at, len);
     let reading = Reading { task: task.number, len, head: None, small: None };
-    let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: Way::Slots };
+    let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: BlockRoute::Slots };
     Ok((task, extent, reading))
 }
 
@@ -185,13 +185,13 @@ fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Byte
         number: shared.next_number(),
         names: (name.clone(), name),
         source,
-        sink: Sink::Far,
+        sink: Sink::RemoteHost,
         original: None,
         finish: Finish::Nothing,
         hash: None,
         verify: false,
         ranges,
-        leaf: None,
+        tree_file: None,
         life: FileLife::opened(),
         goal: FileGoal::NOTHING,
     }

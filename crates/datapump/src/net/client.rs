@@ -2,10 +2,10 @@
 //!
 //! Must not know: how a server admits sessions.
 
-pub(crate) mod begun;
-pub(crate) mod caller;
-pub(crate) mod merged;
+pub(crate) mod client_session;
 pub(crate) mod remote_copy;
+pub(crate) mod remote_job;
+pub(crate) mod remote_verdict;
 pub(crate) mod root;
 pub(crate) mod sessions;
 pub(crate) mod started;

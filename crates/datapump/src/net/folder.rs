@@ -3,10 +3,10 @@
 //! Must not know: who called whom, how blocks cross the network.
 
 pub(crate) mod convert;
-pub(crate) mod far;
+pub(crate) mod event_codec;
+pub(crate) mod handle_table;
 pub(crate) mod listing;
 pub(crate) mod owners;
 pub(crate) mod refusal;
-pub(crate) mod shelf;
-pub(crate) mod told;
+pub(crate) mod remote_host;
 pub(crate) mod weight;

@@ -11,25 +11,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use datapump_core::wire::ask::{Answer, Ask, Fault};
 use datapump_core::wire::attributes::{Entry, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::frame::FrameKind;
 use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 use datapump_core::wire::session::{Begin, Direction, Message, Session};
 use datapump_core::wire::{decode, encode};
 use datapump_engine::Socket;
-use datapump_transport::{Channel, Dialer, Line, NetFault, Outgoing, Route, Seal, SocketOptions};
+use datapump_transport::{CancelToken, Channel, Dialer, NetFault, Outgoing, Route, Seal, SocketOptions};
 
-use crate::job::world::World;
-use crate::net::folder::convert::told;
+use crate::job::platform::Platform;
+use crate::net::folder::convert::to_wire;
 use crate::net::server::Server;
 use crate::net::server::control::{Control, boxes};
 use crate::net::server::serve_options::ServeOptions;
 use crate::target::place::Place;
 use datapump_files::disk::Disk;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 /// Callers that keep others out if they can; both ends of each are open files of this process.
 const CROWD: usize = 150;
 /// A source for which the session of a test server panics.
@@ -54,9 +54,9 @@ impl HostileStage {
         let dialer = Dialer {
             route: Route::Called(server.address().to_string()),
             ticket: Some(server.ticket().clone()),
-            line: Line::default(),
+            cancel: CancelToken::default(),
             sockets: SocketOptions::default(),
-            patience: PATIENCE,
+            patience: WAIT_MAX,
         };
         let server = Some(std::thread::spawn(move || server.run()));
         HostileStage { home, dialer, stop, server }
@@ -76,7 +76,7 @@ impl HostileStage {
             instead_of: None,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
-        let (answer, _) = control.message_within(PATIENCE).expect("an answer");
+        let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");
         let Ok(Message::Begun { receives }) = decode(&answer) else { panic!("{answer:?}") };
         assert_eq!(
             receives,
@@ -92,7 +92,7 @@ impl HostileStage {
     /// The end of a session: what was reported, if anything.
     fn end(control: &mut Channel) -> Option<String> {
         loop {
-            let (body, _) = control.message_within(PATIENCE).ok()?;
+            let (body, _) = control.message_within(WAIT_MAX).ok()?;
             match decode(&body) {
                 Ok(Message::Report(report)) => return Some(report),
                 Ok(_) => {}
@@ -105,7 +105,7 @@ impl HostileStage {
     fn serves_on(&self) {
         let (_control, session) = self.begin(Direction::Pull, "file", "");
         let mut names = self.join(Purpose::Names, session);
-        assert!(matches!(ask(&mut names, &Ask::Look(0)), Answer::Meta { .. }));
+        assert!(matches!(ask(&mut names, &PeerRequest::Look(0)), Answer::Meta { .. }));
     }
 }
 
@@ -116,9 +116,9 @@ impl Drop for HostileStage {
     }
 }
 
-fn ask(channel: &mut Channel, ask: &Ask) -> Answer {
+fn ask(channel: &mut Channel, ask: &PeerRequest) -> Answer {
     channel.send_message(&encode(ask), 1).expect("sent");
-    let (body, _) = channel.message_within(PATIENCE).expect("an answer");
+    let (body, _) = channel.message_within(WAIT_MAX).expect("an answer");
     decode(&body).expect("an answer")
 }
 
@@ -127,7 +127,7 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
     let stage = HostileStage::new();
     let (_control, session) = stage.begin(Direction::Pull, "file", "");
     let mut blocks = stage.join(Purpose::Blocks, session);
-    assert!(matches!(ask(&mut blocks, &Ask::OpenPlace { file: 1, place: 0 }), Answer::File { .. }));
+    assert!(matches!(ask(&mut blocks, &PeerRequest::OpenPlace { file: 1, place: 0 }), Answer::File { .. }));
     for (file, at, len) in [
         (1, 1, 1024),
         (1, 0, 0),
@@ -136,13 +136,15 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
         (1, FileSize::MAX.0 - 1023, 1024),
         (1, 1 << 40, 1024),
     ] {
-        let answer = ask(&mut blocks, &Ask::Read { file, at: FileSize(at), len });
+        let answer = ask(&mut blocks, &PeerRequest::Read { file, at: FileSize(at), len });
         assert!(matches!(answer, Answer::Fault(_)), "{file} {at} {len}: {answer:?}");
     }
-    let fetch = Ask::Fetch { above: 9, name: b"../file".to_vec().into(), len: 10 };
+    let fetch = PeerRequest::Fetch { above: 9, name: b"../file".to_vec().into(), len: 10 };
     assert!(matches!(ask(&mut blocks, &fetch), Answer::Fault(_)));
     // It is still a good connection.
-    blocks.send_message(&encode(&Ask::Read { file: 1, at: FileSize(1024), len: 10 }), 2).expect("sent");
+    blocks
+        .send_message(&encode(&PeerRequest::Read { file: 1, at: FileSize(1024), len: 10 }), 2)
+        .expect("sent");
     let head = blocks.receive_head().expect("a block");
     assert_eq!((head.kind, head.len), (FrameKind::Block, 10));
     stage.serves_on();
@@ -159,7 +161,7 @@ fn no_more_connections_join_than_were_agreed() {
 
 /// Names of a folder that is pushed, as an honest sender would never tell them.
 fn lies(stage: &HostileStage, names: &[&[u8]]) -> Vec<Entry> {
-    let meta = told(&Disk::Os.metadata(&stage.home.path().join("served/file")).expect("it is there"));
+    let meta = to_wire(&Disk::Os.metadata(&stage.home.path().join("served/file")).expect("it is there"));
     let entry = |name: &&[u8]| Entry {
         name: name.to_vec().into(),
         meta: Some(meta),
@@ -176,15 +178,17 @@ fn push(stage: &HostileStage, names: &[&[u8]]) -> Option<String> {
     let (mut control, session) = stage.begin(Direction::Push, "tree", "copy");
     let mut channel = stage.join(Purpose::Names, session);
     let blocks = stage.join(Purpose::Blocks, session);
-    let folder = told(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
+    let folder = to_wire(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
     let mut entries = Some(lies(stage, names));
-    while let Ok((body, number)) = channel.message_within(PATIENCE) {
+    while let Ok((body, number)) = channel.message_within(WAIT_MAX) {
         let answer = match decode(&body).expect("an asking") {
-            Ask::Look(_) => Answer::Meta { meta: folder, named: None, is_partial: None, owners: None },
-            Ask::Root { .. } => {
+            PeerRequest::Look(_) => {
+                Answer::Meta { meta: folder, named: None, is_partial: None, owners: None }
+            }
+            PeerRequest::Root { .. } => {
                 Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false, owners: None }
             }
-            Ask::List { .. } => Answer::Names {
+            PeerRequest::List { .. } => Answer::Names {
                 entries: entries.take().unwrap_or_default(),
                 cookie: 1,
                 more: false,
@@ -241,7 +245,7 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
     let stage = HostileStage::new();
     let (_other, other_session) = stage.begin(Direction::Pull, "file", "");
     let mut other = stage.join(Purpose::Names, other_session);
-    let folder = told(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
+    let folder = to_wire(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
     let fault = |number| {
         let errno = Some(ErrorNumber(number));
         Answer::Fault(Fault { operation: Operation::Open.words().into(), errno, words: None, class: None })
@@ -255,11 +259,11 @@ fn a_number_that_no_system_says_ends_one_session_and_no_other() {
     for lie in [fault(0), fault(-1), fault(5000), sized(1 << 63), sized(u64::MAX)] {
         let (mut control, session) = stage.begin(Direction::Push, "tree", "copy");
         let mut names = stage.join(Purpose::Names, session);
-        let (_, number) = names.message_within(PATIENCE).expect("something is asked");
+        let (_, number) = names.message_within(WAIT_MAX).expect("something is asked");
         names.send_message(&encode(&lie), number).expect("sent");
         let report = HostileStage::end(&mut control);
         assert!(report.is_none_or(|report| !report.contains("\"exit_status\":0,")), "{lie:?}");
-        assert!(matches!(ask(&mut other, &Ask::Look(0)), Answer::Meta { .. }), "{lie:?}");
+        assert!(matches!(ask(&mut other, &PeerRequest::Look(0)), Answer::Meta { .. }), "{lie:?}");
     }
     stage.serves_on();
 }
@@ -273,7 +277,7 @@ fn a_panic_in_a_session_ends_that_session_alone() {
     let (mut control, session) = stage.begin(Direction::Push, PANICS, "copy");
     let _names = stage.join(Purpose::Names, session);
     assert_eq!(HostileStage::end(&mut control), None);
-    assert!(matches!(ask(&mut other, &Ask::Look(0)), Answer::Meta { .. }));
+    assert!(matches!(ask(&mut other, &PeerRequest::Look(0)), Answer::Meta { .. }));
     drop((other, _other));
     stage.serves_on();
 }
@@ -332,10 +336,12 @@ fn a_session_that_never_begins_keeps_no_place_and_no_server() {
 #[test]
 fn signs_of_life_are_no_beginning() {
     let (here, there) = UnixStream::pair().expect("two sockets");
-    let channel =
-        |socket| Channel::new(Socket::Unix(socket), Seal::Open, Line::default(), PATIENCE).expect("open");
+    let channel = |socket| {
+        Channel::new(Socket::Unix(socket), Seal::Open, CancelToken::default(), WAIT_MAX).expect("open")
+    };
     let (_outbox, inbox) = boxes().expect("room");
-    let mut control = Control::new(channel(here), Session::called(), (inbox, PATIENCE), World::real().clock);
+    let mut control =
+        Control::new(channel(here), Session::called(), (inbox, WAIT_MAX), Platform::real().clock);
     let mut other = channel(there);
     let speaker = std::thread::spawn(move || {
         // Until nobody listens any more.

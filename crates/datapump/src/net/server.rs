@@ -5,12 +5,12 @@
 //!
 //! Must not know: what sessions do (`called`), command lines.
 
-pub(crate) mod called;
+pub(crate) mod connections;
 pub(crate) mod control;
-pub(crate) mod giver;
-pub(crate) mod joins;
 pub(crate) mod limits;
 pub(crate) mod serve_options;
+pub(crate) mod served_connection;
+pub(crate) mod server_session;
 pub(crate) mod server_state;
 
 use std::io::{ErrorKind, Read};
@@ -27,15 +27,15 @@ use datapump_core::wire::encode;
 use datapump_core::wire::hello::read_greeting;
 use datapump_engine::Socket;
 use datapump_transport::{
-    CalledConfig, Caller, Channel, HANDSHAKE_MAX, Handshake, Line, NetFault, Seal, Seed, Ticket, Waiting,
-    called_config,
+    CalledConfig, Caller, CancelToken, Channel, HANDSHAKE_MAX, Handshake, NetFault, Seal, Seed, Ticket,
+    Waiting, called_config,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::job::budget::Budget;
-use crate::job::world::World;
+use crate::job::platform::Platform;
 pub(crate) use crate::net::client::root::ServedRoot;
-use crate::net::server::joins::NewSession;
+use crate::net::server::connections::NewSession;
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, ServerState};
 use crate::problem::{Class, Operation, Problem};
@@ -47,7 +47,7 @@ const GREETING_MAX: u32 = 64;
 const CALLERS_MAX: usize = 64;
 const BACKLOG: i32 = 1024;
 /// How long the accepting looks away.
-const LOOK_UP: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A server that listens.
 pub struct Server {
@@ -57,7 +57,7 @@ pub struct Server {
     pub(crate) ticket: Ticket,
     pub(crate) state: Arc<ServerState>,
     /// Connections that came another way.
-    carried: Mutex<Vec<Socket>>,
+    connection_stats: Mutex<Vec<Socket>>,
     /// Wakes the accepting when there is an end to it, or when one was carried.
     woken: UnixStream,
 }
@@ -88,7 +88,7 @@ impl Server {
         listener: Option<TcpListener>,
         stop: Arc<AtomicBool>,
     ) -> Result<Server, Problem> {
-        let rate = options.bytes_per_second.map(|limit| Arc::new(Rate::new(limit, World::real().clock)));
+        let rate = options.bytes_per_second.map(|limit| Arc::new(Rate::new(limit, Platform::real().clock)));
         let (waker, woken) = pair().map_err(|error| {
             Problem::of(Class::Io, Operation::Listen, format!("make a pair of sockets: {error}"))
         })?;
@@ -106,13 +106,20 @@ impl Server {
             waker,
             stop,
             sessions: Mutex::default(),
-            greeting_line: Line::default(),
+            greeting_line: CancelToken::default(),
             greeting: AtomicU32::new(0),
             budget,
             rate,
         };
         let config = called_config(&maker);
-        Ok(Server { listener, config, ticket, state: Arc::new(state), carried: Mutex::default(), woken })
+        Ok(Server {
+            listener,
+            config,
+            ticket,
+            state: Arc::new(state),
+            connection_stats: Mutex::default(),
+            woken,
+        })
     }
 
     /// Where it listens.
@@ -149,7 +156,7 @@ impl Server {
 
     fn is_over(&self, waiting: &Waiting) -> bool {
         // In this order: who is carried waits, greets, and becomes a session.
-        let is_awaited = !self.carried().is_empty() || waiting.has_speakers();
+        let is_awaited = !self.connection_stats().is_empty() || waiting.has_speakers();
         self.state.is_over(is_awaited)
     }
 
@@ -159,7 +166,7 @@ impl Server {
         let listener = self.listener.as_ref().map_or(self.woken.as_fd(), |listener| listener.as_fd());
         let mut fds = vec![of(listener), of(self.woken.as_fd())];
         fds.extend(waiting.fds().map(of));
-        let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
+        let patience = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
         let _ = poll(&mut fds, Some(&patience));
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         let _ = (&self.woken).read(&mut [0; 64]);
@@ -175,7 +182,7 @@ impl Server {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // No more open files: one of those that have not greeted gives up its place.
                 Err(error) if lacks_room(&error) && waiting.give_way() => {}
-                Err(error) if lacks_room(&error) => return std::thread::sleep(LOOK_UP),
+                Err(error) if lacks_room(&error) => return std::thread::sleep(POLL_INTERVAL),
                 // Of this caller alone: accept(2).
                 Err(_) => return std::thread::sleep(LOOK_AGAIN_AFTER),
             }
@@ -184,17 +191,17 @@ impl Server {
 
     /// Takes those that come another way.
     fn take_carried(&self, waiting: &mut Waiting) {
-        let carried = std::mem::take(&mut *self.carried());
-        carried.into_iter().for_each(|socket| self.admit(waiting, Caller::OWN, socket));
+        let connection_stats = std::mem::take(&mut *self.connection_stats());
+        connection_stats.into_iter().for_each(|socket| self.admit(waiting, Caller::OWN, socket));
     }
 
-    fn carried(&self) -> MutexGuard<'_, Vec<Socket>> {
-        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    fn connection_stats(&self) -> MutexGuard<'_, Vec<Socket>> {
+        self.connection_stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that comes another way: it is let in as those that call.
     pub(crate) fn carry(&self, socket: Socket) {
-        self.carried().push(socket);
+        self.connection_stats().push(socket);
         self.state.wake();
     }
 
@@ -216,7 +223,7 @@ impl Server {
             let greeted = catch_unwind(AssertUnwindSafe(|| self.greeted(handshake)));
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
             if let Ok(Ok(Some((channel, session)))) = greeted {
-                called::session(&self.state, channel, session);
+                server_session::session(&self.state, channel, session);
             }
         });
         if spawned.is_err() {
@@ -247,12 +254,12 @@ impl Server {
         told?;
         Ok(match admitted {
             Some(Admitted::Begins(session)) => {
-                channel.join(session.line.clone());
+                channel.join(session.cancel.clone());
                 Some((channel, session))
             }
-            Some(Admitted::Joins(purpose, line, joins)) => {
-                channel.join(line);
-                joins.take(purpose, channel);
+            Some(Admitted::ConnectionAcceptor(purpose, cancel, acceptor)) => {
+                channel.join(cancel);
+                acceptor.take(purpose, channel);
                 None
             }
             None => None,

@@ -13,28 +13,28 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, Given, Message, Session};
+use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_engine::sim::SimClock;
 use datapump_engine::{Link, SimLink, SimNet, go_on_meanwhile};
-use datapump_transport::{Channel, HANDSHAKE_MAX, Host, Line, NetFault, Pool, Seal};
+use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault, Pool, Seal};
 
 use crate::job::Job;
 use crate::job::budget::Budget;
 use crate::job::options::{EngineChoice, Options, Sync};
-use crate::job::world::World;
+use crate::job::platform::Platform;
 use crate::lane::Stepped;
-use crate::net::folder::far::{Far, Pools};
+use crate::net::folder::handle_table::{HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::shelf::{Shelf, ShelfPlace};
+use crate::net::folder::remote_host::{Pools, RemoteHost};
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
-use crate::net::server::giver::Giving;
+use crate::net::server::served_connection::ServedConnection;
 use crate::report::Report;
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 
 const DELAY: Duration = Duration::from_millis(90);
-const PATIENCE: Duration = Duration::from_secs(3600);
+const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// Two hosts and what lies between them.
 struct TwoHosts {
@@ -50,7 +50,7 @@ struct SessionOutcome {
     /// Why the writing side's control connection ended, unless all was agreed.
     lost: Option<NetFault>,
     /// What the reading side agreed to.
-    given: Option<Given>,
+    given: Option<SenderStats>,
     round_trips: u64,
 }
 
@@ -74,18 +74,19 @@ impl TwoHosts {
     /// The side that is read: its control connection and what it gives go on while this thread waits. Gives how the
     /// other side gets connections.
     fn reading_side(&self, source: &Path, control: Channel, is_caller: bool) -> Result<Pools, NetFault> {
-        let shelf = Arc::new(Shelf::of(
-            vec![ShelfPlace::Path(source.into())],
+        let handles = Arc::new(HandleTable::of(
+            vec![HandlePlace::Path(source.into())],
             Arc::default(),
             Budget::of_client().share(),
         ));
-        let giver = Job::copy(Vec::new(), Place::null()).options(self.options()).world(self.world());
-        let giver: &'static Job = Box::leak(Box::new(giver));
+        let served_connection =
+            Job::copy(Vec::new(), Place::null()).options(self.options()).platform(self.platform());
+        let served_connection: &'static Job = Box::leak(Box::new(served_connection));
         let shared: &'static Shared<'static> =
-            Box::leak(Box::new(giver.giving(&shelf).expect("nothing is asked of it")));
+            Box::leak(Box::new(served_connection.served(&handles).expect("nothing is asked of it")));
         let session = if is_caller { Session::caller() } else { Session::called() };
         let (_, inbox) = boxes()?;
-        let mut control = Control::new(control, session, (inbox, PATIENCE), self.world().clock);
+        let mut control = Control::new(control, session, (inbox, WAIT_MAX), self.platform().clock);
         if is_caller {
             control.say(Message::Begin(begin(Direction::Push)))?;
         }
@@ -94,22 +95,22 @@ impl TwoHosts {
         let (net, count) = (self.net.clone(), AtomicUsize::new(0));
         let dial = move |purpose: Purpose| {
             let (one, other) = net.pair();
-            let other = open(other, Line::default())?;
+            let other = open(other, CancelToken::default())?;
             let index = count.fetch_add(1, Ordering::Relaxed);
-            let mut giving = Giving::new(shared, (purpose, index), other, Arc::clone(&shelf));
-            go_on_meanwhile(move || gives(&mut giving));
-            open(one, Line::default())
+            let mut served = ServedConnection::new(shared, (purpose, index), other, Arc::clone(&handles));
+            go_on_meanwhile(move || gives(&mut served));
+            open(one, CancelToken::default())
         };
         let dial = Arc::new(dial);
         let [names, blocks] = [0; 2].map(|_| {
             let dial = Arc::clone(&dial);
-            Arc::new(Pool::dialled(Line::default(), Box::new(move |purpose| dial(purpose))))
+            Arc::new(Pool::dialled(CancelToken::default(), Box::new(move |purpose| dial(purpose))))
         });
         Ok(Pools { names, blocks })
     }
 
-    fn world(&self) -> World {
-        World::stepped(self.clock.clone())
+    fn platform(&self) -> Platform {
+        Platform::stepped(self.clock.clone())
     }
 
     /// A whole session; the side that writes is the caller (`Pull`) or the called one (`Push`).
@@ -133,13 +134,14 @@ impl TwoHosts {
         (source, target): (&Path, &Path),
         options: Options,
         said: &Mutex<Vec<String>>,
-    ) -> Result<(Report, Result<Given, NetFault>), NetFault> {
+    ) -> Result<(Report, Result<SenderStats, NetFault>), NetFault> {
         let (own, other) = self.net.pair();
-        let own = open(own, Line::default())?;
-        let pools = self.reading_side(source, open(other, Line::default())?, way == Direction::Push)?;
+        let own = open(own, CancelToken::default())?;
+        let pools =
+            self.reading_side(source, open(other, CancelToken::default())?, way == Direction::Push)?;
         let (outbox, inbox) = boxes()?;
         let session = if way == Direction::Pull { Session::caller() } else { Session::called() };
-        let mut control = Control::new(own, session, (inbox, PATIENCE), self.world().clock);
+        let mut control = Control::new(own, session, (inbox, WAIT_MAX), self.platform().clock);
         match way {
             Direction::Pull => {
                 control.say(Message::Begin(begin(way)))?;
@@ -150,21 +152,22 @@ impl TwoHosts {
                 control.say(Message::Begun { receives: Some(false) })?;
             }
         }
-        let (line, share) = (Line::default(), Budget::of_client().share());
-        let far = Far::new(("far".into(), None), line, pools, share, Mapping::new(true));
+        let (cancel, share) = (CancelToken::default(), Budget::of_client().share());
+        let remote_host = RemoteHost::new(("far".into(), None), cancel, pools, share, Mapping::new(true));
         let remote = Place::Remote(Remote { host: Host::Served("far:1".into()), path: source.into() });
         let job = Job::copy(vec![remote], Place::Path(target.into())).options(options);
-        let report = job.tells_files(false).far(far).world(self.world()).run(&|event| {
-            if let Event::Problem(problem) = event {
-                said.lock().expect("no panic").push(problem.to_string());
-            }
-        });
+        let report =
+            job.tells_files(false).remote_host(remote_host).platform(self.platform()).run(&|event| {
+                if let Event::Problem(problem) = event {
+                    said.lock().expect("no panic").push(problem.to_string());
+                }
+            });
         Ok((report.clone(), ended(&mut control, &outbox, &report)))
     }
 }
 
 /// The report is told, and the other side agrees.
-fn ended(control: &mut Control, outbox: &Outbox, report: &Report) -> Result<Given, NetFault> {
+fn ended(control: &mut Control, outbox: &Outbox, report: &Report) -> Result<SenderStats, NetFault> {
     outbox.say(Message::Report(serde_json::to_string(report).expect("it has a form")));
     let mut given = None;
     let mut hear = |message| {
@@ -173,12 +176,12 @@ fn ended(control: &mut Control, outbox: &Outbox, report: &Report) -> Result<Give
         }
         Follows::Go
     };
-    control.run(&mut hear, &mut || None, &mut Given::default)?;
+    control.run(&mut hear, &mut || None, &mut SenderStats::default)?;
     Ok(given.expect("a session that is over was agreed"))
 }
 
-fn open(link: SimLink, line: Line) -> Result<Channel, NetFault> {
-    Channel::new(Link::Sim(link), Seal::Open, line, HANDSHAKE_MAX)
+fn open(link: SimLink, cancel: CancelToken) -> Result<Channel, NetFault> {
+    Channel::new(Link::Sim(link), Seal::Open, cancel, HANDSHAKE_MAX)
 }
 
 fn begin(way: Direction) -> Begin {
@@ -205,22 +208,22 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
         Message::Report(_) => Follows::Agree,
         _ => Follows::Go,
     };
-    let stepped = control.step(Duration::ZERO, &mut hear, &mut || None, &mut Given::default);
+    let stepped = control.step(Duration::ZERO, &mut hear, &mut || None, &mut SenderStats::default);
     let told = said.map_or(Ok(()), |message| control.say(message));
     *is_over = told.is_err() || !matches!(stepped, Ok(Stepped::On | Stepped::Waits));
     matches!(stepped, Ok(Stepped::On))
 }
 
 /// What was asked over a connection is answered, as far as it has come. False if nothing was.
-fn gives(connection: &mut Option<Giving<'static>>) -> bool {
+fn gives(connection: &mut Option<ServedConnection<'static>>) -> bool {
     let mut went = false;
-    while connection.as_mut().is_some_and(|giving| giving.wait(Duration::ZERO)) {
+    while connection.as_mut().is_some_and(|served| served.wait(Duration::ZERO)) {
         went = true;
-        while let Some(giving) = connection {
-            match giving.step() {
+        while let Some(served) = connection {
+            match served.step() {
                 Stepped::On => {}
                 Stepped::Waits => break,
-                Stepped::Over => drop(connection.take().and_then(Giving::result)),
+                Stepped::Over => drop(connection.take().and_then(ServedConnection::result)),
             }
         }
     }

@@ -11,8 +11,8 @@ use datapump_engine::Handle;
 
 use crate::open::held::{Held, Original};
 use datapump_files::attributes::keep::Keep;
-use datapump_files::commit::Staged;
-use datapump_files::disk::{Bearer, Meta, Outcome, file_meta};
+use datapump_files::commit::StagedFile;
+use datapump_files::disk::{AttributeHolder, Meta, Outcome, file_meta};
 
 const OWNER_ALONE: u32 = 0o600;
 const GROUP_AND_OTHERS: u32 = 0o077;
@@ -26,7 +26,7 @@ pub(crate) fn close_folder(folder: &File, there: &Meta, source: &Meta, keep: Kee
     if !keep.mode || (shut == 0 && !owner_gains) {
         return;
     }
-    let to = Bearer::Open(folder);
+    let to = AttributeHolder::Open(folder);
     let me = rustix::process::geteuid().as_raw();
     // Its owner could open it again.
     if is_others && there.uid != me {
@@ -55,11 +55,11 @@ pub(crate) struct Closed {
 /// Closes a target that is written where it stands. `None` where nobody could read more than in the end.
 ///
 /// A file of another user stays open if this user may not change it: it does so in the end, too.
-pub(crate) fn close(staged: &Staged, original: Option<&Original>, keep: Keep) -> Option<Closed> {
+pub(crate) fn close(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> Option<Closed> {
     let original = original.filter(|_| staged.is_in_place() && keep.mode)?;
     let Handle::Os(file) = &*staged.handle else { return None };
     let before = file_meta(file).ok()?;
-    let to = Bearer::Open(file);
+    let to = AttributeHolder::Open(file);
     if !lets_in_more(to, &before, original, keep) {
         return None;
     }
@@ -75,7 +75,7 @@ pub(crate) fn close(staged: &Staged, original: Option<&Original>, keep: Keep) ->
 impl Closed {
     /// Nothing was written to it.
     pub(crate) fn undo(&self) -> Outcome<()> {
-        let to = Bearer::Open(self.handle.os());
+        let to = AttributeHolder::Open(self.handle.os());
         let now = to.meta()?;
         if (now.uid, now.gid) != (self.before.uid, self.before.gid) {
             to.set_owner(Some(self.before.uid), self.before.gid)?;
@@ -85,7 +85,7 @@ impl Closed {
 }
 
 /// Whether somebody may read the target who may not read the source.
-fn lets_in_more(to: Bearer<'_>, before: &Meta, original: &Original, keep: Keep) -> bool {
+fn lets_in_more(to: AttributeHolder<'_>, before: &Meta, original: &Original, keep: Keep) -> bool {
     let source = &original.meta;
     if source.mode & OTHERS_MAY_READ != 0 && !has_list(original) {
         return false;
@@ -99,11 +99,11 @@ fn lets_in_more(to: Bearer<'_>, before: &Meta, original: &Original, keep: Keep) 
 /// Whether the source has an access control list.
 fn has_list(original: &Original) -> bool {
     match &original.held {
-        Held::Here(handle) => matches!(&**handle, Handle::Os(file) if lists(Bearer::Open(file))),
-        Held::There(file) => file.told().is_some_and(|(_, told)| lists(Bearer::Told(told))),
+        Held::Here(handle) => matches!(&**handle, Handle::Os(file) if lists(AttributeHolder::Open(file))),
+        Held::There(file) => file.told().is_some_and(|(_, told)| lists(AttributeHolder::Told(told))),
     }
 }
 
-fn lists(bearer: Bearer<'_>) -> bool {
+fn lists(bearer: AttributeHolder<'_>) -> bool {
     bearer.xattr_names().is_ok_and(|names| names.iter().any(|name| **name == *c"system.posix_acl_access"))
 }

@@ -26,7 +26,7 @@ pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) 
     }
     match handle.set_direct() {
         Ok(()) => Ok(true),
-        Err(errno) if demanded && !shared.settings.world.is_simulated() => {
+        Err(errno) if demanded && !shared.settings.platform.is_simulated() => {
             Err(Problem::system(Operation::OpenDirectly, name, errno.0))
         }
         Err(_) => Ok(false),

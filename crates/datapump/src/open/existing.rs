@@ -9,7 +9,7 @@ use std::path::Path;
 use datapump_engine::Errno;
 
 use crate::job::options::{Options, Selection, Sync};
-use crate::net::folder::far::FarFile;
+use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change::{Change, ChangeKind};
@@ -23,7 +23,7 @@ use crate::tree::rules::findings;
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
-use datapump_files::disk::{Bearer, FileKind, Folder, Meta, PathAt, file_meta, names};
+use datapump_files::disk::{AttributeHolder, FileKind, Folder, Meta, PathAt, file_meta, names};
 use datapump_files::identity::id;
 
 impl Target {
@@ -118,31 +118,33 @@ fn tell_left(shared: &Shared<'_>, at: &PathAt, why: &str) {
 /// A source that is held for what it carries besides its bytes.
 enum AttributeCarrier {
     Here(File),
-    There(Box<FarFile>),
+    There(Box<RemoteFile>),
     /// It carries nothing.
     Nothing,
 }
 
 impl AttributeCarrier {
     fn of(shared: &Shared<'_>, item: &Item) -> Result<AttributeCarrier, Problem> {
-        match (&item.source, &shared.far) {
+        match (&item.source, &shared.remote_host) {
             (Place::Path(path), _) => {
                 let held = names::hold_path(path);
                 held.map(AttributeCarrier::Here)
                     .map_err(|errno| Problem::system(Operation::Open, path, errno.0))
             }
-            (Place::Remote(remote), Some(far)) => {
-                far.open_place(item.number, &remote.path).map(|file| AttributeCarrier::There(Box::new(file)))
-            }
+            (Place::Remote(remote), Some(remote_host)) => remote_host
+                .open_place(item.number, &remote.path)
+                .map(|file| AttributeCarrier::There(Box::new(file))),
             _ => Ok(AttributeCarrier::Nothing),
         }
     }
 
-    fn bearer(&self) -> Option<Bearer<'_>> {
+    fn bearer(&self) -> Option<AttributeHolder<'_>> {
         match self {
-            AttributeCarrier::Here(file) => Some(Bearer::Held(file)),
-            AttributeCarrier::There(file) => file.told().map(|(_, attributes)| Bearer::Told(attributes)),
-            AttributeCarrier::Nothing => Some(Bearer::Told(&[])),
+            AttributeCarrier::Here(file) => Some(AttributeHolder::Held(file)),
+            AttributeCarrier::There(file) => {
+                file.told().map(|(_, attributes)| AttributeHolder::Told(attributes))
+            }
+            AttributeCarrier::Nothing => Some(AttributeHolder::Told(&[])),
         }
     }
 }
@@ -160,7 +162,7 @@ fn hidden_differ(shared: &Shared<'_>, item: &Item, at: &PathAt) -> bool {
     let (Ok(from), Ok(to)) = (AttributeCarrier::of(shared, item), names::hold(folder, name)) else {
         return true;
     };
-    let differ = from.bearer().map(|from| attributes::hidden_differ(from, Bearer::Held(&to), keep));
+    let differ = from.bearer().map(|from| attributes::hidden_differ(from, AttributeHolder::Held(&to), keep));
     !matches!(differ, Some(Ok(false)))
 }
 
@@ -207,8 +209,13 @@ fn set_attributes(shared: &Shared<'_>, item: &Item, (at, there): (&PathAt, &Meta
     })?;
     let syncs = shared.settings.options.sync != Sync::None;
     let opened = syncs.then(|| names::open_source(folder, name, true)).and_then(Result::ok);
-    let lost =
-        attributes::copy(from, meta, Bearer::Held(&held), shared.settings.options.keep, New::default());
+    let lost = attributes::copy(
+        from,
+        meta,
+        AttributeHolder::Held(&held),
+        shared.settings.options.keep,
+        New::default(),
+    );
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &at.path, errno.0))?;
     shared.ledger.tell_lost(lost, || at.path.clone());
     match syncs {
@@ -231,7 +238,7 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
     let below = shared.settings.target.and_then(|target| at.path.strip_prefix(target).ok());
     // What was named as the target itself is looked for under its own name.
     let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(Path::new(name));
-    let other = PathAt::find(&shared.settings.world.disk, &folder.join(below));
+    let other = PathAt::find(&shared.settings.platform.disk, &folder.join(below));
     let (Ok(Folder::Os(other_folder)), Some(other_name)) = (other.folder(), other.name()) else {
         return Ok(None);
     };

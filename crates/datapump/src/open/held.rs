@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datapump_engine::Handle;
 
-use crate::net::folder::far::FarFile;
+use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::Problem;
 use crate::target::listed::Attributes;
 use datapump_files::disk::{Folder, Meta};
@@ -37,7 +37,7 @@ pub(crate) enum Held {
 /// A source file that this host's system cannot open: what is known of it.
 pub(crate) trait Elsewhere: Debug + Send + Sync {
     /// It is requested of another host, over the lane's own connection.
-    fn far(self: Arc<Self>) -> Option<Arc<FarFile>>;
+    fn remote_host(self: Arc<Self>) -> Option<Arc<RemoteFile>>;
     /// What it is and carries besides its bytes, as far as is known.
     fn told(&self) -> Option<(&Meta, &Attributes)>;
     /// The ranges that hold data.
@@ -46,33 +46,33 @@ pub(crate) trait Elsewhere: Debug + Send + Sync {
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem>;
 }
 
-impl Elsewhere for FarFile {
-    fn far(self: Arc<FarFile>) -> Option<Arc<FarFile>> {
+impl Elsewhere for RemoteFile {
+    fn remote_host(self: Arc<RemoteFile>) -> Option<Arc<RemoteFile>> {
         Some(self)
     }
 
     fn told(&self) -> Option<(&Meta, &Attributes)> {
-        FarFile::told(self)
+        RemoteFile::told(self)
     }
 
     fn ranges(&self, meta: &Meta, ignore_holes: bool) -> ByteRanges {
-        FarFile::ranges(self, meta, ignore_holes)
+        RemoteFile::ranges(self, meta, ignore_holes)
     }
 
     /// A small one was looked at there before and after it was read.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         let Original { path, meta: before, .. } = original;
         let (now, named) = match self {
-            FarFile::Open(file) => file.look_again(path)?,
-            FarFile::Small(file) => match file.told.get() {
+            RemoteFile::Open(file) => file.look_again(path)?,
+            RemoteFile::Small(file) => match file.told.get() {
                 Some((now, _)) => (*now, Some(*now)),
                 None => (*before, Some(*before)),
             },
-            FarFile::Stream(_) => return Ok(None),
+            RemoteFile::Stream(_) => return Ok(None),
         };
         Ok(match (change(before, &now, named.as_ref()), self) {
             // Its attributes are those of afterwards.
-            (Some(SourceChange::Grew(words)), FarFile::Small(_)) => Some(SourceChange::Other(words)),
+            (Some(SourceChange::Grew(words)), RemoteFile::Small(_)) => Some(SourceChange::Other(words)),
             (change, _) => change,
         })
     }

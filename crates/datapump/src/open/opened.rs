@@ -29,7 +29,7 @@ impl Opened {
     pub(crate) fn file(original: Original, ranges: Option<ByteRanges>) -> Opened {
         let (handle, elsewhere) = match &original.held {
             Held::Here(handle) => (Some(Arc::clone(handle)), None),
-            Held::There(file) => (None, Arc::clone(file).far().map(Source::Far)),
+            Held::There(file) => (None, Arc::clone(file).remote_host().map(Source::RemoteHost)),
         };
         Opened { handle, elsewhere, original: Some(original), ranges, is_file: true, ordinary: true }
     }

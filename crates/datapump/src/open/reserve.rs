@@ -5,7 +5,7 @@
 use crate::job::options::Sync;
 use crate::problem::Problem;
 use crate::run::Shared;
-use datapump_files::commit::Staged;
+use datapump_files::commit::StagedFile;
 use datapump_files::disk::Meta;
 use datapump_files::holes::ByteRanges;
 
@@ -33,21 +33,21 @@ fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
 /// Reserves the target's room where a reservation tells more than the first write would. The time is the sink's.
 pub(crate) fn reserve(
     shared: &Shared<'_>,
-    staged: &Staged,
+    staged: &StagedFile,
     ranges: &[(u64, u64)],
     meta: Option<&Meta>,
 ) -> Result<(), Problem> {
     let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
-    let start_ns = shared.settings.world.clock.now_ns();
+    let start_ns = shared.settings.platform.clock.now_ns();
     let reserved = staged.reserve(ranges, length);
-    shared.ledger.tally().reserving_ns += shared.settings.world.clock.now_ns() - start_ns;
+    shared.ledger.tally().reserving_ns += shared.settings.platform.clock.now_ns() - start_ns;
     reserved.map(|_| ())
 }
 
 /// The length of the file for which room is to be reserved, if it is.
 fn wanted(
     shared: &Shared<'_>,
-    staged: &Staged,
+    staged: &StagedFile,
     ranges: &[(u64, u64)],
     meta: Option<&Meta>,
 ) -> Result<Option<u64>, Problem> {

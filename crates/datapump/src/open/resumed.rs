@@ -5,22 +5,22 @@
 use std::path::Path;
 
 use crate::job::options::Sync;
+use crate::open::copy_method::How;
 use crate::open::held::{Held, Original};
-use crate::open::how::How;
 use crate::problem::shown_path;
 use crate::run::Shared;
-use datapump_files::commit::Staged;
-use datapump_files::resume::{self, Syncing, Wish};
+use datapump_files::commit::StagedFile;
+use datapump_files::resume::{self, ResumeRequest, Syncing};
 
 /// Files below this start over: 64 MiB are moved again in less than a second by most disks and in six by 100 Mbit/s,
 /// and a journal costs a name made and removed. What a tree has of them is gone on with file by file (`.pump-job`).
 const MIN_BYTES: u64 = 64 << 20;
 
 /// Whether a file is large enough, and written in such a way, that a later run could go on with it.
-pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -> Option<Wish> {
+pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -> Option<ResumeRequest> {
     let options = shared.settings.options;
     let (min_bytes, at_once) =
-        if shared.settings.world.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
+        if shared.settings.platform.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
     let original = original.filter(|original| original.watched && original.meta.size_bytes >= min_bytes)?;
     // To verify is to compare with what the source gave, and of what an earlier run wrote that is not known any more.
     let is_wanted = shared.settings.writes && !options.no_resume && !options.inplace && !options.verify;
@@ -33,7 +33,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
     let depths = u64::from(shared.settings.shape.source_depth + shared.settings.shape.sink_depth);
     let is_unsynced = options.sync == Sync::None;
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
-    Some(Wish {
+    Some(ResumeRequest {
         source: resume::source_id(&original.meta),
         // Nobody knows how much comes while a sync is under way.
         under_way_bytes: match waits_for_sync {
@@ -54,7 +54,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
 }
 
 /// Leaves out the ranges that an earlier run wrote, and tells so.
-pub(crate) fn go_on(shared: &Shared<'_>, staged: &Staged, name: &Path, ranges: &mut Vec<(u64, u64)>) {
+pub(crate) fn go_on(shared: &Shared<'_>, staged: &StagedFile, name: &Path, ranges: &mut Vec<(u64, u64)>) {
     if let Some(words) = &staged.starts_over {
         shared.ledger.warn(format!("'{}': {words}; it starts over", shown_path(name)));
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::open::held::Held;
 use crate::problem::{Operation, Problem};
 use crate::run::Shared;
-use crate::tree::folder::branch::Traits;
+use crate::tree::folder::directory::Traits;
 use datapump_files::disk::Meta;
 use datapump_files::holes;
 use datapump_files::holes::ByteRanges;

@@ -11,7 +11,7 @@ use datapump_transport::WebFile;
 use super::held::{Elsewhere, Held, Original};
 use super::opened::Opened;
 use crate::end::Source;
-use crate::net::folder::far::FarFile;
+use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::{Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::Attributes;
@@ -56,7 +56,7 @@ pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
 }
 
 impl Elsewhere for HeldWeb {
-    fn far(self: Arc<HeldWeb>) -> Option<Arc<FarFile>> {
+    fn remote_host(self: Arc<HeldWeb>) -> Option<Arc<RemoteFile>> {
         None
     }
 

@@ -5,14 +5,14 @@
 use datapump_core::Counts;
 use datapump_core::verdict::{Cpu, Evidence, Waits, verdict};
 use datapump_engine::meter::Meters;
-use datapump_transport::Carried;
+use datapump_transport::ConnectionStats;
 
 use crate::lane::LaneResult;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{ThreadTime, waits_alone};
 use crate::report::latency;
-use crate::report::{Asked, Network, Report};
+use crate::report::{AskedAndGot, Network, Report};
 use crate::run::Shared;
 use crate::run::ledger::Tally;
 
@@ -75,16 +75,17 @@ impl Account<'_> {
         self.lanes.iter().map(|lane| count(&lane.counts)).sum()
     }
 
-    fn carried(&self) -> Carried {
-        self.lanes.iter().fold(Carried::default(), |sum, lane| sum.plus(&lane.carried))
+    fn connection_stats(&self) -> ConnectionStats {
+        self.lanes.iter().fold(ConnectionStats::default(), |sum, lane| sum.plus(&lane.connection_stats))
     }
 
     /// What this side, which writes, knows of its connections.
     fn network(&self) -> Option<Network> {
-        let Carried { connections, opening_ns, receiving_ns, received: (received_parts, bytes), .. } =
-            self.carried();
+        let ConnectionStats {
+            connections, opening_ns, receiving_ns, received: (received_parts, bytes), ..
+        } = self.connection_stats();
         let mean_part_bytes = bytes / received_parts.max(1);
-        let same_host = self.shared.far.as_ref().is_some_and(|far| far.is_here);
+        let same_host = self.shared.remote_host.as_ref().is_some_and(|remote_host| remote_host.is_here);
         let known = Network {
             connections,
             same_host,
@@ -94,23 +95,23 @@ impl Account<'_> {
             mean_part_bytes,
             ..Network::default()
         };
-        self.shared.far.as_ref().map(|_| known)
+        self.shared.remote_host.as_ref().map(|_| known)
     }
 
     fn evidence(&self) -> Evidence {
         let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
-        let far = self.shared.far.as_ref();
+        let remote_host = self.shared.remote_host.as_ref();
         let waits = self.waits();
         Evidence {
             // A lane without work is not counted: one file keeps one lane busy.
             lanes_ns: (self.elapsed_ns() * self.lanes.len() as u64).saturating_sub(waits.idle),
             waits,
             cpu: self.cpu,
-            is_alone: far.is_none(),
+            is_alone: remote_host.is_none(),
             lanes_cpu_ns: self.lanes_cpu_ns(),
             held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
-            sealing_ns: self.carried().opening_ns,
-            shared_device: far.is_none_or(|far| far.is_here)
+            sealing_ns: self.connection_stats().opening_ns,
+            shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here)
                 && source_devices.intersection(target_devices).next().is_some(),
             reads_the_web: self.shared.settings.reads_the_web,
             in_kernel: *in_kernel,
@@ -124,8 +125,8 @@ impl Account<'_> {
         let of = |meters: &Meters| MeasuredHost {
             spent: meters.spent(),
             process_ns: self.cpu.user_ns + self.cpu.system_ns,
-            kernel: match &self.shared.far {
-                Some(far) if far.is_here => KernelThreads::OfTheOtherSide,
+            kernel: match &self.shared.remote_host {
+                Some(remote_host) if remote_host.is_here => KernelThreads::OfTheOtherSide,
                 _ => KernelThreads::seen(meters.kernel_ns()),
             },
         };
@@ -146,7 +147,7 @@ impl Account<'_> {
             bytes: self.tally.bytes,
             bytes_moved: self.sum(|counts| counts.bytes),
             bytes_moved_twice: self.tally.doubt_bytes.min(self.sum(|counts| counts.bytes))
-                + self.carried().again_bytes,
+                + self.connection_stats().again_bytes,
             bytes_resumed: self.tally.resumed_bytes,
             files: self.tally.files,
             files_before: self.tally.files_before,
@@ -161,7 +162,7 @@ impl Account<'_> {
             requests: self.sum(|counts| counts.sink_requests),
             partial_returns: self.sum(|counts| counts.source_partial + counts.sink_partial),
             engine: self.lanes.first().map(|lane| lane.engine.clone()).unwrap_or_default(),
-            sockets: self.carried().engine.map(of_sockets),
+            sockets: self.connection_stats().engine.map(of_sockets),
             request_bytes: shape.request_bytes,
             source_depth: shape.source_depth,
             sink_depth: shape.sink_depth,
@@ -225,12 +226,12 @@ pub(crate) fn version() -> String {
 }
 
 /// Nobody chooses it.
-fn of_sockets(got: &str) -> Asked {
+fn of_sockets(got: &str) -> AskedAndGot {
     let why = match got {
         "sim" => "simulated world",
         _ => "plain calls move more between sockets than a ring: 5.4 and 4.3 GB/s",
     };
-    Asked { asked: "auto".into(), got: got.into(), why: why.into() }
+    AskedAndGot { asked: "auto".into(), got: got.into(), why: why.into() }
 }
 
 #[cfg(test)]
@@ -244,7 +245,7 @@ mod tests {
             engine: Default::default(),
             done_ns: 0,
             time: ThreadTime { elapsed_ns: 3_000, ..ThreadTime::default() },
-            carried: Carried::default(),
+            connection_stats: ConnectionStats::default(),
             latencies: None,
         }
     }

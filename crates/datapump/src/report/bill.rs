@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use datapump_engine::{METERED, Spent, Stage};
+use datapump_engine::{CpuStage, METERED, Spent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ pub struct Billed {
     /// Who spent it.
     pub host: BillHost,
     /// On what.
-    pub stage: Stage,
+    pub stage: CpuStage,
     /// How much.
     pub cpu_seconds: f64,
     /// For each GiB that was moved; none if nothing was.
@@ -110,9 +110,9 @@ impl Bill {
         let MeasuredHost { spent, process_ns, kernel } = measured;
         let metered = METERED.iter().map(|&stage| (stage, spent.0[stage as usize]));
         let rest_ns = process_ns.saturating_sub(spent.total_ns());
-        let taken = metered.chain([(Stage::OtherThreads, rest_ns)]).filter(|(_, ns)| *ns > 0);
+        let taken = metered.chain([(CpuStage::OtherThreads, rest_ns)]).filter(|(_, ns)| *ns > 0);
         let kernel_ns = match kernel {
-            KernelThreads::Ns(ns) => Some((Stage::KernelThreads, *ns)),
+            KernelThreads::Ns(ns) => Some((CpuStage::KernelThreads, *ns)),
             KernelThreads::Unseen | KernelThreads::OfTheOtherSide => None,
         };
         let line = |(stage, ns)| Billed { host, stage, cpu_seconds: ns as f64 / 1e9, ..Billed::default() };
@@ -160,13 +160,13 @@ impl Bill {
 
     /// With all CPU time that a host's process took: sessions that were lost did not tell theirs.
     pub(crate) fn of_all_sessions(self, host: BillHost, process_ns: u64, moved: Moved) -> Bill {
-        let is_own = |it: &&Billed| it.host == host && it.stage != Stage::KernelThreads;
+        let is_own = |it: &&Billed| it.host == host && it.stage != CpuStage::KernelThreads;
         let told: f64 = self.stages.iter().filter(is_own).map(|it| it.cpu_seconds).sum();
         let rest = process_ns as f64 / 1e9 - told;
         if rest <= UNTOLD_MIN_S {
             return self;
         }
-        let rest = Billed { host, stage: Stage::OtherThreads, cpu_seconds: rest, ..Billed::default() };
+        let rest = Billed { host, stage: CpuStage::OtherThreads, cpu_seconds: rest, ..Billed::default() };
         let sum = self.plus(&Bill { stages: vec![rest], ..Bill::default() }, moved);
         let measured_by = format!(
             "{}; other threads with what was not told between and by lost sessions",
@@ -210,7 +210,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn measured(spent: &[(Stage, u64)], process_ms: u64, kernel: KernelThreads) -> MeasuredHost {
+    fn measured(spent: &[(CpuStage, u64)], process_ms: u64, kernel: KernelThreads) -> MeasuredHost {
         let mut sum = Spent::default();
         spent.iter().for_each(|&(stage, ms)| sum.add(stage, ms * MS));
         MeasuredHost { spent: sum, process_ns: process_ms * MS, kernel }
@@ -223,16 +223,18 @@ mod tests {
 
     #[test]
     fn a_stage_is_named_alike_in_words_and_in_json() {
-        for stage in METERED.iter().chain(&[Stage::OtherThreads, Stage::KernelThreads, Stage::Unknown]) {
+        for stage in
+            METERED.iter().chain(&[CpuStage::OtherThreads, CpuStage::KernelThreads, CpuStage::Unknown])
+        {
             assert_eq!(serde_json::to_value(stage).expect("a name"), stage.name());
         }
-        assert_eq!(serde_json::from_str::<Stage>("\"of later\"").expect("a stage"), Stage::Unknown);
+        assert_eq!(serde_json::from_str::<CpuStage>("\"of later\"").expect("a stage"), CpuStage::Unknown);
     }
 
     #[test]
     fn what_is_left_of_the_process_is_its_other_threads() {
         use KernelThreads::{Ns, OfTheOtherSide, Unseen};
-        let stages = [(Stage::Read, 30), (Stage::Hash, 50)];
+        let stages = [(CpuStage::Read, 30), (CpuStage::Hash, 50)];
         for (what, process_ms, kernel, others, total_ms, words) in [
             (
                 "all there is",
@@ -274,7 +276,7 @@ mod tests {
 
     #[test]
     fn figures_are_of_all_that_was_moved() {
-        let stages = measured(&[(Stage::Read, 500)], 500, KernelThreads::Unseen);
+        let stages = measured(&[(CpuStage::Read, 500)], 500, KernelThreads::Unseen);
         for (gib, requests, per_gib, per_request) in
             [(2.0, 1000, Some(0.25), Some(500.0)), (0.5, 0, Some(1.0), None), (0.0, 0, None, None)]
         {
@@ -286,14 +288,15 @@ mod tests {
 
     #[test]
     fn bills_add_up_by_host_and_stage() {
-        let one = |stages: &[(Stage, u64)], process_ms| {
+        let one = |stages: &[(CpuStage, u64)], process_ms| {
             Bill::of(
                 BillHost::Local,
                 &measured(stages, process_ms, KernelThreads::Ns(MS)),
                 Moved { bytes: 1 << 30, requests: 10 },
             )
         };
-        let (first, second) = (one(&[(Stage::Hash, 5)], 8), one(&[(Stage::Read, 2), (Stage::Hash, 4)], 6));
+        let (first, second) =
+            (one(&[(CpuStage::Hash, 5)], 8), one(&[(CpuStage::Read, 2), (CpuStage::Hash, 4)], 6));
         let both = first.plus(&second, Moved { bytes: 2 << 30, requests: 20 });
         let expected = [("read", 2.0), ("hash", 9.0), ("other threads", 3.0), ("kernel threads", 2.0)];
         assert_eq!(told(&both), expected.map(|(stage, ms)| (format!("local {stage}"), ms)));
@@ -304,7 +307,7 @@ mod tests {
     #[test]
     fn what_lost_sessions_did_not_tell_is_not_left_out() {
         let moved = Moved { bytes: 1 << 30, requests: 1 };
-        let stages = measured(&[(Stage::Hash, 5)], 7, KernelThreads::Ns(100 * MS));
+        let stages = measured(&[(CpuStage::Hash, 5)], 7, KernelThreads::Ns(100 * MS));
         for (what, process_ms, others, total_ms, is_said) in [
             ("all was told", 7, 2.0, 107.0, false),
             ("not all", 10, 5.0, 110.0, true),
@@ -322,7 +325,7 @@ mod tests {
     fn two_hosts_keep_theirs_apart() {
         let moved = Moved { bytes: 1 << 30, requests: 1 };
         let bill = |host| {
-            let stages = [(Stage::Hash, 5)];
+            let stages = [(CpuStage::Hash, 5)];
             Bill::of(host, &measured(&stages, 5, KernelThreads::Unseen), moved)
         };
         let (sender, receiver) =
@@ -337,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_another_host_says_is_kept_in_bounds() {
-        let line = |cpu_seconds| Billed { stage: Stage::Read, cpu_seconds, ..Billed::default() };
+        let line = |cpu_seconds| Billed { stage: CpuStage::Read, cpu_seconds, ..Billed::default() };
         let stages = [-5.0, f64::NAN, f64::INFINITY, 1.0].map(line).repeat(100);
         let measured_by = "\u{1b}[2Jx".repeat(1000);
         let moved = Moved { bytes: 1, requests: 1 };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use datapump_engine::Handle;
 
 use crate::problem::{Class, Operation, Problem};
-use crate::report::Asked;
+use crate::report::AskedAndGot;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::run::full::Full;
@@ -34,8 +34,8 @@ pub(crate) struct Tally {
     pub(crate) skipped: u64,
     /// Names that were removed, because the source does not have them.
     pub(crate) deleted: u64,
-    pub(crate) direct: Asked,
-    pub(crate) reflink: Asked,
+    pub(crate) direct: AskedAndGot,
+    pub(crate) reflink: AskedAndGot,
     pub(crate) blake3: Option<String>,
     /// Bytes of earlier runs that count, and of those that came and do not.
     pub(crate) resumed_bytes: u64,

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use datapump_core::{Extent, Length, Way};
+use datapump_core::{BlockRoute, Extent, Length};
 
 use crate::file::task::Task;
 use datapump_engine::WAIT_MAX;
@@ -30,7 +30,7 @@ const LATER_MAX: usize = 4096;
 struct OpenTask {
     task: Arc<Task>,
     unclaimed: Unclaimed,
-    way: Way,
+    way: BlockRoute,
 }
 
 #[derive(Debug)]
@@ -183,7 +183,7 @@ impl<Work> Plan<Work> {
     }
 
     /// Puts a file's ranges up for claiming (`None`: until its end); it stays unsettled until [`Plan::settled`].
-    pub(crate) fn opened(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: Way) {
+    pub(crate) fn opened(&self, task: Arc<Task>, ranges: Option<Vec<(u64, u64)>>, way: BlockRoute) {
         let unclaimed = ranges.map_or(Unclaimed::UntilEnd, |ranges| Unclaimed::Ranges(ranges.into()));
         let mut state = self.state();
         state.unsettled += 1;

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::job::world::Clock;
+use crate::job::platform::Clock;
 
 /// Time that an idle source may catch up at full speed, in nanoseconds.
 const BURST_NS: u64 = 100_000_000;
@@ -47,7 +47,7 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::world::World;
+    use crate::job::platform::Platform;
     use datapump_engine::sim::SimClock;
 
     /// Two jobs that share a limit have it together: the virtual clock tells how long that takes.
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_stop_ends_the_wait() {
-        let rate = Rate::new(1, World::real().clock);
+        let rate = Rate::new(1, Platform::real().clock);
         rate.admit(u64::from(u32::MAX), &|| true);
     }
 }

@@ -10,37 +10,37 @@ use datapump_core::verdict::Waits;
 use crate::run::plan::Asker;
 use crate::run::{Shared, Work};
 use crate::tree;
-use crate::tree::folder::branch::{Batch, Branch};
+use crate::tree::folder::directory::{Batch, Directory};
+use crate::tree::names::batch_cursor::BatchCursor;
 pub(crate) use crate::tree::names::entry::Ready;
-use crate::tree::names::hand::Hand;
 
 /// The work of one lane.
 pub(crate) struct Worker {
     /// Names that this lane deals with.
-    hand: Option<Hand>,
+    cursor: Option<BatchCursor>,
     /// Pieces of large files come before names.
     moves_pieces: bool,
 }
 
 impl Worker {
     pub(crate) fn new(moves_pieces: bool) -> Worker {
-        Worker { hand: None, moves_pieces }
+        Worker { cursor: None, moves_pieces }
     }
 
     /// What it asks the plan for.
     pub(crate) fn asker(&self) -> Asker {
-        Asker { moves_pieces: self.moves_pieces, has_own: self.hand.is_some() }
+        Asker { moves_pieces: self.moves_pieces, has_own: self.cursor.is_some() }
     }
 
     /// Does a piece of work.
     pub(crate) fn perform(&mut self, shared: &Shared<'_>, waits: &mut Waits, work: Work) -> Option<Ready> {
         match work {
             Work::Item(item) => tree::names::items::open_item(shared, waits, &item),
-            Work::List(branch) => {
-                charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &branch))
+            Work::List(directory) => {
+                charged(shared, &mut waits.listing, || tree::folder::walk::list(shared, &directory))
             }
-            Work::Others(branch) => {
-                charged(shared, &mut waits.listing, || tree::rules::compare::others(shared, &branch));
+            Work::Others(directory) => {
+                charged(shared, &mut waits.listing, || tree::rules::compare::others(shared, &directory));
             }
             Work::MakeWay => tree::names::make_way::make_way(shared, waits),
             Work::Batch(batch) => return self.take_batch(shared, waits, batch),
@@ -50,15 +50,15 @@ impl Worker {
     }
 
     fn take_batch(&mut self, shared: &Shared<'_>, waits: &mut Waits, batch: Batch) -> Option<Ready> {
-        match Hand::take(batch) {
-            Ok(hand) => {
-                debug_assert!(self.hand.is_none(), "names in hand come before others");
-                self.hand = Some(hand);
+        match BatchCursor::take(batch) {
+            Ok(cursor) => {
+                debug_assert!(self.cursor.is_none(), "names in hand come before others");
+                self.cursor = Some(cursor);
                 self.next(shared, waits)
             }
-            Err((branch, walks, problem)) => {
-                branch.root.report(&shared.ledger, *problem);
-                put_down(shared, &branch, walks);
+            Err((directory, walks, problem)) => {
+                directory.root.report(&shared.ledger, *problem);
+                put_down(shared, &directory, walks);
                 None
             }
         }
@@ -66,12 +66,12 @@ impl Worker {
 
     /// Goes on with this lane's own names.
     pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
-        let mut hand = self.hand.take()?;
-        let ready = hand.next(shared, waits);
-        match hand.left() {
-            0 => put_down(shared, &hand.branch, hand.walks),
+        let mut cursor = self.cursor.take()?;
+        let ready = cursor.next(shared, waits);
+        match cursor.left() {
+            0 => put_down(shared, &cursor.directory, cursor.walks),
             _ if shared.is_stopping() => shared.plan.cut(),
-            _ => self.hand = Some(hand),
+            _ => self.cursor = Some(cursor),
         }
         ready
     }
@@ -79,15 +79,15 @@ impl Worker {
 
 /// Charges the time of what it does to a stage.
 fn charged(shared: &Shared<'_>, stage: &mut u64, act: impl FnOnce()) {
-    let start_ns = shared.settings.world.clock.now_ns();
+    let start_ns = shared.settings.platform.clock.now_ns();
     act();
-    *stage += shared.settings.world.clock.now_ns() - start_ns;
+    *stage += shared.settings.platform.clock.now_ns() - start_ns;
 }
 
-fn put_down(shared: &Shared<'_>, branch: &Arc<Branch>, walks: bool) {
+fn put_down(shared: &Shared<'_>, directory: &Arc<Directory>, walks: bool) {
     if walks {
         shared.trees.walked(&shared.ledger.watch);
     }
-    tree::folder::folder_done::release(shared, branch);
+    tree::folder::folder_done::release(shared, directory);
     shared.plan.settled();
 }

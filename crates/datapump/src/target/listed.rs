@@ -16,7 +16,7 @@ pub(crate) type Attributes = Vec<(CString, Option<Vec<u8>>)>;
 
 /// What the listing of a folder told of a name.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ListedEntry {
     pub(crate) meta: Result<Meta, Errno>,
     pub(crate) points_to: Option<OsString>,
     /// `None` of a folder or socket, and of a regular file where they were not requested or did not fit.
@@ -34,7 +34,7 @@ pub(crate) struct Name {
     /// What the listing says it is; `None` where the file system does not tell there.
     pub(crate) kind: Option<FileKind>,
     /// What another host told of it with the listing.
-    pub(crate) told: Option<Box<Told>>,
+    pub(crate) told: Option<Box<ListedEntry>>,
 }
 
 impl Name {

@@ -28,11 +28,11 @@ use datapump_files::identity::id;
 
 /// The same items, in which a file that was named several times is one that has the others with it.
 pub(crate) fn gathered(items: Vec<Item>, options: &Options) -> Vec<Item> {
-    let joins = options.keep.links && !options.inplace;
+    let acceptor = options.keep.links && !options.inplace;
     let mut firsts: BTreeMap<FileState, usize> = BTreeMap::new();
     let mut all: Vec<Item> = Vec::with_capacity(items.len());
     for item in items {
-        match state(&item).filter(|_| joins).map(|state| firsts.entry(state)) {
+        match state(&item).filter(|_| acceptor).map(|state| firsts.entry(state)) {
             Some(Entry::Occupied(first)) if are_one(&all[*first.get()], &item) => {
                 all[*first.get()].other_names.push(item);
             }

@@ -46,7 +46,7 @@ impl TargetNames {
         }
         let Ok(Folder::Os(above)) = folder.child(OsStr::new(".")).folder().cloned() else { return Ok(()) };
         let Ok(above) = names::open_folder(&above, OsStr::new(".")) else { return Ok(()) };
-        let Some(trial) = Trial::begin(&above) else { return Ok(()) };
+        let Some(trial) = NamesProbe::begin(&above) else { return Ok(()) };
         if self.names.iter().all(|name| name.is_ascii()) && trial.tells_case() {
             return Ok(());
         }
@@ -66,15 +66,15 @@ fn refused(path: &Path, why: &str) -> Problem {
 }
 
 /// A folder in which names are tried.
-struct Trial<'above> {
+struct NamesProbe<'above> {
     above: &'above File,
     name: OsString,
     open: File,
 }
 
-impl Trial<'_> {
+impl NamesProbe<'_> {
     /// `None` where all names are told apart.
-    fn begin(above: &File) -> Option<Trial<'_>> {
+    fn begin(above: &File) -> Option<NamesProbe<'_>> {
         if !disk::may_fold_names(above) {
             return None;
         }
@@ -83,7 +83,7 @@ impl Trial<'_> {
         if open.is_err() {
             let _ = names::remove(above, &name, true);
         }
-        open.ok().map(|open| Trial { above, name, open })
+        open.ok().map(|open| NamesProbe { above, name, open })
     }
 
     /// Whether upper and lower case are told apart. Then names in ASCII are told apart, whatever it does with others:
@@ -99,7 +99,7 @@ impl Trial<'_> {
     }
 }
 
-impl Drop for Trial<'_> {
+impl Drop for NamesProbe<'_> {
     fn drop(&mut self) {
         while let Ok((made, _)) = names::list(&self.open, 0)
             && !made.is_empty()

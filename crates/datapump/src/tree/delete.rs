@@ -22,7 +22,7 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change::deletion;
 use crate::target::listed::{self, Name};
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::{self, FolderKey};
 use crate::tree::names::folded;
@@ -31,11 +31,11 @@ use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::temporary::is_partial;
-use datapump_files::disk::{Bearer, FileKind, names};
+use datapump_files::disk::{AttributeHolder, FileKind, names};
 use datapump_files::identity::{FileId, id};
 
 /// Removes what is too much in these trees.
-pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Branch>]) -> Result<(), Problem> {
+pub(crate) fn delete(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<(), Problem> {
     for step in [DeleteStep::Check, DeleteStep::Count, DeleteStep::Remove] {
         if step == DeleteStep::Count && shared.settings.options.max_delete.is_none() {
             continue;
@@ -157,7 +157,7 @@ impl DeletePass<'_> {
         self.step == DeleteStep::Remove && !self.shared.settings.options.dry_run
     }
 
-    fn tree(&mut self, root: &Branch) -> Result<(), Problem> {
+    fn tree(&mut self, root: &Directory) -> Result<(), Problem> {
         let Some(target) = &root.target else { return Ok(()) };
         let sides = (Some(Arc::clone(&root.source)), Arc::clone(target));
         let mut open = vec![DeletePlace::new(&root.root, sides, visited::ROOT)];
@@ -429,8 +429,13 @@ impl DeletePass<'_> {
             (Some(source), Some(_)) if changed && self.removes() => {
                 let (from, to) = (source.origin()?, done.target.file()?.0);
                 let keep = self.shared.settings.options.keep;
-                let kept =
-                    attributes::copy(from.bearer(), &source.meta, Bearer::Open(&to), keep, New::default());
+                let kept = attributes::copy(
+                    from.bearer(),
+                    &source.meta,
+                    AttributeHolder::Open(&to),
+                    keep,
+                    New::default(),
+                );
                 kept.map_err(|errno| Problem::system(Operation::SetTimes, &done.target.path(), errno.0))?;
             }
             _ => {}

@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datapump_core::verdict::Waits;
-use datapump_engine::{Errno, Stage, meter::within};
+use datapump_engine::{CpuStage, Errno, meter::within};
 
 use crate::job::options::Sync;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::Shared;
 use crate::tree::delete;
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done::{finish_folder, sweep_folder};
 use crate::tree::folder::side::WRITABLE;
 use crate::tree::list::journal::TreeJournal;
 use crate::tree::list::unsettled;
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
-use datapump_files::disk::{Bearer, Outcome, is_closed, names};
+use datapump_files::disk::{AttributeHolder, Outcome, is_closed, names};
 /// Why a list stays behind a run of fewer names.
 const OTHER_NAMES: &str =
     "of other names than these; what it left of those is put right by a copy without --exclude and the like";
@@ -30,42 +30,42 @@ const OTHER_NAMES: &str =
 /// What is left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
 /// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
-    let grown = std::mem::take(&mut *shared.trees.grown());
+    let trees_done = std::mem::take(&mut *shared.trees.trees_done());
     if !is_complete {
         return;
     }
     // A folder that nobody finished would be a mistake of this program's: better told than hidden.
-    let lost = shared.trees.planted() - grown.len();
+    let lost = shared.trees.trees_started() - trees_done.len();
     if lost > 0 {
         let words = format!("{lost} of the trees could not be finished; copy again");
         shared.ledger.report(Problem::of(Class::Io, Operation::Finish, words));
     }
-    grown.iter().for_each(|branch| close_list(shared, branch));
+    trees_done.iter().for_each(|directory| close_list(shared, directory));
     if shared.settings.options.delete && !shared.settings.compares && !shared.trees.was_made_way() {
-        delete_rest(shared, waits, &grown);
+        delete_rest(shared, waits, &trees_done);
         if !shared.plan.is_exhausted() {
             return;
         }
     }
-    let start_ns = shared.settings.world.clock.now_ns();
+    let start_ns = shared.settings.platform.clock.now_ns();
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
-        sync_devices(shared, &grown);
+        sync_devices(shared, &trees_done);
     }
-    for branch in &grown {
-        if let Err(problem) = finish_root(shared, branch) {
+    for directory in &trees_done {
+        if let Err(problem) = finish_root(shared, directory) {
             shared.ledger.report(problem);
         }
     }
     // The roots' own attributes are few, and their folders are synced with them.
-    waits.sync += shared.settings.world.clock.now_ns() - start_ns;
+    waits.sync += shared.settings.platform.clock.now_ns() - start_ns;
 }
 
 /// What a sync beside the copy says, before anything is removed that the copy was to replace.
-fn close_list(shared: &Shared<'_>, branch: &Branch) {
-    let failed = branch.root.journal().and_then(TreeJournal::close);
-    failed.into_iter().for_each(|problem| branch.root.report(&shared.ledger, problem));
-    if let Some(errno) = branch.root.journal().and_then(TreeJournal::lacks) {
-        let (list, why) = (branch.target_path().join(LIST_NAME), system_words(errno.0));
+fn close_list(shared: &Shared<'_>, directory: &Directory) {
+    let failed = directory.root.journal().and_then(TreeJournal::close);
+    failed.into_iter().for_each(|problem| directory.root.report(&shared.ledger, problem));
+    if let Some(errno) = directory.root.journal().and_then(TreeJournal::lacks) {
+        let (list, why) = (directory.target_path().join(LIST_NAME), system_words(errno.0));
         shared.ledger.warn(format!(
             "'{}' could not be written: {why}; a copy that goes on does more again",
             shown_path(&list)
@@ -74,13 +74,13 @@ fn close_list(shared: &Shared<'_>, branch: &Branch) {
 }
 
 /// Removes what is too much, if all was copied. False if nothing was to be removed.
-pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, grown: &[Arc<Branch>]) -> bool {
-    let clock = &shared.settings.world.clock;
+pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, trees_done: &[Arc<Directory>]) -> bool {
+    let clock = &shared.settings.platform.clock;
     let start_ns = clock.now_ns();
     // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
     // fails nothing is removed.
     if shared.settings.options.sync == Sync::End && shared.settings.writes {
-        sync_devices(shared, grown);
+        sync_devices(shared, trees_done);
     }
     if shared.ledger.tally().has_lost_content() {
         shared.ledger.warn_once("nothing was removed (--delete), because not everything was copied".into());
@@ -88,7 +88,7 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, grown: &[Arc<B
     }
     let synced_ns = clock.now_ns();
     waits.sync += synced_ns - start_ns;
-    let deleted = delete::delete(shared, grown);
+    let deleted = delete::delete(shared, trees_done);
     waits.deleting += clock.now_ns() - synced_ns;
     if shared.stop.load(Ordering::Relaxed) {
         shared.plan.cut();
@@ -101,39 +101,42 @@ pub(crate) fn delete_rest(shared: &Shared<'_>, waits: &mut Waits, grown: &[Arc<B
     true
 }
 
-fn sync_devices(shared: &Shared<'_>, grown: &[Arc<Branch>]) {
+fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {
     let (devices, mut said) = (shared.trees.devices(), Ok(()));
     for (path, folder) in devices.values() {
-        let _stage = within(Stage::Sync);
+        let _stage = within(CpuStage::Sync);
         if let Err(errno) = names::sync_all(folder) {
-            grown.iter().for_each(|branch| branch.root.fail());
+            trees_done.iter().for_each(|directory| directory.root.fail());
             shared.ledger.report(Problem::system(Operation::SyncFileSystem, path, errno.0));
             said = Err((path.as_path(), errno));
         }
     }
-    grown.iter().filter_map(|branch| branch.root.journal()).for_each(|journal| journal.synced(&said));
+    trees_done
+        .iter()
+        .filter_map(|directory| directory.root.journal())
+        .for_each(|journal| journal.synced(&said));
 }
 
 /// Everything below is right and on the disk before the list goes, and its going is on the disk before status 0 is
 /// given. The root's own attributes come right before: who may write to it could have made a list in it. Killed
 /// before the list goes the same command goes on, and nothing is left to do behind.
-fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
+fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
+    let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system(Operation::Finish, &target.path(), errno.0);
     let folder = target.file()?.0;
-    sweep_folder(shared, branch)?;
+    sweep_folder(shared, directory)?;
     // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that
     // was killed there would be followed by one that copies below it.
-    let why = branch.root.journal().and_then(|journal| why_it_stays(shared, branch, journal, &folder));
+    let why = directory.root.journal().and_then(|journal| why_it_stays(shared, directory, journal, &folder));
     // A root that does not take its attributes is no reason to leave a list in it.
-    let finished = finish_folder(shared, branch).inspect_err(|_| branch.root.fail());
-    let listed = finish_list(shared, branch, &folder, why).map_err(wrong);
+    let finished = finish_folder(shared, directory).inspect_err(|_| directory.root.fail());
+    let listed = finish_list(shared, directory, &folder, why).map_err(wrong);
     let done = finished.and(listed);
     if shared.settings.options.sync == Sync::None {
         return done;
     }
-    let _stage = within(Stage::Sync);
-    let synced = [Some(&folder), branch.root.made_in.as_ref()].into_iter().flatten();
+    let _stage = within(CpuStage::Sync);
+    let synced = [Some(&folder), directory.root.made_in.as_ref()].into_iter().flatten();
     let sync = |synced: &Arc<File>| synced.sync_all().map_err(|error| wrong(Errno::of(&error)));
     done.and(synced.into_iter().try_for_each(sync))
 }
@@ -141,25 +144,30 @@ fn finish_root(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
 /// Why the list stays, if it does not for what failed.
 fn why_it_stays(
     shared: &Shared<'_>,
-    branch: &Branch,
+    directory: &Directory,
     journal: &TreeJournal,
     folder: &Arc<File>,
 ) -> Option<String> {
-    let is_whole = branch.root.is_whole();
+    let is_whole = directory.root.is_whole();
     match journal.is_over(is_whole) {
-        true => why_not_over(shared, journal, (folder, &branch.target_path())),
+        true => why_not_over(shared, journal, (folder, &directory.target_path())),
         false => is_whole.then(|| OTHER_NAMES.into()),
     }
 }
 
 /// The list goes, or stays for a later run.
-fn finish_list(shared: &Shared<'_>, branch: &Branch, folder: &Arc<File>, why: Option<String>) -> Outcome<()> {
-    let Some(journal) = branch.root.journal() else { return Ok(()) };
-    if why.is_none() && journal.is_over(branch.root.is_whole()) {
-        return remove_list(shared, branch, journal, folder);
+fn finish_list(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    folder: &Arc<File>,
+    why: Option<String>,
+) -> Outcome<()> {
+    let Some(journal) = directory.root.journal() else { return Ok(()) };
+    if why.is_none() && journal.is_over(directory.root.is_whole()) {
+        return remove_list(shared, directory, journal, folder);
     }
     if let Some(why) = why {
-        let list = shown_path(&branch.target_path().join(LIST_NAME)).to_string();
+        let list = shown_path(&directory.target_path().join(LIST_NAME)).to_string();
         shared.ledger.warn(format!("'{list}' stays: it is of an earlier copy that did not end well, {why}"));
     }
     // A list that others could have written to would not be believed.
@@ -186,14 +194,19 @@ fn why_not_over(shared: &Shared<'_>, journal: &TreeJournal, target: (&Arc<File>,
 /// Nobody else may write to a root whose list stays.
 fn close_to_others(folder: &File) -> Outcome<()> {
     const OTHERS_WRITE: u32 = 0o022;
-    let folder = Bearer::Open(folder);
+    let folder = AttributeHolder::Open(folder);
     let mode = folder.meta()?.mode;
     if mode & OTHERS_WRITE == 0 { Ok(()) } else { folder.set_mode(mode & !OTHERS_WRITE) }
 }
 
 /// Removes the list; the root keeps the times that it has.
-fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &TreeJournal, folder: &File) -> Outcome<()> {
-    let folder = Bearer::Open(folder);
+fn remove_list(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    journal: &TreeJournal,
+    folder: &File,
+) -> Outcome<()> {
+    let folder = AttributeHolder::Open(folder);
     match journal.remove() {
         // The root's mode lets nobody write.
         Err(Errno::EACCES) => {
@@ -205,7 +218,7 @@ fn remove_list(shared: &Shared<'_>, branch: &Branch, journal: &TreeJournal, fold
         removed => removed?,
     }
     match shared.settings.options.keep.times {
-        true => attributes::copy_times(&branch.source.meta, folder),
+        true => attributes::copy_times(&directory.source.meta, folder),
         false => Ok(()),
     }
 }

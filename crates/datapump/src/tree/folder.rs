@@ -3,13 +3,13 @@
 //! Must not know: what becomes of a name that is no folder.
 
 pub(crate) mod alive;
-pub(crate) mod branch;
+pub(crate) mod begin_tree;
+pub(crate) mod directory;
 pub(crate) mod folder_done;
 mod lister;
 pub(crate) mod open_root;
 pub(crate) mod origin;
 pub(crate) mod paths;
-pub(crate) mod plant;
 pub(crate) mod side;
 pub(crate) mod visited;
 pub(crate) mod walk;

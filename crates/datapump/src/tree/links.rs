@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::job::budget::Charge;
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 
@@ -57,15 +57,15 @@ impl FileState {
 
 /// A name in a folder of the tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Spot {
-    pub(crate) branch: Arc<Branch>,
+pub(crate) struct TreeEntry {
+    pub(crate) directory: Arc<Directory>,
     pub(crate) name: OsString,
 }
 
 /// A name that waits until the first one of its file stands, and what it is at the source.
 #[derive(Debug)]
 pub(crate) struct WaitingName {
-    pub(crate) spot: Spot,
+    pub(crate) entry: TreeEntry,
     pub(crate) meta: Meta,
     /// Something newer than the source stands under it: it is met once more.
     pub(crate) is_newer: bool,
@@ -75,7 +75,7 @@ pub(crate) struct WaitingName {
 /// The first name of a file at the target, and the file that this run left under it; `None` where nothing is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Copied {
-    pub(crate) spot: Spot,
+    pub(crate) entry: TreeEntry,
     pub(crate) copy: Option<FileId>,
     /// Of the source, or of what stood there and is newer.
     pub(crate) mtime_ns: i128,
@@ -101,7 +101,7 @@ struct Linked {
 /// The further names that stand, each with what it is charged.
 #[derive(Debug, Default)]
 struct Others {
-    names: Vec<(Spot, Option<Charge>)>,
+    names: Vec<(TreeEntry, Option<Charge>)>,
     /// There were too many.
     are_lost: bool,
 }
@@ -117,7 +117,7 @@ pub(crate) enum Newer {
     /// Something newer still stands under another name: link it to this.
     Link(Copied),
     /// It is the newest: these names are linked to it.
-    Wins(Vec<Spot>),
+    Wins(Vec<TreeEntry>),
     /// It is the newest, and which names stand was not remembered.
     Apart,
 }
@@ -169,7 +169,13 @@ impl Links {
 
     /// A name of a file with several names. A name that waits keeps its folder from being finished. What is kept of it
     /// is charged: [`memory_of`].
-    pub(crate) fn meet(&self, file: FileState, meta: &Meta, spot: &Spot, charge: Option<Charge>) -> Meeting {
+    pub(crate) fn meet(
+        &self,
+        file: FileState,
+        meta: &Meta,
+        entry: &TreeEntry,
+        charge: Option<Charge>,
+    ) -> Meeting {
         if self.unknown.load(Ordering::Relaxed) {
             return Meeting::Alone;
         }
@@ -183,12 +189,12 @@ impl Links {
         linked.unseen = linked.unseen.saturating_sub(1);
         match &mut linked.state {
             LinksState::Copying(waiting) => {
-                waiting.push(WaitingName::new(spot, meta, false, charge));
+                waiting.push(WaitingName::new(entry, meta, false, charge));
                 Meeting::Waits
             }
             LinksState::Done(there) => {
                 let there = there.clone();
-                self.remember(linked, (spot.clone(), charge));
+                self.remember(linked, (entry.clone(), charge));
                 self.close(&mut table, file);
                 Meeting::Link(there)
             }
@@ -209,7 +215,7 @@ impl Links {
             return Newer::Stays;
         };
         if let LinksState::Copying(waiting) = &mut linked.state {
-            waiting.push(WaitingName::new(&there.spot, meta, true, charge));
+            waiting.push(WaitingName::new(&there.entry, meta, true, charge));
             return Newer::Stays;
         }
         linked.unseen = linked.unseen.saturating_sub(1);
@@ -226,13 +232,13 @@ impl Links {
                 return Newer::Apart;
             }
             let last = std::mem::replace(first, there);
-            self.remember(linked, (last.spot, charge));
-            return Newer::Wins(linked.others.names.iter().map(|(spot, _)| spot.clone()).collect());
+            self.remember(linked, (last.entry, charge));
+            return Newer::Wins(linked.others.names.iter().map(|(entry, _)| entry.clone()).collect());
         }
         // One that is as new is another file, which stays, too, until something newer is met.
         let stays = first.copy == there.copy || by_ns >= -window_ns;
         let newer = if stays { Newer::Stays } else { Newer::Link(first.clone()) };
-        self.remember(linked, (there.spot, charge));
+        self.remember(linked, (there.entry, charge));
         newer
     }
 
@@ -246,14 +252,14 @@ impl Links {
         };
         for waits in waiting.iter_mut().filter(|waits| !waits.is_newer) {
             let charge = waits.charge.take();
-            self.remember(linked, (waits.spot.clone(), charge));
+            self.remember(linked, (waits.entry.clone(), charge));
         }
         self.close(&mut table, file);
         waiting
     }
 
     /// A name that stands may have to become one of something newer.
-    fn remember(&self, linked: &mut Linked, name: (Spot, Option<Charge>)) {
+    fn remember(&self, linked: &mut Linked, name: (TreeEntry, Option<Charge>)) {
         if self.newer_by_ns.is_none() {
             return;
         }
@@ -288,11 +294,12 @@ impl Links {
 
     /// A name cannot be linked to what stands here: the next one is a first again. If another has begun meanwhile, it
     /// stays.
-    pub(crate) fn forget(&self, file: FileState, there: &Spot) {
+    pub(crate) fn forget(&self, file: FileState, there: &TreeEntry) {
         let mut table = self.table();
-        let is_there = |spot: &Spot| Arc::ptr_eq(&spot.branch, &there.branch) && spot.name == there.name;
+        let is_there =
+            |entry: &TreeEntry| Arc::ptr_eq(&entry.directory, &there.directory) && entry.name == there.name;
         if let Some(Linked { state: LinksState::Done(copied), .. }) = table.get(&file)
-            && is_there(&copied.spot)
+            && is_there(&copied.entry)
         {
             self.remove(&mut table, file);
         }
@@ -315,9 +322,9 @@ impl Linked {
 }
 
 impl WaitingName {
-    fn new(spot: &Spot, meta: &Meta, is_newer: bool, charge: Option<Charge>) -> WaitingName {
-        spot.branch.hold();
-        WaitingName { spot: spot.clone(), meta: *meta, is_newer, charge }
+    fn new(entry: &TreeEntry, meta: &Meta, is_newer: bool, charge: Option<Charge>) -> WaitingName {
+        entry.directory.hold();
+        WaitingName { entry: entry.clone(), meta: *meta, is_newer, charge }
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Must not know: how folders are listed, how blocks are moved.
 
+pub(crate) mod batch_cursor;
 pub(crate) mod claims;
 pub(crate) mod content;
 pub(crate) mod entry;
 pub(crate) mod entry_argument;
 pub(crate) mod folded;
-pub(crate) mod hand;
 pub(crate) mod items;
 pub(crate) mod left_out;
 pub(crate) mod make_way;

@@ -8,5 +8,5 @@ pub(crate) mod compare_attributes;
 pub(crate) mod decide;
 pub(crate) mod filter;
 pub(crate) mod findings;
-pub(crate) mod right;
 pub(crate) mod select;
+pub(crate) mod update_existing;

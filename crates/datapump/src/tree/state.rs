@@ -13,7 +13,7 @@ use rustix::process::{getegid, getgroups};
 use crate::job::options::Options;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::Keeper;
 use crate::tree::links::Links;
 use crate::tree::links::waiting::WaitingNames;
@@ -40,9 +40,9 @@ pub(crate) struct Trees {
     pub(crate) targets_overlap: bool,
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
-    planted: AtomicUsize,
+    trees_started: AtomicUsize,
     /// Roots of which everything but the root itself is done.
-    pub(crate) grown: Mutex<Vec<Arc<Branch>>>,
+    pub(crate) trees_done: Mutex<Vec<Arc<Directory>>>,
     /// A folder on each device that is written to, to sync it at the end.
     pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Names that wait for a folder in their place to go.
@@ -99,8 +99,8 @@ impl Trees {
             keeper: Keeper::new(folders as usize),
             targets_overlap: false,
             walking: AtomicUsize::new(0),
-            planted: AtomicUsize::new(0),
-            grown: Mutex::default(),
+            trees_started: AtomicUsize::new(0),
+            trees_done: Mutex::default(),
             devices: Mutex::default(),
             waiting: Mutex::default(),
             doubts: Mutex::default(),
@@ -121,13 +121,13 @@ impl Trees {
     }
 
     /// A tree was begun.
-    pub(crate) fn plant(&self) {
-        self.planted.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn begin_tree(&self) {
+        self.trees_started.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Trees that were begun.
-    pub(crate) fn planted(&self) -> usize {
-        self.planted.load(Ordering::Relaxed)
+    pub(crate) fn trees_started(&self) -> usize {
+        self.trees_started.load(Ordering::Relaxed)
     }
 
     /// So much more is to be walked.
@@ -150,8 +150,8 @@ impl Trees {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn grown(&self) -> MutexGuard<'_, Vec<Arc<Branch>>> {
-        self.grown.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn trees_done(&self) -> MutexGuard<'_, Vec<Arc<Directory>>> {
+        self.trees_done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn devices(&self) -> MutexGuard<'_, BTreeMap<u64, (PathBuf, Arc<File>)>> {

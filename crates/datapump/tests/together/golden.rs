@@ -2,7 +2,7 @@
 
 use datapump::simulation::model::{self, Bottleneck};
 use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation};
-use datapump::{Fill, Job, Options, Place, Report, World};
+use datapump::{Fill, Job, Options, Place, Platform, Report};
 
 /// A table with a header, as maps from column to value.
 fn table(name: &str) -> Vec<Row> {
@@ -67,7 +67,7 @@ fn run_devices(
     bytes: u64,
     request_bytes: u32,
 ) -> Report {
-    let world = World::simulated(Simulation {
+    let platform = Platform::simulated(Simulation {
         disk: SimDisk::new(),
         clock,
         source: source.0,
@@ -83,7 +83,7 @@ fn run_devices(
         ..Options::default()
     };
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
-    Job::copy(vec![null(Some(bytes))], null(None)).options(options).world(world).run(&|_| {})
+    Job::copy(vec![null(Some(bytes))], null(None)).options(options).platform(platform).run(&|_| {})
 }
 
 fn bottleneck_name(bottleneck: Bottleneck) -> &'static str {

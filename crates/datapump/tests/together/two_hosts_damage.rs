@@ -18,7 +18,7 @@ const BYTES: usize = 3000;
 /// What stands before the bytes of a block.
 const BEFORE_BLOCK: usize = 24 + 32;
 /// How long the user waits for a copy that takes a hundredth of it.
-const PATIENCE: Duration = Duration::from_secs(3);
+const WAIT_MAX: Duration = Duration::from_secs(3);
 /// What the report says then.
 const INTERRUPTED: i32 = 20;
 /// What stands under the target's name before.
@@ -171,7 +171,7 @@ impl Ground {
         };
         let (over, is_over) = channel::<()>();
         let user = std::thread::spawn(move || {
-            if is_over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if is_over.recv_timeout(WAIT_MAX) == Err(RecvTimeoutError::Timeout) {
                 stop.store(true, Ordering::SeqCst);
             }
         });

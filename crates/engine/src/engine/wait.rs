@@ -27,7 +27,7 @@ pub enum Wait {
 pub(crate) enum Waiter {
     Kernel,
     Spin,
-    Eventfd(Arc<Bell>),
+    Eventfd(Arc<EventFd>),
 }
 
 impl Waiter {
@@ -37,7 +37,7 @@ impl Waiter {
             Wait::Kernel => Waiter::Kernel,
             Wait::Spin => Waiter::Spin,
             Wait::Eventfd => {
-                let bell = Bell::new().map_err(|errno| Refused { call: "eventfd", errno })?;
+                let bell = EventFd::new().map_err(|errno| Refused { call: "eventfd", errno })?;
                 Waiter::Eventfd(Arc::new(bell))
             }
         })
@@ -79,12 +79,12 @@ mod bell {
 
     /// An eventfd(2): a count that whoever completes something adds to, and that wakes who polls it.
     #[derive(Debug)]
-    pub(crate) struct Bell(OwnedFd);
+    pub(crate) struct EventFd(OwnedFd);
 
-    impl Bell {
-        pub(crate) fn new() -> Result<Bell, Errno> {
+    impl EventFd {
+        pub(crate) fn new() -> Result<EventFd, Errno> {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-            eventfd(0, flags).map(Bell).map_err(|error| Errno(error.raw_os_error()))
+            eventfd(0, flags).map(EventFd).map_err(|error| Errno(error.raw_os_error()))
         }
 
         pub(crate) fn descriptor(&self) -> RawFd {
@@ -119,10 +119,10 @@ mod bell {
 
     /// There is none.
     #[derive(Debug)]
-    pub(crate) enum Bell {}
+    pub(crate) enum EventFd {}
 
-    impl Bell {
-        pub(crate) fn new() -> Result<Bell, Errno> {
+    impl EventFd {
+        pub(crate) fn new() -> Result<EventFd, Errno> {
             Err(crate::os::ENOSYS)
         }
 
@@ -136,7 +136,7 @@ mod bell {
     }
 }
 
-pub(crate) use bell::Bell;
+pub(crate) use bell::EventFd;
 
 #[cfg(test)]
 mod tests {
@@ -157,7 +157,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_bell_is_heard_by_who_comes_later() {
-        let bell = Bell::new().expect("an eventfd");
+        let bell = EventFd::new().expect("an eventfd");
         bell.ring();
         bell.ring();
         bell.wait(Duration::MAX).expect("it rang");

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use datapump_engine::{Engine, Errno, Handle, Kind, Op, Slot, TransferPlace};
+use datapump_engine::{Engine, EngineKind, Errno, Handle, Op, Slot, TransferPlace};
 
 use super::support::*;
 use crate::Maker;
@@ -131,7 +131,7 @@ pub fn a_write_to_a_closed_stream_fails(make: Maker) {
 
 /// An engine that can have a request in flight; inline cannot.
 fn queued(make: Maker) -> Option<Engine> {
-    small_real(make).filter(|engine| engine.kind() != Kind::Inline)
+    small_real(make).filter(|engine| engine.kind() != EngineKind::Inline)
 }
 
 pub fn cancelling_ends_a_read_from_a_silent_stream(make: Maker) {
@@ -205,7 +205,7 @@ pub fn dropping_ends_a_read_from_a_silent_pipe(make: Maker) {
 pub fn stopping_ends_a_wait_for_a_stream(make: Maker) {
     let stop = Arc::new(AtomicBool::new(false));
     let Some(mut engine) = make(4, 65_536, 4, Arc::clone(&stop)) else { return };
-    if engine.kind() == Kind::Sim {
+    if engine.kind() == EngineKind::Sim {
         return eprintln!("SKIPPED on sim: about the operating system");
     }
     let (reader, writer) = pipe();

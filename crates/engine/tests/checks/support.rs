@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use datapump_engine::sim::{Random, SimDisk};
-use datapump_engine::{Completion, Engine, Errno, Handle, Kind, Op, Slot, Span, TransferPlace};
+use datapump_engine::{Completion, Engine, EngineKind, Errno, Handle, Op, Slot, Span, TransferPlace};
 
 use crate::Maker;
 
@@ -36,7 +36,7 @@ pub fn noise(random: &mut Random, len: usize) -> Vec<u8> {
 /// As [`small`], for checks of what only the operating system has.
 pub fn small_real(make: Maker) -> Option<Engine> {
     let engine = small(make)?;
-    if engine.kind() == Kind::Sim {
+    if engine.kind() == EngineKind::Sim {
         eprintln!("SKIPPED on sim: about the operating system");
         return None;
     }
@@ -50,7 +50,7 @@ pub fn handle(file: impl Into<File>) -> Arc<Handle> {
 
 /// A file with this content, open for reading and writing: temporary, or simulated for the simulation.
 pub fn file_for(engine: &Engine, content: &[u8]) -> Arc<Handle> {
-    if engine.kind() == Kind::Sim {
+    if engine.kind() == EngineKind::Sim {
         let disk = SimDisk::new();
         disk.put(b"file", content);
         return Arc::new(Handle::Sim(disk.open(b"file").expect("just put there")));

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::Bearer;
+use crate::disk::AttributeHolder;
 
 /// Set-user-id and set-group-id: chmod(2).
 pub const SET_ID_BITS: u32 = 0o6000;
@@ -68,5 +68,5 @@ pub struct New<'open> {
     /// The permissions that its folder hands down to what is made in it.
     pub handed_down: Option<u32>,
     /// What stood under its name before and is replaced: what is not kept of the source stays as it was there.
-    pub replaced: Option<Bearer<'open>>,
+    pub replaced: Option<AttributeHolder<'open>>,
 }

@@ -12,7 +12,7 @@ use crate::attributes::acl;
 use crate::attributes::keep::{Keep, New};
 use crate::attributes::loss::{Limit, Loss, Lost, not_permitted};
 use crate::attributes::skipped::is_skipped;
-use crate::disk::{Bearer, FileKind, Outcome};
+use crate::disk::{AttributeHolder, FileKind, Outcome};
 const OWNER_WRITES: u32 = 0o200;
 
 /// What was done.
@@ -25,13 +25,18 @@ pub struct Set {
 }
 
 /// Gives `to` those that are kept of the source, and of what it replaces the others.
-pub fn copy(from: Bearer<'_>, to: Bearer<'_>, (keep, new): (Keep, New<'_>), lost: &mut Lost) -> Outcome<Set> {
+pub fn copy(
+    from: AttributeHolder<'_>,
+    to: AttributeHolder<'_>,
+    (keep, new): (Keep, New<'_>),
+    lost: &mut Lost,
+) -> Outcome<Set> {
     let of_source = from.xattr_names()?;
     let mut set = Set::default();
     if !keep.acl && of_source.iter().any(|name| **name == *acl::ACCESS) {
         set.group_bits = from.xattr_value(acl::ACCESS)?.and_then(|list| acl::group_bits(&list));
     }
-    let mut names: Vec<(CString, Bearer<'_>)> =
+    let mut names: Vec<(CString, AttributeHolder<'_>)> =
         of_source.into_iter().filter(|name| is_kept(name, keep)).map(|name| (name, from)).collect();
     if let Some(replaced) = new.replaced {
         let others = replaced.xattr_names()?.into_iter();
@@ -54,7 +59,7 @@ pub fn copy(from: Bearer<'_>, to: Bearer<'_>, (keep, new): (Keep, New<'_>), lost
 }
 
 /// Does it also to a file of this user that its mode closes to writing. Its mode is set behind this.
-fn when_writable(to: Bearer<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()> {
+fn when_writable(to: AttributeHolder<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()> {
     match change() {
         Err(Errno::EACCES) => {
             let meta = to.meta()?;
@@ -66,7 +71,7 @@ fn when_writable(to: Bearer<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()
     }
 }
 
-fn value_of(from: Bearer<'_>, name: &CStr, lost: &mut Lost) -> Outcome<Option<Vec<u8>>> {
+fn value_of(from: AttributeHolder<'_>, name: &CStr, lost: &mut Lost) -> Outcome<Option<Vec<u8>>> {
     match from.xattr_value(name) {
         Err(errno @ (Errno::EPERM | Errno::EACCES)) => {
             lost.push(Loss::system(Limit::File, errno, &format!("{}: could not be read", words_of(name))));
@@ -95,8 +100,8 @@ fn words_of(name: &CStr) -> String {
 /// Removes what the folder handed down (a default ACL would let in whom the source keeps out) and what an older file
 /// had. What is not kept of the source, labels of the system and properties of the file system stay.
 fn remove_others(
-    names: &[(CString, Bearer<'_>)],
-    to: Bearer<'_>,
+    names: &[(CString, AttributeHolder<'_>)],
+    to: AttributeHolder<'_>,
     (keep, new): (Keep, New<'_>),
     lost: &mut Lost,
 ) -> Outcome<bool> {

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use datapump_engine::Errno;
 
 use crate::commit::reserved::{LIST_NAME, under_new_name};
-use crate::disk::{Bearer, FileKind, Meta, file_meta, names};
+use crate::disk::{AttributeHolder, FileKind, Meta, file_meta, names};
 use crate::problem::{Class, Operation, Problem};
 
 /// File systems take times from a clock that moves in ticks of at most this.
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<File, Problem> {
     let system = |errno: Errno| Problem::system(Operation::OpenMade, path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
-    let meta = Bearer::Held(&held).meta().map_err(system)?;
+    let meta = AttributeHolder::Held(&held).meta().map_err(system)?;
     let is_like = (meta.kind, meta.special_device) == (like.kind, like.special_device);
     match is_like && meta.links == 1 && is_own(folder, &meta) {
         true => Ok(held),
@@ -33,7 +33,7 @@ pub fn hold(folder: &File, name: &OsStr, like: &Meta, path: &Path) -> Result<Fil
 pub fn hold_folder(folder: &File, name: &OsStr, path: &Path) -> Result<File, Problem> {
     let system = |errno: Errno| Problem::system(Operation::OpenMade, path, errno.0);
     let held = names::hold(folder, name).map_err(system)?;
-    let meta = Bearer::Held(&held).meta().map_err(system)?;
+    let meta = AttributeHolder::Held(&held).meta().map_err(system)?;
     match meta.kind == FileKind::Folder && is_own(folder, &meta) {
         true => Ok(held),
         false => Err(replaced(path)),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use datapump_core::resume::HEAD_BYTES;
 use datapump_engine::Errno;
 
-use super::{JournalBook, State};
+use super::{JournalBook, JournalState};
 use crate::disk::{FileCalls, Outcome};
 
 /// What a kill costs at most, besides what comes during the sync.
@@ -85,7 +85,7 @@ pub(super) fn last(book: &Arc<JournalBook>, helper: Option<JoinHandle<()>>) {
 
 impl JournalBook {
     /// A block was told: a sync may be due.
-    pub(super) fn heed(&self, state: MutexGuard<'_, State>) {
+    pub(super) fn heed(&self, state: MutexGuard<'_, JournalState>) {
         match self.syncing {
             Syncing::Aside(_) if state.unsynced_bytes >= EVERY_BYTES => self.wake.notify_all(),
             Syncing::AtOnce if state.unsynced_bytes >= AT_ONCE_BYTES => self.sync(state),
@@ -93,7 +93,7 @@ impl JournalBook {
         }
     }
 
-    pub(super) fn sync(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn sync(&self, mut state: MutexGuard<'_, JournalState>) {
         state.unsynced_bytes = 0;
         let (mut ranges, names_are_synced) = (state.told.written().clone(), state.names_are_synced);
         let waiting = std::mem::take(&mut state.waiting);
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::disk::{Access, Disk};
-    use crate::resume::{Journal, Wish};
+    use crate::resume::{Journal, ResumeRequest};
 
     #[test]
     fn a_sync_that_fails_leaves_no_journal() {
@@ -146,7 +146,7 @@ mod tests {
         // A device that cannot be synced: fsync(2).
         let data = Disk::Os.open(Path::new("/dev/null"), Access::ReadWrite).expect("every system has it");
         let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 20, mtime_ns: 3, ctime_ns: 4 };
-        let wish = Wish {
+        let wish = ResumeRequest {
             source,
             under_way_bytes: 4096,
             syncing: Syncing::AtOnce,
@@ -175,7 +175,7 @@ mod tests {
         let data = folder.create_new(OsStr::new("file")).expect("room");
         data.set_len(1 << 20).expect("room");
         let source = SourceId { device: 1, inode: 2, size_bytes: 1 << 20, mtime_ns: 3, ctime_ns: 4 };
-        let wish = Wish {
+        let wish = ResumeRequest {
             source,
             under_way_bytes: u64::MAX,
             syncing: Syncing::Never,

@@ -29,7 +29,7 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 /// Until the threads have reached their CPUs.
 const SETTLE: Duration = Duration::from_millis(50);
 /// A CPU that gives a thread nothing for so long belongs to real-time work.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 /// How long a block takes at least: long against looking at the clock (0.2 µs), short against the time from one
 /// interrupt to the next.
 const BLOCK_NS: u64 = 20_000;
@@ -132,7 +132,7 @@ impl SoakerThreads {
         }
         let mut fallback = Vec::new();
         for _ in cpus {
-            let words = places.recv_timeout(PATIENCE);
+            let words = places.recv_timeout(WAIT_MAX);
             fallback
                 .extend(words.context("soaker: a CPU is held by real-time work and gives a thread nothing")?);
         }

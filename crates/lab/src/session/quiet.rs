@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// LIMITS, trap 1: discards come in bursts less than a second apart.
 const REST: Duration = Duration::from_secs(1);
 /// The discards of 4 GiB take 6 s; twenty times that is somebody else's work.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 const STEP: Duration = Duration::from_millis(20);
 
 /// The disk under a folder.
@@ -59,7 +59,7 @@ impl QuietDisk {
         let start = Instant::now();
         let mut discards = None;
         let mut unchanged_since = start;
-        while start.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) {
+        while start.elapsed() < WAIT_MAX && !stop.load(Ordering::Relaxed) {
             let Some(now) = activity(stat) else { return false };
             if discards != Some(now.discards) {
                 discards = Some(now.discards);

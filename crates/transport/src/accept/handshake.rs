@@ -9,10 +9,10 @@ use datapump_core::wire::WireError;
 use datapump_core::wire::frame::{FrameKind, HEAD_BYTES, Head};
 use datapump_engine::{Socket, Until};
 
+use crate::cancel::CancelToken;
 use crate::channel::{Channel, may_go_on};
 use crate::fault::NetFault;
-use crate::line::Line;
-use crate::timed::LOOK_UP;
+use crate::timed::POLL_INTERVAL;
 use crate::tls::{Outgoing, Seal, Turn};
 
 /// What is received at a time, so that one caller does not hold up the others.
@@ -37,7 +37,7 @@ impl Handshake {
     /// One that was just made.
     pub fn new(socket: Socket, seal: Seal) -> Handshake {
         // What is wrong with it is told when it becomes a channel.
-        let _ = socket.prepare(LOOK_UP);
+        let _ = socket.prepare(POLL_INTERVAL);
         let (came, plain) = (Vec::new(), Vec::new());
         Handshake {
             socket,
@@ -132,7 +132,7 @@ impl Handshake {
     }
 
     /// The connection, whose greeting is here.
-    pub fn channel(self, line: Line) -> Result<Channel, NetFault> {
-        Channel::greeted(self.socket.into(), self.seal, line, &self.came, self.plain)
+    pub fn channel(self, cancel: CancelToken) -> Result<Channel, NetFault> {
+        Channel::greeted(self.socket.into(), self.seal, cancel, &self.came, self.plain)
     }
 }

@@ -6,11 +6,11 @@ use std::io::IoSlice;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::Head;
-use datapump_engine::{Stage, meter::within};
+use datapump_engine::{CpuStage, meter::within};
 
 use super::{Channel, Digest, closed, may_go_on};
+use crate::cancel::CancelToken;
 use crate::fault::NetFault;
-use crate::line::Line;
 use crate::timed::Timed;
 use crate::tls::{Outgoing, Seal};
 
@@ -57,7 +57,7 @@ impl Channel {
             return Ok(());
         }
         if is_open {
-            send_both(&mut self.timed, &self.line, &self.gathered, bytes)?;
+            send_both(&mut self.timed, &self.cancel, &self.gathered, bytes)?;
             self.gathered.clear();
             return Ok(());
         }
@@ -77,10 +77,10 @@ impl Channel {
     }
 
     fn seal_bytes(&mut self, bytes: &[u8]) -> Result<(), NetFault> {
-        let _stage = self.is_sealed().then(|| within(Stage::Encrypt));
-        let Channel { seal, outgoing, timed, line, sealing_ns, .. } = self;
+        let _stage = self.is_sealed().then(|| within(CpuStage::Encrypt));
+        let Channel { seal, outgoing, timed, cancel, sealing_ns, .. } = self;
         let (start, before_ns) = (Instant::now(), timed.sending_ns);
-        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(timed, line, sealed));
+        let sealed = seal.seal(bytes, outgoing, &mut |sealed| send_all(timed, cancel, sealed));
         *sealing_ns += (start.elapsed().as_nanos() as u64).saturating_sub(timed.sending_ns - before_ns);
         sealed
     }
@@ -88,14 +88,14 @@ impl Channel {
     /// Sends what was put.
     pub fn flush(&mut self) -> Result<(), NetFault> {
         self.seal_gathered()?;
-        send_all(&mut self.timed, &self.line, &mut self.outgoing)
+        send_all(&mut self.timed, &self.cancel, &mut self.outgoing)
     }
 
     /// Says that nothing more will come. Best effort.
     pub fn close(&mut self) {
         if !self.is_closed {
             self.is_closed = true;
-            self.line.set_deadline(Some(Instant::now() + FAREWELL_MAX));
+            self.cancel.set_deadline(Some(Instant::now() + FAREWELL_MAX));
             let _ = self.seal_gathered();
             self.seal.close(&mut self.outgoing);
             let _ = self.flush();
@@ -104,17 +104,17 @@ impl Channel {
 }
 
 /// Sends and forgets the bytes.
-fn send_all(timed: &mut Timed, line: &Line, outgoing: &mut Outgoing) -> Result<(), NetFault> {
-    send_both(timed, line, outgoing.bytes(), &[])?;
+fn send_all(timed: &mut Timed, cancel: &CancelToken, outgoing: &mut Outgoing) -> Result<(), NetFault> {
+    send_both(timed, cancel, outgoing.bytes(), &[])?;
     outgoing.clear();
     Ok(())
 }
 
 /// Sends one behind the other.
-fn send_both(timed: &mut Timed, line: &Line, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
+fn send_both(timed: &mut Timed, cancel: &CancelToken, first: &[u8], second: &[u8]) -> Result<(), NetFault> {
     let mut sent = 0;
     while sent < first.len() + second.len() {
-        line.check()?;
+        cancel.check()?;
         let parts = [&first[sent.min(first.len())..], &second[sent.saturating_sub(first.len())..]];
         match timed.write(&parts.map(IoSlice::new)) {
             Ok(0) => return Err(closed()),

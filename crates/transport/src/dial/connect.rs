@@ -12,15 +12,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 
+use crate::cancel::CancelToken;
 use crate::fault::NetFault;
-use crate::line::Line;
-use crate::timed::LOOK_UP;
+use crate::timed::POLL_INTERVAL;
 
 /// Calls `host:port`, each of its addresses for as long as `patience`.
-pub(crate) fn call(host: &str, line: &Line, patience: Duration) -> Result<TcpStream, NetFault> {
+pub(crate) fn call(host: &str, cancel: &CancelToken, patience: Duration) -> Result<TcpStream, NetFault> {
     let mut failed = NetFault::Lost("the host has no address".into());
-    for address in look_up(host, &line.within(patience))? {
-        match connect(&address, &line.within(patience)) {
+    for address in look_up(host, &cancel.within(patience))? {
+        match connect(&address, &cancel.within(patience)) {
             Ok(stream) => return Ok(stream),
             Err(NetFault::Stopped) => return Err(NetFault::Stopped),
             Err(fault) => failed = fault,
@@ -30,7 +30,7 @@ pub(crate) fn call(host: &str, line: &Line, patience: Duration) -> Result<TcpStr
 }
 
 /// The addresses of a host. The system's own search cannot be ended: another thread waits for it.
-fn look_up(host: &str, line: &Line) -> Result<Vec<SocketAddr>, NetFault> {
+fn look_up(host: &str, cancel: &CancelToken) -> Result<Vec<SocketAddr>, NetFault> {
     if let Ok(address) = host.parse() {
         return Ok(vec![address]);
     }
@@ -39,8 +39,8 @@ fn look_up(host: &str, line: &Line) -> Result<Vec<SocketAddr>, NetFault> {
     let search = move || drop(found.send(host.to_socket_addrs().map(Iterator::collect)));
     Builder::new().spawn(search).map_err(|error| NetFault::of_io("start a thread", &error))?;
     loop {
-        line.check()?;
-        match finds.recv_timeout(LOOK_UP) {
+        cancel.check()?;
+        match finds.recv_timeout(POLL_INTERVAL) {
             Ok(found) => return found.map_err(|error| NetFault::of_io("look up the host", &error)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
@@ -49,7 +49,7 @@ fn look_up(host: &str, line: &Line) -> Result<Vec<SocketAddr>, NetFault> {
 }
 
 /// Calls an address until the line's deadline.
-pub(crate) fn connect(address: &SocketAddr, line: &Line) -> Result<TcpStream, NetFault> {
+pub(crate) fn connect(address: &SocketAddr, cancel: &CancelToken) -> Result<TcpStream, NetFault> {
     let fault = |errno: Errno| NetFault::of_io("call", &errno.into());
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -59,9 +59,9 @@ pub(crate) fn connect(address: &SocketAddr, line: &Line) -> Result<TcpStream, Ne
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
         Err(errno) => return Err(fault(errno)),
     }
-    let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
+    let patience = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
     loop {
-        line.check()?;
+        cancel.check()?;
         let mut fds = [PollFd::new(&socket, PollFlags::OUT)];
         match poll(&mut fds, Some(&patience)) {
             Ok(0) | Err(Errno::INTR) => {}
@@ -86,17 +86,17 @@ mod tests {
     fn who_listens_is_called_and_who_does_not_is_told() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("an address");
-        let (line, patience) = (Line::default(), Duration::from_secs(60));
+        let (cancel, patience) = (CancelToken::default(), Duration::from_secs(60));
         for host in [address.to_string(), format!("localhost:{}", address.port())] {
-            let stream = call(&host, &line, patience).expect("it listens");
+            let stream = call(&host, &cancel, patience).expect("it listens");
             assert_eq!(stream.peer_addr().ok(), Some(address), "{host}");
         }
-        let stopped = line.heeding(&Arc::new(AtomicBool::new(true)));
+        let stopped = cancel.heeding(&Arc::new(AtomicBool::new(true)));
         assert_eq!(call("localhost:1", &stopped, patience).expect_err("no search"), NetFault::Stopped);
         drop(listener);
-        let refused = call(&address.to_string(), &line, patience).expect_err("nobody listens");
+        let refused = call(&address.to_string(), &cancel, patience).expect_err("nobody listens");
         assert!(refused.words().contains("refused"), "{refused:?}");
-        call("no such host:1", &line, patience).expect_err("there is none");
+        call("no such host:1", &cancel, patience).expect_err("there is none");
     }
 
     #[test]
@@ -105,10 +105,10 @@ mod tests {
         rustix::net::listen(&listener, 0).expect("a short queue");
         let address = listener.local_addr().expect("an address");
         // Those that find room in the queue are connected; the next gets no answer.
-        let line = Line::default();
+        let cancel = CancelToken::default();
         let mut taken = Vec::new();
         let fault = loop {
-            match connect(&address, &line.within(Duration::from_millis(300))) {
+            match connect(&address, &cancel.within(Duration::from_millis(300))) {
                 Ok(stream) => taken.push(stream),
                 Err(fault) => break fault,
             }

@@ -10,9 +10,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use datapump_core::wire::hello::Purpose;
 
+use crate::cancel::CancelToken;
 use crate::channel::Channel;
 use crate::fault::NetFault;
-use crate::line::Line;
 use datapump_engine::WAIT_MAX;
 
 /// Makes a connection.
@@ -22,7 +22,7 @@ pub type Dial = Box<dyn Fn(Purpose) -> Result<Channel, NetFault> + Send + Sync>;
 pub struct Pool {
     free: Mutex<VecDeque<Channel>>,
     came: Condvar,
-    line: Line,
+    cancel: CancelToken,
     dial: Option<Dial>,
     /// Nobody will need one any more.
     is_closed: AtomicBool,
@@ -36,22 +36,22 @@ impl std::fmt::Debug for Pool {
 
 impl Pool {
     /// Of the side that calls.
-    pub fn dialled(line: Line, dial: Dial) -> Pool {
+    pub fn dialled(cancel: CancelToken, dial: Dial) -> Pool {
         Pool {
             free: Mutex::default(),
             came: Condvar::new(),
-            line,
+            cancel,
             dial: Some(dial),
             is_closed: AtomicBool::new(false),
         }
     }
 
     /// Of the side that is called.
-    pub fn joined(line: Line) -> Pool {
+    pub fn joined(cancel: CancelToken) -> Pool {
         Pool {
             free: Mutex::default(),
             came: Condvar::new(),
-            line,
+            cancel,
             dial: None,
             is_closed: AtomicBool::new(false),
         }
@@ -65,7 +65,7 @@ impl Pool {
                 return Ok(channel);
             }
             // Of a session that is lost each call would take as long as calls may.
-            self.line.check()?;
+            self.cancel.check()?;
             if let Some(dial) = &self.dial {
                 drop(free);
                 return dial(purpose);

@@ -26,10 +26,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::fault::NetFault;
 
 /// A wait looks up as often.
-const LOOK_UP: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One end of the pipe, with its streams.
-pub struct Carrier {
+pub struct SshMux {
     /// Nothing more goes out once it is taken away.
     output: Mutex<Option<File>>,
     /// Who opens a stream tells of it before the next is opened.
@@ -71,10 +71,10 @@ fn io(operation: &str) -> impl Fn(std::io::Error) -> NetFault {
     move |error| NetFault::of_io(operation, &error)
 }
 
-impl Carrier {
+impl SshMux {
     /// Sends into this pipe.
-    pub fn new(output: File) -> Arc<Carrier> {
-        Arc::new(Carrier {
+    pub fn new(output: File) -> Arc<SshMux> {
+        Arc::new(SshMux {
             output: Mutex::new(Some(output)),
             opening: Mutex::default(),
             streams: Mutex::default(),
@@ -84,7 +84,7 @@ impl Carrier {
     }
 
     /// Opens a stream.
-    pub(crate) fn open(self: &Arc<Carrier>) -> Result<UnixStream, NetFault> {
+    pub(crate) fn open(self: &Arc<SshMux>) -> Result<UnixStream, NetFault> {
         let _turn = locked(&self.opening);
         let number = locked(&self.streams).last + 1;
         let socket = self.start(number, true)?;
@@ -96,7 +96,7 @@ impl Carrier {
     }
 
     /// Makes a stream and gives the end for who uses it. The other side is told before anything can be sent.
-    fn start(self: &Arc<Carrier>, number: u32, tells: bool) -> Result<UnixStream, NetFault> {
+    fn start(self: &Arc<SshMux>, number: u32, tells: bool) -> Result<UnixStream, NetFault> {
         let (socket, user) = UnixStream::pair().map_err(io("make a pair of sockets"))?;
         let (state, changed) = (Mutex::default(), Condvar::new());
         let stream = Arc::new(Stream { number, socket, state, changed });
@@ -111,11 +111,11 @@ impl Carrier {
         if tells {
             self.say(StreamKind::Open, number)?;
         }
-        let (carrier, giving) = (Arc::clone(self), Arc::clone(&stream));
-        let spawned = Builder::new().spawn(move || carrier.give(&giving));
+        let (ssh_mux, served) = (Arc::clone(self), Arc::clone(&stream));
+        let spawned = Builder::new().spawn(move || ssh_mux.give(&served));
         spawned.map_err(io("start a thread"))?;
-        let carrier = Arc::clone(self);
-        Builder::new().spawn(move || carrier.take(&stream)).map_err(io("start a thread"))?;
+        let ssh_mux = Arc::clone(self);
+        Builder::new().spawn(move || ssh_mux.take(&stream)).map_err(io("start a thread"))?;
         Ok(user)
     }
 
@@ -168,7 +168,7 @@ impl Carrier {
     /// Reads the pipe until it ends, or this end does; `accept` gets the streams that the other side opens, unless only
     /// this side opens any.
     pub fn receive(
-        self: &Arc<Carrier>,
+        self: &Arc<SshMux>,
         early: &[u8],
         input: File,
         accept: Option<&mut dyn FnMut(UnixStream)>,
@@ -181,7 +181,7 @@ impl Carrier {
     }
 
     fn receive_frames(
-        self: &Arc<Carrier>,
+        self: &Arc<SshMux>,
         input: &mut Input<'_>,
         mut accept: Option<&mut dyn FnMut(UnixStream)>,
     ) -> Result<(), NetFault> {
@@ -224,7 +224,7 @@ impl Carrier {
         drop(streams);
         self.is_over.store(true, Ordering::Relaxed);
         // Who holds it sends a frame; for longer only if the pipe is full, and then whoever ends ssh frees it.
-        let deadline = Instant::now() + LOOK_UP;
+        let deadline = Instant::now() + POLL_INTERVAL;
         while self.output.try_lock().map(|mut output| output.take()).is_err() && Instant::now() < deadline {
             std::thread::yield_now();
         }
@@ -280,10 +280,10 @@ fn read(mut socket: &UnixStream, bytes: &mut [u8]) -> std::io::Result<usize> {
 }
 
 /// What comes out of the pipe.
-struct Input<'carrier> {
+struct Input<'ssh_mux> {
     early: VecDeque<u8>,
     file: File,
-    is_over: &'carrier AtomicBool,
+    is_over: &'ssh_mux AtomicBool,
 }
 
 impl Input<'_> {
@@ -309,7 +309,7 @@ impl Input<'_> {
 
 /// Reads what comes soon; zero bytes are the end.
 pub(crate) fn wait_and_read(file: &mut File, bytes: &mut [u8]) -> Result<Option<usize>, NetFault> {
-    let patience = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
+    let patience = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
     let mut fds = [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN)];
     match poll(&mut fds, Some(&patience)) {
         Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
@@ -340,11 +340,11 @@ mod tests {
     }
 
     /// Two ends of a pipe; what the caller opens comes out of the receiver.
-    fn pair() -> (Arc<Carrier>, Arc<Carrier>, mpsc::Receiver<UnixStream>) {
+    fn pair() -> (Arc<SshMux>, Arc<SshMux>, mpsc::Receiver<UnixStream>) {
         let file = |end: OwnedFd| File::from(end);
         let ((there_out, there_in), (back_out, back_in)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
-        let caller = Carrier::new(file(there_in.into()));
-        let called = Carrier::new(file(back_in.into()));
+        let caller = SshMux::new(file(there_in.into()));
+        let called = SshMux::new(file(back_in.into()));
         let (sender, receiver) = mpsc::channel();
         let (one, other) = (Arc::clone(&caller), Arc::clone(&called));
         std::thread::spawn(move || one.receive(&[], file(back_out.into()), None));
@@ -431,8 +431,8 @@ mod tests {
         ] {
             let (out, input) = pipe().expect("a pipe");
             drop(input);
-            let carrier = Carrier::new(File::from(OwnedFd::from(pipe().expect("a pipe").1)));
-            let received = carrier.receive(&bytes, File::from(OwnedFd::from(out)), Some(&mut drop));
+            let ssh_mux = SshMux::new(File::from(OwnedFd::from(pipe().expect("a pipe").1)));
+            let received = ssh_mux.receive(&bytes, File::from(OwnedFd::from(out)), Some(&mut drop));
             assert_eq!(received.is_ok(), ends, "{bytes:?}: {received:?}");
         }
     }

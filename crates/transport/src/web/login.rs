@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// The value of the header, as somebody else would send it: `Bearer …`, `Basic …`.
+/// The value of the header, as somebody else would send it: `AttributeHolder …`, `Basic …`.
 const HEADER: &str = "PUMP_HTTP_AUTHORIZATION";
 
 /// What is sent to the host that the user named, if the user has something for it.

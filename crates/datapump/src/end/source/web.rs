@@ -3,8 +3,8 @@
 //!
 //! Must not know: requests and answers (`transport`), names, where blocks go.
 
-use datapump_core::{Request, Settled, Side};
-use datapump_engine::{Errno, Slot, Stage, meter::within};
+use datapump_core::{PumpSide, Request, Settled};
+use datapump_engine::{CpuStage, Errno, Slot, meter::within};
 use datapump_transport::WebFile;
 
 use crate::end::performer::{Performer, Posted};
@@ -15,11 +15,11 @@ pub(super) fn post(by: &mut Performer<'_>, request: Request, file: &WebFile) -> 
     let start_ns = by.now_ns();
     let bytes = &mut by.engine.bytes_mut(Slot(slot))[done as usize..block.len as usize];
     let read = {
-        let _stage = within(Stage::Read);
+        let _stage = within(CpuStage::Read);
         file.read(block.at + u64::from(done), bytes)
     };
     let end_ns = by.now_ns();
-    by.charge(Side::Source, end_ns - start_ns);
+    by.charge(PumpSide::Source, end_ns - start_ns);
     if let Some(latencies) = &mut by.latencies {
         latencies.post(slot, start_ns);
         latencies.complete(slot, transfer, end_ns);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use datapump_core::wire::opening::Opening;
 use datapump_engine::Socket;
-use datapump_transport::Carrier;
+use datapump_transport::SshMux;
 
 use crate::net::client::root::ServedRoot;
 use crate::net::server::Server;
@@ -59,9 +59,9 @@ impl Server {
         output.write_all(opening.line(&version()).as_bytes()).map_err(|error| {
             Problem::of(Class::Io, Operation::Connect, format!("write to standard output: {error}"))
         })?;
-        let (carrier, server) = (Carrier::new(output), &self);
+        let (ssh_mux, server) = (SshMux::new(output), &self);
         std::thread::scope(|scope| {
-            let reading = Arc::clone(&carrier);
+            let reading = Arc::clone(&ssh_mux);
             scope.spawn(move || {
                 let mut accept = |stream| server.carry(Socket::Unix(stream));
                 let _ = reading.receive(&[], input, Some(&mut accept));
@@ -69,7 +69,7 @@ impl Server {
                 server.state.wake();
             });
             server.accept(scope);
-            carrier.finish(END_MAX);
+            ssh_mux.finish(END_MAX);
         });
         Ok(())
     }

@@ -4,17 +4,17 @@
 
 use std::ffi::CString;
 
-use datapump_core::wire::ask::{Answer, Fault};
 use datapump_core::wire::attributes::{self as wire, Attribute, TimeNs};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
+use datapump_core::wire::peer_request::{Answer, Fault};
 use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use crate::problem::{Class, Operation};
-use datapump_files::disk::{Bearer, FileKind, Meta, Outcome};
+use datapump_files::disk::{AttributeHolder, FileKind, Meta, Outcome};
 use datapump_files::holes::mapped;
 
-pub(crate) fn told(meta: &Meta) -> wire::WireMeta {
+pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
     wire::WireMeta {
         kind: match meta.kind {
             FileKind::Regular => wire::EntryKind::Regular,
@@ -41,7 +41,7 @@ pub(crate) fn told(meta: &Meta) -> wire::WireMeta {
     }
 }
 
-pub(crate) fn heard(meta: &wire::WireMeta) -> Meta {
+pub(crate) fn from_wire(meta: &wire::WireMeta) -> Meta {
     Meta {
         kind: match meta.kind {
             wire::EntryKind::Regular => FileKind::Regular,
@@ -70,12 +70,12 @@ pub(crate) fn heard(meta: &wire::WireMeta) -> Meta {
 }
 
 /// All extended attributes; of those that this user may not read the name alone.
-pub(crate) fn attributes_of(bearer: Bearer<'_>) -> Outcome<Vec<Attribute>> {
+pub(crate) fn attributes_of(bearer: AttributeHolder<'_>) -> Outcome<Vec<Attribute>> {
     attributes_named(bearer, bearer.xattr_names()?)
 }
 
 /// Those of these names.
-pub(crate) fn attributes_named(bearer: Bearer<'_>, names: Vec<CString>) -> Outcome<Vec<Attribute>> {
+pub(crate) fn attributes_named(bearer: AttributeHolder<'_>, names: Vec<CString>) -> Outcome<Vec<Attribute>> {
     let read = |name: CString| -> Outcome<Option<Attribute>> {
         let (value, is_unreadable) = match bearer.xattr_value(&name) {
             Err(Errno(EPERM | EACCES)) => (Some(Vec::new()), Some(true)),

@@ -8,17 +8,17 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
 use datapump_core::wire::NAMES_MAX;
-use datapump_core::wire::ask::Answer;
 use datapump_core::wire::attributes::{self as wire, Attribute, Entry};
 use datapump_core::wire::bounds::ErrorNumber;
+use datapump_core::wire::peer_request::Answer;
 use datapump_engine::Errno;
 use datapump_transport::NetFault;
 
 use crate::net::folder::convert::{Tell, generation};
-use crate::net::folder::convert::{attributes_named, attributes_of, told};
+use crate::net::folder::convert::{attributes_named, attributes_of, to_wire};
 use crate::target::listed::Name;
 use datapump_files::attributes::xattrs::may_be_files_own;
-use datapump_files::disk::{Bearer, FileKind, Meta, names, xattr_names_at};
+use datapump_files::disk::{AttributeHolder, FileKind, Meta, names, xattr_names_at};
 
 /// Names are told in messages of about so many bytes.
 const NAMES_BYTES: usize = 256 << 10;
@@ -87,7 +87,7 @@ fn of_file(folder: &File, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
     if listed.is_empty() {
         return Ok(Vec::new());
     }
-    attributes_named(Bearer::Held(&names::hold(folder, name)?), listed)
+    attributes_named(AttributeHolder::Held(&names::hold(folder, name)?), listed)
 }
 
 pub(crate) fn attributes_bytes(attributes: &[Attribute]) -> usize {
@@ -106,7 +106,7 @@ fn entry(folder: &File, name: Name) -> Entry {
     let looked = look_into(folder, &name.name);
     let errno = looked.as_ref().err().map(|errno| ErrorNumber::of(errno.0));
     let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
-        (Some(told(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
+        (Some(to_wire(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
     });
     Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno, is_partial: None }
 }
@@ -125,7 +125,7 @@ fn look_into(folder: &File, name: &OsStr) -> Result<LookedInto, Errno> {
         FileKind::Symlink => Some(names::read_held_symlink(&held)?),
         _ => None,
     };
-    let attributes = attributes_of(Bearer::Held(&held))?;
+    let attributes = attributes_of(AttributeHolder::Held(&held))?;
     match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
         true => Err(E2BIG),
         false => Ok((meta, points_to, Some(attributes))),

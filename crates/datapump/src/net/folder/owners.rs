@@ -12,9 +12,9 @@ use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::wire::WireError;
-use datapump_core::wire::ask::Answer;
 use datapump_core::wire::attributes::{Attribute, OwnerName, WireMeta, is_owner_name};
 use datapump_core::wire::bounds::OwnerId;
+use datapump_core::wire::peer_request::Answer;
 use datapump_engine::Errno;
 use datapump_engine::os::linux::{group_id, group_name, user_id, user_name};
 use datapump_transport::NetFault;
@@ -243,13 +243,13 @@ mod tests {
 
     use super::*;
     use crate::job::budget::Budget;
-    use crate::net::folder::convert::told;
+    use crate::net::folder::convert::to_wire;
     use datapump_files::disk::Meta as Stat;
 
     const BY_NAME: bool = false;
 
     fn entry(index: u32, uid: u32, gid: u32) -> Entry {
-        let meta = told(&Stat { uid, gid, ..Stat::nothing() });
+        let meta = to_wire(&Stat { uid, gid, ..Stat::nothing() });
         Entry {
             name: format!("{index}").into_bytes().into(),
             meta: Some(meta),

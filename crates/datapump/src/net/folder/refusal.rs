@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use datapump_core::wire::ask::Fault;
 use datapump_core::wire::bounds::ErrorNumber;
+use datapump_core::wire::peer_request::Fault;
 
 use crate::job::budget::OverBudget;
 use crate::problem::{Class, Operation, Problem};

@@ -4,11 +4,11 @@
 
 use std::mem::size_of;
 
-use datapump_core::wire::ask::Answer;
 use datapump_core::wire::attributes::{Attribute, Entry};
+use datapump_core::wire::peer_request::Answer;
 use minicbor::bytes::ByteVec;
 
-use crate::target::listed::{Name, Told};
+use crate::target::listed::{ListedEntry, Name};
 
 /// What the allocator adds to a piece of memory, at most.
 const ALLOCATED_BYTES: usize = 32;
@@ -31,7 +31,7 @@ pub(crate) fn of_answer(answer: &Answer) -> usize {
 
 /// Memory of a name with all that was told of it.
 pub(crate) fn of_entry(entry: &Entry) -> usize {
-    const FIXED: usize = size_of::<Name>() + size_of::<Told>() + 2 * ALLOCATED_BYTES;
+    const FIXED: usize = size_of::<Name>() + size_of::<ListedEntry>() + 2 * ALLOCATED_BYTES;
     let points_to = entry.points_to.as_ref().map_or(0, of_bytes);
     let attributes = entry.attributes.as_ref().map_or(0, |attributes| of_attributes(attributes));
     FIXED + entry.name.len() + points_to + attributes
@@ -63,7 +63,7 @@ mod tests {
             errno: None,
             is_partial: None,
         };
-        assert!(of_entry(&entry(0)) > size_of::<Told>());
+        assert!(of_entry(&entry(0)) > size_of::<ListedEntry>());
         assert!(of_entry(&entry(1000)) > 100_000);
         let names = Answer::Names { entries: vec![entry(0), entry(0)], cookie: 0, more: false, owners: None };
         assert_eq!(of_answer(&names), 2 * of_entry(&entry(0)));

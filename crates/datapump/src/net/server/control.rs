@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::session::{Given, Message, Session};
+use datapump_core::wire::session::{Message, SenderStats, Session};
 use datapump_core::wire::talk::Talk;
-use datapump_transport::{Channel, Line, NetFault};
+use datapump_transport::{CancelToken, Channel, NetFault};
 
-use crate::job::world::Clock;
+use crate::job::platform::Clock;
 use crate::lane::Stepped;
 
 /// Messages that are sent at a time.
@@ -22,7 +22,7 @@ const SAID_TOGETHER: u32 = 256;
 /// a client that does not listen makes nothing grow.
 const WAITING_MAX: usize = 64;
 /// A wait looks up as often.
-const LOOK_UP: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What other threads want to say.
 #[derive(Clone, Debug)]
@@ -112,8 +112,8 @@ impl Control {
     }
 
     /// Its waits are those of this line from now on.
-    pub(crate) fn join(&mut self, line: &Line) {
-        self.channel.join(line.clone());
+    pub(crate) fn join(&mut self, cancel: &CancelToken) {
+        self.channel.join(cancel.clone());
     }
 
     /// Says a message now.
@@ -142,7 +142,7 @@ impl Control {
     /// Waits for one message.
     pub(crate) fn hear(&mut self) -> Result<Message, NetFault> {
         loop {
-            if let Some(message) = self.next(LOOK_UP)? {
+            if let Some(message) = self.next(POLL_INTERVAL)? {
                 return Ok(message);
             }
         }
@@ -152,7 +152,7 @@ impl Control {
     pub(crate) fn hear_within(&mut self, patience: Duration) -> Result<Message, NetFault> {
         let start = Instant::now();
         while start.elapsed() < patience {
-            if let Some(message) = self.next(LOOK_UP)? {
+            if let Some(message) = self.next(POLL_INTERVAL)? {
                 return Ok(message);
             }
         }
@@ -165,9 +165,9 @@ impl Control {
         &mut self,
         answer: &mut dyn FnMut(Message) -> Follows,
         look: &mut dyn FnMut() -> Option<Message>,
-        given: &mut dyn FnMut() -> Given,
+        given: &mut dyn FnMut() -> SenderStats,
     ) -> Result<(), NetFault> {
-        while self.step(LOOK_UP, answer, look, given)? != Stepped::Over {}
+        while self.step(POLL_INTERVAL, answer, look, given)? != Stepped::Over {}
         Ok(())
     }
 
@@ -177,7 +177,7 @@ impl Control {
         patience: Duration,
         answer: &mut dyn FnMut(Message) -> Follows,
         look: &mut dyn FnMut() -> Option<Message>,
-        given: &mut dyn FnMut() -> Given,
+        given: &mut dyn FnMut() -> SenderStats,
     ) -> Result<Stepped, NetFault> {
         if self.talk.is_over() {
             self.channel.close();

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::VERSION;
 use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply};
-use datapump_transport::{Line, PublicKey, random};
+use datapump_transport::{CancelToken, PublicKey, random};
 
 use crate::job::budget::Budget;
 pub(crate) use crate::net::client::root::ServedRoot;
+use crate::net::server::connections::{ConnectionAcceptor, ConnectionQuota, NewSession};
 use crate::net::server::control::boxes;
-use crate::net::server::joins::{Joins, Left, NewSession};
 use crate::report::account::version;
 use crate::run::rate::Rate;
 use datapump_files::disk::boot;
@@ -43,7 +43,7 @@ pub(crate) struct ServerState {
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) sessions: Mutex<HashMap<[u8; 16], OpenSession>>,
     /// Of connections that belong to no session yet.
-    pub(crate) greeting_line: Line,
+    pub(crate) greeting_line: CancelToken,
     pub(crate) greeting: AtomicU32,
     /// What all sessions may hold together.
     pub(crate) budget: Arc<Budget>,
@@ -54,8 +54,8 @@ pub(crate) struct ServerState {
 /// A session that is open.
 pub(crate) struct OpenSession {
     pub(crate) holder: Option<PublicKey>,
-    pub(crate) line: Line,
-    pub(crate) joins: Joins,
+    pub(crate) cancel: CancelToken,
+    pub(crate) acceptor: ConnectionAcceptor,
 }
 
 impl ServerState {
@@ -98,11 +98,11 @@ impl ServerState {
         holder: Option<PublicKey>,
     ) -> Result<Admitted, Reply> {
         match self.sessions().get(&session) {
-            Some(entry) if entry.holder == holder && !entry.joins.admits(purpose) => {
+            Some(entry) if entry.holder == holder && !entry.acceptor.admits(purpose) => {
                 Err(refused(Reason::Session, "this session has all the connections that were agreed"))
             }
             Some(entry) if entry.holder == holder => {
-                Ok(Admitted::Joins(purpose, entry.line.clone(), entry.joins.clone()))
+                Ok(Admitted::ConnectionAcceptor(purpose, entry.cancel.clone(), entry.acceptor.clone()))
             }
             _ => Err(refused(Reason::Session, "there is no such session (any more)")),
         }
@@ -123,17 +123,17 @@ impl ServerState {
             .map_err(|_| refused(Reason::Busy, "this server has too many files open; try again later"))?;
         self.used.store(true, Ordering::Relaxed);
         let (channels, receiver) = channel();
-        let left = Arc::new(Left::default());
-        let joins = Joins { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
-        let (number, line) = (random(), Line::default());
-        sessions.insert(number, OpenSession { holder, line: line.clone(), joins });
-        Ok(Admitted::Begins(NewSession { number, line, joins: receiver, boxes: (outbox, inbox), left }))
+        let left = Arc::new(ConnectionQuota::default());
+        let acceptor = ConnectionAcceptor { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
+        let (number, cancel) = (random(), CancelToken::default());
+        sessions.insert(number, OpenSession { holder, cancel: cancel.clone(), acceptor });
+        Ok(Admitted::Begins(NewSession { number, cancel, acceptor: receiver, boxes: (outbox, inbox), left }))
     }
 
     pub(crate) fn welcome(&self, admitted: &Admitted) -> Reply {
         let session = match admitted {
             Admitted::Begins(session) => Some(session.number),
-            Admitted::Joins(..) => None,
+            Admitted::ConnectionAcceptor(..) => None,
         };
         let program = Some(format!("pump {}", version()));
         Reply::Welcome {
@@ -151,7 +151,7 @@ impl ServerState {
         let is_same = || holder(session).is_some_and(|one| holder(of) == Some(one));
         let start = Instant::now();
         while is_same() && start.elapsed() < self.options.peer_timeout && !self.is_over(false) {
-            self.sessions().get(session).inspect(|entry| entry.line.cut());
+            self.sessions().get(session).inspect(|entry| entry.cancel.cut());
             std::thread::sleep(LOOK_AGAIN_AFTER);
         }
     }
@@ -168,7 +168,7 @@ impl ServerState {
 
 pub(crate) enum Admitted {
     Begins(NewSession),
-    Joins(Purpose, Line, Joins),
+    ConnectionAcceptor(Purpose, CancelToken, ConnectionAcceptor),
 }
 
 pub(crate) fn refused(reason: Reason, words: &str) -> Reply {

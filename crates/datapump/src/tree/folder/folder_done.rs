@@ -10,25 +10,25 @@ use crate::job::options::Sync;
 use crate::problem::{Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
-use crate::tree::folder::branch::{Batch, Branch, Looked};
+use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::sweep;
 use crate::tree::rules::decide::Action;
-use datapump_engine::{Stage, meter::within};
+use datapump_engine::{CpuStage, meter::within};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
-use datapump_files::disk::{Bearer, names};
+use datapump_files::disk::{AttributeHolder, names};
 
 /// One thing in a folder is done. The last finishes it, which is one thing less in its parent.
-pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
-    let mut done = Arc::clone(branch);
+pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
+    let mut done = Arc::clone(directory);
     while done.release() {
         if let Some(name) = done.next_put_off() {
             return deal_with_put_off(shared, done, name);
         }
         let Some(parent) = done.parent.clone() else {
-            return shared.trees.grown().push(done);
+            return shared.trees.trees_done().push(done);
         };
         if is_empty_for_lack_of_room(shared, &done) {
             done = parent;
@@ -42,42 +42,42 @@ pub(crate) fn release(shared: &Shared<'_>, branch: &Arc<Branch>) {
 }
 
 /// Removes a folder that was made for what there was no room for.
-fn is_empty_for_lack_of_room(shared: &Shared<'_>, branch: &Branch) -> bool {
-    if !(shared.ledger.full.is_full() && branch.traits.fresh && branch.target.is_some()) {
+fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool {
+    if !(shared.ledger.full.is_full() && directory.traits.fresh && directory.target.is_some()) {
         return false;
     }
-    let above = branch.parent.as_ref().and_then(|parent| parent.target.as_ref()?.file().ok());
+    let above = directory.parent.as_ref().and_then(|parent| parent.target.as_ref()?.file().ok());
     let Some(above) = above.map(|opened| opened.0) else { return false };
-    let names = branch.source.origin().and_then(|folder| folder.list(0, false, &branch.source.path()));
+    let names = directory.source.origin().and_then(|folder| folder.list(0, false, &directory.source.path()));
     names.is_ok_and(|(names, _)| !names.is_empty())
-        && names::remove(&above, &branch.source.name, true).is_ok()
+        && names::remove(&above, &directory.source.name, true).is_ok()
 }
 
 /// A name changed in a folder that may be finished: it gets its attributes once more. A root gets them last.
-pub(crate) fn finish_again(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    if branch.parent.is_none() { Ok(()) } else { finish_folder(shared, branch) }
+pub(crate) fn finish_again(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
+    if directory.parent.is_none() { Ok(()) } else { finish_folder(shared, directory) }
 }
 
-fn deal_with_put_off(shared: &Shared<'_>, branch: Arc<Branch>, name: Name) {
-    branch.hold();
+fn deal_with_put_off(shared: &Shared<'_>, directory: Arc<Directory>, name: Name) {
+    directory.hold();
     shared.trees.walk(1);
-    let batch = Batch { branch, names: vec![name], looked: Looked::NotYet, walks: true };
+    let batch = Batch { directory, names: vec![name], looked: Looked::NotYet, walks: true };
     shared.plan.add_first([Work::Batch(batch)].into_iter());
     shared.plan.settled();
 }
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
-pub(crate) fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
-    let (from, to) = (branch.source.origin()?, target.file()?.0);
-    let was_right = is_right(shared, branch, (&from, &to));
+pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
+    let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
+    let (from, to) = (directory.source.origin()?, target.file()?.0);
+    let was_right = is_right(shared, directory, (&from, &to));
     if !was_right {
-        set_attributes(shared, branch, target, (&from, &to))?;
+        set_attributes(shared, directory, target, (&from, &to))?;
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
-    let synced = syncs_alone(shared, branch) || (shared.settings.options.sync == Sync::Each && !was_right);
-    if synced && branch.parent.is_some() {
-        let _stage = within(Stage::Sync);
+    let synced = syncs_alone(shared, directory) || (shared.settings.options.sync == Sync::Each && !was_right);
+    if synced && directory.parent.is_some() {
+        let _stage = within(CpuStage::Sync);
         to.sync_all().map_err(|error| {
             Problem::system(Operation::SyncFolder, &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
@@ -86,47 +86,47 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), 
 }
 
 /// Removes what killed runs left in a folder that this run did not make.
-pub(crate) fn sweep_folder(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    let Some(target) = branch.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
-    let journal = branch.root.journal().filter(|journal| journal.continues && !branch.traits.fresh);
+pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
+    let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
+    let journal = directory.root.journal().filter(|journal| journal.continues && !directory.traits.fresh);
     // A file that was cut right now is gone on with.
-    if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !branch.root.shares_target) {
-        sweep::sweep(&target.file()?.0, &branch.source.origin()?, journal.begun_ns);
+    if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !directory.root.shares_target) {
+        sweep::sweep(&target.file()?.0, &directory.source.origin()?, journal.begun_ns);
     }
     Ok(())
 }
 
 fn set_attributes(
     shared: &Shared<'_>,
-    branch: &Branch,
+    directory: &Directory,
     target: &FolderSide,
     (from, to): (&Origin, &File),
 ) -> Result<(), Problem> {
     let keep = shared.settings.options.keep;
-    let made = branch.traits.fresh;
-    let handed_down = branch.traits.handed_down;
+    let made = directory.traits.fresh;
+    let handed_down = directory.traits.handed_down;
     let new = New { made, bare: made && handed_down.is_none(), handed_down, replaced: None };
-    let kept = attributes::copy(from.bearer(), &branch.source.meta, Bearer::Open(to), keep, new);
+    let kept = attributes::copy(from.bearer(), &directory.source.meta, AttributeHolder::Open(to), keep, new);
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &target.path(), errno.0))?;
     shared.ledger.tell_lost(lost, || target.path());
     if target.was_opened_up() && !keep.mode {
-        let closed = Bearer::Open(to).set_mode(target.meta.mode);
+        let closed = AttributeHolder::Open(to).set_mode(target.meta.mode);
         closed.map_err(|errno| Problem::system(Operation::SetMode, &target.path(), errno.0))?;
     }
     Ok(())
 }
 
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
-fn is_right(shared: &Shared<'_>, branch: &Branch, (from, to): (&Origin, &File)) -> bool {
-    let meta = &branch.source.meta;
+fn is_right(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &File)) -> bool {
+    let meta = &directory.source.meta;
     let Ok(there) = datapump_files::disk::file_meta(to) else { return false };
     let rules = &shared.trees.rules;
     rules.leaves_some()
-        && !branch.traits.fresh
+        && !directory.traits.fresh
         && rules.time_is_right(meta, &there)
         && matches!(rules.kept(meta, &there), Action::Leave(_))
         && matches!(
-            attributes::hidden_differ(from.bearer(), Bearer::Open(to), shared.settings.options.keep),
+            attributes::hidden_differ(from.bearer(), AttributeHolder::Open(to), shared.settings.options.keep),
             Ok(false)
         )
 }

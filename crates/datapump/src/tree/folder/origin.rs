@@ -11,21 +11,21 @@ use std::sync::atomic::AtomicBool;
 use datapump_engine::{Errno, Handle};
 
 use crate::job::options::Keep;
-use crate::net::folder::far::{FarFile, FarFolder, SmallFile};
+use crate::net::folder::remote_host::{RemoteFile, RemoteFolder, SmallFile};
 use crate::open::held::Held;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{self, Attributes, Name, Told};
+use crate::target::listed::{self, Attributes, ListedEntry, Name};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::attributes::loss::Lost;
-use datapump_files::disk::{Bearer, FileCalls, FileKind, Folder, Meta, names};
+use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Folder, Meta, names};
 use datapump_files::holes::mapped;
 
 /// An open folder of the source.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     Here(Arc<File>),
-    There(Arc<FarFolder>),
+    There(Arc<RemoteFolder>),
 }
 
 /// A question about one name of a folder, with the path for messages.
@@ -90,7 +90,7 @@ impl Origin {
         }
     }
 
-    fn told(folder: &FarFolder, name: &Name, path: &Path) -> Result<Told, Problem> {
+    fn told(folder: &RemoteFolder, name: &Name, path: &Path) -> Result<ListedEntry, Problem> {
         match &name.told {
             Some(told) => Ok((**told).clone()),
             None => folder.look_at(&name.name, path),
@@ -138,11 +138,11 @@ impl Origin {
                     let (folder, name) = (Arc::clone(folder), name.name.clone());
                     let small =
                         SmallFile { folder, name, told: Default::default(), charge: Default::default() };
-                    return Ok((Held::There(Arc::new(FarFile::Small(small))), meta));
+                    return Ok((Held::There(Arc::new(RemoteFile::Small(small))), meta));
                 }
                 let file = folder.open(&name.name, path)?;
                 let meta = file.meta;
-                Ok((Held::There(Arc::new(FarFile::Open(file))), meta))
+                Ok((Held::There(Arc::new(RemoteFile::Open(file))), meta))
             }
         }
     }
@@ -160,7 +160,7 @@ impl Origin {
         &self,
         name: &Name,
         (path, meta): (&Path, &Meta),
-        to: Bearer<'_>,
+        to: AttributeHolder<'_>,
         keep: Keep,
         new: New<'_>,
     ) -> Result<Result<Lost, Errno>, Problem> {
@@ -168,24 +168,30 @@ impl Origin {
             Origin::Here(folder) => {
                 let held =
                     names::hold_the(folder, &name.name, meta).map_err(|errno| of_replaced(path, errno))?;
-                attributes::copy(Bearer::Held(&held), meta, to, keep, new)
+                attributes::copy(AttributeHolder::Held(&held), meta, to, keep, new)
             }
             Origin::There(folder) if meta.kind == FileKind::Regular => {
                 let file = folder.open(&name.name, path)?;
-                attributes::copy(Bearer::Told(&file.attributes), meta, to, keep, new)
+                attributes::copy(AttributeHolder::Told(&file.attributes), meta, to, keep, new)
             }
             Origin::There(folder) => {
                 let told = Origin::told(folder, name, path)?;
-                attributes::copy(Bearer::Told(&told.attributes.unwrap_or_default()), meta, to, keep, new)
+                attributes::copy(
+                    AttributeHolder::Told(&told.attributes.unwrap_or_default()),
+                    meta,
+                    to,
+                    keep,
+                    new,
+                )
             }
         })
     }
 
     /// The folder's own attributes.
-    pub(crate) fn bearer(&self) -> Bearer<'_> {
+    pub(crate) fn bearer(&self) -> AttributeHolder<'_> {
         match self {
-            Origin::Here(folder) => Bearer::Open(folder),
-            Origin::There(folder) => Bearer::Told(&folder.attributes),
+            Origin::Here(folder) => AttributeHolder::Open(folder),
+            Origin::There(folder) => AttributeHolder::Told(&folder.attributes),
         }
     }
 
@@ -202,7 +208,8 @@ impl Origin {
         };
         let listed = name.told.as_ref().and_then(|told| told.attributes.as_ref());
         let differ = |told: &Attributes| {
-            attributes::hidden_of_told_differ(Bearer::Told(told), to, &name.name, keep).unwrap_or(true)
+            attributes::hidden_of_told_differ(AttributeHolder::Told(told), to, &name.name, keep)
+                .unwrap_or(true)
         };
         match listed {
             Some(told) => Some(differ(told)),

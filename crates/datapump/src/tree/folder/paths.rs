@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 
 /// The paths. A batch is in one lane's hands, so that as many are kept as there are lanes.
 #[derive(Default)]
@@ -16,15 +16,15 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    pub(crate) fn source(&self, branch: &Branch) -> &Path {
-        self.source.get_or_init(|| branch.source.path())
+    pub(crate) fn source(&self, directory: &Directory) -> &Path {
+        self.source.get_or_init(|| directory.source.path())
     }
 
-    pub(crate) fn target(&self, branch: &Branch) -> &Path {
-        self.target.get_or_init(|| branch.target_path())
+    pub(crate) fn target(&self, directory: &Directory) -> &Path {
+        self.target.get_or_init(|| directory.target_path())
     }
 
-    pub(crate) fn relative(&self, branch: &Branch) -> &Path {
-        self.relative.get_or_init(|| branch.relative())
+    pub(crate) fn relative(&self, directory: &Directory) -> &Path {
+        self.relative.get_or_init(|| directory.relative())
     }
 }

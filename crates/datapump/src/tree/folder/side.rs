@@ -19,11 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use datapump_engine::Errno;
 
 use crate::job::budget::Charge;
-use crate::net::folder::far::FarFolder;
 use crate::net::folder::refusal::over_budget;
+use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
 use crate::tree::folder::origin::Origin;
-use datapump_files::disk::{Bearer, Meta, file_meta, names};
+use datapump_files::disk::{AttributeHolder, Meta, file_meta, names};
 
 /// Keeps the folders open that were used last.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ enum SidePlace {
         keeper: Arc<Keeper>,
     },
     /// On another, which closes and opens it as it likes.
-    There(Arc<FarFolder>),
+    There(Arc<RemoteFolder>),
 }
 
 /// Room behind a joined path for one name more.
@@ -104,11 +104,11 @@ impl FolderSide {
     }
 
     /// The root of a tree of another host.
-    pub(crate) fn far_root(path: &Path, folder: Arc<FarFolder>) -> Arc<FolderSide> {
+    pub(crate) fn remote_root(path: &Path, folder: Arc<RemoteFolder>) -> Arc<FolderSide> {
         FolderSide::there(None, path.as_os_str(), folder)
     }
 
-    fn there(parent: Option<&Arc<FolderSide>>, name: &OsStr, folder: Arc<FarFolder>) -> Arc<FolderSide> {
+    fn there(parent: Option<&Arc<FolderSide>>, name: &OsStr, folder: Arc<RemoteFolder>) -> Arc<FolderSide> {
         Arc::new(FolderSide {
             parent: parent.cloned(),
             name: name.to_owned(),
@@ -157,7 +157,7 @@ impl FolderSide {
     /// of a folder of this host.
     pub(crate) fn charge_there(&self, bytes: usize) -> Result<Option<Charge>, Problem> {
         let SidePlace::There(folder) = &self.place else { return Ok(None) };
-        folder.far.charge(bytes).map(Some).map_err(|over| over_budget(over, &self.path()))
+        folder.remote_host.charge(bytes).map(Some).map_err(|over| over_budget(over, &self.path()))
     }
 
     /// Whether it lies on this host.
@@ -240,7 +240,8 @@ impl FolderSide {
         *self.opened_up.get_or_init(|| {
             let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
             let mode = self.meta.mode | WRITABLE;
-            let opens = || self.file().is_ok_and(|folder| Bearer::Open(&folder.0).set_mode(mode).is_ok());
+            let opens =
+                || self.file().is_ok_and(|folder| AttributeHolder::Open(&folder.0).set_mode(mode).is_ok());
             is_own && mode != self.meta.mode && opens()
         })
     }

@@ -17,48 +17,48 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
-use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
+use crate::tree::folder::directory::{Batch, Directory, Looked, Traits};
 use crate::tree::folder::folder_done;
 use crate::tree::folder::lister::{Lister, Next};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::doubts;
-use crate::tree::names::hand::Hand;
+use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
-use crate::tree::rules::right;
+use crate::tree::rules::update_existing;
 use datapump_files::commit::made;
-use datapump_files::disk::{self, Bearer, FileKind, Meta, kind, names};
+use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
 /// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
 const BATCH_NAMES: usize = 64;
 
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
-pub(crate) fn list(shared: &Shared<'_>, branch: &Arc<Branch>) {
-    match next_names(shared, branch) {
-        Ok(names) if !names.is_empty() => return put_up(shared, branch, names),
+pub(crate) fn list(shared: &Shared<'_>, directory: &Arc<Directory>) {
+    match next_names(shared, directory) {
+        Ok(names) if !names.is_empty() => return put_up(shared, directory, names),
         Ok(_) if shared.settings.compares => {
-            shared.plan.add_first([Work::Others(Arc::clone(branch))].into_iter());
+            shared.plan.add_first([Work::Others(Arc::clone(directory))].into_iter());
         }
-        Ok(_) => folder_done::release(shared, branch),
+        Ok(_) => folder_done::release(shared, directory),
         Err(problem) => {
-            branch.root.report(&shared.ledger, problem);
-            folder_done::release(shared, branch);
+            directory.root.report(&shared.ledger, problem);
+            folder_done::release(shared, directory);
         }
     }
     shared.trees.walked(&shared.ledger.watch);
 }
 
-fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem> {
-    let listing = shared.trees.select.listing(|| branch.relative());
-    let mut lister = Lister::new(listing, branch.cookie(), shared.settings.tells_changes());
+fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, Problem> {
+    let listing = shared.trees.select.listing(|| directory.relative());
+    let mut lister = Lister::new(listing, directory.cookie(), shared.settings.tells_changes());
     loop {
         match lister.poll() {
-            Next::List(from) => lister.handle_listed(names_of_folder(shared, branch, from)?),
+            Next::List(from) => lister.handle_listed(names_of_folder(shared, directory, from)?),
             Next::Names(names) => {
-                branch.set_cookie(lister.from());
+                directory.set_cookie(lister.from());
                 return Ok(names);
             }
         }
@@ -66,41 +66,50 @@ fn next_names(shared: &Shared<'_>, branch: &Branch) -> Result<Vec<Name>, Problem
 }
 
 /// Names of the folder from this place on, and where those behind them begin.
-fn names_of_folder(shared: &Shared<'_>, branch: &Branch, from: u64) -> Result<(Vec<Name>, u64), Problem> {
-    let folder = branch.source.origin().map_err(Problem::vanished)?;
-    let names = folder.list(from, compares_attributes(shared, branch), &branch.source.path());
+fn names_of_folder(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    from: u64,
+) -> Result<(Vec<Name>, u64), Problem> {
+    let folder = directory.source.origin().map_err(Problem::vanished)?;
+    let names = folder.list(from, compares_attributes(shared, directory), &directory.source.path());
     names.map_err(Problem::vanished)
 }
 
 /// Whether names of files are compared in what only their attributes tell, before they are opened.
-fn compares_attributes(shared: &Shared<'_>, branch: &Branch) -> bool {
-    let updates = shared.trees.rules.leaves_unread() && branch.target.is_some() && !branch.traits.fresh;
+fn compares_attributes(shared: &Shared<'_>, directory: &Directory) -> bool {
+    let updates = shared.trees.rules.leaves_unread() && directory.target.is_some() && !directory.traits.fresh;
     let keep = shared.settings.options.keep;
     if shared.settings.compares {
         return shared.settings.options.compare_attributes;
     }
-    (updates || branch.link_dest.is_some()) && (keep.acl || keep.xattrs)
+    (updates || directory.link_dest.is_some()) && (keep.acl || keep.xattrs)
 }
 
-fn put_up(shared: &Shared<'_>, branch: &Arc<Branch>, names: Vec<Name>) {
+fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     let mut names = names.into_iter();
     // One by one the names of a folder come right behind it.
     let batch_names = if shared.settings.tells_changes() { 1 } else { BATCH_NAMES };
     let batch = || {
         let names: Vec<Name> = names.by_ref().take(batch_names).collect();
         (!names.is_empty()).then(|| {
-            branch.hold();
-            Work::Batch(Batch { branch: Arc::clone(branch), names, looked: Looked::NotYet, walks: true })
+            directory.hold();
+            Work::Batch(Batch {
+                directory: Arc::clone(directory),
+                names,
+                looked: Looked::NotYet,
+                walks: true,
+            })
         })
     };
     let batches: Vec<Work> = std::iter::from_fn(batch).collect();
     shared.trees.walk(batches.len());
-    shared.plan.add_first(batches.into_iter().chain([Work::List(Arc::clone(branch))]));
+    shared.plan.add_first(batches.into_iter().chain([Work::List(Arc::clone(directory))]));
 }
 
 /// Goes into a folder: makes or opens its target and puts up the listing of its names.
-pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
-    let above = &hand.branch;
+pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+    let above = &cursor.directory;
     let source = above.source.child(&name.name).map_err(Problem::vanished)?;
     let is_left_out =
         shared.settings.options.one_file_system && source.meta.device != above.root.source_device;
@@ -113,7 +122,7 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     if !is_left_out {
         refuse_loops(above, &source)?;
     }
-    let Some((target, fresh)) = target_of(shared, hand, name, &source.meta)? else { return Ok(()) };
+    let Some((target, fresh)) = target_of(shared, cursor, name, &source.meta)? else { return Ok(()) };
     if let Some(target) =
         target.as_ref().filter(|_| shared.settings.compares && shared.settings.options.compare_attributes)
     {
@@ -128,7 +137,7 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
     if let Some(link_dest) = link_dest.as_deref() {
         traits.link_doubt = doubts::below(shared, traits.link_doubt, link_dest);
     }
-    let below = Branch::new(Some(above), &above.root, (source, target), traits, link_dest);
+    let below = Directory::new(Some(above), &above.root, (source, target), traits, link_dest);
     above.hold();
     if is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
@@ -141,7 +150,7 @@ pub(crate) fn enter(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(),
 }
 
 /// A bind mount may show a folder inside itself, and the target may lie in the source.
-fn refuse_loops(above: &Branch, source: &FolderSide) -> Result<(), Problem> {
+fn refuse_loops(above: &Directory, source: &FolderSide) -> Result<(), Problem> {
     let id = identity::id(&source.meta);
     if above.root.target_id == Some(id) {
         let words = "is the folder that is copied into; it is left out";
@@ -162,16 +171,21 @@ fn refuse_loops(above: &Branch, source: &FolderSide) -> Result<(), Problem> {
 type Entered = (Option<Arc<FolderSide>>, bool);
 
 /// The target folder; nothing where something else stays.
-fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Result<Option<Entered>, Problem> {
+fn target_of(
+    shared: &Shared<'_>,
+    cursor: &BatchCursor,
+    name: &Name,
+    meta: &Meta,
+) -> Result<Option<Entered>, Problem> {
     if shared.settings.compares {
-        let target = hand.branch.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
+        let target = cursor.directory.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
         return Ok(Some((target, false)));
     }
-    let path = hand.target_path(&name.name);
-    let there = hand.there(&name.name)?;
+    let path = cursor.target_path(&name.name);
+    let there = cursor.there(&name.name)?;
     let action = shared.trees.rules.decide(meta, there.as_ref());
     if let Action::Keep(why) = action {
-        right::tell_kept(shared, &hand.spot(&name.name), why);
+        update_existing::tell_kept(shared, &cursor.entry(&name.name), why);
         return Ok(None);
     }
     let fresh = action != Action::Enter;
@@ -179,28 +193,29 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
         // What would lie in it is counted.
         return Ok(Some((None, true)));
     }
-    tell_folder(shared, hand, name, meta, there.as_ref().filter(|_| !fresh));
-    let Some(target) = hand.branch.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
+    tell_folder(shared, cursor, name, meta, there.as_ref().filter(|_| !fresh));
+    let Some(target) =
+        cursor.directory.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
     else {
         return Ok(Some((None, true)));
     };
     let start = SystemTime::now();
     if action == Action::Replace {
-        make_way::remove(hand, name, FileKind::Regular)?;
+        make_way::remove(cursor, name, FileKind::Regular)?;
     }
     if fresh {
-        make(hand, name, &path)?;
+        make(cursor, name, &path)?;
     }
     let side = match target.child(&name.name) {
         Err(problem) if fresh && problem.class == Class::Denied => {
-            own_alone(hand.target()?, &name.name, &path)?;
+            own_alone(cursor.target()?, &name.name, &path)?;
             target.child(&name.name)
         }
         side => side,
     };
     let side = side?;
     if fresh {
-        made::check_folder(hand.target()?, (&side.file()?.0, &side.meta), start, &path)?;
+        made::check_folder(cursor.target()?, (&side.file()?.0, &side.meta), start, &path)?;
     }
     // Nobody else can give another name to what lies in a folder of this user.
     if made::is_open_to_others(&target.meta) && !shared.settings.options.dry_run {
@@ -209,30 +224,30 @@ fn target_of(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta) -> Resu
     if !fresh && !shared.settings.options.dry_run {
         confidential::close_folder(&side.file()?.0, &side.meta, meta, shared.settings.options.keep);
     }
-    if fresh && !hand.branch.claim(&side.meta, &name.name) {
+    if fresh && !cursor.directory.claim(&side.meta, &name.name) {
         return Err(datapump_files::commit::taken(&path));
     }
     Ok(Some((Some(side), fresh)))
 }
 
 /// A folder that is made, or gets other attributes. What is made in it changes its time: it is looked at before.
-fn tell_folder(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: Option<&Meta>) {
+fn tell_folder(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta, there: Option<&Meta>) {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
-    let change = findings::change(shared, &hand.branch, kind, &name.name, meta, there);
+    let change = findings::change(shared, &cursor.directory, kind, &name.name, meta, there);
     shared.ledger.tell(change.filter(|change| change.says_something()));
 }
 
 /// A folder just made may be closed to who made it, by the umask or an access control list that it was handed down.
 pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), Problem> {
     let held = made::hold_folder(folder, name, path)?;
-    let opened = Bearer::Held(&held).set_mode(0o700);
+    let opened = AttributeHolder::Held(&held).set_mode(0o700);
     opened.map_err(|errno| Problem::system(Operation::OpenUp, path, errno.0))
 }
 
-fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
-    let target = hand.target()?;
+fn make(cursor: &BatchCursor, name: &Name, path: &Path) -> Result<(), Problem> {
+    let target = cursor.target()?;
     let made = match names::make_folder(target, &name.name) {
-        Err(Errno::EACCES) if hand.branch.open_up() => names::make_folder(target, &name.name),
+        Err(Errno::EACCES) if cursor.directory.open_up() => names::make_folder(target, &name.name),
         made => made,
     };
     made.map_err(|errno| match errno {
@@ -242,7 +257,7 @@ fn make(hand: &Hand, name: &Name, path: &Path) -> Result<(), Problem> {
 }
 
 /// A folder on another file system than the one above is kept open, to sync that one at the end.
-fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&FolderSide>) -> Result<(), Problem> {
+fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSide>) -> Result<(), Problem> {
     if let (Some(target), Some(parent)) = (target, &above.target)
         && target.meta.device != parent.meta.device
     {
@@ -256,7 +271,7 @@ fn tell_device(shared: &Shared<'_>, above: &Branch, target: Option<&FolderSide>)
     Ok(())
 }
 
-fn traits(above: &Branch, source: &FolderSide, target: Option<&FolderSide>, fresh: bool) -> Traits {
+fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, fresh: bool) -> Traits {
     let same_device = target.is_some_and(|target| target.meta.device == source.meta.device);
     let same_file_system = same_device && source.is_here();
     Traits {

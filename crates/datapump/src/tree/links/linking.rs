@@ -15,9 +15,9 @@ use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
-use crate::tree::folder::branch::{Batch, Looked};
+use crate::tree::folder::directory::{Batch, Looked};
 use crate::tree::folder::folder_done;
-use crate::tree::links::{self, Copied, FileState, Meeting, Newer, Spot, WaitingName};
+use crate::tree::links::{self, Copied, FileState, Meeting, Newer, TreeEntry, WaitingName};
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal;
 use crate::tree::rules::decide::Action;
@@ -40,41 +40,46 @@ pub(crate) enum Met {
 /// A name that may be one of several of its file, which is open if it is copied.
 pub(crate) fn meet(
     shared: &Shared<'_>,
-    spot: &Spot,
+    entry: &TreeEntry,
     meta: &Meta,
     held: Option<&Held>,
 ) -> Result<Met, Problem> {
     if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(Met::First(None));
     }
-    let file = FileState::new(meta, generation(spot, meta, held)?);
-    let charge = spot.branch.source.charge_there(links::memory_of(&spot.name))?;
+    let file = FileState::new(meta, generation(entry, meta, held)?);
+    let charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
     let _turn = shared.trees.links.turn();
-    match shared.trees.links.meet(file, meta, spot, charge) {
+    match shared.trees.links.meet(file, meta, entry, charge) {
         Meeting::First { has_changed } => {
             if has_changed {
-                tell_changed(shared, spot);
+                tell_changed(shared, entry);
             }
             Ok(Met::First(Some(file)))
         }
         Meeting::Alone => Ok(Met::First(None)),
         Meeting::Waits => Ok(Met::Settled),
-        Meeting::Link(there) => link(shared, &there, spot, (file, meta)).map(|()| Met::Settled),
+        Meeting::Link(there) => link(shared, &there, entry, (file, meta)).map(|()| Met::Settled),
     }
 }
 
 /// A name under which something newer than the source stands. The newest under all names of a file is that file.
-pub(crate) fn meet_newer(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+pub(crate) fn meet_newer(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    meta: &Meta,
+    there: &Meta,
+) -> Result<(), Problem> {
     if meta.links < 2 || !shared.settings.options.keep.links {
         return Ok(());
     }
-    let file = FileState::new(meta, generation(spot, meta, None)?);
-    let charge = spot.branch.source.charge_there(links::memory_of(&spot.name))?;
-    let newest = Copied { spot: spot.clone(), copy: Some(id(there)), mtime_ns: there.mtime_ns };
+    let file = FileState::new(meta, generation(entry, meta, None)?);
+    let charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
+    let newest = Copied { entry: entry.clone(), copy: Some(id(there)), mtime_ns: there.mtime_ns };
     let _turn = shared.trees.links.turn();
     match shared.trees.links.meet_newer(file, meta, newest.clone(), charge) {
         Newer::Stays => Ok(()),
-        Newer::Link(first) => link(shared, &first, spot, (file, meta)),
+        Newer::Link(first) => link(shared, &first, entry, (file, meta)),
         Newer::Wins(names) => names.iter().try_for_each(|name| link_again(shared, &newest, name, meta)),
         Newer::Apart => {
             shared.ledger.warn_once(
@@ -87,32 +92,32 @@ pub(crate) fn meet_newer(shared: &Shared<'_>, spot: &Spot, meta: &Meta, there: &
 }
 
 /// A name that stands as the source is becomes one of what is newer, in a folder that may be finished.
-fn link_again(shared: &Shared<'_>, newest: &Copied, spot: &Spot, meta: &Meta) -> Result<(), Problem> {
-    let is_held = spot.branch.hold_unfinished();
+fn link_again(shared: &Shared<'_>, newest: &Copied, entry: &TreeEntry, meta: &Meta) -> Result<(), Problem> {
+    let is_held = entry.directory.hold_unfinished();
     // What stood there before was told of.
-    let change = link_change(shared, spot, (meta, None), &newest.spot)
+    let change = link_change(shared, entry, (meta, None), &newest.entry)
         .map(|change| Box::new(Change { itemized: "hf.........".into(), ..*change }));
-    let linked = linked(shared, newest, spot, (meta, change));
+    let linked = linked(shared, newest, entry, (meta, change));
     match is_held {
-        true => folder_done::release(shared, &spot.branch),
-        false => folder_done::finish_again(shared, &spot.branch)?,
+        true => folder_done::release(shared, &entry.directory),
+        false => folder_done::finish_again(shared, &entry.directory)?,
     }
-    linked?.map_err(|errno| not_linked(spot, errno))
+    linked?.map_err(|errno| not_linked(entry, errno))
 }
 
 /// Which of the files that had its inode number it is. Another host told it with the file.
-fn generation(spot: &Spot, meta: &Meta, held: Option<&Held>) -> Result<u32, Problem> {
-    if meta.kind != FileKind::Regular || !spot.branch.source.is_here() {
+fn generation(entry: &TreeEntry, meta: &Meta, held: Option<&Held>) -> Result<u32, Problem> {
+    if meta.kind != FileKind::Regular || !entry.directory.source.is_here() {
         return Ok(meta.generation);
     }
     match held {
         Some(Held::Here(handle)) => Ok(handle.generation()),
-        _ => Ok(names::generation(&spot.branch.source.file()?.0, &spot.name)),
+        _ => Ok(names::generation(&entry.directory.source.file()?.0, &entry.name)),
     }
 }
 
-fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
-    let path = spot.branch.source.path_of(&spot.name);
+fn tell_changed(shared: &Shared<'_>, entry: &TreeEntry) {
+    let path = entry.directory.source.path_of(&entry.name);
     shared.ledger.warn(format!(
         "'{}': its inode was changed or used again while its other names were copied; it is no hard link in the copy",
         shown_path(&path)
@@ -120,72 +125,72 @@ fn tell_changed(shared: &Shared<'_>, spot: &Spot) {
 }
 
 /// The first name stands, and this file under it: those that waited are linked to it.
-pub(crate) fn stands(shared: &Shared<'_>, first: &Spot, links: Option<FileState>, copy: Option<FileId>) {
+pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileState>, copy: Option<FileId>) {
     let Some(file) = links else { return };
     let _turn = shared.trees.links.turn();
-    let copied = Copied { spot: first.clone(), copy, mtime_ns: file.mtime_ns() };
-    for WaitingName { spot, meta, is_newer, .. } in shared.trees.links.committed(file, copied.clone()) {
+    let copied = Copied { entry: first.clone(), copy, mtime_ns: file.mtime_ns() };
+    for WaitingName { entry, meta, is_newer, .. } in shared.trees.links.committed(file, copied.clone()) {
         if is_newer {
-            shared.plan.add_first([once_more(spot)].into_iter());
+            shared.plan.add_first([once_more(entry)].into_iter());
             continue;
         }
-        if let Err(problem) = link(shared, &copied, &spot, (file, &meta)) {
-            spot.branch.root.report(&shared.ledger, problem);
+        if let Err(problem) = link(shared, &copied, &entry, (file, &meta)) {
+            entry.directory.root.report(&shared.ledger, problem);
         }
-        folder_done::release(shared, &spot.branch);
+        folder_done::release(shared, &entry.directory);
     }
 }
 
 /// The first name came to nothing: those that waited are dealt with as if they were met now.
 pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileState>) {
     let waiting = links.map(|file| shared.trees.links.failed(file)).unwrap_or_default();
-    let batches: Vec<Work> = waiting.into_iter().map(|waiting| once_more(waiting.spot)).collect();
+    let batches: Vec<Work> = waiting.into_iter().map(|waiting| once_more(waiting.entry)).collect();
     shared.plan.add_first(batches.into_iter());
 }
 
 /// A batch of one name. It holds its folder already.
-fn once_more(spot: Spot) -> Work {
-    let name = Name::here(spot.name, None);
-    Work::Batch(Batch { branch: spot.branch, names: vec![name], looked: Looked::NotYet, walks: false })
+fn once_more(entry: TreeEntry) -> Work {
+    let name = Name::here(entry.name, None);
+    Work::Batch(Batch { directory: entry.directory, names: vec![name], looked: Looked::NotYet, walks: false })
 }
 
 /// What is told of a further name: what stood there before, and which name it is linked to.
 fn link_change(
     shared: &Shared<'_>,
-    spot: &Spot,
+    entry: &TreeEntry,
     (meta, stands): (&Meta, Option<&Meta>),
-    first: &Spot,
+    first: &TreeEntry,
 ) -> Option<Box<Change>> {
-    let change = findings::change(shared, &spot.branch, ChangeKind::Link, &spot.name, meta, stands);
-    let first = first.branch.relative().join(&first.name);
+    let change = findings::change(shared, &entry.directory, ChangeKind::Link, &entry.name, meta, stands);
+    let first = first.directory.relative().join(&first.name);
     change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
 }
 
 /// What stands under a name, if it is told of.
-fn stands_at(shared: &Shared<'_>, spot: &Spot) -> Option<Meta> {
-    let target = spot.branch.target.as_ref().filter(|_| shared.settings.tells_changes())?;
-    names::metadata(&target.file().ok()?.0, &spot.name).ok()
+fn stands_at(shared: &Shared<'_>, entry: &TreeEntry) -> Option<Meta> {
+    let target = entry.directory.target.as_ref().filter(|_| shared.settings.tells_changes())?;
+    names::metadata(&target.file().ok()?.0, &entry.name).ok()
 }
 
 /// Gives a file that stands at the target another name, or copies it for itself.
 fn link(
     shared: &Shared<'_>,
     copied: &Copied,
-    spot: &Spot,
+    entry: &TreeEntry,
     (file, meta): (FileState, &Meta),
 ) -> Result<(), Problem> {
-    let there = &copied.spot;
-    let change = link_change(shared, spot, (meta, stands_at(shared, spot).as_ref()), there);
-    match linked(shared, copied, spot, (meta, change))? {
+    let there = &copied.entry;
+    let change = link_change(shared, entry, (meta, stands_at(shared, entry).as_ref()), there);
+    match linked(shared, copied, entry, (meta, change))? {
         Ok(()) => {}
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
-        Err(Errno::EMLINK) => copy_instead(shared, there, spot, file),
+        Err(Errno::EMLINK) => copy_instead(shared, there, entry, file),
         Err(errno) if UNLINKABLE.contains(&errno) => {
             shared.trees.links.give_up();
             shared.ledger.warn_once(format!("hard links: {}; copied instead", system_words(errno.0)));
-            copy_instead(shared, there, spot, file);
+            copy_instead(shared, there, entry, file);
         }
-        Err(errno) => return Err(not_linked(spot, errno)),
+        Err(errno) => return Err(not_linked(entry, errno)),
     }
     Ok(())
 }
@@ -194,21 +199,23 @@ fn link(
 fn linked(
     shared: &Shared<'_>,
     copied: &Copied,
-    spot: &Spot,
+    entry: &TreeEntry,
     (meta, change): (&Meta, Option<Box<Change>>),
 ) -> Result<Outcome<()>, Problem> {
-    let there = &copied.spot;
+    let there = &copied.entry;
     if shared.settings.options.dry_run {
         // What would be copied anew has no other name yet.
-        if copied.copy.is_none() || copied.copy != id_at_target(spot)? {
+        if copied.copy.is_none() || copied.copy != id_at_target(entry)? {
             shared.ledger.tell(change);
         }
         return Ok(Ok(()));
     }
-    let (Some(from), Some(to)) = (&there.branch.target, &spot.branch.target) else { return Ok(Ok(())) };
+    let (Some(from), Some(to)) = (&there.directory.target, &entry.directory.target) else {
+        return Ok(Ok(()));
+    };
     let (from, to) = (from.file()?.0, to.file()?.0);
     let held = hold_copied(copied, &from)?;
-    match link_into(shared, spot, &held, &to) {
+    match link_into(shared, entry, &held, &to) {
         Ok(false) => {}
         Ok(true) => {
             // What is newer is no copy of the source.
@@ -225,9 +232,9 @@ fn linked(
 /// The file that this run left under the first name. Another that was put there meanwhile, by who may write to that
 /// folder, must not get a name in this one.
 fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
-    let path = || copied.spot.branch.target_path().join(&copied.spot.name);
+    let path = || copied.entry.directory.target_path().join(&copied.entry.name);
     let system = |errno: Errno| Problem::system(Operation::OpenToLink, &path(), errno.0);
-    let held = names::hold(folder, &copied.spot.name).map_err(system)?;
+    let held = names::hold(folder, &copied.entry.name).map_err(system)?;
     let found = id(&file_meta(&held).map_err(system)?);
     match copied.copy.is_none_or(|copy| copy == found) {
         true => Ok(held),
@@ -239,67 +246,67 @@ fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
 }
 
 /// The file that stands under a name at the target.
-fn id_at_target(spot: &Spot) -> Result<Option<FileId>, Problem> {
-    let Some(target) = &spot.branch.target else { return Ok(None) };
-    let found = names::metadata(&target.file()?.0, &spot.name);
+fn id_at_target(entry: &TreeEntry) -> Result<Option<FileId>, Problem> {
+    let Some(target) = &entry.directory.target else { return Ok(None) };
+    let found = names::metadata(&target.file()?.0, &entry.name);
     Ok(found.ok().map(|meta| id(&meta)))
 }
 
 /// A further name changes the file's time of attributes, by which its tree's list knows it.
-fn list_again(shared: &Shared<'_>, there: &Spot, meta: &Meta, folder: &File) {
-    if let Some(journal) = there.branch.root.journal()
+fn list_again(shared: &Shared<'_>, there: &TreeEntry, meta: &Meta, folder: &File) {
+    if let Some(journal) = there.directory.root.journal()
         && let Ok(target) = names::metadata(folder, &there.name)
         && target.kind == FileKind::Regular
     {
         journal.know(&target);
         // Its content may still be in the cache alone.
-        let mark = journal::mark(&there.branch.path_sum, &there.name, meta, &target);
+        let mark = journal::mark(&there.directory.path_sum, &there.name, meta, &target);
         let problem = journal.add(mark, &target, (Written::Cached, false));
-        problem.into_iter().for_each(|problem| there.branch.root.report(&shared.ledger, problem));
+        problem.into_iter().for_each(|problem| there.directory.root.report(&shared.ledger, problem));
     }
 }
 
-fn not_linked(spot: &Spot, errno: Errno) -> Problem {
-    let path = spot.branch.target_path().join(&spot.name);
+fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
+    let path = entry.directory.target_path().join(&entry.name);
     match errno {
         Errno::EEXIST => taken(&path),
         errno => Problem::system(Operation::Link, &path, errno.0),
     }
 }
 
-fn copy_instead(shared: &Shared<'_>, there: &Spot, spot: &Spot, file: FileState) {
+fn copy_instead(shared: &Shared<'_>, there: &TreeEntry, entry: &TreeEntry, file: FileState) {
     shared.trees.links.forget(file, there);
-    spot.branch.hold();
-    shared.plan.add_first([once_more(spot.clone())].into_iter());
+    entry.directory.hold();
+    shared.plan.add_first([once_more(entry.clone())].into_iter());
 }
 
 /// Links, in a folder of this user that only its mode closes, too.
-fn link_into(shared: &Shared<'_>, spot: &Spot, held: &File, to: &File) -> Outcome<bool> {
-    let link = || link_over(shared, held, to, spot);
+fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to: &File) -> Outcome<bool> {
+    let link = || link_over(shared, held, to, entry);
     match link() {
-        Err(Errno::EACCES) if spot.branch.open_up() => link(),
+        Err(Errno::EACCES) if entry.directory.open_up() => link(),
         linked => linked,
     }
 }
 
 /// Links over what stands there; false if it is the same file already.
-fn link_over(shared: &Shared<'_>, held: &File, to: &File, spot: &Spot) -> Outcome<bool> {
-    let Spot { branch, name } = spot;
-    let claimed = || branch.claim_link(to, name);
+fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> Outcome<bool> {
+    let TreeEntry { directory, name } = entry;
+    let claimed = || directory.claim_link(to, name);
     match names::link_in(held, to, name) {
-        Err(Errno::EEXIST) if !branch.traits.fresh => {}
+        Err(Errno::EEXIST) if !directory.traits.fresh => {}
         linked => return linked.map(|()| true).inspect(|_| claimed()),
     }
     let (old, new) = (file_meta(held)?, names::metadata(to, name)?);
     // What stands there may belong to another name of the source.
-    if !branch.claim(&new, name) {
+    if !directory.claim(&new, name) {
         return Err(Errno::EEXIST);
     }
     if (old.device, old.inode) == (new.device, new.inode) {
         return Ok(false);
     }
     // What a kill leaves under that name is swept by a run that finds a list.
-    branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+    directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
     replace(held, to, name).map(|()| true).inspect(|_| claimed())
 }
 
@@ -329,47 +336,47 @@ pub(crate) fn link_file(held: &File, (to, name): (&File, &OsStr), path: &Path) -
 /// not unchanged.
 pub(crate) fn link_unchanged(
     shared: &Shared<'_>,
-    spot: &Spot,
+    entry: &TreeEntry,
     (name, meta): (&Name, &Meta),
 ) -> Result<Option<FileId>, Problem> {
-    let Some((_, held, there)) = unchanged(shared, spot, (name, meta))? else { return Ok(None) };
-    if let Some(target) = spot.branch.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
-        match link_into(shared, spot, &held, &target.file()?.0) {
+    let Some((_, held, there)) = unchanged(shared, entry, (name, meta))? else { return Ok(None) };
+    if let Some(target) = entry.directory.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
+        match link_into(shared, entry, &held, &target.file()?.0) {
             Ok(_) => {}
             // Another file system, or too many names: it is copied.
             Err(errno) if errno == Errno::EMLINK || UNLINKABLE.contains(&errno) => return Ok(None),
-            Err(errno) => return Err(not_linked(spot, errno)),
+            Err(errno) => return Err(not_linked(entry, errno)),
         }
     }
-    spot.branch.root.journal().inspect(|journal| journal.know(&there));
-    shared.ledger.tell(findings::change(shared, &spot.branch, ChangeKind::Link, &spot.name, meta, None));
+    entry.directory.root.journal().inspect(|journal| journal.know(&there));
+    shared.ledger.tell(findings::change(shared, &entry.directory, ChangeKind::Link, &entry.name, meta, None));
     Ok(Some(id(&there)))
 }
 
 /// The file of `--link-dest` that is equal in all but perhaps its content, to be read. None where it cannot be read.
 pub(crate) fn open_unchanged(
     shared: &Shared<'_>,
-    spot: &Spot,
+    entry: &TreeEntry,
     file: (&Name, &Meta),
 ) -> Result<Option<File>, Problem> {
-    let Some((folder, _, there)) = unchanged(shared, spot, file)? else { return Ok(None) };
-    let opened = names::open_source(&folder, &spot.name, true).ok();
+    let Some((folder, _, there)) = unchanged(shared, entry, file)? else { return Ok(None) };
+    let opened = names::open_source(&folder, &entry.name, true).ok();
     Ok(opened.filter(|opened| file_meta(opened).is_ok_and(|meta| id(&meta) == id(&there))))
 }
 
 /// The file of `--link-dest` that is equal in size, time and attributes, and its folder.
 fn unchanged(
     shared: &Shared<'_>,
-    spot: &Spot,
+    entry: &TreeEntry,
     (name, meta): (&Name, &Meta),
 ) -> Result<Option<(Arc<File>, File, Meta)>, Problem> {
-    let Some(other) = &spot.branch.link_dest else { return Ok(None) };
+    let Some(other) = &entry.directory.link_dest else { return Ok(None) };
     let folder = other.file()?.0;
-    let Ok(held) = names::hold(&folder, &spot.name) else { return Ok(None) };
+    let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
     let Ok(there) = file_meta(&held) else { return Ok(None) };
-    let same = !spot.branch.traits.link_doubt.reaches(&there)
+    let same = !entry.directory.traits.link_doubt.reaches(&there)
         && matches!(shared.trees.rules.unchanged(meta, &there), Action::Leave(_));
-    let from = spot.branch.source.origin()?;
+    let from = entry.directory.source.origin()?;
     let differs = !same || findings::hidden_differ(shared, &from, name, &folder);
     Ok((!differs).then_some((folder, held, there)))
 }

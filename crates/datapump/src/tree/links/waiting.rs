@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use crate::target::listed::Name;
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 
 /// Names that wait for a folder in their place to go.
 #[derive(Debug, Default)]
 pub(crate) struct WaitingNames {
-    pub(crate) names: Vec<(Arc<Branch>, Name)>,
+    pub(crate) names: Vec<(Arc<Directory>, Name)>,
     /// They had their turn: nothing waits any more.
     pub(crate) is_over: bool,
     /// All that is too much was removed for them.

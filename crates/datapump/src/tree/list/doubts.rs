@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::problem::shown_path;
 use crate::run::Shared;
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::doubt::Doubt;
 use crate::tree::list::journal::TreeJournal;
@@ -24,15 +24,15 @@ const ABOVE_MAX: u32 = 2048;
 /// Whether what stands there is copied again although these rules would leave it.
 pub(crate) fn doubts(
     shared: &Shared<'_>,
-    (branch, name): (&Branch, &OsStr),
+    (directory, name): (&Directory, &OsStr),
     (action, source, there): (Action, &Meta, &Meta),
 ) -> bool {
-    let doubt = branch.traits.doubt;
+    let doubt = directory.traits.doubt;
     let is_leftover = || {
-        let folder = branch.target.as_ref().and_then(|target| target.file().ok());
+        let folder = directory.target.as_ref().and_then(|target| target.file().ok());
         folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, there))
     };
-    let is_of_copy = || branch.root.journal().is_some_and(|journal| journal.is_of_new_folder);
+    let is_of_copy = || directory.root.journal().is_some_and(|journal| journal.is_of_new_folder);
     // In a folder that was made for the copy all is of the copy.
     let is_made = || (shared.settings.options.ignore_existing && is_of_copy()) || is_leftover();
     is_undone(doubt, (action, source, there), is_made)

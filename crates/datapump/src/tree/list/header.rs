@@ -9,7 +9,7 @@ use datapump_core::journal::{Header, Life, RootId};
 use datapump_core::resume::fnv;
 
 use crate::job::options::{Keep, Options, Selection, Sync};
-use crate::net::folder::far::Far;
+use crate::net::folder::remote_host::RemoteHost;
 use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{Meta, boot, names, origin};
 
@@ -25,7 +25,7 @@ impl SourceRoot {
     pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
         match origin {
             Origin::Here(folder) => SourceRoot::here(folder),
-            Origin::There(folder) => SourceRoot::there(&folder.far, meta),
+            Origin::There(folder) => SourceRoot::there(&folder.remote_host, meta),
         }
     }
 
@@ -40,9 +40,13 @@ impl SourceRoot {
     }
 
     /// Another host tells device and inode, and which run of its system it is.
-    pub(crate) fn there(far: &Far, meta: &Meta) -> SourceRoot {
+    pub(crate) fn there(remote_host: &RemoteHost, meta: &Meta) -> SourceRoot {
         let root = RootId { inode: meta.inode, born_ns: 0, file_system: meta.device };
-        SourceRoot { root, host: fnv(0, without_port(&far.place).as_bytes()), life: fnv(0, &far.boot) }
+        SourceRoot {
+            root,
+            host: fnv(0, without_port(&remote_host.place).as_bytes()),
+            life: fnv(0, &remote_host.boot),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use datapump_engine::Handle;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
-use datapump_files::disk::{Bearer, FileCalls};
+use datapump_files::disk::{AttributeHolder, FileCalls};
 
 const NOW: Timestamps = {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -20,7 +20,7 @@ const TICK_WAITS: u32 = 12;
 /// One that does not go leaves everything in doubt.
 pub(crate) fn since(list: &Handle) -> i128 {
     let tick = || {
-        Bearer::Open(list.os()).set_times(&NOW).ok()?;
+        AttributeHolder::Open(list.os()).set_times(&NOW).ok()?;
         list.meta().ok().map(|meta| meta.ctime_ns)
     };
     let Some(before_ns) = tick() else { return i128::MAX };

@@ -10,24 +10,24 @@ use std::sync::Arc;
 use datapump_core::verdict::Waits;
 use datapump_engine::Handle;
 
-use crate::file::task::{Against, Finish, Leaf};
+use crate::file::task::{Against, Finish, TreeFile};
+use crate::open::copy_method::{self, Facts};
 use crate::open::held::Original;
-use crate::open::how::{self, Facts};
 use crate::open::opened::Opened;
 use crate::open::sizes;
-use crate::open::{self, Landing};
+use crate::open::{self, OpenTarget};
 use crate::problem::{Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::Name;
-use crate::tree::folder::branch::Looked;
+use crate::tree::folder::directory::Looked;
 use crate::tree::folder::walk;
 use crate::tree::links::linking;
+use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::entry::Ready;
-use crate::tree::names::hand::Hand;
 use crate::tree::rules::compare::{self, Compared, Pair};
 use datapump_files::disk::{FileKind, names};
 
-impl Hand {
+impl BatchCursor {
     pub(crate) fn open_there(&self, name: &OsStr) -> Result<File, Problem> {
         let opened = names::open_source(self.target()?, name, true);
         opened.map_err(|errno| Problem::system(Operation::Open, &self.target_path(name), errno.0))
@@ -41,10 +41,10 @@ impl Hand {
     /// The file of `--link-dest` that is linked if its content is the same.
     pub(crate) fn older_to_read(&self, shared: &Shared<'_>, name: &Name) -> Result<Option<File>, Problem> {
         let is_open = matches!(self.looked, Looked::NotYet | Looked::Replaces);
-        if !is_open || self.branch.link_dest.is_none() || self.may_link(shared) {
+        if !is_open || self.directory.link_dest.is_none() || self.may_link(shared) {
             return Ok(None);
         }
-        linking::open_unchanged(shared, &self.spot(&name.name), (name, &self.meta(name)?))
+        linking::open_unchanged(shared, &self.entry(&name.name), (name, &self.meta(name)?))
     }
 
     /// Compares the content with another file's; a difference brings the name back to be copied.
@@ -85,20 +85,20 @@ impl Hand {
         finish: Finish,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let ranges = match sizes::goes_on_in(&one, &meta, self.branch.traits, &path)? {
+        let ranges = match sizes::goes_on_in(&one, &meta, self.directory.traits, &path)? {
             true => Ok(None),
             false => compare::ranges(shared, &meta, &one, &other).map(Some),
         };
         let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, &path, errno.0))?;
         let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
-        let how = how::decide(&facts, shared.settings.options);
-        let watched = !self.branch.traits.made_up;
+        let how = copy_method::decide(&facts, shared.settings.options);
+        let watched = !self.directory.traits.made_up;
         let original =
             Original { path: path.clone(), held: one, meta, folder: self.source().folder(), watched };
         let opened = Opened::file(original, ranges);
-        let ends = open::ends(shared, (&path, &other_path), opened, how, &mut Landing::Compare(other))?;
-        let leaf = Leaf { spot: self.spot(&name.name), links: None, change: None };
-        let task = open::task(shared, (path, other_path), ends, finish, leaf);
+        let ends = open::ends(shared, (&path, &other_path), opened, how, &mut OpenTarget::Compare(other))?;
+        let tree_file = TreeFile { entry: self.entry(&name.name), links: None, change: None };
+        let task = open::task(shared, (path, other_path), ends, finish, tree_file);
         self.hand_on(shared, waits, Arc::new(task), how)
     }
 }

@@ -11,38 +11,38 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datapump_core::verdict::Waits;
-use datapump_core::{Extent, Length, Way};
+use datapump_core::{BlockRoute, Extent, Length};
 
 use crate::file::finish;
-use crate::file::task::{Against, Leaf, Task};
+use crate::file::task::{Against, Task, TreeFile};
 use crate::job::options::Sync;
+use crate::open::copy_method::{self, Facts, How};
 use crate::open::held::{Held, Original};
-use crate::open::how::{self, Facts, How};
 use crate::open::opened::Opened;
 use crate::open::resumed;
 use crate::open::sizes;
-use crate::open::{self, Landing};
+use crate::open::{self, OpenTarget};
 use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
-use crate::tree::folder::branch::{Batch, Beside, Looked};
+use crate::tree::folder::directory::{Batch, Beside, Looked};
 use crate::tree::folder::walk;
-use crate::tree::links::Spot;
+use crate::tree::links::TreeEntry;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::list::doubts;
-use crate::tree::names::hand::Hand;
+use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::left_out;
 use crate::tree::names::make_way;
 use crate::tree::names::special;
 use crate::tree::rules::decide::{Action, adjusted};
 use crate::tree::rules::findings;
-use crate::tree::rules::right;
+use crate::tree::rules::update_existing;
 use datapump_files::commit::reserved::may_be_temporary;
-use datapump_files::commit::{Before, Staged};
+use datapump_files::commit::{Before, StagedFile};
 use datapump_files::disk::{FileCalls, FileKind, Folder, Meta};
 use datapump_files::identity::FileId;
-use datapump_files::resume::Wish;
+use datapump_files::resume::ResumeRequest;
 
 /// From this size on a file is written past the cache: LIMITS §2, and the last sync then finds little to do.
 const SYNCED_MIN_BYTES: u64 = 4 << 20;
@@ -53,7 +53,7 @@ const WRITABLE: u32 = 0o600;
 /// A small file that is ready to be moved by the lane that opened it.
 pub(crate) type Ready = (Arc<Task>, Extent);
 
-impl Hand {
+impl BatchCursor {
     /// Deals with names until one is a small file to be moved, or none is left.
     pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
         while !shared.stop.load(Ordering::Relaxed) {
@@ -65,7 +65,7 @@ impl Hand {
                     if problem.class == Class::NoSpace {
                         shared.ledger.full.add_bytes(self.meta(&name).map_or(0, |meta| meta.size_bytes));
                     }
-                    self.branch.root.report(&shared.ledger, problem);
+                    self.directory.root.report(&shared.ledger, problem);
                 }
             }
         }
@@ -79,19 +79,19 @@ impl Hand {
         name: &Name,
     ) -> Result<Option<Ready>, Problem> {
         // A comparison writes nothing.
-        if may_be_temporary(&name.name) && !shared.settings.compares && self.branch.put_off(name) {
+        if may_be_temporary(&name.name) && !shared.settings.compares && self.directory.put_off(name) {
             shared.plan.hold();
             return Ok(None);
         }
         let kind = self.kind(name)?;
         if kind != FileKind::Folder
-            && shared.trees.select.has_below(|| self.paths.relative(&self.branch), &name.name)
+            && shared.trees.select.has_below(|| self.paths.relative(&self.directory), &name.name)
         {
             let words = "is no folder, and names below it are on the list";
             return Err(Problem::new(Class::Missing, Operation::Open, &self.source_path(&name.name), words));
         }
         if !shared.trees.select.includes(
-            || self.paths.relative(&self.branch),
+            || self.paths.relative(&self.directory),
             &name.name,
             kind == FileKind::Folder,
         ) {
@@ -117,7 +117,7 @@ impl Hand {
 
     fn leave_missing(&self, shared: &Shared<'_>, name: &Name) -> Result<(), Problem> {
         shared.ledger.leave_missing(self.meta(name)?.size_bytes);
-        self.branch.root.fail();
+        self.directory.root.fail();
         Ok(())
     }
 
@@ -149,12 +149,12 @@ impl Hand {
             return Ok(None);
         }
         let there = there.filter(|_| !in_the_way);
-        let spot = self.spot(&name.name);
-        let Met::First(links) = linking::meet(shared, &spot, &meta, held.as_ref())? else { return Ok(None) };
-        let leaf = Leaf { spot, links, change: None };
-        match self.begin(shared, name, (held, meta), there.as_ref(), leaf) {
+        let entry = self.entry(&name.name);
+        let Met::First(links) = linking::meet(shared, &entry, &meta, held.as_ref())? else { return Ok(None) };
+        let tree_file = TreeFile { entry, links, change: None };
+        match self.begin(shared, name, (held, meta), there.as_ref(), tree_file) {
             Ok(BegunFile::Task(task, how)) => return self.hand_on(shared, waits, task, how),
-            Ok(BegunFile::Stands(spot, file)) => linking::stands(shared, &spot, links, file),
+            Ok(BegunFile::Stands(entry, file)) => linking::stands(shared, &entry, links, file),
             Ok(BegunFile::Later) => {}
             Err(problem) => {
                 linking::failed(shared, links);
@@ -171,24 +171,24 @@ impl Hand {
         name: &Name,
         (held, meta): (Option<Held>, Meta),
         there: Option<&Meta>,
-        leaf: Leaf,
+        tree_file: TreeFile,
     ) -> Result<BegunFile, Problem> {
         if self.may_link(shared)
-            && let Some(file) = linking::link_unchanged(shared, &leaf.spot, (name, &meta))?
+            && let Some(file) = linking::link_unchanged(shared, &tree_file.entry, (name, &meta))?
         {
-            return Ok(BegunFile::Stands(leaf.spot, Some(file)));
+            return Ok(BegunFile::Stands(tree_file.entry, Some(file)));
         }
-        let change = findings::change(shared, &self.branch, ChangeKind::Copy, &name.name, &meta, there);
+        let change = findings::change(shared, &self.directory, ChangeKind::Copy, &name.name, &meta, there);
         let Some(held) = held else {
             shared.ledger.tell(change);
-            return Ok(BegunFile::Stands(leaf.spot, None));
+            return Ok(BegunFile::Stands(tree_file.entry, None));
         };
-        if leaf.links.is_none() && self.comes_later(shared, name, &meta) {
+        if tree_file.links.is_none() && self.comes_later(shared, name, &meta) {
             return Ok(BegunFile::Later);
         }
         let before = if there.is_some() { Before::Anything } else { Before::Nothing };
-        let leaf = Leaf { change, ..leaf };
-        self.prepare(shared, name, (held, meta), before, leaf)
+        let tree_file = TreeFile { change, ..tree_file };
+        self.prepare(shared, name, (held, meta), before, tree_file)
     }
 
     /// A large file waits while enough of them are open.
@@ -197,10 +197,10 @@ impl Hand {
         if !large || !shared.plan.has_enough_open() {
             return false;
         }
-        self.branch.hold();
+        self.directory.hold();
         shared.ledger.watch.found(meta.size_bytes);
-        let (branch, names) = (Arc::clone(&self.branch), vec![name.clone()]);
-        shared.plan.add_later(Work::Batch(Batch { branch, names, looked: self.looked, walks: false }));
+        let (directory, names) = (Arc::clone(&self.directory), vec![name.clone()]);
+        shared.plan.add_later(Work::Batch(Batch { directory, names, looked: self.looked, walks: false }));
         true
     }
 
@@ -209,21 +209,25 @@ impl Hand {
         if !(shared.trees.rules.leaves_some() || self.continues()) {
             return Ok(Stays::No);
         }
-        let (meta, spot) = (self.meta(name)?, self.spot(&name.name));
+        let (meta, entry) = (self.meta(name)?, self.entry(&name.name));
         if self.was_committed(name, &meta, there) {
-            return right::committed(shared, &spot, (&meta, there)).map(|()| Stays::Yes);
+            return update_existing::committed(shared, &entry, (&meta, there)).map(|()| Stays::Yes);
         }
         let action = match shared.trees.rules.decide(&meta, Some(there)) {
-            action if doubts::doubts(shared, (&self.branch, &name.name), (action, &meta, there)) => {
+            action if doubts::doubts(shared, (&self.directory, &name.name), (action, &meta, there)) => {
                 Action::Replace
             }
             Action::Leave(_) if self.hidden_differ(shared, name) => adjusted(&meta, there),
             action => action,
         };
         match action {
-            Action::Leave(why) => right::left(shared, &spot, (&meta, there), why).map(|()| Stays::Yes),
-            Action::Keep(why) => right::kept(shared, &spot, (&meta, there), why).map(|()| Stays::Yes),
-            Action::Adjust => right::adjust(shared, &spot, &meta, there).map(|()| Stays::Yes),
+            Action::Leave(why) => {
+                update_existing::left(shared, &entry, (&meta, there), why).map(|()| Stays::Yes)
+            }
+            Action::Keep(why) => {
+                update_existing::kept(shared, &entry, (&meta, there), why).map(|()| Stays::Yes)
+            }
+            Action::Adjust => update_existing::adjust(shared, &entry, &meta, there).map(|()| Stays::Yes),
             Action::Compare => Ok(Stays::Perhaps),
             _ => Ok(Stays::No),
         }
@@ -235,12 +239,12 @@ impl Hand {
     }
 
     fn continues(&self) -> bool {
-        self.branch.root.journal().is_some_and(|journal| journal.continues)
+        self.directory.root.journal().is_some_and(|journal| journal.continues)
     }
 
     fn was_committed(&self, name: &Name, source: &Meta, there: &Meta) -> bool {
-        let journal = self.branch.root.journal();
-        journal.is_some_and(|journal| journal.has(&self.branch.path_sum, &name.name, source, there))
+        let journal = self.directory.root.journal();
+        journal.is_some_and(|journal| journal.has(&self.directory.path_sum, &name.name, source, there))
     }
 
     /// Opens a regular file and takes its attributes from what is open.
@@ -262,27 +266,27 @@ impl Hand {
         name: &Name,
         (held, meta): (Held, Meta),
         before: Before,
-        leaf: Leaf,
+        tree_file: TreeFile,
     ) -> Result<BegunFile, Problem> {
         let (source_path, target_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let traits = self.branch.traits;
+        let traits = self.directory.traits;
         let ranges = sizes::ranges(shared, (&held, &meta), traits, &source_path)?;
         let small = meta.size_bytes <= u64::from(shared.settings.shape.request_bytes);
         let facts = Facts { whole_file: ranges.is_some(), ..self.facts(shared, &held, &meta, small) };
-        let how = how::decide(&facts, shared.settings.options);
+        let how = copy_method::decide(&facts, shared.settings.options);
         let watched = !traits.made_up;
         let original =
             Original { path: source_path.clone(), held, meta, folder: self.source.folder(), watched };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
         let way = (before, small, wish.as_ref());
-        self.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
-        let mut landing = Landing::Staged(self.stage(&name.name, &target_path, &meta, way)?);
+        self.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+        let mut landing = OpenTarget::StagedFile(self.stage(&name.name, &target_path, &meta, way)?);
         let opened = Opened::file(original, ranges);
         // One call copies a small file, and shares its blocks where the file system can.
         let how = How { try_reflink: how.try_reflink && !small, ..how };
         let ends = open::ends(shared, (&source_path, &target_path), opened, how, &mut landing);
         let ends = ends.inspect_err(|problem| landing.give_up(problem))?;
-        let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), leaf);
+        let task = open::task(shared, (source_path, target_path), ends, landing.into_finish(), tree_file);
         Ok(BegunFile::Task(Arc::new(task), how))
     }
 
@@ -298,8 +302,8 @@ impl Hand {
             source_is_file: true,
             sink_is_file: true,
             bytes_are_looked_at: shared.settings.hashes || shared.settings.compares || held.here().is_none(),
-            same_file_system: self.branch.traits.same_file_system,
-            whole_file: !self.branch.traits.made_up,
+            same_file_system: self.directory.traits.same_file_system,
+            whole_file: !self.directory.traits.made_up,
             synced_alone: shared.settings.options.sync == Sync::Each || meta.size_bytes >= SYNCED_MIN_BYTES,
         }
     }
@@ -310,10 +314,10 @@ impl Hand {
         name: &OsStr,
         path: &Path,
         meta: &Meta,
-        way: (Before, bool, Option<&Wish>),
-    ) -> Result<Staged, Problem> {
+        way: (Before, bool, Option<&ResumeRequest>),
+    ) -> Result<StagedFile, Problem> {
         match self.staged(name, path, meta, way) {
-            Err(problem) if problem.class == Class::Denied && self.branch.open_up() => {
+            Err(problem) if problem.class == Class::Denied && self.directory.open_up() => {
                 self.staged(name, path, meta, way)
             }
             staged => staged,
@@ -326,16 +330,16 @@ impl Hand {
         name: &OsStr,
         path: &Path,
         meta: &Meta,
-        (before, small, wish): (Before, bool, Option<&Wish>),
-    ) -> Result<Staged, Problem> {
+        (before, small, wish): (Before, bool, Option<&ResumeRequest>),
+    ) -> Result<StagedFile, Problem> {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
         let mode = meta.mode & 0o777 | WRITABLE;
-        if small && let Some(staged) = Staged::unnamed(&folder, name, path, mode, before)? {
+        if small && let Some(staged) = StagedFile::unnamed(&folder, name, path, mode, before)? {
             return Ok(staged);
         }
         let names = (folder, name.to_owned(), path.to_path_buf());
-        Staged::temporary(names, before, wish, &Beside { branch: &self.branch, source: meta })
+        StagedFile::temporary(names, before, wish, &Beside { directory: &self.directory, source: meta })
     }
 
     /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.
@@ -346,7 +350,7 @@ impl Hand {
         task: Arc<Task>,
         how: How,
     ) -> Result<Option<Ready>, Problem> {
-        self.branch.hold();
+        self.directory.hold();
         if self.walks {
             let trips = if task.verify { 2 } else { 1 };
             let bytes = task.expected_bytes();
@@ -354,7 +358,7 @@ impl Hand {
         }
         shared.begin(&task);
         let bytes = task.expected_bytes();
-        let way = Way::of(how.in_kernel);
+        let way = BlockRoute::of(how.in_kernel);
         match task.ranges() {
             _ if bytes == 0 => finish::finish(shared, waits, task),
             Some(&[(at, end)]) if end - at <= shared.settings.shape.request_bytes.into() => {
@@ -379,7 +383,7 @@ enum BegunFile {
     /// Its blocks are to be moved.
     Task(Arc<Task>, How),
     /// It stands already (the file), or only would be copied.
-    Stands(Spot, Option<FileId>),
+    Stands(TreeEntry, Option<FileId>),
     /// It is met once more.
     Later,
 }

@@ -9,19 +9,19 @@ use crate::job::options::Sync;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
-use crate::tree::folder::branch::{Batch, Branch, Looked, Traits};
+use crate::tree::folder::directory::{Batch, Directory, Looked, Traits};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::list::List;
-use crate::tree::names::hand::Hand;
+use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::special;
 use crate::tree::root::Root;
 use datapump_files::disk::{self, FileKind, Folder, PathAt, names};
 
 /// Makes the like of it, under the target's name.
 pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), Problem> {
-    let hand = hand(shared, from, to)?;
+    let cursor = cursor(shared, from, to)?;
     let name = Name::here(from.file_name().unwrap_or_default().to_owned(), None);
-    match hand.meta(&name)?.kind {
+    match cursor.meta(&name)?.kind {
         FileKind::Socket => {
             shared
                 .ledger
@@ -34,18 +34,18 @@ pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), 
         }
         FileKind::Symlink | FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice => {}
     }
-    special::make(shared, &hand, &name)?;
+    special::make(shared, &cursor, &name)?;
     if !shared.settings.writes || shared.settings.options.sync == Sync::None {
         return Ok(());
     }
-    let synced = hand.target()?.sync_all();
+    let synced = cursor.target()?.sync_all();
     synced.map_err(|error| {
         Problem::system(Operation::SyncFolderOf, &to.path, error.raw_os_error().unwrap_or(5))
     })
 }
 
 /// The folders that it lies in and goes to, which are no tree: nothing else in them is looked at.
-fn hand(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<Hand, Problem> {
+fn cursor(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<BatchCursor, Problem> {
     let above =
         |path: &Path| path.parent().filter(|above| !above.as_os_str().is_empty()).map(Path::to_path_buf);
     let (source_path, target_path) = (above(from), above(&to.path));
@@ -62,7 +62,7 @@ fn hand(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<Hand, Problem> 
     let target = FolderSide::root_of(&target_path, target, &shared.trees.keeper)?;
     let root = Root::new(&source.meta, (&target_path, Some(&target.meta)), List::begun(None));
     let traits = Traits { handed_down, ..Traits::default() };
-    let branch = Branch::new(None, &Arc::new(root), (source, Some(target)), traits, None);
-    let batch = Batch { branch, names: Vec::new(), looked: Looked::NotYet, walks: false };
-    Hand::take(batch).map_err(|(_, _, problem)| *problem)
+    let directory = Directory::new(None, &Arc::new(root), (source, Some(target)), traits, None);
+    let batch = Batch { directory, names: Vec::new(), looked: Looked::NotYet, walks: false };
+    BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)
 }

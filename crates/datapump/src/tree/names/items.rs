@@ -10,7 +10,7 @@ use crate::open::existing::FileNext;
 use crate::run::Shared;
 use crate::target::other_names;
 use crate::target::{Item, Target};
-use crate::tree::folder::plant;
+use crate::tree::folder::begin_tree;
 use crate::tree::names::entry_argument;
 use datapump_core::verdict::Waits;
 use datapump_files::commit::temporary;
@@ -28,7 +28,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         return open_file(shared, waits, item);
     };
     item.warning.iter().for_each(|words| shared.ledger.warn(words.clone()));
-    if let Err(problem) = plant::plant(shared, (item.number, from), to) {
+    if let Err(problem) = begin_tree::begin_tree(shared, (item.number, from), to) {
         shared
             .ledger
             .failed_whole

@@ -6,7 +6,7 @@
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::Name;
-use crate::tree::names::hand::Hand;
+use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::commit::reserved::{LIST_NAME, is_temporary, may_be_temporary};
 use datapump_files::commit::temporary::{self};
 use datapump_files::disk::{FileKind, Folder};
@@ -16,47 +16,47 @@ pub(crate) const SOCKET: &str = "is a socket: it has no content and is left out"
 /// Whether a name is left out.
 pub(crate) fn is_left_out(
     shared: &Shared<'_>,
-    hand: &Hand,
+    cursor: &BatchCursor,
     name: &Name,
     kind: FileKind,
 ) -> Result<bool, Problem> {
-    let has_name_of_list = hand.branch.parent.is_none() && name.name == LIST_NAME;
+    let has_name_of_list = cursor.directory.parent.is_none() && name.name == LIST_NAME;
     let words = match kind {
         FileKind::Socket => SOCKET,
         _ if shared.settings.compares => return Ok(false),
-        FileKind::Regular if has_name_of_list && is_pumps(hand, name)? => {
+        FileKind::Regular if has_name_of_list && is_pumps(cursor, name)? => {
             "is the list of a copy: the source is itself an unfinished copy; the list is left out"
         }
-        _ if has_name_of_list => return Err(has_no_room(hand, name)),
-        FileKind::Regular if is_temporary(&name.name) && is_pumps(hand, name)? => temporary::LEFT_OUT,
+        _ if has_name_of_list => return Err(has_no_room(cursor, name)),
+        FileKind::Regular if is_temporary(&name.name) && is_pumps(cursor, name)? => temporary::LEFT_OUT,
         _ => return Ok(false),
     };
-    shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&hand.source_path(&name.name))));
+    shared.ledger.leave_out(&format!("'{}' {words}", shown_path(&cursor.source_path(&name.name))));
     Ok(true)
 }
 
-fn is_pumps(hand: &Hand, name: &Name) -> Result<bool, Problem> {
-    hand.source().is_pumps(&name.name, || hand.source_path(&name.name))
+fn is_pumps(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
+    cursor.source().is_pumps(&name.name, || cursor.source_path(&name.name))
 }
 
 /// Something of the user has the name that the list of this very copy has in its target.
-fn has_no_room(hand: &Hand, name: &Name) -> Problem {
+fn has_no_room(cursor: &BatchCursor, name: &Name) -> Problem {
     let words = "has the name of the list that stands in the target's root while it is copied, and is none; rename \
                  it, or copy it by itself";
-    Problem::new(Class::Io, Operation::Copy, &hand.source_path(&name.name), words)
+    Problem::new(Class::Io, Operation::Copy, &cursor.source_path(&name.name), words)
 }
 
 /// A name of the source that is a temporary name: refused where it could be that of a file which is written.
-pub(crate) fn refuse_clash(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
+pub(crate) fn refuse_clash(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     if !may_be_temporary(&name.name) || shared.settings.compares {
         return Ok(());
     }
-    let path = hand.target_path(&name.name);
-    if hand.branch.root.shares_target {
+    let path = cursor.target_path(&name.name);
+    if cursor.directory.root.shares_target {
         let words = "could be the name of a temporary file of another of the sources; copy them one by one";
         return Err(Problem::new(Class::Refused, Operation::Create, &path, words));
     }
-    match hand.open_target() {
+    match cursor.open_target() {
         Some(folder) => temporary::refuse_in_use(&Folder::Os(folder), &name.name, &path),
         None => Ok(()),
     }

@@ -15,63 +15,68 @@ use crate::problem::{Class, Operation, Problem};
 use crate::run::{Shared, Work};
 use crate::target::listed::Name;
 use crate::tree::finish;
-use crate::tree::folder::branch::{Batch, Branch, Looked};
-use crate::tree::names::hand::Hand;
+use crate::tree::folder::directory::{Batch, Directory, Looked};
+use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::disk::{FileKind, names};
 
 /// Whether nothing stands any more where a folder stood; if not, the name waits.
-pub(crate) fn is_free(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<bool, Problem> {
+pub(crate) fn is_free(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
     let is_free = match shared.settings.options.dry_run {
         // What would be removed is still there.
-        true => (hand.looked != Looked::NotYet && !is_in_the_way(hand, name)) || is_empty(hand, name)?,
-        false => remove(hand, name, FileKind::Folder)?,
+        true => (cursor.looked != Looked::NotYet && !is_in_the_way(cursor, name)) || is_empty(cursor, name)?,
+        false => remove(cursor, name, FileKind::Folder)?,
     };
-    if is_free || (shared.settings.options.delete && wait(shared, hand, name)) {
+    if is_free || (shared.settings.options.delete && wait(shared, cursor, name)) {
         return Ok(is_free);
     }
     let words = match shared.settings.options.delete {
         true => "is a folder from which not all could be removed, and the source is none",
         false => "is a folder that is not empty, and the source is none; --delete removes it",
     };
-    Err(Problem::new(Class::Refused, Operation::Replace, &hand.target_path(&name.name), words))
+    Err(Problem::new(Class::Refused, Operation::Replace, &cursor.target_path(&name.name), words))
 }
 
 /// Removes what stands there; false for a folder in which something is.
-pub(crate) fn remove(hand: &Hand, name: &Name, kind: FileKind) -> Result<bool, Problem> {
-    let target = hand.target()?;
+pub(crate) fn remove(cursor: &BatchCursor, name: &Name, kind: FileKind) -> Result<bool, Problem> {
+    let target = cursor.target()?;
     let remove = || names::remove(target, &name.name, kind == FileKind::Folder);
     let removed = match remove() {
-        Err(Errno::EACCES) if hand.branch.open_up() => remove(),
+        Err(Errno::EACCES) if cursor.directory.open_up() => remove(),
         removed => removed,
     };
     match removed {
         Ok(()) | Err(Errno::ENOENT) => Ok(true),
         Err(Errno::EEXIST | Errno::ENOTEMPTY) => Ok(false),
-        Err(errno) => Err(Problem::system(Operation::Remove, &hand.target_path(&name.name), errno.0)),
+        Err(errno) => Err(Problem::system(Operation::Remove, &cursor.target_path(&name.name), errno.0)),
     }
 }
 
-fn is_in_the_way(hand: &Hand, name: &Name) -> bool {
-    hand.branch.root.is_in_the_way(hand.branch.key_of(&name.name))
+fn is_in_the_way(cursor: &BatchCursor, name: &Name) -> bool {
+    cursor.directory.root.is_in_the_way(cursor.directory.key_of(&name.name))
 }
 
-fn is_empty(hand: &Hand, name: &Name) -> Result<bool, Problem> {
-    let names = names::open_folder(hand.target()?, &name.name).and_then(|folder| names::list(&folder, 0));
-    let wrong = |errno: Errno| Problem::system(Operation::List, &hand.target_path(&name.name), errno.0);
+fn is_empty(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
+    let names = names::open_folder(cursor.target()?, &name.name).and_then(|folder| names::list(&folder, 0));
+    let wrong = |errno: Errno| Problem::system(Operation::List, &cursor.target_path(&name.name), errno.0);
     names.map(|(names, _)| names.is_empty()).map_err(wrong)
 }
 
 /// Puts a name off; false if its turn has come.
-fn wait(shared: &Shared<'_>, hand: &Hand, name: &Name) -> bool {
+fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
     let mut waiting = shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner);
     if waiting.is_over {
         return false;
     }
-    let branch = Arc::clone(&hand.branch);
-    branch.hold();
+    let directory = Arc::clone(&cursor.directory);
+    directory.hold();
     shared.trees.walk(1);
-    branch.root.in_the_way.lock().unwrap_or_else(PoisonError::into_inner).insert(branch.key_of(&name.name));
-    waiting.names.push((branch, name.clone()));
+    directory
+        .root
+        .in_the_way
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(directory.key_of(&name.name));
+    waiting.names.push((directory, name.clone()));
     true
 }
 
@@ -88,16 +93,16 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     let was_made = finish::delete_rest(shared, waits, &roots(shared, &waiting));
     shared.trees.waiting.lock().unwrap_or_else(PoisonError::into_inner).was_made = true;
     let looked = if was_made { Looked::Replaces } else { Looked::NotYet };
-    let batch = |(branch, name)| Batch { branch, names: vec![name], looked, walks: true };
+    let batch = |(directory, name)| Batch { directory, names: vec![name], looked, walks: true };
     let batches: Vec<Work> = waiting.into_iter().map(batch).map(Work::Batch).collect();
     shared.plan.add_first(batches.into_iter());
 }
 
 /// The roots of all trees: those that are done, and those that names wait in.
-fn roots(shared: &Shared<'_>, waiting: &[(Arc<Branch>, Name)]) -> Vec<Arc<Branch>> {
-    let mut roots = shared.trees.grown().clone();
-    for (branch, _) in waiting {
-        let mut root = branch;
+fn roots(shared: &Shared<'_>, waiting: &[(Arc<Directory>, Name)]) -> Vec<Arc<Directory>> {
+    let mut roots = shared.trees.trees_done().clone();
+    for (directory, _) in waiting {
+        let mut root = directory;
         while let Some(parent) = &root.parent {
             root = parent;
         }

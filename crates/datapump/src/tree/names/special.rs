@@ -12,47 +12,48 @@ use crate::run::Shared;
 use crate::target::change::ChangeKind;
 use crate::target::listed::Name;
 use crate::tree::links::linking::{self, Met};
-use crate::tree::names::hand::Hand;
+use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::make_way;
 use crate::tree::rules::decide::Action;
 use crate::tree::rules::findings;
-use crate::tree::rules::right;
+use crate::tree::rules::update_existing;
 use datapump_files::attributes::keep::{Keep, New};
 use datapump_files::commit::made;
 use datapump_files::commit::reserved;
 use datapump_files::commit::taken;
-use datapump_files::disk::{Bearer, FileKind, Meta, Outcome, file_meta, names};
+use datapump_files::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
 
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
 /// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder.
-pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), Problem> {
-    let meta = hand.meta(name)?;
-    let mut there = hand.there(&name.name)?;
+pub(crate) fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+    let meta = cursor.meta(name)?;
+    let mut there = cursor.there(&name.name)?;
     match shared.trees.rules.decide(&meta, there.as_ref()) {
         Action::Leave(_) | Action::Keep(_) => return Ok(()),
-        Action::MakeWay if !make_way::is_free(shared, hand, name)? => return Ok(()),
+        Action::MakeWay if !make_way::is_free(shared, cursor, name)? => return Ok(()),
         Action::MakeWay => there = None,
         _ => {}
     }
-    let spot = hand.spot(&name.name);
+    let entry = cursor.entry(&name.name);
     if shared.trees.rules.leaves_some()
-        && let Some(there) = there.filter(|there| is_same(shared, hand, name, &meta, there))
+        && let Some(there) = there.filter(|there| is_same(shared, cursor, name, &meta, there))
     {
-        return right::left(shared, &spot, (&meta, &there), "the same");
+        return update_existing::left(shared, &entry, (&meta, &there), "the same");
     }
-    let Met::First(links) = linking::meet(shared, &spot, &meta, None)? else { return Ok(()) };
+    let Met::First(links) = linking::meet(shared, &entry, &meta, None)? else { return Ok(()) };
     // Before the old one is gone.
-    let change = findings::change(shared, &hand.branch, ChangeKind::Copy, &name.name, &meta, there.as_ref());
+    let change =
+        findings::change(shared, &cursor.directory, ChangeKind::Copy, &name.name, &meta, there.as_ref());
     let made = match shared.settings.options.dry_run {
         true => Ok(None),
-        false => placed(shared, hand, name, &meta, there.is_some())
-            .and_then(|copy| hand.branch.claim_made(&name.name).map(|()| copy)),
+        false => placed(shared, cursor, name, &meta, there.is_some())
+            .and_then(|copy| cursor.directory.claim_made(&name.name).map(|()| copy)),
     };
     match &made {
         Ok(copy) => {
             shared.ledger.tell(change);
-            linking::stands(shared, &spot, links, *copy);
+            linking::stands(shared, &entry, links, *copy);
         }
         Err(_) => linking::failed(shared, links),
     }
@@ -62,49 +63,49 @@ pub(crate) fn make(shared: &Shared<'_>, hand: &Hand, name: &Name) -> Result<(), 
 /// In a folder of this user that only its mode closes, too. Gives what was made.
 fn placed(
     shared: &Shared<'_>,
-    hand: &Hand,
+    cursor: &BatchCursor,
     name: &Name,
     meta: &Meta,
     stands: bool,
 ) -> Result<Option<FileId>, Problem> {
-    match replace(shared, hand, name, meta, stands) {
-        Err(problem) if problem.class == Class::Denied && hand.branch.open_up() => {
-            replace(shared, hand, name, meta, stands)
+    match replace(shared, cursor, name, meta, stands) {
+        Err(problem) if problem.class == Class::Denied && cursor.directory.open_up() => {
+            replace(shared, cursor, name, meta, stands)
         }
         // A pump that ended meanwhile took it for a leftover: such a temporary name cannot be locked.
-        Err(problem) if problem.class == Class::Missing => replace(shared, hand, name, meta, stands),
+        Err(problem) if problem.class == Class::Missing => replace(shared, cursor, name, meta, stands),
         placed => placed,
     }
 }
 
 fn replace(
     shared: &Shared<'_>,
-    hand: &Hand,
+    cursor: &BatchCursor,
     name: &Name,
     meta: &Meta,
     stands: bool,
 ) -> Result<Option<FileId>, Problem> {
-    let (target, path) = (hand.target()?, hand.target_path(&name.name));
-    let source_path = hand.source_path(&name.name);
+    let (target, path) = (cursor.target()?, cursor.target_path(&name.name));
+    let source_path = cursor.source_path(&name.name);
     let wrong = |errno: Errno| match errno {
         Errno::EEXIST => taken(&path),
         errno => Problem::system(verb(meta.kind), &path, errno.0),
     };
     // What a kill leaves under that name is swept by a run that finds a list.
-    hand.branch.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+    cursor.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
     let points_to = match meta.kind {
-        FileKind::Symlink => Some(hand.source().read_symlink(name, &source_path)?),
+        FileKind::Symlink => Some(cursor.source().read_symlink(name, &source_path)?),
         _ => None,
     };
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
     let (temporary, ()) = reserved::under_new_name(make).map_err(wrong)?;
     let held = made::hold(target, &temporary, meta, &path)?;
-    let (to, keep) = (Bearer::Held(&held), shared.settings.options.keep);
-    let handed_down = hand.branch.traits.handed_down;
+    let (to, keep) = (AttributeHolder::Held(&held), shared.settings.options.keep);
+    let handed_down = cursor.directory.traits.handed_down;
     let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
-    let stood = stood.as_ref().map(Bearer::Held);
+    let stood = stood.as_ref().map(AttributeHolder::Held);
     let new = New { made: true, bare: handed_down.is_none(), handed_down, replaced: stood };
-    let kept = hand.source().copy_attributes(name, (&source_path, meta), to, keep, new);
+    let kept = cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new);
     let done = kept.and_then(|kept| {
         shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
         match stands {
@@ -142,7 +143,7 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
     }
 }
 
-fn is_same(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: &Meta) -> bool {
+fn is_same(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
     let mode = if meta.kind == FileKind::Symlink { meta.mode } else { there.mode };
     let rules = &shared.trees.rules;
     if !rules.time_is_right(meta, there)
@@ -151,12 +152,12 @@ fn is_same(shared: &Shared<'_>, hand: &Hand, name: &Name, meta: &Meta, there: &M
         return false;
     }
     if (meta.kind, meta.special_device) != (there.kind, there.special_device)
-        || hand.hidden_differ(shared, name)
+        || cursor.hidden_differ(shared, name)
     {
         return false;
     }
-    let Ok(target) = hand.target() else { return false };
-    let path = hand.source_path(&name.name);
+    let Ok(target) = cursor.target() else { return false };
+    let path = cursor.source_path(&name.name);
     meta.kind != FileKind::Symlink
-        || hand.source().read_symlink(name, &path).ok() == names::read_symlink(target, &name.name).ok()
+        || cursor.source().read_symlink(name, &path).ok() == names::read_symlink(target, &name.name).ok()
 }

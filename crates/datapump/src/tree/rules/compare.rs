@@ -15,9 +15,9 @@ use crate::problem::{Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::change;
 use crate::target::listed::{self, Name};
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 use crate::tree::folder::folder_done;
-use crate::tree::names::hand::Hand;
+use crate::tree::names::batch_cursor::BatchCursor;
 use crate::tree::names::left_out::SOCKET;
 use crate::tree::rules::compare_attributes;
 use crate::tree::rules::compare_attributes::{differs, mode_and_time};
@@ -43,12 +43,12 @@ pub(crate) struct Pair {
 /// Compares a name but for the content of files and folders.
 pub(crate) fn compare(
     shared: &Shared<'_>,
-    hand: &Hand,
+    cursor: &BatchCursor,
     name: &Name,
     meta: &Meta,
 ) -> Result<Compared, Problem> {
-    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
-    let Some(there) = hand.there(&name.name)? else {
+    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+    let Some(there) = cursor.there(&name.name)? else {
         return Err(differs(&path, format!("is missing: there is no '{}'", shown_path(&other_path))));
     };
     if there.kind != meta.kind {
@@ -60,11 +60,11 @@ pub(crate) fn compare(
         links(shared, &path, &other_path, meta, &there);
     }
     if shared.settings.options.compare_attributes {
-        compare_attributes::of_name(shared, hand, name, (meta, &there))?;
+        compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
     }
     match meta.kind {
-        FileKind::Regular => content(shared, hand, name, meta, &there),
-        FileKind::Symlink => symlinks(hand, name).map(|()| Compared::Done),
+        FileKind::Regular => content(shared, cursor, name, meta, &there),
+        FileKind::Symlink => symlinks(cursor, name).map(|()| Compared::Done),
         FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
             Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
         }
@@ -87,29 +87,29 @@ fn links(shared: &Shared<'_>, path: &Path, other_path: &Path, one: &Meta, other:
 
 fn content(
     shared: &Shared<'_>,
-    hand: &Hand,
+    cursor: &BatchCursor,
     name: &Name,
     meta: &Meta,
     there: &Meta,
 ) -> Result<Compared, Problem> {
-    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     if meta.size_bytes != there.size_bytes {
         let words =
             format!("has {} bytes, '{}' has {}", meta.size_bytes, shown_path(&other_path), there.size_bytes);
         return Err(differs(&path, words));
     }
     let small_bytes = shared.settings.shape.request_bytes.into();
-    let (one, _) = hand.source().open_file(name, &path, small_bytes, &shared.stop)?;
-    let other = names::open_source(hand.target()?, &name.name, true);
+    let (one, _) = cursor.source().open_file(name, &path, small_bytes, &shared.stop)?;
+    let other = names::open_source(cursor.target()?, &name.name, true);
     let other = other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?;
     Ok(Compared::Content(Pair { meta: *meta, one, other: Arc::new(Handle::Os(other)) }))
 }
 
-fn symlinks(hand: &Hand, name: &Name) -> Result<(), Problem> {
-    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+fn symlinks(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
+    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     let wrong = |errno: Errno| Problem::system(Operation::ReadLink, &other_path, errno.0);
-    let one = hand.source().read_symlink(name, &path)?;
-    let other = names::read_symlink(hand.target()?, &name.name).map_err(wrong)?;
+    let one = cursor.source().read_symlink(name, &path)?;
+    let other = names::read_symlink(cursor.target()?, &name.name).map_err(wrong)?;
     if one == other {
         return Ok(());
     }
@@ -136,17 +136,17 @@ pub(crate) fn ranges(
 }
 
 /// The names of a folder that only the other tree has.
-pub(crate) fn others(shared: &Shared<'_>, branch: &Arc<Branch>) {
-    if let Err(problem) = tell_others(shared, branch) {
-        branch.root.report(&shared.ledger, problem);
+pub(crate) fn others(shared: &Shared<'_>, directory: &Arc<Directory>) {
+    if let Err(problem) = tell_others(shared, directory) {
+        directory.root.report(&shared.ledger, problem);
     }
-    folder_done::release(shared, branch);
+    folder_done::release(shared, directory);
 }
 
-fn tell_others(shared: &Shared<'_>, branch: &Branch) -> Result<(), Problem> {
-    let Some(target) = &branch.target else { return Ok(()) };
-    let (one, other) = (branch.source.origin()?, target.file()?.0);
-    let (mut cookie, source_path) = (0, branch.source.path());
+fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
+    let Some(target) = &directory.target else { return Ok(()) };
+    let (one, other) = (directory.source.origin()?, target.file()?.0);
+    let (mut cookie, source_path) = (0, directory.source.path());
     loop {
         let listed = listed::list(&other, cookie);
         let (names, next) =

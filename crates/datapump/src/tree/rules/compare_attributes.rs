@@ -7,16 +7,16 @@ use std::path::Path;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::net::folder::far::FarFolder;
+use crate::net::folder::remote_host::RemoteFolder;
 use crate::open::opened::Opened;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::listed::{Attributes, Name};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
-use crate::tree::names::hand::Hand;
+use crate::tree::names::batch_cursor::BatchCursor;
 use datapump_files::attributes::difference_words;
-use datapump_files::disk::{Bearer, FileCalls, FileKind, Meta, names};
+use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, names};
 
 const UNTOLD: &str =
     "attributes: the other side is an older version and does not tell them; install the same version";
@@ -24,23 +24,23 @@ const UNTOLD: &str =
 /// Compares a name; of a folder what is known before it is opened.
 pub(crate) fn of_name(
     shared: &Shared<'_>,
-    hand: &Hand,
+    cursor: &BatchCursor,
     name: &Name,
     (meta, there): (&Meta, &Meta),
 ) -> Result<(), Problem> {
-    let (path, other_path) = (hand.source_path(&name.name), hand.target_path(&name.name));
+    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     owner(shared, (&path, &other_path), meta, there);
     if meta.kind == FileKind::Folder {
         return Ok(());
     }
     let system =
         |path: &Path, errno: Errno| Problem::system(Operation::OpenToCompareAttributes, path, errno.0);
-    let other = names::hold(hand.target()?, &name.name).map_err(|errno| system(&other_path, errno))?;
+    let other = names::hold(cursor.target()?, &name.name).map_err(|errno| system(&other_path, errno))?;
     let (held, told);
-    let one = match hand.source() {
+    let one = match cursor.source() {
         Origin::Here(folder) => {
             held = names::hold(folder, &name.name).map_err(|errno| system(&path, errno))?;
-            Bearer::Held(&held)
+            AttributeHolder::Held(&held)
         }
         Origin::There(folder) => {
             let Some(found) = told_attributes(folder, name, meta.kind, &path)? else {
@@ -48,10 +48,10 @@ pub(crate) fn of_name(
                 return Ok(());
             };
             told = found;
-            Bearer::Told(&told)
+            AttributeHolder::Told(&told)
         }
     };
-    hidden(shared, (&path, &other_path), one, Bearer::Held(&other))
+    hidden(shared, (&path, &other_path), one, AttributeHolder::Held(&other))
 }
 
 /// Mode and time of two regular files, and the other attributes where that is asked for; what else they are is told by
@@ -73,18 +73,18 @@ pub(crate) fn of_files(
     }
     owner(shared, paths, &one.meta, &there);
     let from = match (opened.handle.as_deref(), one.held.told()) {
-        (Some(Handle::Os(file)), _) => Bearer::Open(file),
-        (_, Some((_, told))) => Bearer::Told(told),
+        (Some(Handle::Os(file)), _) => AttributeHolder::Open(file),
+        (_, Some((_, told))) => AttributeHolder::Told(told),
         _ => return Ok(()),
     };
     let Handle::Os(other) = other else { return Ok(()) };
-    hidden(shared, paths, from, Bearer::Open(other))
+    hidden(shared, paths, from, AttributeHolder::Open(other))
 }
 
 /// Compares two open folders.
 pub(crate) fn of_folders(shared: &Shared<'_>, one: &FolderSide, other: &FolderSide) -> Result<(), Problem> {
     let (from, to) = (one.origin()?, other.file()?.0);
-    hidden(shared, (&one.path(), &other.path()), from.bearer(), Bearer::Open(&to))
+    hidden(shared, (&one.path(), &other.path()), from.bearer(), AttributeHolder::Open(&to))
 }
 
 pub(crate) fn owner(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
@@ -99,8 +99,8 @@ pub(crate) fn owner(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Me
 pub(crate) fn hidden(
     shared: &Shared<'_>,
     (path, other): (&Path, &Path),
-    one: Bearer<'_>,
-    there: Bearer<'_>,
+    one: AttributeHolder<'_>,
+    there: AttributeHolder<'_>,
 ) -> Result<(), Problem> {
     let found = difference_words(one, there, &shown_path(other).to_string());
     let found = found.map_err(|errno| Problem::system(Operation::ListAttributes, path, errno.0))?;
@@ -110,7 +110,7 @@ pub(crate) fn hidden(
 
 /// What another host tells of a name: with the listing, or when it is requested.
 fn told_attributes(
-    folder: &FarFolder,
+    folder: &RemoteFolder,
     name: &Name,
     kind: FileKind,
     path: &Path,

@@ -11,12 +11,12 @@ use crate::target::change::Findings;
 use crate::target::change::{Change, ChangeKind};
 use crate::target::listed::Name;
 use crate::target::{Item, change_of};
-use crate::tree::folder::branch::Branch;
+use crate::tree::folder::directory::Directory;
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::side::FolderSide;
 use crate::tree::rules::decide::window_ns;
 use datapump_files::attributes;
-use datapump_files::disk::{Bearer, FileKind, Meta, names};
+use datapump_files::disk::{AttributeHolder, FileKind, Meta, names};
 use std::fs::File;
 
 const ACL: Keep = Keep { acl: true, ..Keep::NOTHING };
@@ -43,19 +43,19 @@ pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
 /// Of a name in a folder. What cannot be found out is told by whoever acts on it.
 pub(crate) fn of_name(
     shared: &Shared<'_>,
-    branch: &Branch,
+    directory: &Directory,
     name: &OsStr,
     (meta, there): (&Meta, Option<&Meta>),
 ) -> Findings {
     let new = of_new(shared);
-    let Ok(origin) = branch.source.origin() else { return new };
+    let Ok(origin) = directory.source.origin() else { return new };
     let name_alone = Name::here(name.to_owned(), None);
     let points_to = match meta.kind {
-        FileKind::Symlink => origin.read_symlink(&name_alone, &branch.source.path_of(name)).ok(),
+        FileKind::Symlink => origin.read_symlink(&name_alone, &directory.source.path_of(name)).ok(),
         _ => None,
     };
     let new = Findings { leads_to: points_to.as_ref().map(PathBuf::from), ..new };
-    let target = branch.target.as_ref().and_then(|target| target.file().ok());
+    let target = directory.target.as_ref().and_then(|target| target.file().ok());
     let (Some(_), Some(target)) = (there.filter(|there| there.kind == meta.kind), target) else { return new };
     // Of another host only regular files tell theirs alone.
     let is_told = meta.kind == FileKind::Regular || matches!(origin, Origin::Here(_));
@@ -74,7 +74,8 @@ pub(crate) fn of_name(
 pub(crate) fn of_folders(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> Findings {
     let new = of_new(shared);
     let (Ok(from), Ok(to)) = (source.origin(), target.file()) else { return new };
-    let differ = |keep| attributes::hidden_differ(from.bearer(), Bearer::Open(&to.0), keep).unwrap_or(false);
+    let differ =
+        |keep| attributes::hidden_differ(from.bearer(), AttributeHolder::Open(&to.0), keep).unwrap_or(false);
     Findings {
         other_acl: new.keep.acl && differ(ACL),
         other_xattrs: new.keep.xattrs && differ(XATTRS),
@@ -85,16 +86,16 @@ pub(crate) fn of_folders(shared: &Shared<'_>, source: &FolderSide, target: &Fold
 /// What is told of a name of this folder, if anybody wants to know.
 pub(crate) fn change(
     shared: &Shared<'_>,
-    branch: &Branch,
+    directory: &Directory,
     kind: ChangeKind,
     name: &OsStr,
     meta: &Meta,
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
     shared.settings.tells_changes().then(|| {
-        let paths =
-            [branch.source.path(), branch.target_path(), branch.relative()].map(|path| path.join(name));
-        let findings = of_name(shared, branch, name, (meta, there));
+        let paths = [directory.source.path(), directory.target_path(), directory.relative()]
+            .map(|path| path.join(name));
+        let findings = of_name(shared, directory, name, (meta, there));
         Box::new(Change::new(kind, paths, meta, there, findings))
     })
 }

@@ -239,7 +239,7 @@ mod tests {
     fn a_flag_is_new_and_may_help_or_is_not_given() {
         let plain = Options::default;
         let direct = |got: &str| {
-            let direct = datapump::Asked { got: got.into(), ..Default::default() };
+            let direct = datapump::AskedAndGot { got: got.into(), ..Default::default() };
             Report { direct, ..report(1, 64, 1) }
         };
         let network = Some(datapump::Network { connections: 2, ..Default::default() });

@@ -134,7 +134,7 @@ fn parts(explained: &Explained) -> String {
 mod tests {
     use super::*;
     use crate::advise::explain::advice::{Advice, Cause};
-    use datapump::{Asked, Fill, LimitedDetail, Report};
+    use datapump::{AskedAndGot, Fill, LimitedDetail, Report};
 
     fn part(name: PartName, mb_per_s: f64) -> Part {
         Part { bytes_per_second: mb_per_s * 1e6, ns_per_request: 38.4, ..Part::new(name) }
@@ -198,7 +198,7 @@ mod tests {
     fn what_seems_to_contradict_is_explained() {
         use LimitedBy::{Balanced, Cpu, Sink, Source, Unknown};
         let direct = |got: &str, seconds: u64| Report {
-            direct: Asked { got: got.into(), ..Asked::default() },
+            direct: AskedAndGot { got: got.into(), ..AskedAndGot::default() },
             elapsed_ns: seconds * 1_000_000_000,
             ..Report::default()
         };

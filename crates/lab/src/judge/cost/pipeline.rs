@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use datapump::simulation::model::{self, Bottleneck};
 use datapump::simulation::{self, Faults, Peaks, SimClock, SimDisk, Simulation};
-use datapump::{Event, Fill, Job, Options, Place, World};
+use datapump::{Event, Fill, Job, Options, Place, Platform};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -143,7 +143,7 @@ fn name(bottleneck: Bottleneck) -> &'static str {
 /// Moves the bytes from nowhere to nowhere through the two devices, and gives the virtual clock's time.
 fn simulated_s(pipeline: &Pipeline) -> Result<f64, String> {
     let clock = SimClock::virtual_time();
-    let world = World::simulated(Simulation {
+    let platform = Platform::simulated(Simulation {
         disk: SimDisk::new(),
         clock: clock.clone(),
         source: simulated(pipeline.source),
@@ -165,7 +165,7 @@ fn simulated_s(pipeline: &Pipeline) -> Result<f64, String> {
             refusal.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(problem.message);
         }
     };
-    let job = Job::copy(vec![null(Some(pipeline.bytes))], null(None)).options(options).world(world);
+    let job = Job::copy(vec![null(Some(pipeline.bytes))], null(None)).options(options).platform(platform);
     let status = job.run(&note).exit_status;
     match (status, refusal.into_inner().unwrap_or_default()) {
         (0, _) => Ok(clock.now_ps() as f64 / 1e12),

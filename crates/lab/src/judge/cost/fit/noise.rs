@@ -7,7 +7,7 @@
 //! variance, so that it is least where a single x has all of it, and there Student's t is exact.
 //!
 //! With fewer, noise and misfit cannot be told apart, and three estimates are made from the residuals: for equal noise,
-//! for noise in proportion to the values, and one that assumes neither (HC2 with the degrees of freedom of Bell and
+//! for noise in proportion to the values, and one that assumes neither (HC2 with the degrees of freedom of EventFd and
 //! McCaffrey, 2002); the widest interval counts.
 //!
 //! Must not know: what x and y measure.

@@ -23,7 +23,7 @@ const FEW_BYTES: usize = 256;
 
 /// Something that has attributes.
 #[derive(Clone, Copy, Debug)]
-pub enum Bearer<'open> {
+pub enum AttributeHolder<'open> {
     /// Open for reading or writing.
     Open(&'open File),
     /// Opened by [`names::hold`].
@@ -37,12 +37,12 @@ fn errno(error: System) -> Errno {
     Errno(error.raw_os_error())
 }
 
-impl Bearer<'_> {
+impl AttributeHolder<'_> {
     /// What it is.
     pub fn meta(&self) -> Outcome<Meta> {
         match self {
-            Bearer::Open(file) | Bearer::Held(file) => os::file_metadata(file),
-            Bearer::Told(_) => Err(Errno::EOPNOTSUPP),
+            AttributeHolder::Open(file) | AttributeHolder::Held(file) => os::file_metadata(file),
+            AttributeHolder::Told(_) => Err(Errno::EOPNOTSUPP),
         }
     }
 
@@ -50,9 +50,9 @@ impl Bearer<'_> {
     pub fn set_owner(&self, uid: Option<u32>, gid: u32) -> Outcome<()> {
         let (uid, gid) = (uid.map(Uid::from_raw), Some(Gid::from_raw(gid)));
         match self {
-            Bearer::Open(file) => fs::fchown(file, uid, gid),
-            Bearer::Held(file) => fs::chownat(file, c"", uid, gid, AtFlags::EMPTY_PATH),
-            Bearer::Told(_) => Err(System::OPNOTSUPP),
+            AttributeHolder::Open(file) => fs::fchown(file, uid, gid),
+            AttributeHolder::Held(file) => fs::chownat(file, c"", uid, gid, AtFlags::EMPTY_PATH),
+            AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
@@ -61,9 +61,9 @@ impl Bearer<'_> {
     pub fn set_mode(&self, mode: u32) -> Outcome<()> {
         let mode = Mode::from_raw_mode(mode);
         match self {
-            Bearer::Open(file) => fs::fchmod(file, mode),
-            Bearer::Held(file) => fs::chmod(path_of_open_file(file), mode),
-            Bearer::Told(_) => Err(System::OPNOTSUPP),
+            AttributeHolder::Open(file) => fs::fchmod(file, mode),
+            AttributeHolder::Held(file) => fs::chmod(path_of_open_file(file), mode),
+            AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
@@ -71,22 +71,22 @@ impl Bearer<'_> {
     /// Sets the times of access and of change.
     pub fn set_times(&self, times: &Timestamps) -> Outcome<()> {
         match self {
-            Bearer::Open(file) => fs::futimens(file, times),
-            Bearer::Held(file) => match fs::utimensat(file, c"", times, AtFlags::EMPTY_PATH) {
+            AttributeHolder::Open(file) => fs::futimens(file, times),
+            AttributeHolder::Held(file) => match fs::utimensat(file, c"", times, AtFlags::EMPTY_PATH) {
                 // Before Linux 5.8.
                 Err(System::INVAL) => {
                     fs::utimensat(fs::CWD, path_of_open_file(file), times, AtFlags::empty())
                 }
                 set => set,
             },
-            Bearer::Told(_) => Err(System::OPNOTSUPP),
+            AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
 
     /// The names of its extended attributes; none where the file system has none such.
     pub fn xattr_names(&self) -> Outcome<Vec<CString>> {
-        if let Bearer::Told(told) = self {
+        if let AttributeHolder::Told(told) = self {
             return Ok(told.iter().map(|(name, _)| name.clone()).collect());
         }
         let mut few = [0; FEW_BYTES];
@@ -103,14 +103,14 @@ impl Bearer<'_> {
 
     /// `None` for what is gone since it was listed. `EPERM` and `EACCES`: it is not for this user's eyes.
     pub fn xattr_value(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
-        if let Bearer::Told(told) = self {
+        if let AttributeHolder::Told(told) = self {
             let found = told.iter().find(|(known, _)| **known == *name);
             return found.map(|(_, value)| value.clone().ok_or(Errno::EACCES)).transpose();
         }
         let read = |value: &mut [u8]| match self {
-            Bearer::Open(file) => fs::fgetxattr(file, name, value),
-            Bearer::Held(file) => fs::getxattr(path_of_open_file(file), name, value),
-            Bearer::Told(_) => Err(System::OPNOTSUPP),
+            AttributeHolder::Open(file) => fs::fgetxattr(file, name, value),
+            AttributeHolder::Held(file) => fs::getxattr(path_of_open_file(file), name, value),
+            AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         };
         match grown(FEW_BYTES, read) {
             Ok(value) => Ok(Some(value)),
@@ -122,9 +122,11 @@ impl Bearer<'_> {
     /// Sets an extended attribute.
     pub fn set_xattr(&self, name: &CStr, value: &[u8]) -> Outcome<()> {
         match self {
-            Bearer::Open(file) => fs::fsetxattr(file, name, value, XattrFlags::empty()),
-            Bearer::Held(file) => fs::setxattr(path_of_open_file(file), name, value, XattrFlags::empty()),
-            Bearer::Told(_) => Err(System::OPNOTSUPP),
+            AttributeHolder::Open(file) => fs::fsetxattr(file, name, value, XattrFlags::empty()),
+            AttributeHolder::Held(file) => {
+                fs::setxattr(path_of_open_file(file), name, value, XattrFlags::empty())
+            }
+            AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         }
         .map_err(errno)
     }
@@ -132,9 +134,9 @@ impl Bearer<'_> {
     /// Removes an extended attribute that may be gone already.
     pub fn remove_xattr(&self, name: &CStr) -> Outcome<()> {
         let removed = match self {
-            Bearer::Open(file) => fs::fremovexattr(file, name),
-            Bearer::Held(file) => fs::removexattr(path_of_open_file(file), name),
-            Bearer::Told(_) => Err(System::OPNOTSUPP),
+            AttributeHolder::Open(file) => fs::fremovexattr(file, name),
+            AttributeHolder::Held(file) => fs::removexattr(path_of_open_file(file), name),
+            AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         };
         match removed {
             Ok(()) | Err(System::NODATA | System::NOTSUP) => Ok(()),
@@ -144,9 +146,9 @@ impl Bearer<'_> {
 
     fn list_xattrs(&self, list: &mut [u8]) -> rustix::io::Result<usize> {
         match self {
-            Bearer::Open(file) => fs::flistxattr(file, list),
-            Bearer::Held(file) => fs::listxattr(path_of_open_file(file), list),
-            Bearer::Told(_) => Err(System::OPNOTSUPP),
+            AttributeHolder::Open(file) => fs::flistxattr(file, list),
+            AttributeHolder::Held(file) => fs::listxattr(path_of_open_file(file), list),
+            AttributeHolder::Told(_) => Err(System::OPNOTSUPP),
         }
     }
 }
@@ -158,7 +160,7 @@ pub fn xattr_names_at(folder: &File, name: &OsStr) -> Outcome<Vec<CString>> {
     match listed {
         Some(Ok(len)) => Ok(split(&few[..len])),
         Some(Err(Errno::EOPNOTSUPP)) => Ok(Vec::new()),
-        _ => Bearer::Held(&names::hold(folder, name)?).xattr_names(),
+        _ => AttributeHolder::Held(&names::hold(folder, name)?).xattr_names(),
     }
 }
 

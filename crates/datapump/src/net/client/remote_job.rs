@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use datapump_core::verdict::Cpu;
-use datapump_core::wire::session::{Direction, Given, Message};
+use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_transport::NetFault;
 
 use crate::job::Job;
 use crate::job::budget::Budget;
 use crate::job::options::{Options, RETRY_FOR};
-use crate::net::client::begun::is_name_of;
-use crate::net::client::merged::{billed, merged, with_peer};
+use crate::net::client::client_session::is_name_of;
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
+use crate::net::client::remote_verdict::{billed, merged, with_peer};
 use crate::net::client::sessions::Sessions;
-use crate::net::folder::far::{Far, Pools};
+use crate::net::folder::event_codec;
+use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::shelf::{Flow, Shelf, ShelfPlace};
-use crate::net::folder::told;
+use crate::net::folder::remote_host::{Pools, RemoteHost};
 use crate::net::server::control::Follows;
-use crate::net::server::giver;
+use crate::net::server::served_connection::gave_by;
 use crate::problem::{Class, Operation, Problem, Status};
 use crate::report::Report;
 use crate::report::cpu::{cpu_now, cpu_since};
@@ -110,16 +110,16 @@ impl RemoteCopy {
         done.unwrap_or_else(|(problem, bytes_moved)| Report { bytes_moved, ..failed(problem, events) })
     }
 
-    fn origin(&self, place: &Place) -> Result<ShelfPlace, Problem> {
+    fn origin(&self, place: &Place) -> Result<HandlePlace, Problem> {
         match place {
             Place::Path(path) if is_pipe(path) => {
                 let pipe = stream::open_fifo(path, &self.stop)?;
-                Ok(ShelfPlace::Flow(Flow::Stream(Arc::new(pipe))))
+                Ok(HandlePlace::Flow(Flow::Stream(Arc::new(pipe))))
             }
-            Place::Path(path) => Ok(ShelfPlace::Path(path.clone())),
-            Place::Stream => Ok(ShelfPlace::Flow(Flow::Stream(Arc::new(stream::standard_input()?)))),
+            Place::Path(path) => Ok(HandlePlace::Path(path.clone())),
+            Place::Stream => Ok(HandlePlace::Flow(Flow::Stream(Arc::new(stream::standard_input()?)))),
             Place::Null { bytes: Some(bytes), fill } => {
-                Ok(ShelfPlace::Flow(Flow::Null { bytes: *bytes, fill: *fill }))
+                Ok(HandlePlace::Flow(Flow::Null { bytes: *bytes, fill: *fill }))
             }
             Place::Null { bytes: None, .. } => Err(Problem::usage(NULL_WANTS_SIZE)),
             _ => Err(Problem::usage("both places are on other hosts; copy in two steps")),
@@ -137,7 +137,7 @@ impl RemoteCopy {
     fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
-        let shelf = Arc::new(Shelf::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
+        let handles = Arc::new(HandleTable::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
         let mut session = self.begin(Direction::Push, remote, last, events)?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
@@ -150,13 +150,13 @@ impl RemoteCopy {
             .stop(Arc::clone(&over))
             .watch(Arc::clone(&reader));
         let (sender, receiver) = mpsc::channel();
-        let (line, host) = (session.line.clone(), remote.host.to_string());
-        let (mut report, mut gave) = (None, Given::default());
+        let (cancel, host) = (session.cancel.clone(), remote.host.to_string());
+        let (mut report, mut gave) = (None, SenderStats::default());
         let talked = std::thread::scope(|scope| {
-            let mut given = Some(scope.spawn(|| read_server.give(&shelf, receiver)));
+            let mut given = Some(scope.spawn(|| read_server.give(&handles, receiver)));
             let mut answer = |message| match message {
                 Message::Event(event) => {
-                    events(told::hear(event, &host));
+                    events(event_codec::from_wire(event, &host));
                     Follows::Go
                 }
                 Message::Progress(progress) => {
@@ -164,26 +164,26 @@ impl RemoteCopy {
                     Follows::Go
                 }
                 Message::Report(text) => {
-                    report = told::report(&text);
+                    report = event_codec::report(&text);
                     Follows::Agree
                 }
                 _ => Follows::Go,
             };
             let mut was_given = || {
                 over.store(true, Ordering::Relaxed);
-                gave = given.take().and_then(|given| giver::gave(given, &line)).unwrap_or_default();
+                gave = given.take().and_then(|given| gave_by(given, &cancel)).unwrap_or_default();
                 gave
             };
             let talked =
                 session.dial(sender).and_then(|()| session.talk(&self.stop, &mut answer, &mut was_given));
             over.store(true, Ordering::Relaxed);
-            session.line.cut();
+            session.cancel.cut();
             talked
         });
         talked.map_err(|fault| fault.problem(&remote.to_string()))?;
         let cpu = cpu_since(cpu);
         // Also what was spent before anything was asked for.
-        let gave = Given { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
+        let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
         let report = report.map(|report| with_peer(merged(report, &gave), "receiver"));
         let report = report.map(|report| Report { cpu_far: Some(report.cpu), cpu, ..report });
         let was_stopped = |report: &Report| report.exit_status == Status::Interrupted as i32;
@@ -203,7 +203,7 @@ impl RemoteCopy {
         let (pools, share) = (Pools { names: pool(), blocks: pool() }, Budget::of_client().share());
         let owners = Mapping::new(self.options.keep.numeric_ids);
         let (host, boot) = (remote.host.to_string(), begun.welcome.boot);
-        let far = Far::new((host, boot), begun.line.clone(), pools, share, owners);
+        let remote_host = RemoteHost::new((host, boot), begun.cancel.clone(), pools, share, owners);
         let lanes = self.options.lanes.unwrap_or(begun.connections).min(begun.connections);
         let target_is_name = self.options.target_is_name || is_name;
         let options = Options { lanes: Some(lanes), target_is_name, ..self.options };
@@ -211,11 +211,11 @@ impl RemoteCopy {
             (true, [one]) => Job::compare(one.clone(), self.target),
             _ => Job::copy(self.sources, self.target),
         };
-        let job = job.options(options).tells_files(self.tells_files).far(far);
+        let job = job.options(options).tells_files(self.tells_files).remote_host(remote_host);
         let stop = Arc::clone(&self.stop);
         let job = job.stop(self.stop).watch(self.watch);
         let outbox = begun.outbox.clone();
-        let mut gave = Given::default();
+        let mut gave = SenderStats::default();
         let (report, talked) = std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 let report = job.run(events);
@@ -229,7 +229,7 @@ impl RemoteCopy {
                 Follows::Go
             };
             let talked = begun.talk_until(&stop, &mut answer);
-            begun.line.cut();
+            begun.cancel.cut();
             (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
         });
         match talked {
@@ -248,7 +248,7 @@ fn was_cut_short(report: &Report) -> bool {
     [Status::Lost as i32, Status::Interrupted as i32].contains(&report.exit_status)
 }
 
-fn far_cpu(gave: &Given) -> Option<Cpu> {
+fn far_cpu(gave: &SenderStats) -> Option<Cpu> {
     Some(Cpu { user_ns: gave.user_ns?, system_ns: gave.system_ns? })
 }
 

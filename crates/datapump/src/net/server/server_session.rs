@@ -18,25 +18,25 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, Given, Message, Session};
+use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
-    Channel, CutOnPanic, HANDSHAKE_MAX, Host, Line, NetFault, Pool, SocketOptions, Stopping,
+    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, Pool, SocketOptions, Stopping,
 };
 
 use crate::job::Job;
 use crate::job::budget::Reserved;
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
-use crate::job::world::World;
+use crate::job::platform::Platform;
 use crate::net::client::root::ServedRoot;
-use crate::net::folder::far::{Far, Pools};
+use crate::net::folder::event_codec::{self, progress};
+use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::shelf::{Flow, Shelf, ShelfPlace};
-use crate::net::folder::told::{self, progress};
+use crate::net::folder::remote_host::{Pools, RemoteHost};
+use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
-use crate::net::server::giver::gave;
-use crate::net::server::joins::NewSession;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
+use crate::net::server::served_connection::gave_by;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
@@ -51,20 +51,20 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Holds a session from its first message to its last.
 pub(crate) fn session(state: &ServerState, channel: Channel, session: NewSession) {
-    let (number, line) = (session.number, session.line.clone());
+    let (number, cancel) = (session.number, session.cancel.clone());
     // Whatever went wrong was told to the caller, if it could be told. A mistake of this program ends this session and
     // no other; whoever prints words has told it.
     let _ = catch_unwind(AssertUnwindSafe(|| held(state, channel, session)));
-    line.cut();
+    cancel.cut();
     state.close(&number);
 }
 
 fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<(), NetFault> {
-    let NewSession { number, line, joins, boxes: (outbox, inbox), left } = session;
+    let NewSession { number, cancel, acceptor, boxes: (outbox, inbox), left } = session;
     let mut control =
-        Control::new(channel, Session::called(), (inbox, state.options.peer_timeout), World::real().clock);
+        Control::new(channel, Session::called(), (inbox, state.options.peer_timeout), Platform::real().clock);
     // Nothing is under way yet: a stop ends it at once, and who wants nothing has no place for long.
-    control.join(&line.heeding(&state.stop));
+    control.join(&cancel.heeding(&state.stop));
     let Message::Begin(begin) = control.hear_within(HANDSHAKE_MAX)? else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
@@ -80,10 +80,10 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             left.agree(wanted.connections);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             control.say(Message::Begun { receives })?;
-            control.join(&line);
+            control.join(&cancel);
             let done = match begin.way {
-                Direction::Push => write(state, control, (line, joins), outbox, wanted),
-                Direction::Pull => read(state, control, (line, joins), wanted),
+                Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
+                Direction::Pull => read(state, control, (cancel, acceptor), wanted),
             };
             drop(memory);
             done
@@ -93,7 +93,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
 }
 
 fn refusal(problem: Problem) -> Box<Message> {
-    Box::new(Message::Refused(told::tell(Event::Problem(problem))))
+    Box::new(Message::Refused(event_codec::to_wire(Event::Problem(problem))))
 }
 
 /// What is wanted, as far as it is allowed.
@@ -252,15 +252,15 @@ fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Mes
 }
 
 /// The session's connections: whether they go on, and those that join.
-type Joined = (Line, Receiver<(Purpose, Channel)>);
+type Joined = (CancelToken, Receiver<(Purpose, Channel)>);
 
 /// Connections that came, with what was wished of their sockets. That was tried before; one that cannot have it is
 /// closed.
 fn tuned(
-    joins: &Receiver<(Purpose, Channel)>,
+    acceptor: &Receiver<(Purpose, Channel)>,
     sockets: &SocketOptions,
 ) -> impl Iterator<Item = (Purpose, Channel)> {
-    joins.try_iter().filter_map(|(purpose, mut channel)| {
+    acceptor.try_iter().filter_map(|(purpose, mut channel)| {
         channel.tune(sockets).ok()?;
         Some((purpose, channel))
     })
@@ -268,7 +268,7 @@ fn tuned(
 
 /// Tells the caller; what comes often later, together with more of it.
 fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
-    let message = |event| Message::Event(told::tell(event));
+    let message = |event| Message::Event(event_codec::to_wire(event));
     match event {
         Event::File { .. } if !tells_files => {}
         event @ (Event::File { .. } | Event::Change(_)) => outbox.say_later(message(event)),
@@ -289,11 +289,14 @@ fn of_side(event: Event, sources: &[PathBuf]) -> Event {
 }
 
 /// What this side writes, of what the caller has.
-fn pushed(state: &ServerState, wanted: Wanted, far: Arc<Far>) -> Job {
+fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> Job {
     let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
-    let job = Job::copy(sources, place).options(wanted.options).tells_files(wanted.tells_files).far(far);
+    let job = Job::copy(sources, place)
+        .options(wanted.options)
+        .tells_files(wanted.tells_files)
+        .remote_host(remote_host);
     let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
     job.found(wanted.target).shared_rate(state.rate.clone())
 }
@@ -302,24 +305,24 @@ fn pushed(state: &ServerState, wanted: Wanted, far: Arc<Far>) -> Job {
 fn write(
     state: &ServerState,
     mut control: Control,
-    (line, joins): Joined,
+    (cancel, acceptor): Joined,
     outbox: Outbox,
     mut wanted: Wanted,
 ) -> Result<(), NetFault> {
     let (sockets, tells_files) = (wanted.options.sockets.clone(), wanted.tells_files);
-    let left_out = wanted.left_out.take();
+    let (left_out, sources) = (wanted.left_out.take(), wanted.sources.clone());
     #[cfg(test)]
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
-    let (names, blocks) = (Arc::new(Pool::joined(line.clone())), Arc::new(Pool::joined(line.clone())));
+    let (names, blocks) = (Arc::new(Pool::joined(cancel.clone())), Arc::new(Pool::joined(cancel.clone())));
     let pools = Pools { names: Arc::clone(&names), blocks: Arc::clone(&blocks) };
     let (share, owners) = (state.budget.share(), Mapping::new(wanted.options.keep.numeric_ids));
-    let far = Far::new(("the sender".into(), wanted.boot), line.clone(), pools, share, owners);
+    let sender = ("the sender".into(), wanted.boot);
+    let sender = RemoteHost::new(sender, cancel.clone(), pools, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
-    let sources = wanted.sources.clone();
-    let job = pushed(state, wanted, far).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
+    let job = pushed(state, wanted, sender).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let _cuts = CutOnPanic(line.clone());
+            let _cuts = CutOnPanic(cancel.clone());
             #[cfg(test)]
             assert!(!is_mistaken, "a test wants it");
             let events = |event: Event| tell(&outbox, of_side(event, &sources), tells_files);
@@ -338,23 +341,23 @@ fn write(
                 Follows::Go
             },
             &mut || {
-                for (purpose, channel) in tuned(&joins, &sockets) {
+                for (purpose, channel) in tuned(&acceptor, &sockets) {
                     let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
                     pool.give(channel);
                 }
                 stop.fetch_or(state.stop.load(Ordering::Relaxed), Ordering::Relaxed);
-                stopping.heeds(&stop, &line);
+                stopping.heeds(&stop, &cancel);
                 let is_due = last.elapsed() >= PROGRESS_EVERY;
                 is_due.then(|| {
                     last = Instant::now();
                     Message::Progress(progress(&watch))
                 })
             },
-            &mut Given::default,
+            &mut SenderStats::default,
         );
         // Whoever still has something to say, or waits for the caller or the other side of a pipe here, waits in vain.
         drop(control);
-        line.cut();
+        cancel.cut();
         stop.store(true, Ordering::Relaxed);
         talked
     })
@@ -364,22 +367,23 @@ fn write(
 fn read(
     state: &ServerState,
     mut control: Control,
-    (line, joins): Joined,
+    (cancel, acceptor): Joined,
     wanted: Wanted,
 ) -> Result<(), NetFault> {
     let origins = wanted.sources.into_iter().map(|path| match &wanted.root {
-        ServedRoot::Folder(root) => ShelfPlace::Beneath(Arc::clone(root), path),
-        ServedRoot::User(_) => ShelfPlace::Path(path),
+        ServedRoot::Folder(root) => HandlePlace::Beneath(Arc::clone(root), path),
+        ServedRoot::User(_) => HandlePlace::Path(path),
         ServedRoot::Null { bytes, fill } => {
-            ShelfPlace::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill })
+            HandlePlace::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill })
         }
     });
-    let shelf = Arc::new(Shelf::of(origins.collect(), Arc::clone(&state.stop), state.budget.share()));
+    let handles = Arc::new(HandleTable::of(origins.collect(), Arc::clone(&state.stop), state.budget.share()));
     let sockets = wanted.options.sockets.clone();
-    let giver = Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
+    let served_connection =
+        Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let mut given = Some(scope.spawn(|| giver.give(&shelf, receiver)));
+        let mut given = Some(scope.spawn(|| served_connection.give(&handles, receiver)));
         let sender = RefCell::new(Some(sender));
         let talked = control.run(
             &mut |message| match message {
@@ -387,20 +391,20 @@ fn read(
                 _ => Follows::Go,
             },
             &mut || {
-                for joined in tuned(&joins, &sockets) {
+                for joined in tuned(&acceptor, &sockets) {
                     if let Some(sender) = &*sender.borrow() {
                         let _ = sender.send(joined);
                     }
                 }
-                state.stop.load(Ordering::Relaxed).then(|| line.stop());
+                state.stop.load(Ordering::Relaxed).then(|| cancel.stop());
                 None
             },
             &mut || {
                 sender.take();
-                given.take().and_then(|given| gave(given, &line)).unwrap_or_default()
+                given.take().and_then(|given| gave_by(given, &cancel)).unwrap_or_default()
             },
         );
-        line.cut();
+        cancel.cut();
         talked
     })
 }

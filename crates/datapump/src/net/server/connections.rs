@@ -7,35 +7,35 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_transport::{Channel, Line};
+use datapump_transport::{CancelToken, Channel};
 
 use crate::net::server::control::{Inbox, Outbox};
 
 /// A session that is about to begin.
 pub(crate) struct NewSession {
     pub(crate) number: [u8; 16],
-    pub(crate) line: Line,
-    pub(crate) joins: Receiver<(Purpose, Channel)>,
+    pub(crate) cancel: CancelToken,
+    pub(crate) acceptor: Receiver<(Purpose, Channel)>,
     pub(crate) boxes: (Outbox, Inbox),
-    pub(crate) left: Arc<Left>,
+    pub(crate) left: Arc<ConnectionQuota>,
 }
 
 /// Takes connections that join a session.
 #[derive(Clone)]
-pub(crate) struct Joins {
+pub(crate) struct ConnectionAcceptor {
     pub(crate) channels: Sender<(Purpose, Channel)>,
     pub(crate) outbox: Outbox,
-    pub(crate) left: Arc<Left>,
+    pub(crate) left: Arc<ConnectionQuota>,
 }
 
 /// Connections that a session may still have: none before it was agreed how many.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct ConnectionQuota {
     blocks: AtomicU32,
     names: AtomicU32,
 }
 
-impl Left {
+impl ConnectionQuota {
     /// So many lanes were agreed. Each has a connection for blocks and may have one for names; the first folders are
     /// looked at before any lane is there.
     pub(crate) fn agree(&self, lanes: u32) {
@@ -44,7 +44,7 @@ impl Left {
     }
 }
 
-impl Joins {
+impl ConnectionAcceptor {
     /// Whether one more of this kind was agreed.
     pub(crate) fn admits(&self, purpose: Purpose) -> bool {
         let left = if purpose == Purpose::Blocks { &self.left.blocks } else { &self.left.names };

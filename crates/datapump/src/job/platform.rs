@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use datapump_engine::os::linux::{thread_delayed_ns, thread_ns};
 use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
-use datapump_engine::{Arena, Engine, Kind, Refused, Sim, WAIT_MAX, Wait};
+use datapump_engine::{Arena, Engine, EngineKind, Refused, Sim, WAIT_MAX, Wait};
 
 use crate::job::options::{EngineChoice, WaitChoice};
 use crate::problem::{Class, Operation, Problem};
-use crate::report::Asked;
+use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
 use crate::units::bytes_words;
 use datapump_files::disk::Disk;
@@ -69,7 +69,7 @@ pub struct Simulation {
 
 /// Where jobs run.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct Platform {
     pub(crate) disk: Disk,
     pub(crate) clock: Clock,
     simulation: Option<Simulation>,
@@ -77,7 +77,7 @@ pub struct World {
     pub(crate) seed: u64,
 }
 
-impl World {
+impl Platform {
     /// What the calling thread did until now. On a virtual clock nothing computes.
     pub(crate) fn thread_time(&self) -> ThreadTime {
         let elapsed_ns = self.clock.now_ns();
@@ -88,19 +88,19 @@ impl World {
     }
 
     /// This host.
-    pub fn real() -> World {
-        World { disk: Disk::Os, clock: Clock::System(Instant::now()), simulation: None, seed: 1 }
+    pub fn real() -> Platform {
+        Platform { disk: Disk::Os, clock: Clock::System(Instant::now()), simulation: None, seed: 1 }
     }
 
     /// This host's files, on a virtual clock: for both sides of a session in one thread.
     #[cfg(test)]
-    pub(crate) fn stepped(clock: SimClock) -> World {
-        World { clock: Clock::Sim(clock), ..World::real() }
+    pub(crate) fn stepped(clock: SimClock) -> Platform {
+        Platform { clock: Clock::Sim(clock), ..Platform::real() }
     }
 
     /// A simulated one.
-    pub fn simulated(simulation: Simulation) -> World {
-        World {
+    pub fn simulated(simulation: Simulation) -> Platform {
+        Platform {
             disk: Disk::Sim(Arc::clone(&simulation.disk)),
             clock: Clock::Sim(simulation.clock.clone()),
             seed: simulation.seed,
@@ -117,12 +117,12 @@ impl World {
         &self,
         need: &EngineNeed,
         stop: &Arc<AtomicBool>,
-    ) -> Result<(Engine, Asked), Problem> {
+    ) -> Result<(Engine, AskedAndGot), Problem> {
         let arena = || Arena::try_new(need.slots, need.slot_bytes).ok_or_else(|| no_memory(need));
         if let Some(sim) = &self.simulation {
             let engine = Sim::new(sim.clock.clone(), sim.source, sim.sink, sim.faults, sim.seed);
             let engine = engine.watched_by(sim.peaks.clone());
-            let asked = asked(need.choice, Kind::Sim, "simulated world".into());
+            let asked = asked(need.choice, EngineKind::Sim, "simulated world".into());
             return Ok((Engine::sim(arena()?, engine), asked));
         }
         let (order, mut why) = preference(need);
@@ -134,7 +134,7 @@ impl World {
                 }
             }
         }
-        Ok((Engine::inline(arena()?, Arc::clone(stop)), asked(need.choice, Kind::Inline, why)))
+        Ok((Engine::inline(arena()?, Arc::clone(stop)), asked(need.choice, EngineKind::Inline, why)))
     }
 }
 
@@ -160,29 +160,36 @@ pub(crate) struct EngineNeed {
 }
 
 /// Engines in the order in which they are tried, and why this order.
-fn preference(need: &EngineNeed) -> (Vec<Kind>, String) {
+fn preference(need: &EngineNeed) -> (Vec<EngineKind>, String) {
     match need.choice {
-        EngineChoice::Auto if need.nothing_overlaps => (vec![Kind::Inline], "nothing to overlap".into()),
-        EngineChoice::Auto => (vec![Kind::Uring, Kind::Threads], "first that works".into()),
-        EngineChoice::Uring => (vec![Kind::Uring, Kind::Threads], String::new()),
-        EngineChoice::Threads => (vec![Kind::Threads], String::new()),
-        EngineChoice::Inline => (vec![Kind::Inline], String::new()),
+        EngineChoice::Auto if need.nothing_overlaps => {
+            (vec![EngineKind::Inline], "nothing to overlap".into())
+        }
+        EngineChoice::Auto => (vec![EngineKind::Uring, EngineKind::Threads], "first that works".into()),
+        EngineChoice::Uring => (vec![EngineKind::Uring, EngineKind::Threads], String::new()),
+        EngineChoice::Threads => (vec![EngineKind::Threads], String::new()),
+        EngineChoice::Inline => (vec![EngineKind::Inline], String::new()),
     }
 }
 
-fn make(kind: Kind, arena: Arena, need: &EngineNeed, stop: &Arc<AtomicBool>) -> Result<Engine, Refused> {
+fn make(
+    kind: EngineKind,
+    arena: Arena,
+    need: &EngineNeed,
+    stop: &Arc<AtomicBool>,
+) -> Result<Engine, Refused> {
     let wait = match need.wait {
         WaitChoice::Kernel => Wait::Kernel,
         WaitChoice::Spin => Wait::Spin,
         WaitChoice::Eventfd => Wait::Eventfd,
     };
     match kind {
-        Kind::Uring => Engine::uring(arena, need.requests, Arc::clone(stop), wait),
-        Kind::Threads => Engine::threads(arena, need.requests, Arc::clone(stop), wait),
-        Kind::Inline | Kind::Sim => Ok(Engine::inline(arena, Arc::clone(stop))),
+        EngineKind::Uring => Engine::uring(arena, need.requests, Arc::clone(stop), wait),
+        EngineKind::Threads => Engine::threads(arena, need.requests, Arc::clone(stop), wait),
+        EngineKind::Inline | EngineKind::Sim => Ok(Engine::inline(arena, Arc::clone(stop))),
     }
 }
 
-fn asked(choice: EngineChoice, got: Kind, why: String) -> Asked {
-    Asked { asked: choice.to_string(), got: got.to_string(), why }
+fn asked(choice: EngineChoice, got: EngineKind, why: String) -> AskedAndGot {
+    AskedAndGot { asked: choice.to_string(), got: got.to_string(), why }
 }

@@ -14,7 +14,7 @@ use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::{Shared, Work};
 use crate::target::change::{Change, ChangeKind};
-use crate::tree::folder::branch::{Branch, Traits};
+use crate::tree::folder::directory::{Directory, Traits};
 use crate::tree::folder::open_root::{open_target, simulated};
 use crate::tree::folder::side::FolderSide;
 use crate::tree::folder::visited::Visited;
@@ -35,9 +35,13 @@ use datapump_files::commit::temporary;
 use datapump_files::disk::{self, Folder, PathAt, kind, names};
 
 /// Begins a tree.
-pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &PathAt) -> Result<(), Problem> {
-    let source = match &shared.far {
-        Some(far) => FolderSide::far_root(from, far.root(number, from)?),
+pub(crate) fn begin_tree(
+    shared: &Shared<'_>,
+    (number, from): (u32, &Path),
+    at: &PathAt,
+) -> Result<(), Problem> {
+    let source = match &shared.remote_host {
+        Some(remote_host) => FolderSide::remote_root(from, remote_host.root(number, from)?),
         None => FolderSide::root(from, open(shared, from)?, &shared.trees.keeper)?,
     };
     if !shared.settings.compares {
@@ -57,12 +61,8 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
     shared.trees.enter(&target.meta, to)?;
     if made.is_none() {
-        confidential::close_folder(
-            &target.file()?.0,
-            &target.meta,
-            &source.meta,
-            shared.settings.options.keep,
-        );
+        let keep = shared.settings.options.keep;
+        confidential::close_folder(&target.file()?.0, &target.meta, &source.meta, keep);
     }
     tell_devices(shared, &source, &target);
     tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
@@ -73,7 +73,7 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     };
     let traits = Traits {
         fresh,
-        same_file_system: shared.far.is_none() && source.meta.device == target.meta.device,
+        same_file_system: shared.remote_host.is_none() && source.meta.device == target.meta.device,
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
         syncs_whole: kind::syncs_whole(disk::magic(&target_folder)),
@@ -89,10 +89,10 @@ pub(crate) fn plant(shared: &Shared<'_>, (number, from): (u32, &Path), at: &Path
     root.made_in = made_in;
     root.visited = visited(shared);
     let sides = (source, Some(target));
-    let branch = Branch::new(None, &Arc::new(root), sides, traits, link_dest);
+    let directory = Directory::new(None, &Arc::new(root), sides, traits, link_dest);
     shared.trees.walk(1);
-    shared.trees.plant();
-    shared.plan.add_first([Work::List(branch)].into_iter());
+    shared.trees.begin_tree();
+    shared.plan.add_first([Work::List(directory)].into_iter());
     Ok(())
 }
 
@@ -162,10 +162,10 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt) -> Result<
     root.visited = visited(shared);
     root.shares_target = shared.trees.targets_overlap;
     root.is_copied = !shared.settings.compares;
-    let branch = Branch::new(None, &Arc::new(root), (source, target), traits, link_dest);
+    let directory = Directory::new(None, &Arc::new(root), (source, target), traits, link_dest);
     shared.trees.walk(1);
-    shared.trees.plant();
-    shared.plan.add_first([Work::List(branch)].into_iter());
+    shared.trees.begin_tree();
+    shared.plan.add_first([Work::List(directory)].into_iter());
     Ok(())
 }
 
@@ -230,7 +230,7 @@ fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
 fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
     let opened = shared
         .settings
-        .world
+        .platform
         .disk
         .folder(path)
         .map_err(|errno| Problem::system(Operation::Open, path, errno.0))?;

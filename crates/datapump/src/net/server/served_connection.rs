@@ -1,5 +1,5 @@
-//! The reading side of a session: each of its connections is a machine ([`Giving`]) that gives blocks or answers about
-//! names, driven by a thread of its own.
+//! The reading side of a session: each of its connections is a machine ([`ServedConnection`]) that sends blocks or
+//! answers about names, driven by a thread of its own.
 //!
 //! Must not know: sessions, who called whom.
 
@@ -9,14 +9,14 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::Given;
+use datapump_core::wire::session::SenderStats;
 use datapump_core::wire::{decode, encode};
-use datapump_engine::{Stage, WAIT_MAX};
-use datapump_transport::{Channel, HANDSHAKE_MAX, Line, NetFault};
+use datapump_engine::{CpuStage, WAIT_MAX};
+use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault};
 
 use crate::lane::{Lane, LaneResult, Stepped};
+use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
-use crate::net::folder::shelf::Shelf;
 use crate::report::account::busy;
 use crate::run::Shared;
 
@@ -24,18 +24,24 @@ use crate::run::Shared;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(500);
 
 /// Serves every connection that comes, until no more can come and all have ended. Gives what was given.
-pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(Purpose, Channel)>) -> Given {
+pub(crate) fn give(
+    shared: &Shared<'_>,
+    handles: &Arc<HandleTable>,
+    channels: Receiver<(Purpose, Channel)>,
+) -> SenderStats {
     let given = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let mut lanes = 0..;
         for (purpose, channel) in channels {
             let index = if purpose == Purpose::Blocks { lanes.next().unwrap_or(0) } else { 0 };
-            let (shelf, given) = (Arc::clone(shelf), &given);
+            let (handles, given) = (Arc::clone(handles), &given);
             // Where the system gives no more threads the connection is closed, and the other side goes on without it.
             let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let is_blocks = purpose == Purpose::Blocks;
-                let _meter = shared.settings.metered(if is_blocks { Stage::Loop } else { Stage::Metadata });
-                let gave = Giving::new(shared, (purpose, index), channel, shelf).and_then(Giving::run);
+                let _meter =
+                    shared.settings.metered(if is_blocks { CpuStage::Loop } else { CpuStage::Metadata });
+                let gave = ServedConnection::new(shared, (purpose, index), channel, handles)
+                    .and_then(ServedConnection::run);
                 given.lock().unwrap_or_else(PoisonError::into_inner).extend(gave);
             });
             drop(spawned);
@@ -45,40 +51,42 @@ pub(crate) fn give(shared: &Shared<'_>, shelf: &Arc<Shelf>, channels: Receiver<(
 }
 
 /// What was given, once the other side has hung up; it is hung up on if it does not.
-pub(crate) fn gave(given: ScopedJoinHandle<'_, Given>, line: &Line) -> Option<Given> {
+pub(crate) fn gave_by(given: ScopedJoinHandle<'_, SenderStats>, cancel: &CancelToken) -> Option<SenderStats> {
     let start = Instant::now();
     while !given.is_finished() {
         if start.elapsed() > HANDSHAKE_MAX {
-            line.cut();
+            cancel.cut();
         }
         std::thread::sleep(LOOK_AGAIN_AFTER);
     }
     given.join().ok()
 }
 
-/// One connection over which another host is given what it asks for: a machine that [`Giving::step`] moves, and that
-/// waits for nothing but its disk. Whoever drives it waits for the connection.
-pub(crate) enum Giving<'run> {
+/// One connection over which another host gets what it requests: a machine that [`ServedConnection::step`] moves. It
+/// waits for nothing but its disk; its thread waits for the connection.
+pub(crate) enum ServedConnection<'run> {
     Blocks(Box<Lane<'run>>),
     Names(Box<Names>),
 }
 
-impl<'run> Giving<'run> {
+impl<'run> ServedConnection<'run> {
     /// `None` where there is no memory for its slots: the other side goes on without it.
     pub(crate) fn new(
         shared: &'run Shared<'run>,
         (purpose, index): (Purpose, usize),
         channel: Channel,
-        shelf: Arc<Shelf>,
-    ) -> Option<Giving<'run>> {
+        handles: Arc<HandleTable>,
+    ) -> Option<ServedConnection<'run>> {
         match purpose {
             Purpose::Blocks => {
-                let lane = Lane::sending(shared, index, channel, shelf);
-                lane.ok().map(Box::new).map(Giving::Blocks)
+                let lane = Lane::sending(shared, index, channel, handles);
+                lane.ok().map(Box::new).map(ServedConnection::Blocks)
             }
-            Purpose::Control | Purpose::Names => {
-                Some(Giving::Names(Box::new(Names { channel, shelf, owners: Telling::default() })))
-            }
+            Purpose::Control | Purpose::Names => Some(ServedConnection::Names(Box::new(Names {
+                channel,
+                handles,
+                owners: Telling::default(),
+            }))),
         }
     }
 
@@ -96,24 +104,24 @@ impl<'run> Giving<'run> {
     /// Answers what has come, as far as that goes.
     pub(crate) fn step(&mut self) -> Stepped {
         match self {
-            Giving::Blocks(lane) => lane.step().unwrap_or(Stepped::Over),
-            Giving::Names(names) => names.step().unwrap_or(Stepped::Over),
+            ServedConnection::Blocks(lane) => lane.step().unwrap_or(Stepped::Over),
+            ServedConnection::Names(names) => names.step().unwrap_or(Stepped::Over),
         }
     }
 
     /// Waits until something more has come. False if nothing did for so long.
     pub(crate) fn wait(&mut self, patience: Duration) -> bool {
         match self {
-            Giving::Blocks(lane) => lane.wait(patience),
+            ServedConnection::Blocks(lane) => lane.wait(patience),
             // What is wrong with the connection is told by the next step.
-            Giving::Names(names) => names.channel.has_input(patience).unwrap_or(true),
+            ServedConnection::Names(names) => names.channel.has_input(patience).unwrap_or(true),
         }
     }
 
     pub(crate) fn result(self) -> Option<LaneResult> {
         match self {
-            Giving::Blocks(lane) => Some(lane.result()),
-            Giving::Names(_) => None,
+            ServedConnection::Blocks(lane) => Some(lane.result()),
+            ServedConnection::Names(_) => None,
         }
     }
 }
@@ -121,7 +129,7 @@ impl<'run> Giving<'run> {
 /// A connection over which names are asked for.
 pub(crate) struct Names {
     channel: Channel,
-    shelf: Arc<Shelf>,
+    handles: Arc<HandleTable>,
     owners: Telling,
 }
 
@@ -132,39 +140,39 @@ impl Names {
             self.channel.flush()?;
             return Ok(Stepped::Waits);
         }
-        let Names { channel, shelf, owners } = self;
+        let Names { channel, handles, owners } = self;
         let (body, number) = channel.receive_request()?;
-        shelf.answer(decode(&body)?, &mut |answer| {
+        handles.answer(decode(&body)?, &mut |answer| {
             let put = &mut |answer| channel.put_message(&encode(&answer), number);
-            owners.tell(answer, &shelf.own_names, put)
+            owners.tell(answer, &handles.own_names, put)
         })?;
         Ok(Stepped::On)
     }
 }
 
-fn sum(lanes: &[LaneResult]) -> Given {
-    let mut given = Given::default();
+fn sum(lanes: &[LaneResult]) -> SenderStats {
+    let mut given = SenderStats::default();
     // A connection that was asked for nothing did not wait for anything either.
     busy(lanes).for_each(|lane| add(&mut given, lane));
     given
 }
 
-fn add(given: &mut Given, lane: &LaneResult) {
-    let LaneResult { counts, waits, carried, .. } = lane;
+fn add(given: &mut SenderStats, lane: &LaneResult) {
+    let LaneResult { counts, waits, connection_stats, .. } = lane;
     given.blocks += counts.sink_requests;
     given.bytes += counts.bytes;
     for (sum, ns) in [
         (&mut given.source_wait_ns, waits.source),
         (&mut given.network_wait_ns, waits.sink),
         (&mut given.hashing_ns, waits.hashing),
-        (&mut given.sealing_ns, carried.sealing_ns),
+        (&mut given.sealing_ns, connection_stats.sealing_ns),
         (&mut given.rate_wait_ns, waits.rate_limit),
         (&mut given.lanes_ns, lane.time.elapsed_ns),
         (&mut given.lanes_cpu_ns, lane.time.cpu_ns),
     ] {
         *sum.get_or_insert(0) += ns;
     }
-    if let Some(path) = &carried.path {
+    if let Some(path) = &connection_stats.path {
         given.path = Some(given.path.unwrap_or_default().plus(path));
     }
 }

@@ -7,7 +7,7 @@
 //! Must not know: how the two were told.
 
 use datapump_core::verdict::{CPU_FRACTION, LimitedBy, LimitedDetail, Why};
-use datapump_core::wire::session::{Given, Path};
+use datapump_core::wire::session::{SenderStats, TcpStats};
 use datapump_engine::Spent;
 
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
@@ -23,7 +23,7 @@ const WAY_FRACTION: f64 = 0.1;
 const ASKED_FRACTION: f64 = 0.8;
 
 /// The report as the caller sees it.
-pub(crate) fn merged(mut report: Report, given: &Given) -> Report {
+pub(crate) fn merged(mut report: Report, given: &SenderStats) -> Report {
     report.limited_detail.host = "receiver".into();
     if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
         (report.limited_by, report.limited_detail) = cause(&report, given);
@@ -36,7 +36,7 @@ pub(crate) fn merged(mut report: Report, given: &Given) -> Report {
 }
 
 /// The bill of both hosts, of those that told theirs.
-pub(crate) fn billed(report: &Report, given: &Given) -> Option<Bill> {
+pub(crate) fn billed(report: &Report, given: &SenderStats) -> Option<Bill> {
     let moved = report.moved();
     let sender = given.spent_ns.map(|spent_ns| {
         let ns = |ns: Option<u64>| ns.unwrap_or(0);
@@ -49,7 +49,7 @@ pub(crate) fn billed(report: &Report, given: &Given) -> Option<Bill> {
 }
 
 /// What the sender knows of the connections.
-fn add(network: &mut Network, given: &Given) {
+fn add(network: &mut Network, given: &SenderStats) {
     let path = given.path.unwrap_or_default();
     *network = Network {
         connections: network.connections,
@@ -72,7 +72,7 @@ fn add(network: &mut Network, given: &Given) {
 }
 
 /// What stands behind a wait for the other host.
-fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
+fn cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
     let sender = |limit, stage: &str, why: Why, waited_ns| {
         let host = "sender".into();
@@ -119,7 +119,7 @@ fn cause(report: &Report, given: &Given) -> (LimitedBy, LimitedDetail) {
 }
 
 /// Why the receiver waits while the sender would send, or has sent all that was asked for.
-fn path_reason(report: &Report, path: Option<&Path>, lanes_ns: u64, is_sending: bool) -> Why {
+fn path_reason(report: &Report, path: Option<&TcpStats>, lanes_ns: u64, is_sending: bool) -> Why {
     // Through ssh nobody tells what the path did.
     let Some(path) = path else { return Why::Untold };
     let busy_ns = path.busy_ns as f64;
@@ -154,7 +154,7 @@ pub(crate) fn with_peer(report: Report, host: &str) -> Report {
 
 /// Whether the way there and back, once for all that is asked for at a time, takes a notable part of the time; if not,
 /// one of the two stands still while the other waits: it is stopped, or gets no CPU.
-fn takes_round_trips(report: &Report, path: &Path) -> bool {
+fn takes_round_trips(report: &Report, path: &TcpStats) -> bool {
     let rounds = report.bytes_moved as f64 / asked_bytes(report).max(1.0);
     let way_ns = rounds * path.rtt_us.max(path.min_rtt_us) as f64 * 1e3;
     way_ns >= WAY_FRACTION * report.elapsed_ns as f64
@@ -167,7 +167,7 @@ fn asked_bytes(report: &Report) -> f64 {
 }
 
 /// Whether the path holds as much as is asked for at a time: rate x round trip, that without queues on the way.
-fn is_short_of_asking(report: &Report, path: &Path) -> bool {
+fn is_short_of_asking(report: &Report, path: &TcpStats) -> bool {
     let bytes_per_second = report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
     let under_way = bytes_per_second * path.min_rtt_us as f64 / 1e6;
     under_way >= ASKED_FRACTION * asked_bytes(report)
@@ -202,9 +202,9 @@ mod tests {
     }
 
     /// Times in ms: disk, inside send, hashing, sealing, held back, CPU; of 1000.
-    fn given(times: [u64; 6], path: Option<Path>) -> Given {
+    fn given(times: [u64; 6], path: Option<TcpStats>) -> SenderStats {
         let [disk, sending, hashing, sealing, held, cpu] = times.map(|ms| Some(ms * 1_000_000));
-        Given {
+        SenderStats {
             source_wait_ns: disk,
             network_wait_ns: sending,
             hashing_ns: hashing,
@@ -213,28 +213,28 @@ mod tests {
             lanes_ns: Some(1_000_000_000),
             lanes_cpu_ns: cpu,
             path,
-            ..Given::default()
+            ..SenderStats::default()
         }
     }
 
-    fn path(busy_ms: u64, window_ms: u64, buffer_ms: u64) -> Option<Path> {
+    fn path(busy_ms: u64, window_ms: u64, buffer_ms: u64) -> Option<TcpStats> {
         let ns = |ms| ms * 1_000_000;
-        Some(Path {
+        Some(TcpStats {
             sent_segments: 10_000,
             min_rtt_us: 100,
             busy_ns: ns(busy_ms),
             receive_window_limited_ns: ns(window_ms),
             send_buffer_limited_ns: ns(buffer_ms),
-            ..Path::default()
+            ..TcpStats::default()
         })
     }
 
     #[test]
     fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
-        let lossy = path(950, 0, 0).map(|path| Path { retransmitted_segments: 100, ..path });
+        let lossy = path(950, 0, 0).map(|path| TcpStats { retransmitted_segments: 100, ..path });
         let idle = path(50, 0, 0);
-        let idle_far_away = idle.map(|path| Path { min_rtt_us: 20_000, ..path });
-        let far_away = path(950, 0, 0).map(|path| Path { min_rtt_us: 20_000, ..path });
+        let idle_far_away = idle.map(|path| TcpStats { min_rtt_us: 20_000, ..path });
+        let far_away = path(950, 0, 0).map(|path| TcpStats { min_rtt_us: 20_000, ..path });
         for (times, path, limit, host, stage, why) in [
             ([900, 20, 20, 20, 0, 60], path(100, 0, 0), "source", "sender", "read", "device"),
             ([20, 20, 600, 200, 0, 800], path(900, 0, 0), "cpu", "sender", "compute", "hashing"),
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn people_read_whose_part_was_waited_for_and_how_long() {
-        let merged = merged(Report { limited_by: LimitedBy::Sink, ..waiting() }, &Given::default());
+        let merged = merged(Report { limited_by: LimitedBy::Sink, ..waiting() }, &SenderStats::default());
         let detail = LimitedDetail { stage: "write".into(), ..merged.limited_detail.clone() };
         let words = Report { limited_detail: detail, ..merged }.sentence();
         assert!(

@@ -15,7 +15,7 @@ use super::lists;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Ask {
+pub enum PeerRequest {
     /// What stands at the place number so-and-so of the session; links are followed. Answer: [`Answer::Meta`], or
     /// [`Answer::Stream`].
     #[n(0)]

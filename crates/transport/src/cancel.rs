@@ -10,7 +10,7 @@ use crate::fault::NetFault;
 
 /// What all connections of a session share, and the deadline of one of them.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct CancelToken {
     bits: Arc<AtomicU8>,
     deadline: Option<Instant>,
     /// The user's stop, where nothing is under way that it would spoil.
@@ -26,10 +26,10 @@ const STOP_MAX: Duration = Duration::from_millis(500);
 
 impl Stopping {
     /// Whether a stop is asked for. Blocks may come late or, of a pipe, never: after a while the line is stopped, too.
-    pub fn heeds(&mut self, stop: &AtomicBool, line: &Line) -> bool {
+    pub fn heeds(&mut self, stop: &AtomicBool, cancel: &CancelToken) -> bool {
         let is_asked = stop.load(Ordering::Relaxed);
         if is_asked && self.0.get_or_insert_with(Instant::now).elapsed() > STOP_MAX {
-            line.stop();
+            cancel.stop();
         }
         is_asked
     }
@@ -38,20 +38,20 @@ impl Stopping {
 const CUT: u8 = 1;
 const STOPPED: u8 = 2;
 
-impl Line {
+impl CancelToken {
     /// The same line for who waits until a session has begun: a stop ends that at once.
-    pub fn heeding(&self, stop: &Arc<AtomicBool>) -> Line {
-        Line { stop: Some(Arc::clone(stop)), ..self.clone() }
+    pub fn heeding(&self, stop: &Arc<AtomicBool>) -> CancelToken {
+        CancelToken { stop: Some(Arc::clone(stop)), ..self.clone() }
     }
 
     /// The same line for who waits while it goes on.
-    pub(crate) fn begun(&self) -> Line {
-        Line { stop: None, ..self.clone() }
+    pub(crate) fn begun(&self) -> CancelToken {
+        CancelToken { stop: None, ..self.clone() }
     }
 
     /// The same line, with so much time for what its owner does next.
-    pub(crate) fn within(&self, patience: Duration) -> Line {
-        Line { deadline: Some(Instant::now() + patience), ..self.clone() }
+    pub(crate) fn within(&self, patience: Duration) -> CancelToken {
+        CancelToken { deadline: Some(Instant::now() + patience), ..self.clone() }
     }
 
     /// The session is lost: nobody need wait for it.
@@ -91,7 +91,7 @@ impl Line {
 
 /// Cuts a line when its thread panics: what others wait for is never going to come.
 #[derive(Debug)]
-pub struct CutOnPanic(pub Line);
+pub struct CutOnPanic(pub CancelToken);
 
 impl Drop for CutOnPanic {
     fn drop(&mut self) {

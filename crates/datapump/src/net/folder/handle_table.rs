@@ -15,26 +15,26 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::wire::RANGES_MAX;
-use datapump_core::wire::ask::{Answer, Ask, Fault, Range};
 use datapump_core::wire::attributes::{Attribute, is_plain};
 use datapump_core::wire::bounds::FileSize;
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, Range};
 use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use crate::job::budget::{Charge, Share};
 use crate::job::options::Options;
 use crate::net::folder::convert::{Tell, generation};
-use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, told};
+use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, to_wire};
 use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use crate::net::folder::owners::OwnNames;
-use crate::open::how::{self, Facts};
+use crate::open::copy_method::{self, Facts};
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{self, Name};
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary;
-use datapump_files::disk::{Access, Bearer, FileCalls, FileKind, Meta, file_meta, folder_of, names};
+use datapump_files::disk::{Access, AttributeHolder, FileCalls, FileKind, Meta, file_meta, folder_of, names};
 use datapump_files::disk::{folder_is_made_up, is_made_up};
 use datapump_files::holes;
 use datapump_files::holes::mapped;
@@ -58,7 +58,7 @@ const EINVAL: Errno = Errno(22);
 
 /// A place that is read.
 #[derive(Clone, Debug)]
-pub(crate) enum ShelfPlace {
+pub(crate) enum HandlePlace {
     /// By its path, as the user named it here.
     Path(PathBuf),
     /// Below a served folder, which no link leads out of.
@@ -98,8 +98,8 @@ pub(crate) struct GivenFile {
 
 /// What is open.
 #[derive(Debug)]
-pub(crate) struct Shelf {
-    places: Vec<ShelfPlace>,
+pub(crate) struct HandleTable {
+    places: Vec<HandlePlace>,
     folders: Mutex<HashMap<u64, Arc<FolderSide>>>,
     files: Mutex<HashMap<u64, (Taken, Charge)>>,
     keeper: Arc<Keeper>,
@@ -112,43 +112,43 @@ pub(crate) struct Shelf {
 
 type ShelfOutcome<T> = Result<T, Fault>;
 
-impl Shelf {
+impl HandleTable {
     /// Of these places. What the other side has opened is charged to this session's part.
-    pub(crate) fn of(places: Vec<ShelfPlace>, stop: Arc<AtomicBool>, share: Arc<Share>) -> Shelf {
+    pub(crate) fn of(places: Vec<HandlePlace>, stop: Arc<AtomicBool>, share: Arc<Share>) -> HandleTable {
         let kept_open = (share.budget().files_max() / 8).clamp(OPEN_FOLDERS_MIN, OPEN_FOLDERS);
         let charge = share.charge(0, kept_open).ok();
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
         let (folders, files) = (Mutex::default(), Mutex::default());
         let (magics, own_names) = (Magics::default(), OwnNames::default());
-        Shelf { places, folders, files, keeper, share, _kept_open: charge, magics, own_names, stop }
+        HandleTable { places, folders, files, keeper, share, _kept_open: charge, magics, own_names, stop }
     }
 
     /// Answers what is asked of names and attributes. More than one answer where one would be too long: each is told
     /// before the next is made.
-    pub(crate) fn answer(&self, ask: Ask, tell: Tell<'_>) -> Result<(), NetFault> {
+    pub(crate) fn answer(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
         let one = match ask {
-            Ask::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
+            PeerRequest::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
                 Ok(listed) => return listing::tell_names(listed, with_attributes == Some(true), tell),
                 Err(fault) => Err(fault),
             },
-            Ask::Look(place) => self.look(place),
-            Ask::Root { folder, place } => self.root(folder, place),
-            Ask::Enter { folder, above, name } => self.enter(folder, above, &name),
-            Ask::Leave(folder) => {
+            PeerRequest::Look(place) => self.look(place),
+            PeerRequest::Root { folder, place } => self.root(folder, place),
+            PeerRequest::Enter { folder, above, name } => self.enter(folder, above, &name),
+            PeerRequest::Leave(folder) => {
                 self.folders().remove(&folder);
                 Ok(Answer::Done)
             }
-            Ask::OpenPlace { file, place } => self.open_place(file, place),
-            Ask::Open { file, above, name } => self.open(file, above, &name),
-            Ask::LookAgain(file) => self.look_again(file),
-            Ask::LookAt { above, name, with_attributes } => {
+            PeerRequest::OpenPlace { file, place } => self.open_place(file, place),
+            PeerRequest::Open { file, above, name } => self.open(file, above, &name),
+            PeerRequest::LookAgain(file) => self.look_again(file),
+            PeerRequest::LookAt { above, name, with_attributes } => {
                 self.look_at(above, &name, with_attributes == Some(true))
             }
-            Ask::Close(file) => {
+            PeerRequest::Close(file) => {
                 self.files().remove(&file);
                 Ok(Answer::Done)
             }
-            Ask::Fetch { .. } | Ask::Read { .. } => Err(fault(Operation::Read, EINVAL)),
+            PeerRequest::Fetch { .. } | PeerRequest::Read { .. } => Err(fault(Operation::Read, EINVAL)),
         };
         tell(one.unwrap_or_else(Answer::Fault))
     }
@@ -161,7 +161,7 @@ impl Shelf {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self, number: u32) -> ShelfOutcome<&ShelfPlace> {
+    fn place(&self, number: u32) -> ShelfOutcome<&HandlePlace> {
         self.places.get(number as usize).ok_or_else(|| fault(Operation::Open, ENOENT))
     }
 
@@ -176,26 +176,26 @@ impl Shelf {
 
     /// A place is a pipe: it is read in its own order.
     pub(crate) fn has_streams(&self) -> bool {
-        self.places.iter().any(|place| matches!(place, ShelfPlace::Flow(Flow::Stream(_))))
+        self.places.iter().any(|place| matches!(place, HandlePlace::Flow(Flow::Stream(_))))
     }
 
     /// What the place delivers that is null.
     pub(crate) fn null_fill(&self) -> Option<Fill> {
         self.places.iter().find_map(|place| match place {
-            ShelfPlace::Flow(Flow::Null { fill, .. }) => Some(*fill),
+            HandlePlace::Flow(Flow::Null { fill, .. }) => Some(*fill),
             _ => None,
         })
     }
 
     fn look(&self, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
-        if let ShelfPlace::Flow(flow) = origin {
+        if let HandlePlace::Flow(flow) = origin {
             return Ok(flow.told());
         }
         let file = origin.open()?;
         let meta = file_meta(&file).map_err(|errno| fault(Operation::LookAt, errno))?;
         let is_partial = origin.is_partial().then_some(true);
-        Ok(Answer::Meta { meta: told(&meta), named: None, is_partial, owners: None })
+        Ok(Answer::Meta { meta: to_wire(&meta), named: None, is_partial, owners: None })
     }
 
     fn root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
@@ -226,9 +226,9 @@ impl Shelf {
         if side.meta.kind != FileKind::Folder {
             return Err(fault(Operation::Open, ENOTDIR));
         }
-        let attributes = attributes(Bearer::Open(&open))?;
+        let attributes = attributes(AttributeHolder::Open(&open))?;
         let answer = Answer::Folder {
-            meta: told(&side.meta),
+            meta: to_wire(&side.meta),
             attributes,
             made_up: folder_is_made_up(&open),
             owners: None,
@@ -245,7 +245,7 @@ impl Shelf {
 
     fn open_place(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
-        if let ShelfPlace::Flow(flow) = origin {
+        if let HandlePlace::Flow(flow) = origin {
             let charge = self.charge(FILE_BYTES, 0)?;
             self.files().insert(number, (Taken::Flow(flow.clone()), charge));
             return Ok(flow.told());
@@ -281,8 +281,8 @@ impl Shelf {
             true => None,
             false => Some(ranges(&handle, &meta, &self.stop)?),
         };
-        let attributes = attributes(Bearer::Open(handle.os()))?;
-        let answer = told(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
+        let attributes = attributes(AttributeHolder::Open(handle.os()))?;
+        let answer = to_wire(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
         let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above };
         let taken = Taken::File(Arc::new(given.made_direct()));
         self.files().insert(number, (taken, charge));
@@ -304,8 +304,8 @@ impl Shelf {
             None => Some(meta),
         };
         Ok(Answer::Meta {
-            meta: told(&meta),
-            named: named.as_ref().map(told),
+            meta: to_wire(&meta),
+            named: named.as_ref().map(to_wire),
             is_partial: None,
             owners: None,
         })
@@ -316,7 +316,7 @@ impl Shelf {
         let folder = side.file().map_err(problem)?.0;
         if name.is_empty() {
             let meta = file_meta(&folder).map_err(|errno| fault(Operation::LookAt, errno))?;
-            return Ok(Answer::Meta { meta: told(&meta), named: None, is_partial: None, owners: None });
+            return Ok(Answer::Meta { meta: to_wire(&meta), named: None, is_partial: None, owners: None });
         }
         let name = plain(name)?;
         let name = Name::here(name.to_owned(), None);
@@ -334,8 +334,8 @@ impl Shelf {
         let (handle, side, name) = self.opened(above, name)?;
         let meta = regular(&handle, &self.stop)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
-        let attributes = attributes(Bearer::Open(handle.os()))?;
-        let answer = Answer::File { meta: told(&meta), attributes, ranges: None, owners: None };
+        let attributes = attributes(AttributeHolder::Open(handle.os()))?;
+        let answer = Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None };
         let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
     }
@@ -354,7 +354,7 @@ impl GivenFile {
             whole_file: true,
             synced_alone: true,
         };
-        if !how::decide(&facts, &Options::default()).source_direct {
+        if !copy_method::decide(&facts, &Options::default()).source_direct {
             return self;
         }
         let again = names::open_again(self.handle.os(), Access::Read).map(Handle::Os);
@@ -379,12 +379,12 @@ impl GivenFile {
     }
 }
 
-impl ShelfPlace {
+impl HandlePlace {
     /// The path for messages.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            ShelfPlace::Path(path) | ShelfPlace::Beneath(_, path) => path,
-            ShelfPlace::Flow(_) => Path::new(""),
+            HandlePlace::Path(path) | HandlePlace::Beneath(_, path) => path,
+            HandlePlace::Flow(_) => Path::new(""),
         }
     }
 
@@ -394,9 +394,9 @@ impl ShelfPlace {
         let Some(name) = path.file_name().filter(|name| reserved::is_temporary(name)) else { return false };
         let above = folder_of(path);
         let folder = match self {
-            ShelfPlace::Path(_) => names::open_path(above),
-            ShelfPlace::Beneath(root, _) => names::open_beneath(root, above),
-            ShelfPlace::Flow(_) => return false,
+            HandlePlace::Path(_) => names::open_path(above),
+            HandlePlace::Beneath(root, _) => names::open_beneath(root, above),
+            HandlePlace::Flow(_) => return false,
         };
         folder.is_ok_and(|folder| temporary::is_partial(&folder, name))
     }
@@ -404,9 +404,9 @@ impl ShelfPlace {
     /// Opens what stands there for reading, without waiting for the other side of a pipe.
     pub(crate) fn open(&self) -> ShelfOutcome<File> {
         let opened = match self {
-            ShelfPlace::Path(path) => names::open_path(path),
-            ShelfPlace::Beneath(root, path) => names::open_beneath(root, path),
-            ShelfPlace::Flow(_) => Err(ENOTDIR),
+            HandlePlace::Path(path) => names::open_path(path),
+            HandlePlace::Beneath(root, path) => names::open_beneath(root, path),
+            HandlePlace::Flow(_) => Err(ENOTDIR),
         };
         opened.map_err(|errno| fault(Operation::Open, errno))
     }
@@ -462,7 +462,7 @@ fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> ShelfOutcome<Vec<R
     Ok(ranges.into_iter().map(range).collect())
 }
 
-fn attributes(bearer: Bearer<'_>) -> ShelfOutcome<Vec<Attribute>> {
+fn attributes(bearer: AttributeHolder<'_>) -> ShelfOutcome<Vec<Attribute>> {
     let attributes = attributes_of(bearer).map_err(|errno| fault(Operation::ReadAttributes, errno))?;
     match attributes_bytes(&attributes) > ATTRIBUTES_BYTES_MAX {
         true => Err(fault(Operation::ReadAttributes, E2BIG)),

@@ -58,7 +58,7 @@ fn path(bytes: ByteVec) -> PathBuf {
 }
 
 /// As it is told.
-pub(crate) fn tell(event: Event) -> wire::SessionEvent {
+pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
     match event {
         Event::File { path, bytes: length, blake3 } => {
             wire::SessionEvent::File { path: bytes(&path), bytes: FileSize::of(length), blake3 }
@@ -91,7 +91,7 @@ pub(crate) fn tell(event: Event) -> wire::SessionEvent {
 }
 
 /// As it was told by this host.
-pub(crate) fn hear(event: wire::SessionEvent, host: &str) -> Event {
+pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
     match event {
         wire::SessionEvent::File { path: name, bytes, blake3 } => {
             Event::File { path: path(name), bytes: bytes.0, blake3 }
@@ -179,14 +179,14 @@ mod tests {
     fn what_was_being_done_arrives_as_what_it_was() {
         for &operation in Operation::ALL {
             let problem = Problem::new(Class::Io, operation, Path::new("x"), "");
-            let Event::Problem(heard) = hear(tell(Event::Problem(problem)), "host") else {
+            let Event::Problem(heard) = from_wire(to_wire(Event::Problem(problem)), "host") else {
                 panic!("no problem")
             };
             assert_eq!(heard.operation, operation);
         }
         let problem = Problem::new(Class::Io, Operation::Sync, Path::new("x"), "");
         let wire::SessionEvent::Problem { class, path, offset, message, yours, .. } =
-            tell(Event::Problem(problem))
+            to_wire(Event::Problem(problem))
         else {
             panic!("no problem")
         };
@@ -200,7 +200,7 @@ mod tests {
             operation: "fly".into(),
         };
         assert!(
-            matches!(hear(newer, "host"), Event::Problem(problem) if problem.operation == Operation::Copy)
+            matches!(from_wire(newer, "host"), Event::Problem(problem) if problem.operation == Operation::Copy)
         );
     }
 
@@ -222,15 +222,15 @@ mod tests {
         };
         let words = "é".repeat(1_000_000);
         for event in [problem(long, words.clone()), Event::Warning(words), Event::Change(Box::new(change))] {
-            let message = encode(&wire::Message::Event(tell(event)));
+            let message = encode(&wire::Message::Event(to_wire(event)));
             assert!(message.len() < 64 << 10, "{}", message.len());
         }
-        let wire::SessionEvent::Warning(told) = tell(Event::Warning("w".repeat(1_000_000))) else {
+        let wire::SessionEvent::Warning(told) = to_wire(Event::Warning("w".repeat(1_000_000))) else {
             unreachable!()
         };
         assert!(told.contains("w[… 995904 bytes left out …]w"), "{}", told.len());
         let short = "x".repeat(TOLD_BYTES_MAX);
-        assert_eq!(tell(Event::Warning(short.clone())), wire::SessionEvent::Warning(short));
+        assert_eq!(to_wire(Event::Warning(short.clone())), wire::SessionEvent::Warning(short));
     }
 
     #[test]

@@ -4,12 +4,12 @@
 
 use std::os::fd::BorrowedFd;
 
-use datapump_core::wire::session::Path;
+use datapump_core::wire::session::TcpStats;
 use datapump_engine::os::linux::tcp_info;
 
 /// What a connection for blocks did, or several together.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Carried {
+pub struct ConnectionStats {
     /// How many they are.
     pub connections: u32,
     /// Which engine received and sent.
@@ -25,18 +25,18 @@ pub struct Carried {
     /// Blocks that came damaged and were asked for again.
     pub again_bytes: u64,
     /// What the kernel tells of it.
-    pub path: Option<Path>,
+    pub path: Option<TcpStats>,
 }
 
-impl Carried {
+impl ConnectionStats {
     /// Both together.
     #[must_use]
-    pub fn plus(&self, other: &Carried) -> Carried {
+    pub fn plus(&self, other: &ConnectionStats) -> ConnectionStats {
         let path = match (self.path, other.path) {
             (Some(one), Some(other)) => Some(one.plus(&other)),
             (one, other) => one.or(other),
         };
-        Carried {
+        ConnectionStats {
             connections: self.connections + other.connections,
             engine: self.engine.or(other.engine),
             sealing_ns: self.sealing_ns + other.sealing_ns,
@@ -50,9 +50,9 @@ impl Carried {
 }
 
 /// What the kernel tells of a connection, if it is one of TCP.
-pub(crate) fn path(socket: BorrowedFd<'_>) -> Option<Path> {
+pub(crate) fn path(socket: BorrowedFd<'_>) -> Option<TcpStats> {
     let info = tcp_info(socket).ok()?;
-    Some(Path {
+    Some(TcpStats {
         rtt_us: info.rtt_us.into(),
         min_rtt_us: info.min_rtt_us.into(),
         sent_segments: info.sent_segments,

@@ -29,8 +29,8 @@ use datapump_files::identity::id;
 
 /// A folder on its way.
 #[derive(Debug)]
-pub(crate) struct Branch {
-    pub(crate) parent: Option<Arc<Branch>>,
+pub(crate) struct Directory {
+    pub(crate) parent: Option<Arc<Directory>>,
     pub(crate) root: Arc<Root>,
     pub(crate) source: Arc<FolderSide>,
     /// `None` where nothing stands and nothing is made: a plan that is only shown.
@@ -81,7 +81,7 @@ struct PutOff {
 /// Names of one folder, for one lane to deal with.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    pub(crate) branch: Arc<Branch>,
+    pub(crate) directory: Arc<Directory>,
     pub(crate) names: Vec<Name>,
     pub(crate) looked: Looked,
     /// It may bring files that nobody knows of yet.
@@ -100,13 +100,13 @@ pub(crate) enum Looked {
     DiffersFromOlder,
 }
 
-impl Branch {
+impl Directory {
     fn source_has(&self, name: &OsStr) -> Result<bool, Problem> {
         let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;
         Ok(found.is_some())
     }
 
-    /// Lets this user change what the target folder holds: [`Side::open_up`].
+    /// Lets this user change what the target folder holds: [`PumpSide::open_up`].
     pub(crate) fn open_up(&self) -> bool {
         self.target.as_ref().is_some_and(|target| target.open_up())
     }
@@ -142,12 +142,12 @@ impl Branch {
 
     /// A branch whose listing is still to be done.
     pub(crate) fn new(
-        parent: Option<&Arc<Branch>>,
+        parent: Option<&Arc<Directory>>,
         root: &Arc<Root>,
         sides: (Arc<FolderSide>, Option<Arc<FolderSide>>),
         traits: Traits,
         link_dest: Option<Arc<FolderSide>>,
-    ) -> Arc<Branch> {
+    ) -> Arc<Directory> {
         let claims = claims(root, sides.1.as_deref(), traits);
         let folder_key = match parent {
             Some(parent) => root.visited.below(parent.folder_key, &sides.0.name),
@@ -159,7 +159,7 @@ impl Branch {
         };
         root.alive.add(id(&sides.0.meta));
         root.visited.note(folder_key, &sides.0.meta);
-        Arc::new(Branch {
+        Arc::new(Directory {
             parent: parent.cloned(),
             root: Arc::clone(root),
             source: sides.0,
@@ -234,15 +234,15 @@ impl Branch {
 
 /// What lies beside a file of a folder that is copied.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside<'leaf> {
-    pub(crate) branch: &'leaf Branch,
-    pub(crate) source: &'leaf Meta,
+pub(crate) struct Beside<'tree_file> {
+    pub(crate) directory: &'tree_file Directory,
+    pub(crate) source: &'tree_file Meta,
 }
 
 impl Siblings for Beside<'_> {
     fn has(&self, name: &OsStr, _there: &Meta) -> Option<bool> {
         // What cannot be looked at may be there.
-        Some(self.branch.root.shares_target || !matches!(self.branch.source_has(name), Ok(false)))
+        Some(self.directory.root.shares_target || !matches!(self.directory.source_has(name), Ok(false)))
     }
 
     fn source(&self) -> Option<&Meta> {
@@ -260,13 +260,13 @@ fn claims(root: &Root, target: Option<&FolderSide>, traits: Traits) -> Option<Cl
     target.file().ok().and_then(|folder| Claims::of(&folder.0))
 }
 
-impl Drop for Branch {
+impl Drop for Directory {
     /// A tree may be deeper than the stack: parents that nobody else holds are dropped here, one after the other.
     fn drop(&mut self) {
         self.root.alive.remove(id(&self.source.meta));
         let mut next = self.parent.take();
-        while let Some(branch) = next {
-            next = Arc::into_inner(branch).and_then(|mut branch| branch.parent.take());
+        while let Some(directory) = next {
+            next = Arc::into_inner(directory).and_then(|mut directory| directory.parent.take());
         }
     }
 }

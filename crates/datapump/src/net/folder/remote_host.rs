@@ -5,29 +5,32 @@
 //!
 //! Must not know: how blocks are received, what is done with names.
 
+mod remote_file;
+
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use datapump_core::wire::ask::{Answer, Ask};
 use datapump_core::wire::attributes::{Attribute, Entry};
-use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::turns::Asking;
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_engine::Errno;
-use datapump_transport::{Channel, Line, NetFault, Pool};
+use datapump_transport::{CancelToken, Channel, NetFault, Pool};
 
 use crate::job::budget::{Charge, OverBudget, Share};
-use crate::net::folder::convert::heard;
+use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::net::folder::weight;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{Attributes, Name, Told};
+use crate::target::listed::{Attributes, ListedEntry, Name};
 use datapump_files::disk::{FileKind, Meta};
+
+pub(crate) use remote_file::{OpenFile, RemoteFile, SmallFile, StreamFile};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;
@@ -39,10 +42,10 @@ const GIVEN_BACK_TOGETHER: usize = 256;
 
 /// The other side.
 #[derive(Debug)]
-pub(crate) struct Far {
+pub(crate) struct RemoteHost {
     /// As the user named it, for messages.
     pub(crate) place: String,
-    pub(crate) line: Line,
+    pub(crate) cancel: CancelToken,
     /// Both sides run on one host: devices of the same number are the same device.
     pub(crate) is_here: bool,
     /// Which run of its system the other side told; zeros if none.
@@ -51,7 +54,7 @@ pub(crate) struct Far {
     blocks: Arc<Pool>,
     next: AtomicU64,
     /// Folders and files that are not needed any more.
-    gone: Mutex<Vec<Ask>>,
+    gone: Mutex<Vec<PeerRequest>>,
     /// An older version: it tells no attributes with names of files.
     tells_no_attributes: AtomicBool,
     /// What it makes this side hold is charged to this.
@@ -70,8 +73,8 @@ type ChargedAnswers = (Vec<Answer>, Charge);
 
 /// A folder that was opened at the other side.
 #[derive(Debug)]
-pub(crate) struct FarFolder {
-    pub(crate) far: Arc<Far>,
+pub(crate) struct RemoteFolder {
+    pub(crate) remote_host: Arc<RemoteHost>,
     pub(crate) number: u64,
     pub(crate) meta: Meta,
     pub(crate) attributes: Attributes,
@@ -79,60 +82,22 @@ pub(crate) struct FarFolder {
     _charge: Charge,
 }
 
-/// A file at the other side.
-#[derive(Debug)]
-pub(crate) enum FarFile {
-    /// It was opened.
-    Open(OpenFile),
-    /// A small one in a folder, that is opened, read and closed in one asking.
-    Small(SmallFile),
-    /// A pipe or null: it has no name and no attributes.
-    Stream(StreamFile),
-}
-
-#[derive(Debug)]
-pub(crate) struct StreamFile {
-    number: u64,
-    /// Its length; `None` until its end.
-    pub(crate) bytes: Option<u64>,
-}
-
-#[derive(Debug)]
-pub(crate) struct OpenFile {
-    far: Arc<Far>,
-    pub(crate) number: u64,
-    pub(crate) meta: Meta,
-    pub(crate) attributes: Attributes,
-    /// Where it holds data; `None` where only its end tells.
-    pub(crate) ranges: Option<Vec<(u64, u64)>>,
-    _charge: Charge,
-}
-
-#[derive(Debug)]
-pub(crate) struct SmallFile {
-    pub(crate) folder: Arc<FarFolder>,
-    pub(crate) name: OsString,
-    /// What came with its block.
-    pub(crate) told: OnceLock<(Meta, Attributes)>,
-    pub(crate) charge: OnceLock<Charge>,
-}
-
-impl Far {
+impl RemoteHost {
     pub(crate) fn new(
         (place, boot): (String, Option<[u8; 16]>),
-        line: Line,
+        cancel: CancelToken,
         Pools { names, blocks }: Pools,
         share: Arc<Share>,
         owners: Mapping,
-    ) -> Arc<Far> {
+    ) -> Arc<RemoteHost> {
         let (next, gone) = (AtomicU64::new(1), Mutex::default());
         let own = datapump_files::disk::boot();
         let is_here = own != [0; 16] && boot == Some(own);
         let boot = boot.unwrap_or_default();
         let tells_no_attributes = AtomicBool::new(false);
-        Arc::new(Far {
+        Arc::new(RemoteHost {
             place,
-            line,
+            cancel,
             is_here,
             boot,
             names,
@@ -152,7 +117,7 @@ impl Far {
 
     /// The session is of no more use.
     pub(crate) fn lost(&self, fault: &NetFault) -> Problem {
-        self.line.cut();
+        self.cancel.cut();
         fault.problem(&self.place)
     }
 
@@ -160,12 +125,12 @@ impl Far {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn give_back(&self, ask: Ask) {
+    fn give_back(&self, ask: PeerRequest) {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
     }
 
     /// Asks one thing; what the other side could not do is a problem with this path.
-    fn ask(&self, ask: &Ask, path: &Path) -> Result<(Answer, Charge), Problem> {
+    fn ask(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
         let (mut answers, charge) = self.ask_all(ask, path)?;
         match answers.pop() {
             Some(Answer::Fault(fault)) => Err(problem_of(&fault, path).on(&self.place)),
@@ -174,7 +139,7 @@ impl Far {
         }
     }
 
-    fn ask_all(&self, ask: &Ask, path: &Path) -> Result<ChargedAnswers, Problem> {
+    fn ask_all(&self, ask: &PeerRequest, path: &Path) -> Result<ChargedAnswers, Problem> {
         let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
             let answers = self.converse(&mut channel, ask)?;
             self.names.give(channel);
@@ -186,11 +151,11 @@ impl Far {
     fn converse(
         &self,
         channel: &mut Channel,
-        ask: &Ask,
+        ask: &PeerRequest,
     ) -> Result<Result<ChargedAnswers, OverBudget>, NetFault> {
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
         let last = gone.len().saturating_sub(GIVEN_BACK_TOGETHER);
-        let mut asking = Asking::default();
+        let mut asking = RequestTurns::default();
         for gone in gone[..last].chunks(GIVEN_BACK_TOGETHER) {
             put_all(channel, &mut asking, gone)?;
             channel.flush()?;
@@ -206,7 +171,7 @@ impl Far {
     fn receive(
         &self,
         channel: &mut Channel,
-        asking: &Asking<()>,
+        asking: &RequestTurns<()>,
     ) -> Result<Result<ChargedAnswers, OverBudget>, NetFault> {
         let mut held = self.share.charge(0, 0).map(|charge| (Vec::new(), charge));
         for _ in 0..ANSWERS_MAX {
@@ -243,8 +208,8 @@ impl Far {
 
     /// What stands at a place of the session, links followed; `None` for a pipe, or null.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
-        match self.ask(&Ask::Look(place), path)?.0 {
-            Answer::Meta { meta, .. } => Ok(Some(heard(&meta))),
+        match self.ask(&PeerRequest::Look(place), path)?.0 {
+            Answer::Meta { meta, .. } => Ok(Some(from_wire(&meta))),
             Answer::Stream { .. } => Ok(None),
             _ => Err(self.unexpected()),
         }
@@ -252,47 +217,68 @@ impl Far {
 
     /// Whether a place is a temporary file that a pump uses or can resume.
     pub(crate) fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
-        match self.ask(&Ask::Look(place), path)?.0 {
+        match self.ask(&PeerRequest::Look(place), path)?.0 {
             Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
             _ => Ok(false),
         }
     }
 
     /// Opens the folder of a place.
-    pub(crate) fn root(self: &Arc<Far>, place: u32, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+    pub(crate) fn root(
+        self: &Arc<RemoteHost>,
+        place: u32,
+        path: &Path,
+    ) -> Result<Arc<RemoteFolder>, Problem> {
         let folder = self.number();
-        self.folder(folder, &Ask::Root { folder, place }, path)
+        self.folder(folder, &PeerRequest::Root { folder, place }, path)
     }
 
-    fn folder(self: &Arc<Far>, number: u64, ask: &Ask, path: &Path) -> Result<Arc<FarFolder>, Problem> {
+    fn folder(
+        self: &Arc<RemoteHost>,
+        number: u64,
+        ask: &PeerRequest,
+        path: &Path,
+    ) -> Result<Arc<RemoteFolder>, Problem> {
         match self.ask(ask, path)? {
             (Answer::Folder { meta, attributes, made_up, .. }, _charge) => {
-                let (meta, attributes) = (heard(&meta), named(attributes));
-                Ok(Arc::new(FarFolder { far: Arc::clone(self), number, meta, attributes, made_up, _charge }))
+                let (meta, attributes) = (from_wire(&meta), named(attributes));
+                Ok(Arc::new(RemoteFolder {
+                    remote_host: Arc::clone(self),
+                    number,
+                    meta,
+                    attributes,
+                    made_up,
+                    _charge,
+                }))
             }
             _ => Err(self.unexpected()),
         }
     }
 
     /// Opens the file of a place.
-    pub(crate) fn open_place(self: &Arc<Far>, place: u32, path: &Path) -> Result<FarFile, Problem> {
+    pub(crate) fn open_place(self: &Arc<RemoteHost>, place: u32, path: &Path) -> Result<RemoteFile, Problem> {
         let file = self.number();
-        match self.ask(&Ask::OpenPlace { file, place }, path)? {
+        match self.ask(&PeerRequest::OpenPlace { file, place }, path)? {
             (Answer::Stream { bytes }, _) => {
                 let bytes = bytes.map(|bytes| bytes.0);
-                Ok(FarFile::Stream(StreamFile { number: file, bytes }))
+                Ok(RemoteFile::Stream(StreamFile { number: file, bytes }))
             }
-            answer => self.file(file, answer).map(FarFile::Open),
+            answer => self.file(file, answer).map(RemoteFile::Open),
         }
     }
 
-    fn file(self: &Arc<Far>, number: u64, (answer, _charge): (Answer, Charge)) -> Result<OpenFile, Problem> {
+    fn file(
+        self: &Arc<RemoteHost>,
+        number: u64,
+        (answer, _charge): (Answer, Charge),
+    ) -> Result<OpenFile, Problem> {
         match answer {
             Answer::File { meta, attributes, ranges, .. } => {
                 let ranges =
                     ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
-                let (meta, attributes) = (heard(&meta), named(attributes));
-                let file = OpenFile { far: Arc::clone(self), number, meta, attributes, ranges, _charge };
+                let (meta, attributes) = (from_wire(&meta), named(attributes));
+                let file =
+                    OpenFile { remote_host: Arc::clone(self), number, meta, attributes, ranges, _charge };
                 file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
             }
             _ => Err(self.unexpected()),
@@ -300,12 +286,12 @@ impl Far {
     }
 }
 
-impl FarFolder {
+impl RemoteFolder {
     /// Opens a folder in this one.
-    pub(crate) fn enter(&self, name: &OsStr, path: &Path) -> Result<Arc<FarFolder>, Problem> {
-        let folder = self.far.number();
-        let ask = Ask::Enter { folder, above: self.number, name: name.as_bytes().to_vec().into() };
-        self.far.folder(folder, &ask, path)
+    pub(crate) fn enter(&self, name: &OsStr, path: &Path) -> Result<Arc<RemoteFolder>, Problem> {
+        let folder = self.remote_host.number();
+        let ask = PeerRequest::Enter { folder, above: self.number, name: name.as_bytes().to_vec().into() };
+        self.remote_host.folder(folder, &ask, path)
     }
 
     /// The next names, and where those behind them begin; none at the end.
@@ -316,8 +302,8 @@ impl FarFolder {
         path: &Path,
     ) -> Result<(Vec<Name>, u64), Problem> {
         let with_attributes = with_attributes.then_some(true);
-        let ask = Ask::List { folder: self.number, cookie, with_attributes };
-        let (answers, charge) = self.far.ask_all(&ask, path)?;
+        let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
+        let (answers, charge) = self.remote_host.ask_all(&ask, path)?;
         let charge = Arc::new(charge);
         let (mut names, mut next) = (Vec::new(), cookie);
         for answer in answers {
@@ -326,8 +312,8 @@ impl FarFolder {
                     names.extend(entries.into_iter().map(|entry| name_of(entry, &charge)));
                     next = cookie;
                 }
-                Answer::Fault(fault) => return Err(problem_of(&fault, path).on(&self.far.place)),
-                _ => return Err(self.far.unexpected()),
+                Answer::Fault(fault) => return Err(problem_of(&fault, path).on(&self.remote_host.place)),
+                _ => return Err(self.remote_host.unexpected()),
             }
         }
         Ok((names, next))
@@ -335,22 +321,22 @@ impl FarFolder {
 
     /// What the folder is now.
     pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
-        let ask = Ask::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
-        match self.far.ask(&ask, path)?.0 {
-            Answer::Meta { meta, .. } => Ok(heard(&meta)),
-            _ => Err(self.far.unexpected()),
+        let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
+        match self.remote_host.ask(&ask, path)?.0 {
+            Answer::Meta { meta, .. } => Ok(from_wire(&meta)),
+            _ => Err(self.remote_host.unexpected()),
         }
     }
 
     /// What a name is, links not followed.
-    pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<Told, Problem> {
+    pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
         self.look_closely(name, None, path)
     }
 
     /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,
     /// pipe or device tells them with whatever is said of it.
     pub(crate) fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
-        if self.far.tells_no_attributes.load(Ordering::Relaxed) {
+        if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let told = self.look_closely(name, Some(true), path)?;
@@ -358,7 +344,7 @@ impl FarFolder {
         if meta.kind != FileKind::Regular && told.attributes.is_none() {
             return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));
         }
-        self.far.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
+        self.remote_host.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
         Ok(told.attributes)
     }
 
@@ -367,104 +353,52 @@ impl FarFolder {
         name: &OsStr,
         with_attributes: Option<bool>,
         path: &Path,
-    ) -> Result<Told, Problem> {
-        let ask = Ask::LookAt { above: self.number, name: name.as_bytes().to_vec().into(), with_attributes };
-        match self.far.ask(&ask, path)? {
+    ) -> Result<ListedEntry, Problem> {
+        let ask = PeerRequest::LookAt {
+            above: self.number,
+            name: name.as_bytes().to_vec().into(),
+            with_attributes,
+        };
+        match self.remote_host.ask(&ask, path)? {
             (Answer::Names { mut entries, .. }, charge) => {
-                let entry = entries.pop().ok_or_else(|| self.far.unexpected())?;
+                let entry = entries.pop().ok_or_else(|| self.remote_host.unexpected())?;
                 Ok(*name_of(entry, &Arc::new(charge)).told.expect("it was told right now"))
             }
-            _ => Err(self.far.unexpected()),
+            _ => Err(self.remote_host.unexpected()),
         }
     }
 
     /// Opens a file in this folder.
     pub(crate) fn open(&self, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
-        let file = self.far.number();
-        let ask = Ask::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
-        self.far.file(file, self.far.ask(&ask, path)?)
+        let file = self.remote_host.number();
+        let ask = PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
+        self.remote_host.file(file, self.remote_host.ask(&ask, path)?)
     }
 }
 
-impl Drop for FarFolder {
+impl Drop for RemoteFolder {
     fn drop(&mut self) {
-        self.far.give_back(Ask::Leave(self.number));
+        self.remote_host.give_back(PeerRequest::Leave(self.number));
     }
 }
 
-impl OpenFile {
-    /// Ranges lie in the file, one behind the other.
-    fn is_sane(&self) -> bool {
-        let ranges = self.ranges.as_deref().unwrap_or_default();
-        let ordered = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-        // BLAKE3's chunks: blocks begin at their multiples.
-        let size = self.meta.size_bytes;
-        let is_whole = |at: u64| at.is_multiple_of(1024) || at == size;
-        ordered
-            && ranges
-                .iter()
-                .all(|&(start, end)| start <= end && end <= size && is_whole(start) && is_whole(end))
-    }
-
-    /// What it is now, and what its name means now.
-    pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, Option<Meta>), Problem> {
-        match self.far.ask(&Ask::LookAgain(self.number), path)?.0 {
-            Answer::Meta { meta, named, .. } => Ok((heard(&meta), named.as_ref().map(heard))),
-            _ => Err(self.far.unexpected()),
-        }
-    }
-}
-
-impl Drop for OpenFile {
-    fn drop(&mut self) {
-        self.far.give_back(Ask::Close(self.number));
-    }
-}
-
-impl FarFile {
-    /// What it is, as far as is known.
-    pub(crate) fn told(&self) -> Option<(&Meta, &Attributes)> {
-        match self {
-            FarFile::Open(file) => Some((&file.meta, &file.attributes)),
-            FarFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
-            FarFile::Stream(_) => None,
-        }
-    }
-
-    /// The ranges that hold data.
-    pub(crate) fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Vec<(u64, u64)> {
-        match self {
-            FarFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
-            _ => vec![(0, meta.size_bytes)],
-        }
-    }
-
-    /// How its block is asked for.
-    pub(crate) fn asking(&self, at: u64, len: u32) -> Ask {
-        match self {
-            FarFile::Open(OpenFile { number, .. }) | FarFile::Stream(StreamFile { number, .. }) => {
-                Ask::Read { file: *number, at: FileSize(at), len }
-            }
-            FarFile::Small(file) => {
-                Ask::Fetch { above: file.folder.number, name: file.name.as_bytes().to_vec().into(), len }
-            }
-        }
-    }
-}
-
-fn put_all(channel: &mut Channel, asking: &mut Asking<()>, asks: &[Ask]) -> Result<(), NetFault> {
+fn put_all(
+    channel: &mut Channel,
+    asking: &mut RequestTurns<()>,
+    asks: &[PeerRequest],
+) -> Result<(), NetFault> {
     asks.iter().try_for_each(|ask| channel.put_message(&encode(ask), asking.ask(())))
 }
 
 /// A message of what is answered next.
-fn body(channel: &mut Channel, asking: &Asking<()>) -> Result<Vec<u8>, NetFault> {
+fn body(channel: &mut Channel, asking: &RequestTurns<()>) -> Result<Vec<u8>, NetFault> {
     let head = channel.receive_head()?;
     asking.handle_head(&head)?;
     channel.receive_body(head)
 }
 
 /// What was given back is answered with one message, whatever it says.
-fn answered(channel: &mut Channel, asking: &mut Asking<()>) -> Result<(), NetFault> {
+fn answered(channel: &mut Channel, asking: &mut RequestTurns<()>) -> Result<(), NetFault> {
     body(channel, asking)?;
     asking.handle_end();
     Ok(())
@@ -484,11 +418,11 @@ pub(crate) fn named(attributes: Vec<Attribute>) -> Attributes {
 fn name_of(entry: Entry, charge: &Arc<Charge>) -> Name {
     const EIO: i32 = 5;
     let meta = match (&entry.meta, entry.errno) {
-        (Some(meta), None) => Ok(heard(meta)),
+        (Some(meta), None) => Ok(from_wire(meta)),
         (_, errno) => Err(Errno(errno.map_or(EIO, |errno| errno.0))),
     };
     let kind: Option<FileKind> = meta.ok().map(|meta| meta.kind);
-    let told = Told {
+    let told = ListedEntry {
         meta,
         points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
         attributes: entry.attributes.map(named),

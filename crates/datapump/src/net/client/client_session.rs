@@ -9,16 +9,17 @@ use std::sync::{PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, Given, Message, Session};
+use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
-    Channel, Dialer, FarEnd, Host, Line, NetFault, Pool, Reached, Reaching, Stopping, Welcome, reach,
+    CancelToken, Channel, Dialer, Host, NetFault, Pool, Reached, Reaching, RemoteEnd, Stopping, Welcome,
+    reach,
 };
 
 use crate::job::defaults::Reads;
 use crate::job::options::{Options, RETRY_FOR};
-use crate::job::world::World;
+use crate::job::platform::Platform;
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
-use crate::net::folder::told;
+use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::Problem;
 use crate::run::event::Event;
@@ -101,25 +102,25 @@ impl RemoteCopy {
         last: &LastSession,
         events: Events<'_>,
     ) -> Result<Beginning, Problem> {
-        let line = Line::default();
+        let cancel = CancelToken::default();
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let reaching =
             Reaching { way_in: &self.way_in, sockets: &self.options.sockets, patience, stop: &self.stop };
-        let reached = reach(&remote.host, &reaching, &line, &notice);
+        let reached = reach(&remote.host, &reaching, &cancel, &notice);
         let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
             let (outbox, inbox) = boxes()?;
             let mut control =
-                Control::new(channel, Session::caller(), (inbox, patience), World::real().clock);
+                Control::new(channel, Session::caller(), (inbox, patience), Platform::real().clock);
             let connections = self.lanes().clamp(1, welcome.connections_max.max(1));
             let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
             let instead_of = before.map(|(session, _)| session);
             let wishes = self.wishes(way, remote, connections, is_name_of(last));
             control.say(Message::Begin(Begin { instead_of, ..wishes }))?;
             let answer = control.hear()?;
-            Ok((Begun { control, dialer, welcome, outbox, line, connections, _far_end: far_end }, answer))
+            Ok((Begun { control, dialer, welcome, outbox, cancel, connections, _far_end: far_end }, answer))
         });
         let (begun, answer) = match begun {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
@@ -139,14 +140,16 @@ impl RemoteCopy {
                 drop(last);
                 let mut begun = begun;
                 // From now on a stop lets come what was asked for.
-                begun.control.join(&begun.line);
+                begun.control.join(&begun.cancel);
                 Ok(Beginning::Begun(Box::new(begun)))
             }
             (_, Message::Busy(words)) => Ok(Beginning::Busy(words)),
-            (_, Message::Refused(event)) => Err(match told::hear(event, &remote.host.to_string()) {
-                Event::Problem(problem) => problem,
-                _ => lost(NetFault::Refused("it was refused".into())),
-            }),
+            (_, Message::Refused(event)) => {
+                Err(match event_codec::from_wire(event, &remote.host.to_string()) {
+                    Event::Problem(problem) => problem,
+                    _ => lost(NetFault::Refused("it was refused".into())),
+                })
+            }
             _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
         }
     }
@@ -222,10 +225,10 @@ pub(crate) struct Begun {
     dialer: Dialer,
     pub(crate) welcome: Welcome,
     pub(crate) outbox: Outbox,
-    pub(crate) line: Line,
+    pub(crate) cancel: CancelToken,
     pub(crate) connections: u32,
     /// Ends when the session is over.
-    _far_end: Option<FarEnd>,
+    _far_end: Option<RemoteEnd>,
 }
 
 impl Begun {
@@ -246,21 +249,21 @@ impl Begun {
 
     /// Connections over which this side asks.
     pub(crate) fn pool(&self) -> Pool {
-        let (session, line) = (self.welcome.session, self.line.clone());
+        let (session, cancel) = (self.welcome.session, self.cancel.clone());
         // Lanes heed a stop themselves, and may need one more to complete what they have.
-        let dialer = Dialer { line: line.clone(), ..self.dialer.clone() };
-        Pool::dialled(line, Box::new(move |purpose| dialer.join(purpose, session)))
+        let dialer = Dialer { cancel: cancel.clone(), ..self.dialer.clone() };
+        Pool::dialled(cancel, Box::new(move |purpose| dialer.join(purpose, session)))
     }
 
     pub(crate) fn talk(
         &mut self,
         stop: &AtomicBool,
         answer: &mut dyn FnMut(Message) -> Follows,
-        given: &mut dyn FnMut() -> Given,
+        given: &mut dyn FnMut() -> SenderStats,
     ) -> Result<(), NetFault> {
-        let (line, mut stopping, mut was_said) = (self.line.clone(), Stopping::default(), false);
+        let (cancel, mut stopping, mut was_said) = (self.cancel.clone(), Stopping::default(), false);
         let mut look = || {
-            let is_asked = stopping.heeds(stop, &line);
+            let is_asked = stopping.heeds(stop, &cancel);
             (is_asked && !std::mem::replace(&mut was_said, is_asked)).then_some(Message::Stop)
         };
         self.control.run(answer, &mut look, given)
@@ -272,11 +275,11 @@ impl Begun {
         stop: &AtomicBool,
         answer: &mut dyn FnMut(Message) -> Follows,
     ) -> Result<(), NetFault> {
-        let (line, mut stopping) = (self.line.clone(), Stopping::default());
+        let (cancel, mut stopping) = (self.cancel.clone(), Stopping::default());
         let mut look = || {
-            stopping.heeds(stop, &line);
+            stopping.heeds(stop, &cancel);
             None
         };
-        self.control.run(answer, &mut look, &mut Given::default)
+        self.control.run(answer, &mut look, &mut SenderStats::default)
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn null_fill(items: &[Item]) -> Option<Fill> {
 }
 
 /// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.
-pub(crate) fn giving(options: &Options, has_streams: bool) -> Shape {
+pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
     let usual = Options::defaults(Reads::ForAnother);
     Shape {
         request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
@@ -60,8 +60,8 @@ pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool)
 }
 
 /// What decides about its defaults. `far`: its sources lie at another host.
-pub(crate) fn reads(items: &[Item], far: bool) -> Reads {
-    let of_item = |item: &Item| match (far, item.is_tree()) {
+pub(crate) fn reads(items: &[Item], remote_host: bool) -> Reads {
+    let of_item = |item: &Item| match (remote_host, item.is_tree()) {
         (true, true) => Reads::FarTrees,
         (true, false) => Reads::FarFiles,
         (false, true) => Reads::Trees,

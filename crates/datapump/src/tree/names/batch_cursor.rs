@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::Name;
-use crate::tree::folder::branch::{Batch, Branch, Looked};
+use crate::tree::folder::directory::{Batch, Directory, Looked};
 use crate::tree::folder::origin::Origin;
 use crate::tree::folder::paths::Paths;
-use crate::tree::links::Spot;
+use crate::tree::links::TreeEntry;
 use datapump_engine::Errno;
 use datapump_files::commit::taken;
 use datapump_files::disk::{FileKind, Meta, names};
 
 /// A batch in a lane's hands, with its folders open.
-pub(crate) struct Hand {
-    pub(crate) branch: Arc<Branch>,
+pub(crate) struct BatchCursor {
+    pub(crate) directory: Arc<Directory>,
     pub(crate) source: Origin,
     pub(crate) target: Option<Arc<File>>,
     pub(crate) names: std::vec::IntoIter<Name>,
@@ -29,25 +29,25 @@ pub(crate) struct Hand {
     pub(crate) walks: bool,
 }
 
-impl Hand {
+impl BatchCursor {
     /// Opens the folders of a batch.
-    pub(crate) fn take(batch: Batch) -> Result<Hand, (Arc<Branch>, bool, Box<Problem>)> {
-        let Batch { branch, names, looked, walks } = batch;
-        let source = branch.source.origin();
-        let target = branch.target.as_ref().map(|target| target.file()).transpose();
+    pub(crate) fn take(batch: Batch) -> Result<BatchCursor, (Arc<Directory>, bool, Box<Problem>)> {
+        let Batch { directory, names, looked, walks } = batch;
+        let source = directory.source.origin();
+        let target = directory.target.as_ref().map(|target| target.file()).transpose();
         match (source, target) {
             (Ok(source), Ok(target)) => {
                 let (target, paths) = (target.map(|target| target.0), Paths::default());
-                Ok(Hand { branch, source, target, names: names.into_iter(), paths, looked, walks })
+                Ok(BatchCursor { directory, source, target, names: names.into_iter(), paths, looked, walks })
             }
-            (Err(problem), _) | (_, Err(problem)) => Err((branch, walks, Box::new(problem))),
+            (Err(problem), _) | (_, Err(problem)) => Err((directory, walks, Box::new(problem))),
         }
     }
 
     /// The open folder of the target.
     pub(crate) fn target(&self) -> Result<&File, Problem> {
         let words = "nothing is made here";
-        let missing = || Problem::new(Class::Io, Operation::Open, &self.branch.source.path(), words);
+        let missing = || Problem::new(Class::Io, Operation::Open, &self.directory.source.path(), words);
         self.target.as_deref().ok_or_else(missing)
     }
 
@@ -62,11 +62,11 @@ impl Hand {
 
     /// What stands under a name at the target.
     pub(crate) fn there(&self, name: &OsStr) -> Result<Option<Meta>, Problem> {
-        let Some(target) = self.target.as_ref().filter(|_| !self.branch.traits.fresh) else {
+        let Some(target) = self.target.as_ref().filter(|_| !self.directory.traits.fresh) else {
             return Ok(None);
         };
         match names::metadata(target, name) {
-            Ok(meta) if !self.branch.claim(&meta, name) => Err(taken(&self.target_path(name))),
+            Ok(meta) if !self.directory.claim(&meta, name) => Err(taken(&self.target_path(name))),
             Ok(meta) => Ok(Some(meta)),
             Err(errno) if errno == Errno::ENOENT => Ok(None),
             Err(errno) => Err(Problem::system(Operation::LookAt, &self.target_path(name), errno.0)),
@@ -74,15 +74,15 @@ impl Hand {
     }
 
     pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
-        self.paths.source(&self.branch).join(name)
+        self.paths.source(&self.directory).join(name)
     }
 
     pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
-        self.paths.target(&self.branch).join(name)
+        self.paths.target(&self.directory).join(name)
     }
 
-    pub(crate) fn spot(&self, name: &OsStr) -> Spot {
-        Spot { branch: Arc::clone(&self.branch), name: name.to_owned() }
+    pub(crate) fn entry(&self, name: &OsStr) -> TreeEntry {
+        TreeEntry { directory: Arc::clone(&self.directory), name: name.to_owned() }
     }
 
     /// Names that are left.

@@ -1,0 +1,118 @@
+//! A file of the other side, as far as it was opened: read by its number, as a stream, or whole with one request.
+//!
+//! Must not know: how requests are sent, what is done with names.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use datapump_core::wire::bounds::FileSize;
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_files::disk::Meta;
+
+use super::{RemoteFolder, RemoteHost};
+use crate::job::budget::Charge;
+use crate::net::folder::convert::from_wire;
+use crate::problem::Problem;
+use crate::target::listed::Attributes;
+
+/// A file at the other side.
+#[derive(Debug)]
+pub(crate) enum RemoteFile {
+    /// It was opened.
+    Open(OpenFile),
+    /// A small one in a folder, that is opened, read and closed in one asking.
+    Small(SmallFile),
+    /// A pipe or null: it has no name and no attributes.
+    Stream(StreamFile),
+}
+
+#[derive(Debug)]
+pub(crate) struct StreamFile {
+    pub(super) number: u64,
+    /// Its length; `None` until its end.
+    pub(crate) bytes: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    pub(super) remote_host: Arc<RemoteHost>,
+    pub(crate) number: u64,
+    pub(crate) meta: Meta,
+    pub(crate) attributes: Attributes,
+    /// Where it holds data; `None` where only its end tells.
+    pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    pub(super) _charge: Charge,
+}
+
+#[derive(Debug)]
+pub(crate) struct SmallFile {
+    pub(crate) folder: Arc<RemoteFolder>,
+    pub(crate) name: OsString,
+    /// What came with its block.
+    pub(crate) told: OnceLock<(Meta, Attributes)>,
+    pub(crate) charge: OnceLock<Charge>,
+}
+
+impl OpenFile {
+    /// Ranges lie in the file, one behind the other.
+    pub(super) fn is_sane(&self) -> bool {
+        let ranges = self.ranges.as_deref().unwrap_or_default();
+        let ordered = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+        // BLAKE3's chunks: blocks begin at their multiples.
+        let size = self.meta.size_bytes;
+        let is_whole = |at: u64| at.is_multiple_of(1024) || at == size;
+        ordered
+            && ranges
+                .iter()
+                .all(|&(start, end)| start <= end && end <= size && is_whole(start) && is_whole(end))
+    }
+
+    /// What it is now, and what its name means now.
+    pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, Option<Meta>), Problem> {
+        match self.remote_host.ask(&PeerRequest::LookAgain(self.number), path)?.0 {
+            Answer::Meta { meta, named, .. } => Ok((from_wire(&meta), named.as_ref().map(from_wire))),
+            _ => Err(self.remote_host.unexpected()),
+        }
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.remote_host.give_back(PeerRequest::Close(self.number));
+    }
+}
+
+impl RemoteFile {
+    /// What it is, as far as is known.
+    pub(crate) fn told(&self) -> Option<(&Meta, &Attributes)> {
+        match self {
+            RemoteFile::Open(file) => Some((&file.meta, &file.attributes)),
+            RemoteFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
+            RemoteFile::Stream(_) => None,
+        }
+    }
+
+    /// The ranges that hold data.
+    pub(crate) fn ranges(&self, meta: &Meta, ignore_holes: bool) -> Vec<(u64, u64)> {
+        match self {
+            RemoteFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
+            _ => vec![(0, meta.size_bytes)],
+        }
+    }
+
+    /// How its block is asked for.
+    pub(crate) fn asking(&self, at: u64, len: u32) -> PeerRequest {
+        match self {
+            RemoteFile::Open(OpenFile { number, .. }) | RemoteFile::Stream(StreamFile { number, .. }) => {
+                PeerRequest::Read { file: *number, at: FileSize(at), len }
+            }
+            RemoteFile::Small(file) => PeerRequest::Fetch {
+                above: file.folder.number,
+                name: file.name.as_bytes().to_vec().into(),
+                len,
+            },
+        }
+    }
+}
