@@ -18,7 +18,8 @@ fn report(run: &Outcome) -> Value {
     let waited: u64 =
         waits.iter().filter(|(stage, _)| *stage != "hashing").filter_map(|it| it.1.as_u64()).sum();
     let whole = number("lanes") * number("elapsed_ns");
-    assert!(waited + number("lanes_cpu_ns") <= whole, "{report}");
+    // CPU time and elapsed time are two clocks, read one after the other: 340 ns of 153 ms were seen.
+    assert!(waited + number("lanes_cpu_ns") <= whole + whole / 1000, "{report}");
     report
 }
 

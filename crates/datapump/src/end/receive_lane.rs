@@ -37,7 +37,7 @@ pub(crate) struct ReceiveLane {
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
     requested: RequestTurns<Requested>,
-    /// ReceiveLanes that were put and not sent; any that is not for a small file counts as many.
+    /// Requests that were put and not sent; any that is not for a small file counts as many.
     unsent: u32,
     /// Of blocks that had to be requested again.
     again_bytes: u64,
