@@ -251,8 +251,9 @@ fn equal_clients_get_equal_shares() {
     ]);
     let serving = Serving::new(&home, &["--memory=64MiB"]);
     for push in [true, false] {
-        // One wait for the disk at the end would come for all at once.
-        let shares = shares(&home, &serving, push, &["--sync=none"]);
+        // One wait for the disk at the end would come for all at once. Throttled, a copy takes seconds: one that began
+        // a moment later is not far behind.
+        let shares = shares(&home, &serving, push, &["--sync=none", "--bwlimit=40MB"]);
         let index = jain(&shares);
         let way = if push { "push" } else { "pull" };
         eprintln!("{way}: Jain's index of {CLIENTS} equal clients is {index:.4}: {shares:?}");
