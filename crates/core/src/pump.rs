@@ -2,7 +2,8 @@
 //!
 //! The owner asks [`Pump::poll`] what to do and does it: claims an extent from the plan, posts a request, or waits.
 //! It reports back through the `handle_*` methods. Source depth, sink depth and request size are independent and
-//! fixed; there is one pool of `source_depth + sink_depth` slots. A source slot is held from posting its read until
+//! fixed, but for a source behind a long path, whose depth its owner may raise while the run goes on; there is one pool
+//! of `source_depth_max + sink_depth` slots. A source slot is held from posting its read until
 //! its block is handed to the sink; a sink slot from then until its write completed. (Mayr and Gray, *Performance of
 //! the 1-1 Data Pump*, 2000, section 1; SCIENCE E1.)
 //!
@@ -14,6 +15,7 @@
 pub(crate) mod block;
 mod in_kernel;
 pub(crate) mod open_ended;
+pub(crate) mod path_window;
 pub(crate) mod ring;
 pub(crate) mod slot;
 pub(crate) mod talk;
@@ -37,6 +39,8 @@ pub struct Pump {
     free: Vec<u32>,
     /// Slots on the source's side in reading order (in order), or full slots as they came (any order).
     queue: Ring,
+    /// Blocks that may be on the source's side now.
+    source_depth: u32,
     /// Slots whose request must be posted again.
     again: Ring,
     extent: Option<Extent>,
@@ -64,9 +68,11 @@ impl Pump {
     pub fn new(shape: Shape) -> Pump {
         assert!(shape.request_bytes > 0 && shape.source_depth > 0 && shape.sink_depth > 0, "{shape:?}");
         assert!(shape.assemble || shape.source_serial, "only a serial source can hand on partial blocks");
-        let slots = shape.source_depth + shape.sink_depth;
+        assert!(shape.source_depth <= shape.source_depth_max, "{shape:?}");
+        let slots = shape.source_depth_max + shape.sink_depth;
         Pump {
             shape,
+            source_depth: shape.source_depth,
             slots: vec![EMPTY; slots as usize],
             free: (0..slots).rev().collect(),
             queue: Ring::new(slots),
@@ -87,6 +93,18 @@ impl Pump {
     /// Number of slots that the shape needs.
     pub fn slots(&self) -> u32 {
         self.slots.len() as u32
+    }
+
+    /// Blocks that may be on the source's side now.
+    pub fn source_depth(&self) -> u32 {
+        self.source_depth
+    }
+
+    /// More requests fill the path to the source: so many may be under way from now on, as far as there are slots.
+    /// A depth that was reached stays: what was posted is not taken back.
+    #[inline]
+    pub fn raise_source_depth(&mut self, depth: u32) {
+        self.source_depth = depth.clamp(self.source_depth, self.shape.source_depth_max);
     }
 
     /// What was counted so far.
@@ -136,7 +154,7 @@ impl Pump {
 
     #[inline]
     fn may_read(&self) -> bool {
-        let room = self.held < self.shape.source_depth && !self.stopped;
+        let room = self.held < self.source_depth && !self.stopped;
         room && !(self.shape.source_serial && self.reading > 0)
     }
 

@@ -31,7 +31,7 @@ use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
 /// The version of all of this. Both sides must have the same first number; the second may differ.
-pub const VERSION: (u16, u16) = (1, 0);
+pub const VERSION: (u16, u16) = (1, 1);
 /// Bytes of the longest message: a batch of names with their attributes, or one large extended attribute.
 pub const MESSAGE_BYTES_MAX: u32 = 1 << 20;
 /// Bytes of the longest request: a name and a few numbers.

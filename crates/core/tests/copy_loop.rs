@@ -31,15 +31,18 @@ impl Case {
         let in_kernel = random.below(6) == 0;
         let around = [0, 1, request - 1, request, request + 1, 7 * request + 13, 40 * request]
             [random.below(7) as usize];
-        let shape = Shape {
+        let mut shape = Shape {
             request_bytes: request as u32,
             source_depth: 1 + random.below(8) as u32,
+            source_depth_max: 0,
             sink_depth: 1 + random.below(8) as u32,
             in_order: random.below(2) == 0,
             source_serial,
             sink_serial: random.below(4) == 0,
             assemble: !source_serial || random.below(2) == 0,
         };
+        // Half of the runs may raise the depth.
+        shape.source_depth_max = shape.source_depth + [0, random.below(8) as u32][random.below(2) as usize];
         Case {
             shape,
             file_bytes: around,
@@ -102,6 +105,12 @@ fn drive(case: &Case, random: &mut Random) -> Ended {
                     pump.handle_stop();
                 }
                 let fails = case.fail_at == Some(completions);
+                if random.below(4) == 0 {
+                    let depth = random.below(16) as u32;
+                    pump.raise_source_depth(depth);
+                    model.raise_source_depth(depth);
+                    assert_eq!(pump.source_depth(), model.source_depth(), "{case:?}");
+                }
                 let (request, settled) = model.complete(random, case.partial_one_in, fails);
                 let expect_fault = fails && fault.is_none() && !stopped;
                 let event = pump.handle_completion(request.slot, settled);
@@ -159,6 +168,7 @@ fn a_stalled_write_does_not_stop_the_others() {
     let shape = Shape {
         request_bytes: 10,
         source_depth: 2,
+        source_depth_max: 2,
         sink_depth: 2,
         in_order: false,
         source_serial: false,
@@ -199,6 +209,7 @@ fn data_behind_the_end_are_a_fault() {
     let shape = Shape {
         request_bytes: 10,
         source_depth: 2,
+        source_depth_max: 2,
         sink_depth: 1,
         in_order: true,
         source_serial: false,

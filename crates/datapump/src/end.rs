@@ -6,6 +6,7 @@
 //!
 //! Must not know: which block comes next, when a file is finished, which engine performs.
 
+mod ahead_sender;
 mod copy;
 mod file;
 mod performer;

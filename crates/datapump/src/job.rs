@@ -25,7 +25,7 @@ use datapump_core::verdict::{Cpu, Waits};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::SenderStats;
 use datapump_engine::{CpuStage, meter::Meters};
-use datapump_transport::Channel;
+use datapump_transport::{Channel, is_far};
 
 pub use planned::Planned;
 
@@ -293,6 +293,7 @@ impl Job {
         let quota = if self.platform.is_simulated() { Quota::default() } else { Quota::now() };
         let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
+        self.read_ahead();
         let ((items, problems), mut trees) =
             match self.items().and_then(|items| Ok((items, Trees::new(&self.options)?))) {
                 Ok(ready) => ready,
@@ -313,6 +314,8 @@ impl Job {
         if let Err(words) = Options::check_memory(shape, lanes, shared.settings.has_twins) {
             return self.refused(Problem::usage(words), events);
         }
+        let is_far = self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()));
+        shared.settings.shape = request_plan::for_path(shape, is_far, lanes, shared.settings.has_twins);
         let lanes_began = self.platform.thread_time();
         let results = lane::run_all(&shared, lanes);
         let lanes_ended = self.platform.thread_time();
@@ -327,6 +330,15 @@ impl Job {
         // What nobody charged went to what was named, and to what is left of it.
         waits.metadata += time.elapsed_ns.saturating_sub(waits.total());
         self.report(&shared, results, Around { waits, time }, began)
+    }
+
+    /// Over a long path the other host begins at once.
+    fn read_ahead(&self) {
+        let Some(remote_host) = self.remote_host.as_ref().filter(|host| host.reads_ahead()) else { return };
+        let find = |path| PathAt::find(&self.platform.disk, path);
+        let target = self.found.clone().or_else(|| self.target.local_path().map(find));
+        let wish = request_plan::ahead(&self.options, self.work == JobKind::Compare, target.as_ref());
+        remote_host.read_ahead(self.sources.len(), wish);
     }
 
     fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {

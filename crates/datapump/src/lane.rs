@@ -41,6 +41,8 @@ pub(crate) struct LaneResult {
     pub(crate) counts: Counts,
     pub(crate) waits: Waits,
     pub(crate) engine: AskedAndGot,
+    /// Requests that it had under way at the source at most.
+    pub(crate) source_depth: u32,
     pub(crate) done_ns: u64,
     /// What its thread did meanwhile.
     pub(crate) time: ThreadTime,
@@ -99,7 +101,10 @@ impl<'run> Lane<'run> {
         let connection = match &shared.remote_host {
             Some(remote_host) => {
                 let is_hashed = !shared.settings.options.unhashed;
-                Connection::Receive(Box::new(ReceiveLane::new(remote_host.blocks()?, is_hashed)))
+                let mut lane =
+                    ReceiveLane::new(remote_host.blocks()?, is_hashed, Arc::clone(&remote_host.trips));
+                lane.follow(remote_host.round_trip_ns(), shared.settings.shape.request_bytes);
+                Connection::Receive(Box::new(lane))
             }
             None => Connection::None,
         };
@@ -113,18 +118,21 @@ impl<'run> Lane<'run> {
         channel: Channel,
         handles: Arc<HandleTable>,
     ) -> Result<Lane<'run>, Problem> {
-        Lane::with(shared, index, Connection::Send(Box::new(SendLane::new(channel, handles))))
+        let request_bytes = shared.settings.shape.request_bytes;
+        let lane = SendLane::new(channel, handles, request_bytes);
+        Lane::with(shared, index, Connection::Send(Box::new(lane)))
     }
 
     fn with(shared: &'run Shared<'run>, index: usize, connection: Connection) -> Result<Lane<'run>, Problem> {
         let settings = &shared.settings;
-        let pump = Pump::new(settings.shape);
+        let mut pump = Pump::new(settings.shape);
         let slots = pump.slots();
         let twins = if settings.has_twins { 2 } else { 1 };
         let (mut engine, asked) = shared.engine(slots * twins, slots)?;
         settings.fill_null_slots(&mut engine, slots, index);
         let way = (&settings.platform.clock, settings.queued_nulls, settings.meters.is_some());
         let mut performer = Performer::new(engine, slots, connection, way);
+        pump.raise_source_depth(performer.path_depth());
         performer.latencies = settings.options.latencies.then(|| LaneLatencies::new(slots));
         Ok(Lane {
             shared,
@@ -185,6 +193,7 @@ impl<'run> Lane<'run> {
             counts: self.pump.counts(),
             waits: self.performer.waits,
             engine: self.asked,
+            source_depth: self.pump.source_depth(),
             done_ns: now.elapsed_ns,
             time: now.since(self.began),
         }

@@ -77,6 +77,22 @@ impl Network {
     }
 }
 
+/// Round trips between two hosts: the longest chain of messages that had to wait for one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RoundTrips {
+    /// Until the first connection was there; what ssh needs for itself is not counted.
+    pub connecting: u64,
+    /// From what is wanted to the first answer.
+    pub beginning: u64,
+    /// For names, and what they are.
+    pub listing: u64,
+    /// For files and their bytes.
+    pub data: u64,
+    /// From the last byte to the agreement.
+    pub ending: u64,
+}
+
 /// How long the requests of one end took, in nanoseconds, from posting to completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
@@ -179,6 +195,11 @@ pub struct Report {
     /// What the connections to the other host did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// Round trips to the other host, by what they were for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trips: Option<RoundTrips>,
+    /// Bytes of files that the other host sent without a request, and that were not wanted.
+    pub bytes_dropped: u64,
     /// CPU time by stage and host, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,

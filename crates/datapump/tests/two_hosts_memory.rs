@@ -43,7 +43,7 @@ impl Wire {
         stream.set_read_timeout(Some(WAIT_MAX)).expect("a socket");
         stream.set_write_timeout(Some(WAIT_MAX)).expect("a socket");
         let mut wire = Wire(stream);
-        wire.put(&greet(purpose, session, "test"), 0).expect("sent");
+        wire.put(&greet(purpose, session, None, "test"), 0).expect("sent");
         let reply = decode(&wire.take().expect("a reply")).expect("a reply");
         let Reply::Welcome { session, .. } = reply else { panic!("{reply:?}") };
         (wire, session)
@@ -80,6 +80,8 @@ fn begin(address: &str, way: Direction, connections: u32) -> (Wire, [u8; 16]) {
         tells_files: Some(true),
         boot: None,
         instead_of: None,
+        round_trip_ns: None,
+        sends_ahead: None,
     };
     control.put(&encode(&Message::Begin(begin)), 0).expect("sent");
     let answer = decode(&control.take().expect("an answer")).expect("an answer");
@@ -333,6 +335,7 @@ fn unreadable(part: u32) -> Vec<Entry> {
         attributes: None,
         errno: Some(ErrorNumber(13)),
         is_partial: None,
+        follows: None,
     };
     (0..1000).map(entry).collect()
 }

@@ -126,7 +126,8 @@ impl Ground {
     fn copy(&self, push: bool, address: &str, options: Options, stop: &Arc<AtomicBool>) -> (Report, String) {
         let (source, target, _) = self.places(push, address);
         let copy = RemoteCopy {
-            options,
+            // As over a short path, however long a handshake takes here.
+            options: Options { source_depth: options.source_depth.or(Some(4)), ..options },
             stop: Arc::clone(stop),
             retry_for: Some(Duration::from_secs(30)),
             ..self.served.remote(vec![source], target)

@@ -11,7 +11,8 @@ mod socket;
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 pub use net::{SimLink, SimNet, go_on_meanwhile};
 pub use socket::Socket;
@@ -88,6 +89,15 @@ impl Link {
         match self {
             Link::Calls(socket) => socket.has_input(other, patience),
             Link::Sim(link) => link.has_input(patience),
+        }
+    }
+
+    /// Nanoseconds on the clock of its waits, from any beginning.
+    pub fn now_ns(&self) -> u64 {
+        static BEGAN: OnceLock<Instant> = OnceLock::new();
+        match self {
+            Link::Calls(_) => BEGAN.get_or_init(Instant::now).elapsed().as_nanos() as u64,
+            Link::Sim(link) => link.now_ns(),
         }
     }
 

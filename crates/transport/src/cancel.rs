@@ -74,7 +74,10 @@ impl CancelToken {
         self.deadline = deadline;
     }
 
-    pub(crate) fn check(&self) -> Result<(), NetFault> {
+    /// Whether it goes on.
+    ///
+    /// Errors: it was stopped, cut, or took too long.
+    pub fn check(&self) -> Result<(), NetFault> {
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(NetFault::Stopped);
         }

@@ -5,6 +5,7 @@
 //!
 //! Must not know: what frames mean, who may connect.
 
+mod greeting;
 mod sending;
 mod stats;
 
@@ -13,6 +14,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, HEAD_BYTES, Head};
+use datapump_core::wire::hello::Reply;
 use datapump_core::wire::{ASK_BYTES_MAX, WireError};
 use datapump_engine::{CpuStage, Link, meter::within};
 
@@ -52,6 +54,10 @@ pub struct Channel {
     outgoing: Outgoing,
     /// The other side will say nothing more.
     is_closed: bool,
+    /// The reply to the greeting is still to come, before anything else.
+    awaits_reply: bool,
+    /// It came.
+    reply: Option<Reply>,
     /// Time in which bytes were sealed and opened.
     sealing_ns: u64,
     opening_ns: u64,
@@ -107,6 +113,8 @@ impl Channel {
             gathered: Vec::new(),
             outgoing: Outgoing::default(),
             is_closed: false,
+            awaits_reply: false,
+            reply: None,
             sealing_ns: 0,
             opening_ns: 0,
         })
@@ -189,6 +197,7 @@ impl Channel {
 
     /// The next head.
     pub fn receive_head(&mut self) -> Result<Head, NetFault> {
+        self.receive_reply()?;
         let mut head = [0; HEAD_BYTES];
         self.receive(&mut head)?;
         Ok(Head::decode(&head)?)

@@ -4,9 +4,9 @@
 
 use std::io;
 
+use datapump_core::problem::{Class, Operation, Problem, shown};
 use datapump_core::wire::WireError;
-
-use datapump_core::problem::{Class, Operation, Problem};
+use datapump_core::wire::hello::{Reason, Reply};
 
 /// Why a connection is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,20 @@ impl NetFault {
         match self {
             NetFault::Lost(words) => NetFault::Unreached(words),
             fault => fault,
+        }
+    }
+
+    /// A reply to a greeting that lets this side in.
+    ///
+    /// Errors: it does not.
+    pub(crate) fn of_reply(reply: Reply) -> Result<Reply, NetFault> {
+        let told = |words: String| shown(words.as_bytes());
+        match reply {
+            Reply::Refused { reason: Reason::Busy, words } => Err(NetFault::Busy(told(words))),
+            // It took this side for dead meanwhile, or was stopped: a new session may be had.
+            Reply::Refused { reason: Reason::Session, words } => Err(NetFault::Lost(told(words))),
+            Reply::Refused { words, .. } => Err(NetFault::Refused(told(words))),
+            welcome @ Reply::Welcome { .. } => Ok(welcome),
         }
     }
 

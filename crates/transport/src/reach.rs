@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::cancel::CancelToken;
 use crate::channel::Channel;
-use crate::dial::{Dialer, Route, Welcome};
+use crate::dial::{Dialer, Route};
 use crate::fault::NetFault;
 use crate::sockets::SocketOptions;
 use crate::ssh::{RemoteEnd, Shell};
@@ -58,16 +58,20 @@ pub struct Reaching<'copy> {
     pub patience: Duration,
     /// The user's stop: it ends all waits.
     pub stop: &'copy Arc<AtomicBool>,
+    /// The number that the session shall have.
+    pub proposed: [u8; 16],
+    /// Told how further connections are made, as soon as that is known: they may be made beside the first.
+    pub beside: &'copy dyn Fn(&Dialer),
 }
 
 /// Another host that was reached.
 pub struct Reached {
     /// For further connections.
     pub dialer: Dialer,
-    /// The control connection.
+    /// The control connection; it has greeted.
     pub channel: Channel,
-    /// What it was told.
-    pub welcome: Welcome,
+    /// How long its handshake took.
+    pub round_trip_ns: u64,
     /// What was started there for this session; ends when it is dropped.
     pub far_end: Option<RemoteEnd>,
 }
@@ -85,23 +89,24 @@ pub fn reach(
     };
     match (host, with.way_in) {
         (Host::Served(address), WayIn::Ticket(ticket)) => {
-            called(of(Route::Called(address.clone()), Some(ticket.clone())), None)
+            called(with, of(Route::Called(address.clone()), Some(ticket.clone())), None)
         }
-        (Host::Served(address), WayIn::Open) => called(of(Route::Called(address.clone()), None), None),
+        (Host::Served(address), WayIn::Open) => called(with, of(Route::Called(address.clone()), None), None),
         (Host::Ssh(host), WayIn::Ssh(shell)) => {
-            over_ssh(RemoteEnd::start(shell, host, with.stop)?, &of, notice)
+            over_ssh(with, RemoteEnd::start(shell, host, with.stop)?, &of, notice)
         }
         (Host::Ssh(_), _) => Err(NetFault::Refused("is reached over ssh, not with a ticket".into())),
         (Host::Served(_) | Host::Caller, _) => Err(NetFault::Refused("needs a ticket".into())),
     }
 }
 
-fn called(dialer: Dialer, far_end: Option<RemoteEnd>) -> Result<Reached, NetFault> {
-    let (channel, welcome) = dialer.control()?;
-    Ok(Reached { dialer, channel, welcome, far_end })
+fn called(with: &Reaching<'_>, dialer: Dialer, far_end: Option<RemoteEnd>) -> Result<Reached, NetFault> {
+    let (channel, round_trip_ns) = dialer.control(with.proposed, &|| (with.beside)(&dialer))?;
+    Ok(Reached { dialer, channel, round_trip_ns, far_end })
 }
 
 fn over_ssh(
+    with: &Reaching<'_>,
     mut far_end: RemoteEnd,
     of: &dyn Fn(Route, Option<Ticket>) -> Dialer,
     notice: &dyn Fn(String),
@@ -109,10 +114,11 @@ fn over_ssh(
     let ticket = Some(far_end.ticket.clone());
     let of = |route| of(route, ticket.clone());
     let why = match far_end.address {
-        Some(address) => match of(Route::Tried(address)).control() {
-            Ok((channel, welcome)) => {
+        Some(address) => match of(Route::Tried(address)).control(with.proposed, &|| ()) {
+            Ok((channel, round_trip_ns)) => {
                 let dialer = of(Route::Called(address.to_string()));
-                return Ok(Reached { dialer, channel, welcome, far_end: Some(far_end) });
+                (with.beside)(&dialer);
+                return Ok(Reached { dialer, channel, round_trip_ns, far_end: Some(far_end) });
             }
             Err(NetFault::Stopped) => return Err(NetFault::Stopped),
             // Whoever answered there, the far end is reached over ssh.
@@ -121,5 +127,5 @@ fn over_ssh(
         None => "the far end has no address of its own".into(),
     };
     notice(format!("{why}: everything goes through ssh, which may be slower"));
-    called(of(Route::ConnectionStats(far_end.carry())), Some(far_end))
+    called(with, of(Route::ConnectionStats(far_end.carry())), Some(far_end))
 }

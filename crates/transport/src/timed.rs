@@ -93,19 +93,19 @@ impl Timed {
     }
 
     fn receive(&mut self, bytes: &mut [u8], until: Until) -> std::io::Result<usize> {
-        let (start, _stage) = (Instant::now(), within(CpuStage::Receive));
+        let (start_ns, _stage) = (self.link.now_ns(), within(CpuStage::Receive));
         let result = self.link.receive(bytes, until);
         let result = if until == Until::Now { result } else { self.looked_up(result) };
-        self.received(start, bytes.len(), result)
+        self.received(start_ns, bytes.len(), result)
     }
 
     fn received(
         &mut self,
-        start: Instant,
+        start_ns: u64,
         asked_bytes: usize,
         result: std::io::Result<usize>,
     ) -> std::io::Result<usize> {
-        self.receiving_ns += start.elapsed().as_nanos() as u64;
+        self.receiving_ns += self.link.now_ns() - start_ns;
         let len = result?;
         if asked_bytes > HEAD_BYTES.max(DIGEST_BYTES as usize) {
             self.received_parts += 1;
@@ -115,9 +115,9 @@ impl Timed {
     }
 
     pub(crate) fn write(&mut self, parts: &[IoSlice<'_>]) -> std::io::Result<usize> {
-        let (start, _stage) = (Instant::now(), within(CpuStage::Send));
+        let (start_ns, _stage) = (self.link.now_ns(), within(CpuStage::Send));
         let result = self.link.send(parts);
-        self.sending_ns += start.elapsed().as_nanos() as u64;
+        self.sending_ns += self.link.now_ns() - start_ns;
         self.looked_up(result)
     }
 }

@@ -143,7 +143,7 @@ fn folder(meta: WireMeta) -> Answer {
 }
 
 fn file(meta: WireMeta, ranges: Option<Vec<Range>>) -> Answer {
-    Answer::File { meta, attributes: Vec::new(), ranges, owners: None }
+    Answer::File { meta, attributes: Vec::new(), ranges, owners: None, follows: None }
 }
 
 fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
@@ -368,7 +368,7 @@ fn greeted(
     session: Option<[u8; 16]>,
 ) -> Option<(End, Option<[u8; 16]>)> {
     let mut end = End::new(TcpStream::connect(address).ok()?)?;
-    end.say(&framed(&greet(purpose, session, "fuzz"), 0).ok()?)?;
+    end.say(&framed(&greet(purpose, session, None, "fuzz"), 0).ok()?)?;
     match decode::<Reply>(&end.wait()?.1).ok()? {
         Reply::Welcome { session, .. } => Some((end, session)),
         Reply::Refused { .. } => None,
@@ -398,6 +398,8 @@ pub fn caller(
         tells_files: Some(true),
         boot: None,
         instead_of: None,
+        round_trip_ns: None,
+        sends_ahead: None,
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;

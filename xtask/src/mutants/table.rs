@@ -27,8 +27,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "source-depth-exceeded",
         place: CORE,
-        find: "self.held < self.shape.source_depth",
-        replacement: "self.held <= self.shape.source_depth",
+        find: "self.held < self.source_depth",
+        replacement: "self.held <= self.source_depth",
     },
     Mutant {
         name: "sink-depth-exceeded",

@@ -65,16 +65,18 @@ fn a_call_that_nobody_answers_ends_with_a_stop() {
 #[test]
 fn a_handshake_that_never_comes_ends_with_a_stop() {
     let (home, _serving) = home();
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.set_nonblocking(true).expect("a listener");
-    let there = format!("pump://{}/there", listener.local_addr().expect("an address"));
-    for words in [&["file", &there], &[&there[..], "back"]] {
+    for push in [true, false] {
+        // One for each: a client calls several times.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        listener.set_nonblocking(true).expect("a listener");
+        let there = format!("pump://{}/there", listener.local_addr().expect("an address"));
+        let words = if push { ["file", &there] } else { [&there[..], "back"] };
         let mut client = None;
         let mut is_waiting = || {
             client = client.take().or_else(|| listener.accept().ok());
             client.is_some()
         };
-        stopped(&home, words, "silent", Signal::INT, &mut is_waiting);
+        stopped(&home, &words, "silent", Signal::INT, &mut is_waiting);
     }
 }
 

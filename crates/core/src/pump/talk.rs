@@ -11,6 +11,8 @@ pub struct Shape {
     pub request_bytes: u32,
     /// Blocks that may be on the source's side at a time: being read, or read and not yet handed on.
     pub source_depth: u32,
+    /// To so many the source's depth may be raised; there is a slot for each.
+    pub source_depth_max: u32,
     /// Blocks that may be on the sink's side at a time.
     pub sink_depth: u32,
     /// Blocks are handed on in the order in which they were read: needed where the sink is a stream (S2).

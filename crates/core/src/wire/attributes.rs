@@ -185,6 +185,9 @@ pub struct Entry {
     /// is looked at alone.
     #[n(5)]
     pub is_partial: Option<bool>,
+    /// What it is follows without a request, under this number.
+    #[n(6)]
+    pub follows: Option<u64>,
 }
 
 impl Entry {

@@ -22,6 +22,9 @@ pub enum Purpose {
     /// Blocks are asked for.
     #[n(2)]
     Blocks,
+    /// Names and small files come without being asked for.
+    #[n(3)]
+    Ahead,
 }
 
 /// The first message of the caller.
@@ -40,6 +43,11 @@ pub struct Greeting {
     /// The caller's program, for messages.
     #[n(3)]
     pub program: Option<String>,
+    /// The number that the session of a control connection shall have, so that others can join before it is answered.
+    /// On these: that it may not be there yet.
+    #[n(4)]
+    #[cbor(with = "minicbor::bytes")]
+    pub early: Option<[u8; 16]>,
 }
 
 /// The first message of the called side.
@@ -97,9 +105,9 @@ pub enum Reason {
 }
 
 /// What the caller sends first.
-pub fn greet(purpose: Purpose, session: Option<[u8; 16]>, program: &str) -> Vec<u8> {
+pub fn greet(purpose: Purpose, session: Option<[u8; 16]>, early: Option<[u8; 16]>, program: &str) -> Vec<u8> {
     let program = Some(program.to_owned());
-    encode(&Greeting { version: VERSION, purpose, session, program })
+    encode(&Greeting { version: VERSION, purpose, session, program, early })
 }
 
 /// Reads a greeting. Another main version is an answer, not an error: the caller is told.

@@ -5,6 +5,9 @@
 //!
 //! Must not know: what the answers are used for.
 
+pub mod credit;
+pub mod walk_ahead;
+
 use minicbor::bytes::ByteVec;
 use minicbor::decode::{Decoder, Error};
 use minicbor::{Decode, Encode};
@@ -128,6 +131,27 @@ pub enum PeerRequest {
         #[n(2)]
         len: u32,
     },
+    /// The only request of its connection: what a walk of the session's places meets is sent ([`walk_ahead`]), as far
+    /// as there is credit.
+    #[n(12)]
+    Ahead {
+        /// Bytes of frames that may be sent.
+        #[n(0)]
+        credit: u64,
+        /// Files up to this length are sent; 0 for none.
+        #[n(1)]
+        file_bytes_max: u32,
+        /// Names of regular files come with their attributes.
+        #[n(2)]
+        with_attributes: Option<bool>,
+    },
+    /// There is room for so many more bytes of frames. No answer.
+    #[n(13)]
+    Credit(#[n(0)] u64),
+    /// What has this number is not wanted, or not any more, nor what lies below it. Answer: [`Answer::Done`] under each
+    /// number that stays without another.
+    #[n(14)]
+    Unwanted(#[n(0)] u64),
 }
 
 /// What is answered.
@@ -210,6 +234,9 @@ pub enum Answer {
         #[n(3)]
         #[cbor(decode_with = "lists::owners", nil = "lists::none")]
         owners: Option<Vec<OwnerName>>,
+        /// Its one block follows without a request, under this number.
+        #[n(4)]
+        follows: Option<u64>,
     },
     /// A source without a name and attributes stands there: a pipe, or null.
     #[n(6)]

@@ -61,6 +61,12 @@ pub struct Begin {
     #[n(11)]
     #[cbor(with = "minicbor::bytes")]
     pub instead_of: Option<[u8; 16]>,
+    /// The shortest round trip that the caller has seen, in nanoseconds.
+    #[n(12)]
+    pub round_trip_ns: Option<u64>,
+    /// A connection comes for what is sent without a request.
+    #[n(13)]
+    pub sends_ahead: Option<bool>,
 }
 
 /// What was done.

@@ -60,6 +60,8 @@ fn begin(way: Direction) -> Message {
         tells_files: None,
         boot: None,
         instead_of: Some([7; 16]),
+        round_trip_ns: Some(180_000_000),
+        sends_ahead: Some(true),
     })
 }
 
@@ -161,7 +163,7 @@ fn what_is_out_of_turn_is_refused() {
 
 #[test]
 fn greetings_of_other_versions_are_answered() {
-    let greeting = greet(Purpose::Control, None, "pump 0.1.0");
+    let greeting = greet(Purpose::Control, None, Some([7; 16]), "pump 0.1.0");
     let read = read_greeting(&greeting).expect("a greeting").expect("our version");
     assert_eq!((read.version, read.purpose), (VERSION, Purpose::Control));
     let other = super::hello::Greeting { version: (2, 0), ..read };
@@ -183,7 +185,7 @@ fn a_connection_for_blocks_belongs_to_a_session() {
     for (purpose, session) in
         [(Purpose::Control, Some([1; 16])), (Purpose::Blocks, None), (Purpose::Names, None)]
     {
-        let read = read_greeting(&greet(purpose, session, ""));
+        let read = read_greeting(&greet(purpose, session, None, ""));
         assert_eq!(read, Err(WireError::Unexpected("a greeting for no session")));
     }
 }
@@ -255,6 +257,7 @@ fn messages_are_read_as_they_were_written() {
         attributes: Some(vec![attribute.clone()]),
         errno: None,
         is_partial: Some(true),
+        follows: None,
     };
     let owners =
         |name: &[u8]| Some(vec![OwnerName { is_group: true, id: OwnerId(u32::MAX - 1), name: bytes(name) }]);
@@ -290,6 +293,7 @@ fn messages_are_read_as_they_were_written() {
             attributes: vec![attribute],
             ranges: Some(vec![Range { start: FileSize(1), end: FileSize(2) }]),
             owners: None,
+            follows: None,
         },
     ] {
         assert_eq!(decode::<Answer>(&encode(&answer)), Ok(answer));
@@ -332,12 +336,20 @@ fn longer_lists_than_there_can_be_are_refused_before_they_are_read() {
         |count| Answer::Folder { meta: meta(), attributes: attributes(count), made_up: false, owners: None };
     let file = |count, ranges| {
         let ranges = Some(vec![Range { start: FileSize(0), end: FileSize(0) }; ranges]);
-        Answer::File { meta: meta(), attributes: attributes(count), ranges, owners: None }
+        Answer::File { meta: meta(), attributes: attributes(count), ranges, owners: None, follows: None }
     };
     let names = |count, of_each| {
         let name = ByteVec::from(b"x".to_vec());
         let attributes = Some(attributes(of_each));
-        let entry = Entry { name, meta: None, points_to: None, attributes, errno: None, is_partial: None };
+        let entry = Entry {
+            name,
+            meta: None,
+            points_to: None,
+            attributes,
+            errno: None,
+            is_partial: None,
+            follows: None,
+        };
         Answer::Names { entries: vec![entry; count], cookie: 0, more: false, owners: None }
     };
     const MOST: usize = ATTRIBUTES_MAX;
@@ -385,7 +397,7 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
     };
     let ranged = |start, end| {
         let ranges = Some(vec![Range { start: FileSize(start), end: FileSize(end) }]);
-        Answer::File { meta: meta(), attributes: Vec::new(), ranges, owners: None }
+        Answer::File { meta: meta(), attributes: Vec::new(), ranges, owners: None, follows: None }
     };
     for answer in [
         sized(FileSize(1 << 63)),
@@ -438,6 +450,7 @@ proptest! {
         let mut body = encode(&Answer::Names { entries: vec![Entry {
             name: ByteVec::from(b"name".to_vec()), meta: Some(meta()), points_to: None, attributes: None, errno: None,
             is_partial: None,
+            follows: None,
         }; 2], cookie: 3, more: true, owners: None });
         let at = at % body.len();
         body[at] ^= 1 << bit;

@@ -101,6 +101,11 @@ impl<Turn> ReplyTurns<Turn> {
         self.asked.iter_mut().map(|(_, turn)| turn).find(|turn| is_it(turn))
     }
 
+    /// Those that are under way.
+    pub fn iter(&self) -> impl Iterator<Item = &Turn> {
+        self.asked.iter().map(|(_, turn)| turn)
+    }
+
     /// The connection is lost.
     pub fn forget(&mut self) {
         self.asked.clear();

@@ -62,7 +62,7 @@ impl Model {
             file_bytes,
             flying: Vec::new(),
             full: Vec::new(),
-            slots: vec![Vec::new(); (shape.source_depth + shape.sink_depth) as usize],
+            slots: vec![Vec::new(); (shape.source_depth_max + shape.sink_depth) as usize],
             sink: vec![None; file_bytes as usize],
             reading_order: Vec::new(),
             last_handed_on: None,
@@ -70,6 +70,17 @@ impl Model {
             partial_returns: 0,
             reads_with_data: 0,
         }
+    }
+
+    /// More may be on the source's side from now on; never less.
+    pub fn raise_source_depth(&mut self, depth: u32) {
+        if depth > self.shape.source_depth {
+            self.shape.source_depth = depth.min(self.shape.source_depth_max);
+        }
+    }
+
+    pub fn source_depth(&self) -> u32 {
+        self.shape.source_depth
     }
 
     pub fn in_flight(&self) -> usize {

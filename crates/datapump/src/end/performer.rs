@@ -235,7 +235,7 @@ impl<'run> Performer<'run> {
         let start_ns = self.now_ns();
         let Connection::Receive(lane) = &mut self.connection else { unreachable!("something was requested") };
         let (before_ns, opened_ns) = (lane.channel().waited_ns(), lane.channel().opening_ns());
-        let came = lane.receive(&mut self.engine);
+        let came = lane.receive(&mut self.engine, || self.clock.now_ns());
         let waited_ns = lane.channel().waited_ns() - before_ns;
         // What is not a wait is work: bytes are opened and hashed.
         let opened_ns = lane.channel().opening_ns() - opened_ns;
@@ -272,12 +272,35 @@ impl<'run> Performer<'run> {
         }
     }
 
-    /// Requests a block of another host's file.
+    /// Requests a block of another host's file, unless it comes without.
     pub(super) fn request(&mut self, request: Request, file: &Arc<RemoteFile>) -> Posted {
+        match self.take_ahead(request, file) {
+            Ok(None) => {}
+            Ok(Some(settled)) => return Posted::Performed(settled),
+            Err(fault) => return Posted::lost(fault),
+        }
         let Connection::Receive(lane) = &mut self.connection else {
             unreachable!("its source lies at another host")
         };
-        lane.request(request, file, 1).map_or_else(Posted::lost, |()| Posted::Later)
+        lane.request(request, file, (1, self.clock.now_ns())).map_or_else(Posted::lost, |()| Posted::Later)
+    }
+
+    /// Waits for a block that comes without a request; the time is the source's.
+    fn take_ahead(&mut self, request: Request, file: &RemoteFile) -> Result<Option<Settled>, NetFault> {
+        let Request { block, slot, done: 0, .. } = request else { return Ok(None) };
+        let start_ns = self.now_ns();
+        let arrived = file.take_ahead(block.at, block.len)?;
+        let arrived_ns = self.now_ns();
+        let Some(arrived) = arrived else { return Ok(None) };
+        self.charge(PumpSide::Source, arrived_ns - start_ns);
+        let Connection::Receive(lane) = &mut self.connection else { return Ok(None) };
+        let bytes = &mut self.engine.bytes_mut(Slot(slot))[..block.len as usize];
+        let taken = lane.take_ahead(arrived, &request, (file, bytes));
+        self.waits.hashing += self.clock.now_ns() - arrived_ns;
+        Ok(taken.map(|(settled, hash)| {
+            self.hashes[slot as usize] = hash;
+            settled
+        }))
     }
 
     /// Sends a block that was read. The time inside calls that send is the network's.
@@ -294,6 +317,14 @@ impl<'run> Performer<'run> {
         let waited_ns = lane.channel().waited_ns() - before_ns;
         self.charge(PumpSide::Sink, waited_ns);
         sent.map_or_else(Posted::lost, |()| Posted::Done(Settled::Moved(block.len)))
+    }
+
+    /// Requests that fill the path to another host, as far as is known.
+    pub(crate) fn path_depth(&self) -> u32 {
+        match &self.connection {
+            Connection::Receive(lane) => lane.path_depth(),
+            Connection::None | Connection::Send(_) => 0,
+        }
     }
 
     /// Blocks go to another host.

@@ -3,6 +3,8 @@
 //! Requests are put on the connection as they are posted and answered in that order. A block is checked against the
 //! digest that was taken where it was read; a damaged one is requested again, alone.
 //!
+//! How many requests fill the path is learnt from when they were put and answered (`PathWindow`).
+//!
 //! Must not know: names, what becomes of a block that was received.
 
 use crate::problem::Operation;
@@ -12,14 +14,16 @@ use datapump_core::wire::frame::{FrameKind, Head};
 use datapump_core::wire::peer_request::{Answer, Fault};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_core::{Block, Request, Settled};
+use datapump_core::{Block, PathWindow, Request, Settled};
 use datapump_engine::{CpuStage, Engine, Slot, meter::within};
 use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
 use crate::file::hash::BlockHash;
 use crate::job::budget::OverBudget;
 use crate::net::folder::convert::from_wire;
-use crate::net::folder::remote_host::{LONG_BYTES, RemoteFile, named};
+use crate::net::folder::remote_host::{
+    ArrivedItem, LONG_BYTES, RemoteFile, TripCounter, TripPhase, TripStamp, named,
+};
 use crate::net::folder::weight;
 
 /// How often a block is requested that comes damaged.
@@ -37,6 +41,8 @@ pub(crate) struct ReceiveLane {
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
     requested: RequestTurns<Requested>,
+    window: PathWindow,
+    trips: Arc<TripCounter>,
     /// Requests that were put and not sent; any that is not for a small file counts as many.
     unsent: u32,
     /// Of blocks that had to be requested again.
@@ -48,6 +54,7 @@ struct Requested {
     request: Request,
     file: Arc<RemoteFile>,
     tries: u32,
+    stamp: TripStamp,
 }
 
 /// What came.
@@ -71,8 +78,19 @@ pub(crate) enum Trouble {
 }
 
 impl ReceiveLane {
-    pub(crate) fn new(channel: Channel, is_hashed: bool) -> ReceiveLane {
-        ReceiveLane { channel, is_hashed, requested: RequestTurns::default(), unsent: 0, again_bytes: 0 }
+    pub(crate) fn new(channel: Channel, is_hashed: bool, trips: Arc<TripCounter>) -> ReceiveLane {
+        let (requested, window) = (RequestTurns::default(), PathWindow::default());
+        ReceiveLane { channel, is_hashed, requested, window, trips, unsent: 0, again_bytes: 0 }
+    }
+
+    /// A path with this round trip, by what was asked over other connections, is filled from the start.
+    pub(crate) fn follow(&mut self, round_trip_ns: u64, request_bytes: u32) {
+        self.window.begin(round_trip_ns, request_bytes);
+    }
+
+    /// Requests that fill the path, as far as is known.
+    pub(super) fn path_depth(&self) -> u32 {
+        self.window.requests()
     }
 
     /// What its connection did.
@@ -111,22 +129,56 @@ impl ReceiveLane {
         &mut self,
         request: Request,
         file: &Arc<RemoteFile>,
-        tries: u32,
+        (tries, now_ns): (u32, u64),
     ) -> Result<(), NetFault> {
+        self.window.handle_request(now_ns);
         let Request { block, done, .. } = request;
         let ask = file.asking(block.at + u64::from(done), block.len - done);
-        let number = self.requested.ask(Requested { request, file: Arc::clone(file), tries });
+        let stamp = self.trips.sent();
+        let number = self.requested.ask(Requested { request, file: Arc::clone(file), tries, stamp });
         self.unsent += if matches!(**file, RemoteFile::Small(_)) { 1 } else { SENT_TOGETHER };
         self.channel.put_message(&encode(&ask), number)
     }
 
+    /// Takes a block that came without a request into its slot. `None` where it is not as it should be: then it is
+    /// requested, and what is wrong is told.
+    pub(super) fn take_ahead(
+        &mut self,
+        arrived: ArrivedItem,
+        request: &Request,
+        (file, bytes): (&RemoteFile, &mut [u8]),
+    ) -> Option<(Settled, Option<BlockHash>)> {
+        let (digest, came) = arrived.block.filter(|(_, came)| came.len() == bytes.len())?;
+        bytes.copy_from_slice(&came);
+        let hash = {
+            let _stage = within(CpuStage::Hash);
+            self.is_hashed.then(|| BlockHash::of(request.block, bytes))
+        };
+        if hash.as_ref().is_some_and(|hash| hash.digest() != digest) {
+            self.again_bytes += u64::from(request.block.len);
+            return None;
+        }
+        if matches!(file, RemoteFile::Small(_)) {
+            let before = before_block(file, arrived.answer, request.block.len);
+            before.ok().filter(|before| matches!(before, BeforeBlock::Block))?;
+        }
+        Some((Settled::Moved(request.block.len), hash))
+    }
+
     /// Waits for the next answer.
-    pub(super) fn receive(&mut self, engine: &mut Engine) -> Result<Came, NetFault> {
+    pub(super) fn receive(
+        &mut self,
+        engine: &mut Engine,
+        now_ns: impl Fn() -> u64,
+    ) -> Result<Came, NetFault> {
         self.send_together()?;
         // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
-        let Requested { request, file, tries } =
+        let Requested { request, file, tries, stamp } =
             self.requested.next().expect("something was requested").clone();
         let (mut head, mut over) = (self.answer()?, None);
+        let replied_ns = now_ns();
+        self.window.handle_reply(replied_ns);
+        self.trips.answered(stamp, TripPhase::Data);
         if head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
             let answer = read(&file, &body)?;
@@ -155,7 +207,7 @@ impl ReceiveLane {
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
         match tries < TRIES_MAX && !matches!(*file, RemoteFile::Stream(_)) {
-            true => self.request(request, &file, tries + 1).map(|()| Came::Again),
+            true => self.request(request, &file, (tries + 1, replied_ns)).map(|()| Came::Again),
             false => Ok(Came::Failed(request, Trouble::Damaged)),
         }
     }
@@ -189,6 +241,7 @@ impl ReceiveLane {
 
     /// The connection is lost: what was requested will not come.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = Request> + use<> {
+        self.window.forget();
         self.requested.forget().map(|requested| requested.request)
     }
 }

@@ -1,6 +1,7 @@
 //! The connection over which a lane sends blocks: what another host requested, in the order of its requests.
 //!
-//! Each request is answered in its turn: a block when it was read, everything else when it is next.
+//! Each request is answered in its turn: a block when it was read, everything else when it is next. Where the other
+//! host lets it walk ahead, it answers requests that were not sent ([`AheadSender`]).
 //!
 //! Must not know: which tasks read the blocks, who requests them, why.
 
@@ -8,11 +9,14 @@ use crate::problem::Operation;
 use std::sync::Arc;
 use std::time::Duration;
 
+use datapump_core::wire::frame::DIGEST_BYTES;
+use datapump_core::wire::peer_request::walk_ahead::{AHEAD, WalkAhead};
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 use datapump_core::wire::turns::ReplyTurns;
-use datapump_core::wire::{decode, encode};
+use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
 
+use super::ahead_sender::AheadSender;
 use crate::net::folder::handle_table::{GivenFile, HandleTable};
 use crate::net::folder::owners::Telling;
 
@@ -28,6 +32,10 @@ pub(crate) struct SendLane {
     owners: Telling,
     /// Streams by task; with what is answered to whoever requests more of one that has ended or failed.
     streams: Vec<(u32, Option<Answer>)>,
+    /// What is sent before it is requested, where the other host wants that.
+    ahead: Option<AheadSender>,
+    /// Bytes of the largest block that is read.
+    request_bytes: u32,
     /// Nothing more will be requested.
     is_over: bool,
 }
@@ -54,29 +62,79 @@ pub(crate) struct Reading {
 }
 
 impl SendLane {
-    pub(crate) fn new(channel: Channel, handles: Arc<HandleTable>) -> SendLane {
+    pub(crate) fn new(channel: Channel, handles: Arc<HandleTable>, request_bytes: u32) -> SendLane {
         let (requested, owners, streams) = (ReplyTurns::new(REQUESTED_MAX), Telling::default(), Vec::new());
-        SendLane { channel, handles, requested, owners, streams, is_over: false }
+        SendLane { channel, handles, requested, owners, streams, ahead: None, request_bytes, is_over: false }
     }
 
-    /// The next request that has come, and its number. `None` when there is none now, or never again.
+    /// The next request that has come, or that a walk ahead leads to, and its number. `None` when there is none now, or
+    /// never again.
     pub(crate) fn next(&mut self) -> Result<Option<(PeerRequest, u64)>, NetFault> {
-        if self.is_over || !self.requested.has_room() {
-            return Ok(None);
-        }
-        let received = match self.channel.has_come() {
-            Ok(false) => return Ok(None),
-            Ok(true) => self.channel.receive_request(),
-            Err(fault) => Err(fault),
-        };
-        match received {
-            // The peer hangs up when it has all that it wanted.
-            Err(NetFault::Lost(_)) if self.requested.is_empty() => {
-                self.is_over = true;
-                Ok(None)
+        while !self.is_over && self.requested.has_room() {
+            let received = match self.channel.has_come() {
+                Ok(false) => return Ok(self.next_ahead()),
+                Ok(true) => self.channel.receive_request(),
+                Err(fault) => Err(fault),
+            };
+            match received {
+                // The peer hangs up when it has all that it wanted, also while more of it is on its way.
+                Err(NetFault::Lost(_)) if self.requested.is_empty() || self.ahead.is_some() => {
+                    self.hang_up();
+                }
+                received => {
+                    let (body, number) = received?;
+                    if let Some(ask) = self.unless_of_walk(decode(&body)?)? {
+                        return Ok(Some((ask, number)));
+                    }
+                }
             }
-            received => received.and_then(|(body, number)| Ok(Some((decode(&body)?, number)))),
         }
+        Ok(None)
+    }
+
+    fn next_ahead(&mut self) -> Option<(PeerRequest, u64)> {
+        let under_way = self.under_way_bytes();
+        self.ahead.as_mut()?.poll(under_way).map(|(number, ask)| (ask, number))
+    }
+
+    /// Bytes of blocks that are being read.
+    fn under_way_bytes(&self) -> u64 {
+        let bytes = |turn: &RequestTurn| match turn {
+            RequestTurn::Reading(reading) => reading.len.into(),
+            RequestTurn::Ready(_) | RequestTurn::Waiting(_) => 0,
+        };
+        self.requested.iter().map(bytes).sum()
+    }
+
+    /// Takes what is said about a walk ahead; other requests are given back.
+    fn unless_of_walk(&mut self, ask: PeerRequest) -> Result<Option<PeerRequest>, NetFault> {
+        match (ask, &mut self.ahead) {
+            (PeerRequest::Ahead { credit, file_bytes_max, with_attributes }, None) => {
+                let file_bytes_max = file_bytes_max.min(self.request_bytes);
+                let walk = WalkAhead::new(self.handles.places(), file_bytes_max, with_attributes);
+                self.ahead = Some(AheadSender::new(walk, credit));
+            }
+            (PeerRequest::Credit(bytes), Some(ahead)) => ahead.handle_credit(bytes),
+            (PeerRequest::Unwanted(number), Some(ahead)) => {
+                let done = ahead.handle_unwanted(number);
+                if done.contains(&number) {
+                    self.leave(number)?;
+                }
+                done.into_iter().try_for_each(|number| self.reply(number, Answer::Done))?;
+            }
+            (PeerRequest::Ahead { .. } | PeerRequest::Credit(_) | PeerRequest::Unwanted(_), _) => {
+                return Err(WireError::Unexpected("a request about what is sent ahead").into());
+            }
+            // The numbers of its requests would be those of what is sent ahead.
+            (_, Some(_)) => return Err(WireError::Unexpected("a request where all is sent ahead").into()),
+            (ask, None) => return Ok(Some(ask)),
+        }
+        Ok(None)
+    }
+
+    /// A folder that was opened ahead is not needed any more.
+    fn leave(&self, number: u64) -> Result<(), NetFault> {
+        self.handles.answer(PeerRequest::Leave(AHEAD | number), &mut |_| Ok(()))
     }
 
     /// Nothing more will be requested.
@@ -126,7 +184,9 @@ impl SendLane {
     pub(crate) fn wait(&mut self, patience: Duration) -> Result<bool, NetFault> {
         self.channel.flush()?;
         self.channel.line_check()?;
-        self.channel.has_input(patience)
+        let under_way = self.under_way_bytes();
+        let goes_on = self.ahead.as_ref().is_some_and(|ahead| ahead.has_next(under_way));
+        if goes_on { Ok(true) } else { self.channel.has_input(patience) }
     }
 
     /// A stream that this task reads on and on.
@@ -162,6 +222,9 @@ impl SendLane {
         } else {
             head.map_or(Ok(()), |head| self.put(*head, number))?;
             self.channel.put_block(bytes, digest, number)?;
+            if let Some(ahead) = &mut self.ahead {
+                ahead.handle_frame(DIGEST_BYTES as usize + bytes.len());
+            }
             if bytes.len() < len as usize {
                 self.stream_is_over(task, &Answer::End);
             }
@@ -203,10 +266,20 @@ impl SendLane {
         Ok(())
     }
 
-    fn put(&mut self, answer: Answer, number: u64) -> Result<(), NetFault> {
-        let SendLane { channel, handles, owners, .. } = self;
-        let put = &mut |answer| channel.put_message(&encode(&answer), number);
-        owners.tell(answer, &handles.own_names, put)
+    fn put(&mut self, mut answer: Answer, number: u64) -> Result<(), NetFault> {
+        let SendLane { channel, handles, owners, ahead, .. } = self;
+        let is_unwanted = ahead.as_mut().is_some_and(|ahead| ahead.handle_answer(number, &mut answer));
+        let put = &mut |answer| {
+            let body = encode(&answer);
+            ahead.iter_mut().for_each(|ahead| ahead.handle_frame(body.len()));
+            channel.put_message(&body, number)
+        };
+        owners.tell(answer, &handles.own_names, put)?;
+        if is_unwanted {
+            self.leave(number)?;
+            return self.put(Answer::Done, number);
+        }
+        Ok(())
     }
 }
 

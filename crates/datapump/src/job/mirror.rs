@@ -60,16 +60,15 @@ fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
 
 /// Whether a folder has a name that a copy deals with. Those of an unfinished copy's list are none.
 fn has_names(shared: &Shared<'_>, folder: &Origin, path: &Path) -> Result<bool, Problem> {
-    let mut from = 0;
+    let (mut names, mut next) = folder.peek(path)?;
     loop {
-        let (names, next) = folder.list(from, false, path)?;
         if names.is_empty() {
             return Ok(false);
         }
         if names.iter().any(|name| counts(shared, name)) {
             return Ok(true);
         }
-        from = next;
+        (names, next) = folder.list(next, false, path)?;
     }
 }
 

@@ -161,6 +161,10 @@ pub struct Options {
     pub request_bytes: Option<u32>,
     /// Requests in flight at the source, 1 to 4096. Default: by the measured rule.
     pub source_depth: Option<u32>,
+    /// To so many the requests at a source on another host may grow, where the path is long and `source_depth` is not
+    /// asked. Not told to another host: each side has its own memory. Default: by the measured rule.
+    #[serde(skip)]
+    pub source_depth_max: Option<u32>,
     /// Requests in flight at the sink, 1 to 4096. Default: by the measured rule.
     pub sink_depth: Option<u32>,
     /// Parallel loops, 1 to 256. Default: by the measured rule.
@@ -173,6 +177,8 @@ pub struct Options {
     pub direct: Choice,
     /// Sharing of blocks where the file system can (FICLONE).
     pub reflink: Choice,
+    /// Names and small files of another host are sent before they are requested. Default: over a long path.
+    pub read_ahead: Choice,
     /// When data are put on stable storage.
     pub sync: Sync,
     /// Read the target back from the device and compare.

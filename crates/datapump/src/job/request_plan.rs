@@ -2,27 +2,66 @@
 //!
 //! Must not know: the loop, plans, how ends are opened.
 
+use std::ffi::OsStr;
+
 use datapump_core::Shape;
 
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
+use crate::net::folder::remote_host::AheadWish;
 use crate::target::Item;
 use crate::target::place::{Fill, Place};
+use crate::tree::rules::decide::Rules;
+use datapump_files::commit::reserved::LIST_NAME;
+use datapump_files::disk::PathAt;
 
 /// Of a job. `hashes`: blocks are hashed.
 pub(crate) fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shape {
     let usual = Options::defaults(reads);
     let source_serial = items.iter().any(Item::source_is_stream);
     let sink_serial = items.iter().any(Item::target_is_stream);
+    let source_depth = options.source_depth.unwrap_or(usual.source_depth);
+    let grows = options.source_depth.is_none() && !source_serial;
+    let most = options.source_depth_max.unwrap_or(usual.source_depth_max).max(source_depth);
     Shape {
         request_bytes: options.request_bytes.unwrap_or_else(|| request_bytes(items, usual.request_bytes)),
-        source_depth: options.source_depth.unwrap_or(usual.source_depth),
+        source_depth,
+        source_depth_max: if grows { most } else { source_depth },
         sink_depth: options.sink_depth.unwrap_or(usual.sink_depth),
         in_order: sink_serial,
         source_serial,
         sink_serial,
         // From pipe to pipe data are passed on as they come: someone may be waiting for them.
         assemble: !(source_serial && sink_serial) || hashes,
+    }
+}
+
+/// The same, with more requests under way where the path is long, as far as so many lanes have memory for them.
+pub(crate) fn for_path(shape: Shape, is_far: bool, lanes: u32, has_twins: bool) -> Shape {
+    if !is_far {
+        return Shape { source_depth_max: shape.source_depth, ..shape };
+    }
+    let slot_bytes = u64::from(shape.request_bytes) * if has_twins { 2 } else { 1 };
+    let slots = Options::POOL_BYTES_MAX / (u64::from(lanes.max(1)) * slot_bytes);
+    let most = slots.saturating_sub(shape.sink_depth.into()).min(shape.source_depth_max.into()) as u32;
+    Shape { source_depth_max: most.max(shape.source_depth), ..shape }
+}
+
+/// What another host sends before it is requested: all small files, unless some of them may stay as they are, as those
+/// of an earlier run. Then a request for each that is wanted costs less than the bytes of those that are not.
+pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadWish {
+    let (rules, list) = (Rules::new(options, false), OsStr::new(LIST_NAME));
+    let stands = target.is_some_and(|target| target.metadata().is_ok());
+    let holds_a_list = |target: &PathAt| target.is_folder() && target.child(list).metadata().is_ok();
+    let was_begun = target.is_some_and(holds_a_list);
+    let some_stay = (rules.leaves_some() && stands) || was_begun;
+    let usual = Options::defaults(Reads::FarTrees).request_bytes;
+    let looks_only = options.dry_run || (some_stay && !compares) || options.link_dest.is_some();
+    let tells = options.keep.acl || options.keep.xattrs;
+    let updates = (rules.leaves_unread() && stands) || options.link_dest.is_some();
+    AheadWish {
+        file_bytes_max: if looks_only { 0 } else { options.request_bytes.unwrap_or(usual) },
+        with_attributes: if compares { options.compare_attributes } else { updates && tells },
     }
 }
 
@@ -37,9 +76,11 @@ pub(crate) fn null_fill(items: &[Item]) -> Option<Fill> {
 /// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.
 pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
     let usual = Options::defaults(Reads::ForAnother);
+    let source_depth = options.source_depth.unwrap_or(usual.source_depth);
     Shape {
         request_bytes: options.request_bytes.unwrap_or(usual.request_bytes),
-        source_depth: options.source_depth.unwrap_or(usual.source_depth),
+        source_depth,
+        source_depth_max: source_depth,
         sink_depth: usual.sink_depth,
         in_order: true,
         source_serial: has_streams,

@@ -81,6 +81,7 @@ impl Lane<'_> {
         }
         if self.performer.may_receive(side) {
             self.receive();
+            self.pump.raise_source_depth(self.performer.path_depth());
             self.tell_charged();
             self.check_cancel();
             return Ok(());

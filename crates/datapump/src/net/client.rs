@@ -7,5 +7,6 @@ pub(crate) mod remote_copy;
 pub(crate) mod remote_job;
 pub(crate) mod remote_verdict;
 pub(crate) mod root;
+mod session_pools;
 pub(crate) mod sessions;
 pub(crate) mod started;

@@ -19,7 +19,9 @@ use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
 use datapump_core::wire::session::{Begin, Direction, Message, Session};
 use datapump_core::wire::{decode, encode};
 use datapump_engine::Socket;
-use datapump_transport::{CancelToken, Channel, Dialer, NetFault, Outgoing, Route, Seal, SocketOptions};
+use datapump_transport::{
+    CancelToken, Channel, Dialer, NetFault, Outgoing, Route, Seal, SocketOptions, Welcome, random,
+};
 
 use crate::job::platform::Platform;
 use crate::net::folder::convert::to_wire;
@@ -64,7 +66,7 @@ impl HostileStage {
 
     /// Begins a session. Gives its control connection and number.
     fn begin(&self, way: Direction, source: &str, target: &str) -> (Channel, [u8; 16]) {
-        let (mut control, welcome) = self.dialer.control().expect("the ticket is good");
+        let (mut control, welcome) = welcomed(&self.dialer).expect("the ticket is good");
         let begin = Begin {
             way,
             sources: vec![source.as_bytes().to_vec().into()],
@@ -74,6 +76,8 @@ impl HostileStage {
             tells_files: None,
             boot: None,
             instead_of: None,
+            round_trip_ns: None,
+            sends_ahead: None,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");
@@ -107,6 +111,15 @@ impl HostileStage {
         let mut names = self.join(Purpose::Names, session);
         assert!(matches!(ask(&mut names, &PeerRequest::Look(0)), Answer::Meta { .. }));
     }
+}
+
+/// A control connection that was let in.
+fn welcomed(dialer: &Dialer) -> Result<(Channel, Welcome), NetFault> {
+    let (mut control, _) = dialer.control(random(), &|| ())?;
+    control.flush()?;
+    control.within(dialer.patience, Channel::receive_reply)?;
+    let welcome = Welcome::of(control.take_reply())?;
+    Ok((control, welcome))
 }
 
 impl Drop for HostileStage {
@@ -169,6 +182,7 @@ fn lies(stage: &HostileStage, names: &[&[u8]]) -> Vec<Entry> {
         attributes: None,
         errno: None,
         is_partial: None,
+        follows: None,
     };
     names.iter().map(entry).collect()
 }
@@ -312,7 +326,7 @@ fn callers_that_say_nothing_or_little_keep_nobody_out() {
         let crowd = crowd(&stage, says);
         let patience = Duration::from_secs(2);
         let dialer = Dialer { patience, ..stage.dialer.clone() };
-        let let_in = (0..20).filter(|_| dialer.control().is_ok()).count();
+        let let_in = (0..20).filter(|_| welcomed(&dialer).is_ok()).count();
         assert_eq!((let_in, crowd.len()), (20, CROWD), "{says:?}");
     }
 }
@@ -321,7 +335,7 @@ fn callers_that_say_nothing_or_little_keep_nobody_out() {
 #[test]
 fn a_session_that_never_begins_keeps_no_place_and_no_server() {
     let mut stage = HostileStage::new();
-    let (mut control, _) = stage.dialer.control().expect("the ticket is good");
+    let (mut control, _) = welcomed(&stage.dialer).expect("the ticket is good");
     let mut lives = || control.send_message(&encode(&Message::Alive), 0);
     lives().expect("it is heard");
     stage.stop.store(true, Ordering::Relaxed);

@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -106,6 +106,9 @@ impl Server {
             waker,
             stop,
             sessions: Mutex::default(),
+            changed: Condvar::new(),
+            early: AtomicU32::new(0),
+            closed: Mutex::default(),
             greeting_line: CancelToken::default(),
             greeting: AtomicU32::new(0),
             budget,

@@ -25,10 +25,10 @@ use crate::job::platform::Platform;
 use crate::lane::Stepped;
 use crate::net::folder::handle_table::{HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{Pools, RemoteHost};
+use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::net::server::served_connection::ServedConnection;
-use crate::report::Report;
+use crate::report::{Report, RoundTrips};
 use crate::run::Shared;
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
@@ -41,6 +41,8 @@ struct TwoHosts {
     home: tempfile::TempDir,
     clock: SimClock,
     net: SimNet,
+    /// What a walk meets comes before it is requested.
+    reads_ahead: bool,
 }
 
 /// How a session went.
@@ -58,7 +60,7 @@ impl TwoHosts {
     fn new() -> TwoHosts {
         let clock = SimClock::virtual_time();
         let net = SimNet::new(clock.clone(), DELAY);
-        TwoHosts { home: tempfile::tempdir().expect("room"), clock, net }
+        TwoHosts { home: tempfile::tempdir().expect("room"), clock, net, reads_ahead: true }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -102,11 +104,11 @@ impl TwoHosts {
             open(one, CancelToken::default())
         };
         let dial = Arc::new(dial);
-        let [names, blocks] = [0; 2].map(|_| {
+        let [names, blocks, ahead] = [0; 3].map(|_| {
             let dial = Arc::clone(&dial);
             Arc::new(Pool::dialled(CancelToken::default(), Box::new(move |purpose| dial(purpose))))
         });
-        Ok(Pools { names, blocks })
+        Ok(Pools { names, blocks, ahead: self.reads_ahead.then_some(ahead) })
     }
 
     fn platform(&self) -> Platform {
@@ -153,7 +155,9 @@ impl TwoHosts {
             }
         }
         let (cancel, share) = (CancelToken::default(), Budget::of_client().share());
-        let remote_host = RemoteHost::new(("far".into(), None), cancel, pools, share, Mapping::new(true));
+        let round_trip_ns = if self.reads_ahead { 2 * DELAY.as_nanos() as u64 } else { u64::MAX };
+        let peer = PeerFacts { place: "far".into(), boot: None, round_trip_ns, requested: None };
+        let remote_host = RemoteHost::new(peer, cancel, pools, share, Mapping::new(true));
         let remote = Place::Remote(Remote { host: Host::Served("far:1".into()), path: source.into() });
         let job = Job::copy(vec![remote], Place::Path(target.into())).options(options);
         let report =
@@ -194,6 +198,8 @@ fn begin(way: Direction) -> Begin {
         tells_files: None,
         boot: None,
         instead_of: None,
+        round_trip_ns: None,
+        sends_ahead: None,
     }
 }
 
@@ -303,23 +309,38 @@ fn a_cut_anywhere_loses_nothing() {
     }
 }
 
-/// Five to begin, look, open, list and agree; then one for each four blocks, or sixteen small files.
+/// What the path costs: to begin, for what a walk meets, to look at a file again, to agree; then for each window.
 #[test]
 fn round_trips_are_counted() {
-    let stage = TwoHosts::new();
+    let mut stage = TwoHosts::new();
     fs::write(stage.path("small"), noise(8000)).expect("room");
     fs::write(stage.path("large"), noise(64 << 20)).expect("room");
-    fs::create_dir(stage.path("many")).expect("room");
-    for number in 0..500 {
-        fs::write(stage.path("many").join(number.to_string()), noise(800)).expect("room");
+    for (tree, depth) in [("many", 0), ("deep", 30)] {
+        let leaf = (0..depth).fold(stage.path(tree), |above, level| above.join(level.to_string()));
+        fs::create_dir_all(&leaf).expect("room");
+        for number in 0..500 {
+            fs::write(leaf.join(number.to_string()), noise(800)).expect("room");
+        }
     }
-    for (source, expected) in [("small", 6), ("large", 5 + 64 / 4), ("many", 5 + 500 / 16 + 1)] {
+    for (reads_ahead, source, expected) in [
+        (false, "small", [1, 3]),
+        (false, "large", [1, 3]),
+        (false, "many", [4, 3]),
+        (true, "small", [1, 1]),
+        (true, "large", [1, 2]),
+        (true, "many", [1, 0]),
+        (true, "deep", [1, 0]),
+    ] {
+        stage.reads_ahead = reads_ahead;
         for way in [Direction::Pull, Direction::Push] {
-            let target = format!("{source} {way:?}");
+            let target = format!("{source} {way:?} {reads_ahead}");
             let outcome = stage.copy(way, (source, &target), stage.options());
             assert_eq!((outcome.report.exit_status, outcome.lost), (0, None), "{target}");
             same(&stage.path(source), &stage.path(&target), &target);
-            assert_eq!(outcome.round_trips, expected, "{target}");
+            let RoundTrips { listing, data, .. } = outcome.report.round_trips.expect("there are two hosts");
+            assert_eq!([listing, data], expected, "{target}");
+            // As simulated time has it: one more to begin and one to end.
+            assert_eq!(outcome.round_trips, 2 + listing + data, "{target}");
         }
     }
 }

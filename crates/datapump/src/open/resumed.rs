@@ -30,7 +30,7 @@ pub(crate) fn wish(shared: &Shared<'_>, original: Option<&Original>, how: How) -
         return None;
     }
     let lanes = u64::from(options.lanes.unwrap_or(shared.settings.usual_lanes));
-    let depths = u64::from(shared.settings.shape.source_depth + shared.settings.shape.sink_depth);
+    let depths = u64::from(shared.settings.shape.source_depth_max + shared.settings.shape.sink_depth);
     let is_unsynced = options.sync == Sync::None;
     let waits_for_sync = !how.sink_direct && !is_unsynced && !at_once;
     Some(ResumeRequest {

@@ -8,11 +8,12 @@ use datapump_engine::meter::Meters;
 use datapump_transport::ConnectionStats;
 
 use crate::lane::LaneResult;
+use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{ThreadTime, waits_alone};
 use crate::report::latency;
-use crate::report::{AskedAndGot, Network, Report};
+use crate::report::{AskedAndGot, Network, Report, RoundTrips};
 use crate::run::Shared;
 use crate::run::ledger::Tally;
 
@@ -76,7 +77,9 @@ impl Account<'_> {
     }
 
     fn connection_stats(&self) -> ConnectionStats {
-        self.lanes.iter().fold(ConnectionStats::default(), |sum, lane| sum.plus(&lane.connection_stats))
+        let ahead = self.shared.remote_host.as_ref().and_then(|host| host.ahead_stats());
+        let of_lanes = self.lanes.iter().map(|lane| &lane.connection_stats);
+        of_lanes.chain(&ahead).fold(ConnectionStats::default(), |sum, one| sum.plus(one))
     }
 
     /// What this side, which writes, knows of its connections.
@@ -164,7 +167,7 @@ impl Account<'_> {
             engine: self.lanes.first().map(|lane| lane.engine.clone()).unwrap_or_default(),
             sockets: self.connection_stats().engine.map(of_sockets),
             request_bytes: shape.request_bytes,
-            source_depth: shape.source_depth,
+            source_depth: self.lanes.iter().map(|lane| lane.source_depth).max().unwrap_or(shape.source_depth),
             sink_depth: shape.sink_depth,
             lanes: self.lanes.len() as u32,
             limited_by,
@@ -175,6 +178,8 @@ impl Account<'_> {
             cpu: self.cpu,
             cpu_far: None,
             network: self.network(),
+            round_trips: self.shared.remote_host.as_deref().map(round_trips),
+            bytes_dropped: self.shared.remote_host.as_ref().map_or(0, |host| host.dropped_bytes()),
             bill: None,
             direct: self.tally.direct,
             reflink: self.tally.reflink,
@@ -183,6 +188,12 @@ impl Account<'_> {
         let bill = measured.map(|measured| Bill::of(BillHost::Local, &measured, report.moved()));
         Report { bill, ..report }
     }
+}
+
+/// Those that this side waited for: it writes.
+fn round_trips(remote_host: &RemoteHost) -> RoundTrips {
+    let (listing, data) = remote_host.trips.counts();
+    RoundTrips { listing, data, ..RoundTrips::default() }
 }
 
 /// Room is reserved between blocks, among names: on a tmpfs every page is taken from memory there, and a copy of one
@@ -241,6 +252,7 @@ mod tests {
     fn lane(bytes: u64, waits: Waits) -> LaneResult {
         LaneResult {
             counts: Counts { bytes, ..Counts::default() },
+            source_depth: 2,
             waits,
             engine: Default::default(),
             done_ns: 0,

@@ -3,6 +3,7 @@
 //! Must not know: what becomes of it.
 
 use std::ffi::{CString, OsString};
+use std::fmt::Debug;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -14,6 +15,12 @@ use datapump_files::disk::{DirEntry, FileKind, Meta, Outcome, names};
 /// Extended attributes that the other side told; without a value those that it could not read.
 pub(crate) type Attributes = Vec<(CString, Option<Vec<u8>>)>;
 
+/// Something that comes without a request: another host is told when this is dropped and nobody took it.
+pub(crate) trait Coming: Debug + Send + Sync {
+    /// The number under which it comes.
+    fn number(&self) -> u64;
+}
+
 /// What the listing of a folder told of a name.
 #[derive(Clone, Debug)]
 pub(crate) struct ListedEntry {
@@ -23,6 +30,8 @@ pub(crate) struct ListedEntry {
     pub(crate) attributes: Option<Attributes>,
     /// A temporary file that a pump uses or can resume. Told of a name that is looked at alone.
     pub(crate) is_partial: bool,
+    /// It comes before it is requested: its content, or the names of a folder.
+    pub(crate) follows: Option<Arc<dyn Coming>>,
     /// What its listing takes, given back with the last name of it.
     pub(crate) _charge: Option<Arc<Charge>>,
 }
@@ -41,6 +50,11 @@ impl Name {
     /// A name of this host.
     pub(crate) fn here(name: OsString, kind: Option<FileKind>) -> Name {
         Name { name, kind, told: None }
+    }
+
+    /// What comes without a request.
+    pub(crate) fn follows(&self) -> Option<&Arc<dyn Coming>> {
+        self.told.as_ref()?.follows.as_ref()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datapump::{
-    Event, Host, Options, Place, Remote, RemoteCopy, Report, ServeOptions, Server, Ticket, WayIn,
+    Choice, Event, Host, Options, Place, Remote, RemoteCopy, Report, ServeOptions, Server, Ticket, WayIn,
 };
 
 /// A served folder, for as long as it lives.
@@ -40,7 +40,8 @@ impl Served {
             sources,
             target,
             compares: false,
-            options: Options::default(),
+            // Whether a handshake takes long on a loaded machine is not for a test to find out.
+            options: Options { read_ahead: Choice::Never, ..Options::default() },
             way_in: WayIn::Ticket(self.ticket.clone()),
             connections: None,
             peer_timeout: self.peer_timeout,
@@ -52,6 +53,10 @@ impl Served {
     }
 
     pub fn copy(&self, sources: Vec<Place>, target: Place, options: Options) -> (Report, Vec<String>) {
+        let options = match options.read_ahead {
+            Choice::Auto => Options { read_ahead: Choice::Never, ..options },
+            _ => options,
+        };
         let copy = RemoteCopy { options, ..self.remote(sources, target) };
         let said = std::sync::Mutex::new(Vec::new());
         let report = copy.run(&|event| match event {

@@ -24,7 +24,7 @@ const INTERRUPTED: i32 = 20;
 /// What stands under the target's name before.
 const OLD: &[u8] = b"what stood there";
 
-/// Which byte gets a bit flipped: of the connection that was made as the n-th, on its way there or back.
+/// Which byte gets a bit flipped: of the first connection for a purpose, on its way there or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flip {
     connection: usize,
@@ -64,12 +64,30 @@ type Passed = Vec<[usize; 2]>;
 struct Run {
     flip: Option<Flip>,
     passed: Mutex<Passed>,
+    /// Purposes that a connection had.
+    seen: Mutex<[bool; PURPOSES]>,
 }
 
+/// Purposes of connections: control, names, blocks, what is sent ahead.
+const PURPOSES: usize = 4;
+
 impl Run {
-    /// Another connection; its number.
-    fn connect(&self) -> usize {
+    /// Another connection; its number: the purpose of the first that has it, as they are made in no order.
+    fn connect(&self, client: &TcpStream) -> usize {
+        /// Of its greeting: behind the head, and two arrays with a version.
+        const PURPOSE_AT: usize = 24 + 4;
+        let mut greeting = [0; PURPOSE_AT + 1];
+        while matches!(client.peek(&mut greeting), Ok(len @ 1..) if len < greeting.len()) {
+            std::thread::yield_now();
+        }
+        let purpose = usize::from(greeting[PURPOSE_AT]).min(PURPOSES - 1);
         let mut passed = self.passed.lock().expect("no panic");
+        while passed.len() < PURPOSES {
+            passed.push([0; 2]);
+        }
+        if !std::mem::replace(&mut self.seen.lock().expect("no panic")[purpose], true) {
+            return purpose;
+        }
         passed.push([0; 2]);
         passed.len() - 1
     }
@@ -89,13 +107,7 @@ impl Flipper {
             for client in listener.incoming().flatten() {
                 let Ok(server) = TcpStream::connect(&to) else { continue };
                 let run = Arc::clone(&current.lock().expect("no panic"));
-                let connection = run.connect();
-                let ends = [(client.try_clone(), server.try_clone()), (Ok(server), Ok(client))];
-                for (back, (from, into)) in [false, true].into_iter().zip(ends) {
-                    let (from, into) = (from.expect("a handle"), into.expect("a handle"));
-                    let run = Arc::clone(&run);
-                    std::thread::spawn(move || pass(from, into, &run, connection, back));
-                }
+                std::thread::spawn(move || carry(client, server, &run));
             }
         });
         flipper
@@ -106,6 +118,17 @@ impl Flipper {
         let run = Arc::new(Run { flip, ..Run::default() });
         *self.run.lock().expect("no panic") = Arc::clone(&run);
         run
+    }
+}
+
+/// Both ways of a connection.
+fn carry(client: TcpStream, server: TcpStream, run: &Arc<Run>) {
+    let connection = run.connect(&client);
+    let ends = [(client.try_clone(), server.try_clone()), (Ok(server), Ok(client))];
+    for (back, (from, into)) in [false, true].into_iter().zip(ends) {
+        let (from, into) = (from.expect("a handle"), into.expect("a handle"));
+        let run = Arc::clone(run);
+        std::thread::spawn(move || pass(from, into, &run, connection, back));
     }
 }
 

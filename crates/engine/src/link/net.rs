@@ -166,6 +166,10 @@ impl Net {
 }
 
 impl SimLink {
+    pub(super) fn now_ns(&self) -> u64 {
+        self.net.net().clock.now_ns()
+    }
+
     pub(crate) fn receive(&mut self, bytes: &mut [u8], until: Until) -> io::Result<usize> {
         let mut at = 0;
         loop {

@@ -243,7 +243,7 @@ impl<'case> TuneBench<'case> {
 /// What the program chooses for a file, on one host or between two.
 fn usual(is_far: bool) -> Point {
     let reads = if is_far { Reads::FarFiles } else { Reads::Files };
-    let Defaults { request_bytes, source_depth, sink_depth, lanes } = Options::defaults(reads);
+    let Defaults { request_bytes, source_depth, sink_depth, lanes, .. } = Options::defaults(reads);
     Point { request_bytes, source_depth, sink_depth, lanes }
 }
 

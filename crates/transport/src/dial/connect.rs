@@ -16,11 +16,16 @@ use crate::cancel::CancelToken;
 use crate::fault::NetFault;
 use crate::timed::POLL_INTERVAL;
 
-/// Calls `host:port`, each of its addresses for as long as `patience`.
-pub(crate) fn call(host: &str, cancel: &CancelToken, patience: Duration) -> Result<TcpStream, NetFault> {
+/// Calls `host:port`, each of its addresses for as long as `patience`. `called` may do something meanwhile.
+pub(crate) fn call(
+    host: &str,
+    cancel: &CancelToken,
+    patience: Duration,
+    called: &dyn Fn(),
+) -> Result<TcpStream, NetFault> {
     let mut failed = NetFault::Lost("the host has no address".into());
     for address in look_up(host, &cancel.within(patience))? {
-        match connect(&address, &cancel.within(patience)) {
+        match connect(&address, &cancel.within(patience), called) {
             Ok(stream) => return Ok(stream),
             Err(NetFault::Stopped) => return Err(NetFault::Stopped),
             Err(fault) => failed = fault,
@@ -49,7 +54,11 @@ fn look_up(host: &str, cancel: &CancelToken) -> Result<Vec<SocketAddr>, NetFault
 }
 
 /// Calls an address until the line's deadline.
-pub(crate) fn connect(address: &SocketAddr, cancel: &CancelToken) -> Result<TcpStream, NetFault> {
+pub(crate) fn connect(
+    address: &SocketAddr,
+    cancel: &CancelToken,
+    called: &dyn Fn(),
+) -> Result<TcpStream, NetFault> {
     let fault = |errno: Errno| NetFault::of_io("call", &errno.into());
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -59,6 +68,7 @@ pub(crate) fn connect(address: &SocketAddr, cancel: &CancelToken) -> Result<TcpS
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
         Err(errno) => return Err(fault(errno)),
     }
+    called();
     let patience = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
     loop {
         cancel.check()?;
@@ -88,15 +98,18 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let (cancel, patience) = (CancelToken::default(), Duration::from_secs(60));
         for host in [address.to_string(), format!("localhost:{}", address.port())] {
-            let stream = call(&host, &cancel, patience).expect("it listens");
+            let stream = call(&host, &cancel, patience, &|| ()).expect("it listens");
             assert_eq!(stream.peer_addr().ok(), Some(address), "{host}");
         }
         let stopped = cancel.heeding(&Arc::new(AtomicBool::new(true)));
-        assert_eq!(call("localhost:1", &stopped, patience).expect_err("no search"), NetFault::Stopped);
+        assert_eq!(
+            call("localhost:1", &stopped, patience, &|| ()).expect_err("no search"),
+            NetFault::Stopped
+        );
         drop(listener);
-        let refused = call(&address.to_string(), &cancel, patience).expect_err("nobody listens");
+        let refused = call(&address.to_string(), &cancel, patience, &|| ()).expect_err("nobody listens");
         assert!(refused.words().contains("refused"), "{refused:?}");
-        call("no such host:1", &cancel, patience).expect_err("there is none");
+        call("no such host:1", &cancel, patience, &|| ()).expect_err("there is none");
     }
 
     #[test]
@@ -108,7 +121,7 @@ mod tests {
         let cancel = CancelToken::default();
         let mut taken = Vec::new();
         let fault = loop {
-            match connect(&address, &cancel.within(Duration::from_millis(300))) {
+            match connect(&address, &cancel.within(Duration::from_millis(300)), &|| ()) {
                 Ok(stream) => taken.push(stream),
                 Err(fault) => break fault,
             }

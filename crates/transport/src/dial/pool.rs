@@ -5,8 +5,9 @@
 //! Must not know: what is said over them.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
 
@@ -24,6 +25,8 @@ pub struct Pool {
     came: Condvar,
     cancel: CancelToken,
     dial: Option<Dial>,
+    /// Connections that are on their way.
+    coming: AtomicU32,
     /// Nobody will need one any more.
     is_closed: AtomicBool,
 }
@@ -42,6 +45,7 @@ impl Pool {
             came: Condvar::new(),
             cancel,
             dial: Some(dial),
+            coming: AtomicU32::new(0),
             is_closed: AtomicBool::new(false),
         }
     }
@@ -53,12 +57,24 @@ impl Pool {
             came: Condvar::new(),
             cancel,
             dial: None,
+            coming: AtomicU32::new(0),
             is_closed: AtomicBool::new(false),
         }
     }
 
     /// A connection: a free one, a new one, or the next that comes.
     pub fn take(&self, purpose: Purpose) -> Result<Channel, NetFault> {
+        self.take_until(purpose, None)
+    }
+
+    /// The same of one that may never come.
+    ///
+    /// Errors: none came for so long.
+    pub fn take_within(&self, purpose: Purpose, patience: Duration) -> Result<Channel, NetFault> {
+        self.take_until(purpose, Some(Instant::now() + patience))
+    }
+
+    fn take_until(&self, purpose: Purpose, end: Option<Instant>) -> Result<Channel, NetFault> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(channel) = free.pop_front() {
@@ -66,12 +82,30 @@ impl Pool {
             }
             // Of a session that is lost each call would take as long as calls may.
             self.cancel.check()?;
-            if let Some(dial) = &self.dial {
+            if let Some(dial) = self.dial.as_ref().filter(|_| self.coming.load(Ordering::Relaxed) == 0) {
                 drop(free);
                 return dial(purpose);
             }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return Err(NetFault::Lost("a connection that was announced did not come".into()));
+            }
             free = self.came.wait_timeout(free, WAIT_MAX).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// One is on its way: whoever needs one waits for it.
+    pub fn expect(&self) {
+        self.coming.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One that was on its way came, or will not.
+    pub fn arrived(&self, channel: Option<Channel>) {
+        channel.into_iter().for_each(|channel| self.give(channel));
+        // Under the lock: nobody looks at the number and then waits.
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        self.coming.fetch_sub(1, Ordering::Relaxed);
+        drop(free);
+        self.came.notify_all();
     }
 
     /// Nobody will need one any more: those that are free are closed, and those that come later.

@@ -5,23 +5,27 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, mpsc};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, Dialer, Host, NetFault, Pool, Reached, Reaching, RemoteEnd, Stopping, Welcome,
-    reach,
+    CancelToken, Channel, Dialer, Host, NetFault, Reached, Reaching, RemoteEnd, Stopping, Welcome, is_far,
+    random, reach,
 };
 
 use crate::job::defaults::Reads;
-use crate::job::options::{Options, RETRY_FOR};
+use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
+use crate::net::client::session_pools::SessionPools;
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::Problem;
+use crate::report::{Report, RoundTrips};
 use crate::run::event::Event;
 use crate::target::place::{Place, Remote};
 use datapump_files::disk::{Disk, FileKind, boot};
@@ -30,6 +34,8 @@ use datapump_files::disk::{Disk, FileKind, boot};
 const OPTIONS_BYTES_MAX: usize = 900 << 10;
 const LIST_TOO_LONG: &str =
     "the list of --files-from is too long to be told to another host (about 250 kB fit); copy in parts";
+/// A handshake takes longer, even within a host: where nothing is sealed there is none.
+const NO_HANDSHAKE_NS: u64 = 100_000;
 /// Silence after which the other side is taken for dead.
 const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -65,7 +71,7 @@ impl RemoteCopy {
         way: Direction,
         remote: &Remote,
         last: &LastSession,
-        events: Events<'_>,
+        (events, first): (Events<'_>, Option<Vec<u8>>),
     ) -> Result<Begun, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
         if self.wishes(way, remote, self.lanes(), false).options.len() > OPTIONS_BYTES_MAX {
@@ -74,7 +80,7 @@ impl RemoteCopy {
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
-            let words = match self.begin_now(way, remote, last, events)? {
+            let words = match self.begin_now(way, remote, last, (events, &first))? {
                 Beginning::Begun(begun) => return Ok(*begun),
                 Beginning::Busy(words) => crate::shown(words.as_bytes()),
             };
@@ -100,28 +106,28 @@ impl RemoteCopy {
         way: Direction,
         remote: &Remote,
         last: &LastSession,
-        events: Events<'_>,
+        (events, first): (Events<'_>, &Option<Vec<u8>>),
     ) -> Result<Beginning, Problem> {
         let cancel = CancelToken::default();
-        let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
+        let beginning = self.begin_until(cancel.clone(), (way, remote), last, (events, first));
+        if !matches!(beginning, Ok(Beginning::Begun(_))) {
+            // Connections that are made beside it have no session to join.
+            cancel.cut();
+        }
+        beginning
+    }
+
+    fn begin_until(
+        &self,
+        cancel: CancelToken,
+        (way, remote): (Direction, &Remote),
+        last: &LastSession,
+        (events, first): (Events<'_>, &Option<Vec<u8>>),
+    ) -> Result<Beginning, Problem> {
         let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
-        let reaching =
-            Reaching { way_in: &self.way_in, sockets: &self.options.sockets, patience, stop: &self.stop };
-        let reached = reach(&remote.host, &reaching, &cancel, &notice);
         let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        let begun = reached.and_then(|Reached { dialer, channel, welcome, far_end }| {
-            let (outbox, inbox) = boxes()?;
-            let mut control =
-                Control::new(channel, Session::caller(), (inbox, patience), Platform::real().clock);
-            let connections = self.lanes().clamp(1, welcome.connections_max.max(1));
-            let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
-            let instead_of = before.map(|(session, _)| session);
-            let wishes = self.wishes(way, remote, connections, is_name_of(last));
-            control.say(Message::Begin(Begin { instead_of, ..wishes }))?;
-            let answer = control.hear()?;
-            Ok((Begun { control, dialer, welcome, outbox, cancel, connections, _far_end: far_end }, answer))
-        });
+        let begun = self.called(cancel, (way, remote), last, (&notice, first));
         let (begun, answer) = match begun {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
@@ -151,6 +157,66 @@ impl RemoteCopy {
                 })
             }
             _ => Err(lost(NetFault::Protocol("the other side does not begin".into()))),
+        }
+    }
+
+    /// Calls the other side and says what is wanted, with the greeting; what it answers.
+    fn called(
+        &self,
+        cancel: CancelToken,
+        (way, remote): (Direction, &Remote),
+        last: &LastSession,
+        (notice, first): (&dyn Fn(String), &Option<Vec<u8>>),
+    ) -> Result<(Begun, Message), NetFault> {
+        let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
+        let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
+        let beside = |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), first.clone());
+        let (way_in, sockets, stop) = (&self.way_in, &self.options.sockets, &self.stop);
+        let reaching = Reaching { way_in, sockets, patience, stop, proposed, beside: &beside };
+        let Reached { dialer, channel, round_trip_ns, far_end } =
+            reach(&remote.host, &reaching, &cancel, notice)?;
+        let (outbox, inbox) = boxes()?;
+        let clock = Platform::real().clock;
+        let mut control = Control::new(channel, Session::caller(), (inbox, patience), clock);
+        let is_far = self.reads_ahead(round_trip_ns);
+        connections.decide(is_far);
+        let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = Begin {
+            instead_of: before.map(|(session, _)| session),
+            round_trip_ns: Some(round_trip_ns).filter(|&ns| ns >= NO_HANDSHAKE_NS),
+            sends_ahead: (way == Direction::Push).then_some(is_far),
+            ..self.wishes(way, remote, self.lanes(), is_name_of(last))
+        };
+        let start = Instant::now();
+        control.say(Message::Begin(begin))?;
+        let answer = control.hear()?;
+        let round_trip_ns = shorter(round_trip_ns, start.elapsed());
+        let welcome = Welcome::of(control.take_reply())?;
+        let connecting = dialer.round_trips();
+        connections.know(dialer, welcome.session);
+        let lanes = self.lanes().clamp(1, welcome.connections_max.max(1));
+        let ahead = is_far && welcome.session == proposed;
+        let begun = Begun {
+            control,
+            connections,
+            welcome,
+            outbox,
+            cancel,
+            lanes,
+            round_trip_ns,
+            connecting,
+            ahead,
+            _far_end: far_end,
+        };
+        Ok((begun, answer))
+    }
+
+    /// Whether what is not requested is sent over a path of this round trip.
+    fn reads_ahead(&self, round_trip_ns: u64) -> bool {
+        match self.options.read_ahead {
+            Choice::Auto => is_far(round_trip_ns),
+            Choice::Always => true,
+            Choice::Never => false,
         }
     }
 
@@ -196,6 +262,8 @@ impl RemoteCopy {
             tells_files: Some(self.tells_files),
             boot: Some(boot()),
             instead_of: None,
+            round_trip_ns: None,
+            sends_ahead: None,
         }
     }
 }
@@ -204,6 +272,13 @@ impl RemoteCopy {
 pub(crate) fn is_name_of(last: &LastSession) -> bool {
     let last = last.lock().unwrap_or_else(PoisonError::into_inner);
     last.is_some_and(|(_, receives)| receives == Some(false))
+}
+
+/// The shorter of the handshake and the beginning of a session: what either side computed meanwhile is part of them.
+/// Without a handshake there is nothing but the other.
+fn shorter(handshake_ns: u64, beginning: Duration) -> u64 {
+    let beginning_ns = beginning.as_nanos() as u64;
+    if handshake_ns < NO_HANDSHAKE_NS { beginning_ns } else { handshake_ns.min(beginning_ns) }
 }
 
 /// What a called side says to a wish, unless it refuses.
@@ -222,37 +297,45 @@ fn jittered(pause: Duration) -> Duration {
 /// A session that has begun.
 pub(crate) struct Begun {
     control: Control,
-    dialer: Dialer,
+    pub(crate) connections: Arc<SessionPools>,
     pub(crate) welcome: Welcome,
     pub(crate) outbox: Outbox,
     pub(crate) cancel: CancelToken,
-    pub(crate) connections: u32,
+    /// Lanes, and connections for blocks.
+    pub(crate) lanes: u32,
+    /// How long the handshake took.
+    pub(crate) round_trip_ns: u64,
+    /// Round trips until the first connection was there.
+    connecting: u64,
+    /// The path is long, and the other side knows what comes without a request.
+    pub(crate) ahead: bool,
     /// Ends when the session is over.
     _far_end: Option<RemoteEnd>,
 }
 
 impl Begun {
-    /// Makes the connections over which the other side asks.
-    pub(crate) fn dial(&self, sender: mpsc::Sender<(Purpose, Channel)>) -> Result<(), NetFault> {
-        for _ in 0..self.connections {
-            for purpose in [Purpose::Names, Purpose::Blocks] {
-                match self.dialer.join(purpose, self.welcome.session) {
-                    Ok(channel) => drop(sender.send((purpose, channel))),
-                    // The other side is told in good order, and what it has been given is not for nothing.
-                    Err(NetFault::Stopped) => return Ok(()),
-                    Err(fault) => return Err(fault),
-                }
-            }
-        }
-        Ok(())
+    /// The report with the round trips of the session's beginning and end.
+    pub(crate) fn counted(&self, report: Report) -> Report {
+        let own =
+            RoundTrips { connecting: self.connecting, beginning: 1, ending: 1, ..RoundTrips::default() };
+        let round_trips =
+            report.round_trips.map(|RoundTrips { listing, data, .. }| RoundTrips { listing, data, ..own });
+        Report { round_trips, ..report }
     }
 
-    /// Connections over which this side asks.
-    pub(crate) fn pool(&self) -> Pool {
-        let (session, cancel) = (self.welcome.session, self.cancel.clone());
-        // Lanes heed a stop themselves, and may need one more to complete what they have.
-        let dialer = Dialer { cancel: cancel.clone(), ..self.dialer.clone() };
-        Pool::dialled(cancel, Box::new(move |purpose| dialer.join(purpose, session)))
+    /// The connections over which the other side asks go to `sender` as they come. Why one could not be had is known
+    /// at the end; the session is cut then.
+    pub(crate) fn dial<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        sender: Sender<(Purpose, Channel)>,
+    ) -> ScopedJoinHandle<'scope, Result<(), NetFault>> {
+        let (connections, lanes, ahead) = (Arc::clone(&self.connections), self.lanes, self.ahead);
+        let cancel = self.cancel.clone();
+        scope.spawn(move || {
+            let dialled = connections.dial(lanes, ahead, &sender);
+            dialled.inspect_err(|_| cancel.cut())
+        })
     }
 
     pub(crate) fn talk(

@@ -14,14 +14,15 @@ use datapump_transport::NetFault;
 use crate::job::Job;
 use crate::job::budget::Budget;
 use crate::job::options::{Options, RETRY_FOR};
-use crate::net::client::client_session::is_name_of;
+use crate::job::request_plan;
+use crate::net::client::client_session::{Begun, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::client::remote_verdict::{billed, merged, with_peer};
 use crate::net::client::sessions::Sessions;
 use crate::net::folder::event_codec;
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{Pools, RemoteHost};
+use crate::net::folder::remote_host::{AheadWish, PeerFacts, RemoteHost};
 use crate::net::server::control::Follows;
 use crate::net::server::served_connection::gave_by;
 use crate::problem::{Class, Operation, Problem, Status};
@@ -31,7 +32,7 @@ use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::NULL_WANTS_SIZE;
 use crate::target::place::{Place, Remote};
-use datapump_files::disk::{Disk, FileKind};
+use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::stream;
 
 impl RemoteCopy {
@@ -138,13 +139,13 @@ impl RemoteCopy {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
         let handles = Arc::new(HandleTable::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
-        let mut session = self.begin(Direction::Push, remote, last, events)?;
+        let mut session = self.begin(Direction::Push, remote, last, (events, None))?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };
         // Nobody asks any more: a pipe that says nothing is not waited for.
         let over = Arc::new(AtomicBool::new(false));
         let reader = Arc::new(Watch::default());
-        reader.begin(session.connections, false);
+        reader.begin(session.lanes, false);
         let read_server = Job::copy(Vec::new(), Place::null())
             .options(options)
             .stop(Arc::clone(&over))
@@ -174,37 +175,47 @@ impl RemoteCopy {
                 gave = given.take().and_then(|given| gave_by(given, &cancel)).unwrap_or_default();
                 gave
             };
-            let talked =
-                session.dial(sender).and_then(|()| session.talk(&self.stop, &mut answer, &mut was_given));
+            let dialled = session.dial(scope, sender);
+            let talked = session.talk(&self.stop, &mut answer, &mut was_given);
             over.store(true, Ordering::Relaxed);
             session.cancel.cut();
-            talked
+            // A connection that could not be made is why the session was cut.
+            match (talked, dialled.join()) {
+                (Err(NetFault::Lost(_)), Ok(Err(fault))) => Err(fault),
+                (talked, _) => talked,
+            }
         });
-        talked.map_err(|fault| fault.problem(&remote.to_string()))?;
         let cpu = cpu_since(cpu);
-        // Also what was spent before anything was asked for.
-        let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
-        let report = report.map(|report| with_peer(merged(report, &gave), "receiver"));
-        let report = report.map(|report| Report { cpu_far: Some(report.cpu), cpu, ..report });
-        let was_stopped = |report: &Report| report.exit_status == Status::Interrupted as i32;
-        if report.as_ref().is_some_and(was_stopped) && !self.stop.load(Ordering::Relaxed) {
-            return Err(NetFault::Lost("the other side was stopped".into()).problem(&remote.to_string()));
+        let report = report.map(|report| pushed(&session, report, gave, cpu));
+        talked.and_then(|()| self.not_stopped(report)).map_err(|fault| fault.problem(&remote.to_string()))
+    }
+
+    /// The report of a side that was not stopped, unless this one was.
+    fn not_stopped(&self, report: Option<Report>) -> Result<Report, NetFault> {
+        let report = report.ok_or_else(|| NetFault::Protocol("its report cannot be read".into()))?;
+        match report.exit_status == Status::Interrupted as i32 && !self.stop.load(Ordering::Relaxed) {
+            true => Err(NetFault::Lost("the other side was stopped".into())),
+            false => Ok(report),
         }
-        report.ok_or_else(|| {
-            NetFault::Protocol("its report cannot be read".into()).problem(&remote.to_string())
-        })
+    }
+
+    /// What is requested before the job begins.
+    fn ahead_wish(&self) -> AheadWish {
+        let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
+        request_plan::ahead(&self.options, self.compares, target.as_ref())
     }
 
     /// This side writes.
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let is_name = is_name_of(last);
-        let mut begun = self.begin(Direction::Pull, remote, last, events)?;
-        let pool = || Arc::new(begun.pool());
-        let (pools, share) = (Pools { names: pool(), blocks: pool() }, Budget::of_client().share());
+        let wish = self.ahead_wish();
+        let mut begun = self.begin(Direction::Pull, remote, last, (events, Some(wish.request())))?;
+        let (pools, share) = (begun.connections.pools(begun.ahead), Budget::of_client().share());
         let owners = Mapping::new(self.options.keep.numeric_ids);
-        let (host, boot) = (remote.host.to_string(), begun.welcome.boot);
-        let remote_host = RemoteHost::new((host, boot), begun.cancel.clone(), pools, share, owners);
-        let lanes = self.options.lanes.unwrap_or(begun.connections).min(begun.connections);
+        let (boot, round_trip_ns) = (begun.welcome.boot, begun.round_trip_ns);
+        let peer = PeerFacts { place: remote.host.to_string(), boot, round_trip_ns, requested: Some(wish) };
+        let remote_host = RemoteHost::new(peer, begun.cancel.clone(), pools, share, owners);
+        let lanes = self.options.lanes.unwrap_or(begun.lanes).min(begun.lanes);
         let target_is_name = self.options.target_is_name || is_name;
         let options = Options { lanes: Some(lanes), target_is_name, ..self.options };
         let job = match (self.compares, &self.sources[..]) {
@@ -214,11 +225,12 @@ impl RemoteCopy {
         let job = job.options(options).tells_files(self.tells_files).remote_host(remote_host);
         let stop = Arc::clone(&self.stop);
         let job = job.stop(self.stop).watch(self.watch);
-        let outbox = begun.outbox.clone();
+        let (outbox, connections) = (begun.outbox.clone(), Arc::clone(&begun.connections));
         let mut gave = SenderStats::default();
         let (report, talked) = std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 let report = job.run(events);
+                connections.close();
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
                 report
             });
@@ -239,9 +251,19 @@ impl RemoteCopy {
                 let bill = billed(&report, &gave);
                 Ok(Report { exit_status: Status::Lost as i32, bill, ..report })
             }
-            _ => Ok(Report { cpu_far: far_cpu(&gave), ..with_peer(merged(report, &gave), "sender") }),
+            _ => {
+                let report = with_peer(merged(report, &gave), "sender");
+                Ok(begun.counted(Report { cpu_far: far_cpu(&gave), ..report }))
+            }
         }
     }
+}
+
+/// The report of the side that writes, with what this one gave and paid, also before anything was requested.
+fn pushed(session: &Begun, report: Report, gave: SenderStats, cpu: Cpu) -> Report {
+    let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
+    let report = with_peer(merged(report, &gave), "receiver");
+    session.counted(Report { cpu_far: Some(report.cpu), cpu, ..report })
 }
 
 fn was_cut_short(report: &Report) -> bool {

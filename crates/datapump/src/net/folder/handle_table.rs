@@ -149,6 +149,9 @@ impl HandleTable {
                 Ok(Answer::Done)
             }
             PeerRequest::Fetch { .. } | PeerRequest::Read { .. } => Err(fault(Operation::Read, EINVAL)),
+            PeerRequest::Ahead { .. } | PeerRequest::Credit(_) | PeerRequest::Unwanted(_) => {
+                Err(fault(Operation::Open, EINVAL))
+            }
         };
         tell(one.unwrap_or_else(Answer::Fault))
     }
@@ -172,6 +175,11 @@ impl HandleTable {
     /// An open file, or what stands for one.
     pub(crate) fn file(&self, number: u64) -> ShelfOutcome<Taken> {
         self.files().get(&number).map(|(taken, _)| taken.clone()).ok_or_else(|| fault(Operation::Read, EBADF))
+    }
+
+    /// Places of the session.
+    pub(crate) fn places(&self) -> u32 {
+        self.places.len() as u32
     }
 
     /// A place is a pipe: it is read in its own order.
@@ -286,7 +294,7 @@ impl HandleTable {
         let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above };
         let taken = Taken::File(Arc::new(given.made_direct()));
         self.files().insert(number, (taken, charge));
-        Ok(Answer::File { meta: answer, attributes, ranges, owners: None })
+        Ok(Answer::File { meta: answer, attributes, ranges, owners: None, follows: None })
     }
 
     fn look_again(&self, number: u64) -> ShelfOutcome<Answer> {
@@ -335,7 +343,8 @@ impl HandleTable {
         let meta = regular(&handle, &self.stop)?;
         refuse_more(&handle, &meta, self.magics.of(&handle, &meta))?;
         let attributes = attributes(AttributeHolder::Open(handle.os()))?;
-        let answer = Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None };
+        let answer =
+            Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None, follows: None };
         let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
     }

@@ -108,7 +108,15 @@ fn entry(folder: &File, name: Name) -> Entry {
     let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {
         (Some(to_wire(&meta)), points_to.map(|to| to.into_vec().into()), attributes)
     });
-    Entry { name: name.name.into_vec().into(), meta, points_to, attributes, errno, is_partial: None }
+    Entry {
+        name: name.name.into_vec().into(),
+        meta,
+        points_to,
+        attributes,
+        errno,
+        is_partial: None,
+        follows: None,
+    }
 }
 
 type LookedInto = (Meta, Option<OsString>, Option<Vec<Attribute>>);

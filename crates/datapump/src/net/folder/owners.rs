@@ -257,6 +257,7 @@ mod tests {
             attributes: None,
             errno: None,
             is_partial: None,
+            follows: None,
         }
     }
 

@@ -5,32 +5,38 @@
 //!
 //! Must not know: how blocks are received, what is done with names.
 
+mod read_ahead;
 mod remote_file;
+mod remote_folder;
+mod round_trips;
 
-use std::ffi::{CString, OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use datapump_core::wire::attributes::{Attribute, Entry};
+use datapump_core::wire::attributes::Attribute;
 use datapump_core::wire::hello::Purpose;
+use datapump_core::wire::peer_request::walk_ahead::{AHEAD, number_of_look, number_of_root};
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_engine::Errno;
-use datapump_transport::{CancelToken, Channel, NetFault, Pool};
+use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool};
 
 use crate::job::budget::{Charge, OverBudget, Share};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::refusal::{over_budget, problem_of};
 use crate::net::folder::weight;
-use crate::problem::{Class, Operation, Problem};
-use crate::target::listed::{Attributes, ListedEntry, Name};
-use datapump_files::disk::{FileKind, Meta};
+use crate::problem::Problem;
+use crate::target::listed::Attributes;
+use datapump_files::disk::Meta;
 
+pub(crate) use read_ahead::{AheadWish, ArrivedItem};
+use read_ahead::{Follow, ReadAhead};
 pub(crate) use remote_file::{OpenFile, RemoteFile, SmallFile, StreamFile};
+pub(crate) use remote_folder::RemoteFolder;
+pub(crate) use round_trips::{TripCounter, TripPhase, TripStamp};
 
 /// Answers to one asking, 1 MiB each: a listing tells what the system gives at a time, which is a small part of it.
 const ANSWERS_MAX: usize = 64;
@@ -52,7 +58,14 @@ pub(crate) struct RemoteHost {
     pub(crate) boot: [u8; 16],
     names: Arc<Pool>,
     blocks: Arc<Pool>,
+    /// Where the connection comes from over which the other side sends what was not requested, if it does.
+    ahead_pool: Option<Arc<Pool>>,
+    ahead: OnceLock<ReadAhead>,
+    requested: Option<AheadWish>,
+    pub(crate) trips: Arc<TripCounter>,
     next: AtomicU64,
+    /// The shortest wait for an answer, in nanoseconds: the path's round trip and what the other side did.
+    round_trip_ns: AtomicU64,
     /// Folders and files that are not needed any more.
     gone: Mutex<Vec<PeerRequest>>,
     /// An older version: it tells no attributes with names of files.
@@ -66,27 +79,30 @@ pub(crate) struct RemoteHost {
 pub(crate) struct Pools {
     pub(crate) names: Arc<Pool>,
     pub(crate) blocks: Arc<Pool>,
+    /// The path is so long that names and small files come before they are requested.
+    pub(crate) ahead: Option<Arc<Pool>>,
+}
+
+/// What is known of the other side when the session begins.
+pub(crate) struct PeerFacts {
+    /// As the user named it, for messages.
+    pub(crate) place: String,
+    /// Which run of its system it told.
+    pub(crate) boot: Option<[u8; 16]>,
+    /// The shortest round trip that was seen; none: `u64::MAX`.
+    pub(crate) round_trip_ns: u64,
+    /// What it was requested to send ahead, behind the greeting of that connection.
+    pub(crate) requested: Option<AheadWish>,
 }
 
 /// Answers to one request, and what they take.
 type ChargedAnswers = (Vec<Answer>, Charge);
 
-/// A folder that was opened at the other side.
-#[derive(Debug)]
-pub(crate) struct RemoteFolder {
-    pub(crate) remote_host: Arc<RemoteHost>,
-    pub(crate) number: u64,
-    pub(crate) meta: Meta,
-    pub(crate) attributes: Attributes,
-    pub(crate) made_up: bool,
-    _charge: Charge,
-}
-
 impl RemoteHost {
     pub(crate) fn new(
-        (place, boot): (String, Option<[u8; 16]>),
+        PeerFacts { place, boot, round_trip_ns, requested }: PeerFacts,
         cancel: CancelToken,
-        Pools { names, blocks }: Pools,
+        Pools { names, blocks, ahead: ahead_pool }: Pools,
         share: Arc<Share>,
         owners: Mapping,
     ) -> Arc<RemoteHost> {
@@ -102,7 +118,12 @@ impl RemoteHost {
             boot,
             names,
             blocks,
+            ahead_pool,
+            ahead: OnceLock::new(),
+            requested,
+            trips: Arc::default(),
             next,
+            round_trip_ns: AtomicU64::new(round_trip_ns),
             gone,
             tells_no_attributes,
             share,
@@ -110,9 +131,77 @@ impl RemoteHost {
         })
     }
 
+    /// The other side begins to send what a walk of the session's places meets. Where it is too old for that, or this
+    /// side has no room, everything is requested.
+    pub(crate) fn read_ahead(&self, places: usize, wish: AheadWish) {
+        let Some(pool) = &self.ahead_pool else { return };
+        let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX);
+        let begun = begun.and_then(|channel| {
+            let was_requested = self.requested.is_some();
+            ReadAhead::begin(self, channel, places as u32, (self.requested.unwrap_or(wish), was_requested))
+        });
+        if let Ok(Some(ahead)) = begun {
+            let _ = self.ahead.set(ahead);
+        }
+    }
+
+    /// Whether the other side may send what is not requested.
+    pub(crate) fn reads_ahead(&self) -> bool {
+        self.ahead_pool.is_some()
+    }
+
+    fn ahead(&self) -> Option<&ReadAhead> {
+        self.ahead.get()
+    }
+
+    /// Bytes that came without a request, and that nobody wanted.
+    pub(crate) fn dropped_bytes(&self) -> u64 {
+        self.ahead().map_or(0, ReadAhead::dropped_bytes)
+    }
+
+    /// What the connection did over which that comes.
+    pub(crate) fn ahead_stats(&self) -> Option<ConnectionStats> {
+        self.ahead().map(ReadAhead::connection_stats)
+    }
+
+    /// What comes under a number without a request. `None` where it is to be requested.
+    fn take_ahead(&self, number: u64) -> Result<Option<ArrivedItem>, NetFault> {
+        self.ahead().map_or(Ok(None), |ahead| ahead.take(self, number))
+    }
+
+    /// What comes ahead under a number, or what is answered to a request; with the number that something opened has.
+    fn take_or_ask(
+        &self,
+        number: Option<u64>,
+        ask: impl FnOnce(u64) -> PeerRequest,
+        path: &Path,
+    ) -> Result<(u64, Answer, Charge), Problem> {
+        if let Some(number) = number
+            && let Some(item) = self.take_ahead(number).map_err(|fault| self.lost(&fault))?
+        {
+            let charge = self.share.charge(weight::of_answer(&item.answer), 0);
+            let charge = charge.map_err(|over| over_budget(over, path))?;
+            return match item.answer {
+                Answer::Fault(fault) => Err(problem_of(&fault, path).on(&self.place)),
+                answer => Ok((AHEAD | number, answer, charge)),
+            };
+        }
+        let number = self.number();
+        let (answer, charge) = self.ask(&ask(number), path)?;
+        Ok((number, answer, charge))
+    }
+
     /// A connection for the blocks of one lane.
     pub(crate) fn blocks(&self) -> Result<Channel, Problem> {
         self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
+    }
+
+    /// The shortest wait for an answer so far; 0 when nothing was asked.
+    pub(crate) fn round_trip_ns(&self) -> u64 {
+        match self.round_trip_ns.load(Ordering::Relaxed) {
+            u64::MAX => 0,
+            ns => ns,
+        }
     }
 
     /// The session is of no more use.
@@ -141,7 +230,10 @@ impl RemoteHost {
 
     fn ask_all(&self, ask: &PeerRequest, path: &Path) -> Result<ChargedAnswers, Problem> {
         let asked = self.names.take(Purpose::Names).and_then(|mut channel| {
+            let (before_ns, stamp) = (channel.waited_ns(), self.trips.sent());
             let answers = self.converse(&mut channel, ask)?;
+            self.trips.answered(stamp, phase_of(ask));
+            self.round_trip_ns.fetch_min(channel.waited_ns() - before_ns, Ordering::Relaxed);
             self.names.give(channel);
             Ok(answers)
         });
@@ -208,7 +300,7 @@ impl RemoteHost {
 
     /// What stands at a place of the session, links followed; `None` for a pipe, or null.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
-        match self.ask(&PeerRequest::Look(place), path)?.0 {
+        match self.take_or_ask(Some(number_of_look(place)), |_| PeerRequest::Look(place), path)?.1 {
             Answer::Meta { meta, .. } => Ok(Some(from_wire(&meta))),
             Answer::Stream { .. } => Ok(None),
             _ => Err(self.unexpected()),
@@ -229,27 +321,20 @@ impl RemoteHost {
         place: u32,
         path: &Path,
     ) -> Result<Arc<RemoteFolder>, Problem> {
-        let folder = self.number();
-        self.folder(folder, &PeerRequest::Root { folder, place }, path)
+        self.folder(Some(number_of_root(place)), |folder| PeerRequest::Root { folder, place }, path)
     }
 
     fn folder(
         self: &Arc<RemoteHost>,
-        number: u64,
-        ask: &PeerRequest,
+        ahead: Option<u64>,
+        ask: impl FnOnce(u64) -> PeerRequest,
         path: &Path,
     ) -> Result<Arc<RemoteFolder>, Problem> {
-        match self.ask(ask, path)? {
-            (Answer::Folder { meta, attributes, made_up, .. }, _charge) => {
+        match self.take_or_ask(ahead, ask, path)? {
+            (number, Answer::Folder { meta, attributes, made_up, .. }, charge) => {
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
-                Ok(Arc::new(RemoteFolder {
-                    remote_host: Arc::clone(self),
-                    number,
-                    meta,
-                    attributes,
-                    made_up,
-                    _charge,
-                }))
+                let folder = (number, meta, attributes, made_up);
+                Ok(Arc::new(RemoteFolder::new(self, folder, charge)))
             }
             _ => Err(self.unexpected()),
         }
@@ -257,13 +342,13 @@ impl RemoteHost {
 
     /// Opens the file of a place.
     pub(crate) fn open_place(self: &Arc<RemoteHost>, place: u32, path: &Path) -> Result<RemoteFile, Problem> {
-        let file = self.number();
-        match self.ask(&PeerRequest::OpenPlace { file, place }, path)? {
-            (Answer::Stream { bytes }, _) => {
+        let ask = |file| PeerRequest::OpenPlace { file, place };
+        match self.take_or_ask(Some(number_of_root(place)), ask, path)? {
+            (number, Answer::Stream { bytes }, _) => {
                 let bytes = bytes.map(|bytes| bytes.0);
-                Ok(RemoteFile::Stream(StreamFile { number: file, bytes }))
+                Ok(RemoteFile::Stream(StreamFile { number, bytes }))
             }
-            answer => self.file(file, answer).map(RemoteFile::Open),
+            (number, answer, charge) => self.file(number, (answer, charge)).map(RemoteFile::Open),
         }
     }
 
@@ -273,12 +358,13 @@ impl RemoteHost {
         (answer, _charge): (Answer, Charge),
     ) -> Result<OpenFile, Problem> {
         match answer {
-            Answer::File { meta, attributes, ranges, .. } => {
+            Answer::File { meta, attributes, ranges, follows, .. } => {
                 let ranges =
                     ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
-                let file =
-                    OpenFile { remote_host: Arc::clone(self), number, meta, attributes, ranges, _charge };
+                let follows = follows.map(|number| Follow::coming(self, number));
+                let remote_host = Arc::clone(self);
+                let file = OpenFile { remote_host, number, meta, attributes, ranges, follows, _charge };
                 file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
             }
             _ => Err(self.unexpected()),
@@ -286,99 +372,12 @@ impl RemoteHost {
     }
 }
 
-impl RemoteFolder {
-    /// Opens a folder in this one.
-    pub(crate) fn enter(&self, name: &OsStr, path: &Path) -> Result<Arc<RemoteFolder>, Problem> {
-        let folder = self.remote_host.number();
-        let ask = PeerRequest::Enter { folder, above: self.number, name: name.as_bytes().to_vec().into() };
-        self.remote_host.folder(folder, &ask, path)
-    }
-
-    /// The next names, and where those behind them begin; none at the end.
-    pub(crate) fn list(
-        &self,
-        cookie: u64,
-        with_attributes: bool,
-        path: &Path,
-    ) -> Result<(Vec<Name>, u64), Problem> {
-        let with_attributes = with_attributes.then_some(true);
-        let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
-        let (answers, charge) = self.remote_host.ask_all(&ask, path)?;
-        let charge = Arc::new(charge);
-        let (mut names, mut next) = (Vec::new(), cookie);
-        for answer in answers {
-            match answer {
-                Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
-                    names.extend(entries.into_iter().map(|entry| name_of(entry, &charge)));
-                    next = cookie;
-                }
-                Answer::Fault(fault) => return Err(problem_of(&fault, path).on(&self.remote_host.place)),
-                _ => return Err(self.remote_host.unexpected()),
-            }
+fn phase_of(ask: &PeerRequest) -> TripPhase {
+    match ask {
+        PeerRequest::OpenPlace { .. } | PeerRequest::Open { .. } | PeerRequest::LookAgain(_) => {
+            TripPhase::Data
         }
-        Ok((names, next))
-    }
-
-    /// What the folder is now.
-    pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
-        let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
-        match self.remote_host.ask(&ask, path)?.0 {
-            Answer::Meta { meta, .. } => Ok(from_wire(&meta)),
-            _ => Err(self.remote_host.unexpected()),
-        }
-    }
-
-    /// What a name is, links not followed.
-    pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
-        self.look_closely(name, None, path)
-    }
-
-    /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,
-    /// pipe or device tells them with whatever is said of it.
-    pub(crate) fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
-        if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let told = self.look_closely(name, Some(true), path)?;
-        let meta = told.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
-        if meta.kind != FileKind::Regular && told.attributes.is_none() {
-            return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));
-        }
-        self.remote_host.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
-        Ok(told.attributes)
-    }
-
-    fn look_closely(
-        &self,
-        name: &OsStr,
-        with_attributes: Option<bool>,
-        path: &Path,
-    ) -> Result<ListedEntry, Problem> {
-        let ask = PeerRequest::LookAt {
-            above: self.number,
-            name: name.as_bytes().to_vec().into(),
-            with_attributes,
-        };
-        match self.remote_host.ask(&ask, path)? {
-            (Answer::Names { mut entries, .. }, charge) => {
-                let entry = entries.pop().ok_or_else(|| self.remote_host.unexpected())?;
-                Ok(*name_of(entry, &Arc::new(charge)).told.expect("it was told right now"))
-            }
-            _ => Err(self.remote_host.unexpected()),
-        }
-    }
-
-    /// Opens a file in this folder.
-    pub(crate) fn open(&self, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
-        let file = self.remote_host.number();
-        let ask = PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
-        self.remote_host.file(file, self.remote_host.ask(&ask, path)?)
-    }
-}
-
-impl Drop for RemoteFolder {
-    fn drop(&mut self) {
-        self.remote_host.give_back(PeerRequest::Leave(self.number));
+        _ => TripPhase::Listing,
     }
 }
 
@@ -412,22 +411,4 @@ pub(crate) fn named(attributes: Vec<Attribute>) -> Attributes {
         Some((name, is_readable.then(|| Vec::from(attribute.value))))
     };
     attributes.into_iter().filter_map(named).collect()
-}
-
-/// A name that holds what its listing takes.
-fn name_of(entry: Entry, charge: &Arc<Charge>) -> Name {
-    const EIO: i32 = 5;
-    let meta = match (&entry.meta, entry.errno) {
-        (Some(meta), None) => Ok(from_wire(meta)),
-        (_, errno) => Err(Errno(errno.map_or(EIO, |errno| errno.0))),
-    };
-    let kind: Option<FileKind> = meta.ok().map(|meta| meta.kind);
-    let told = ListedEntry {
-        meta,
-        points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
-        attributes: entry.attributes.map(named),
-        is_partial: entry.is_partial == Some(true),
-        _charge: Some(Arc::clone(charge)),
-    };
-    Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
 }

@@ -62,6 +62,7 @@ mod tests {
             attributes: Some(vec![attribute.clone(); count]),
             errno: None,
             is_partial: None,
+            follows: None,
         };
         assert!(of_entry(&entry(0)) > size_of::<ListedEntry>());
         assert!(of_entry(&entry(1000)) > 100_000);

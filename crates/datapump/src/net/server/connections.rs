@@ -3,7 +3,7 @@
 //! Must not know: who may join which session, what the connections are used for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use datapump_core::wire::hello::Purpose;
@@ -33,21 +33,34 @@ pub(crate) struct ConnectionAcceptor {
 pub(crate) struct ConnectionQuota {
     blocks: AtomicU32,
     names: AtomicU32,
+    ahead: AtomicU32,
+    is_agreed: AtomicBool,
 }
 
 impl ConnectionQuota {
     /// So many lanes were agreed. Each has a connection for blocks and may have one for names; the first folders are
-    /// looked at before any lane is there.
+    /// looked at before any lane is there. One brings what is sent without a request.
     pub(crate) fn agree(&self, lanes: u32) {
         self.blocks.store(lanes, Ordering::Relaxed);
         self.names.store(lanes.saturating_add(1), Ordering::Relaxed);
+        self.ahead.store(1, Ordering::Relaxed);
+        self.is_agreed.store(true, Ordering::Release);
     }
 }
 
 impl ConnectionAcceptor {
+    /// Whether it was agreed how many there are.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.left.is_agreed.load(Ordering::Acquire)
+    }
+
     /// Whether one more of this kind was agreed.
     pub(crate) fn admits(&self, purpose: Purpose) -> bool {
-        let left = if purpose == Purpose::Blocks { &self.left.blocks } else { &self.left.names };
+        let left = match purpose {
+            Purpose::Blocks => &self.left.blocks,
+            Purpose::Ahead => &self.left.ahead,
+            Purpose::Names | Purpose::Control => &self.left.names,
+        };
         left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 

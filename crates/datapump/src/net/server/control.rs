@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
+use datapump_core::wire::hello::Reply;
 use datapump_core::wire::session::{Message, SenderStats, Session};
 use datapump_core::wire::talk::Talk;
 use datapump_transport::{CancelToken, Channel, NetFault};
@@ -109,6 +110,11 @@ impl Control {
 
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    /// What the other side replied to the greeting.
+    pub(crate) fn take_reply(&mut self) -> Option<Reply> {
+        self.channel.take_reply()
     }
 
     /// Its waits are those of this line from now on.

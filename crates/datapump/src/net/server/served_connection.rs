@@ -33,11 +33,11 @@ pub(crate) fn give(
     std::thread::scope(|scope| {
         let mut lanes = 0..;
         for (purpose, channel) in channels {
-            let index = if purpose == Purpose::Blocks { lanes.next().unwrap_or(0) } else { 0 };
+            let is_blocks = matches!(purpose, Purpose::Blocks | Purpose::Ahead);
+            let index = if is_blocks { lanes.next().unwrap_or(0) } else { 0 };
             let (handles, given) = (Arc::clone(handles), &given);
             // Where the system gives no more threads the connection is closed, and the other side goes on without it.
             let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
-                let is_blocks = purpose == Purpose::Blocks;
                 let _meter =
                     shared.settings.metered(if is_blocks { CpuStage::Loop } else { CpuStage::Metadata });
                 let gave = ServedConnection::new(shared, (purpose, index), channel, handles)
@@ -78,7 +78,7 @@ impl<'run> ServedConnection<'run> {
         handles: Arc<HandleTable>,
     ) -> Option<ServedConnection<'run>> {
         match purpose {
-            Purpose::Blocks => {
+            Purpose::Blocks | Purpose::Ahead => {
                 let lane = Lane::sending(shared, index, channel, handles);
                 lane.ok().map(Box::new).map(ServedConnection::Blocks)
             }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, Pool, SocketOptions, Stopping,
+    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, Pool, SocketOptions, Stopping, is_far,
 };
 
 use crate::job::Job;
@@ -32,7 +32,7 @@ use crate::net::client::root::ServedRoot;
 use crate::net::folder::event_codec::{self, progress};
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{Pools, RemoteHost};
+use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
 use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
@@ -77,7 +77,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     });
     match checked {
         Ok((wanted, memory)) => {
-            left.agree(wanted.connections);
+            state.agree(&left, wanted.connections);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             control.say(Message::Begun { receives })?;
             control.join(&cancel);
@@ -110,6 +110,10 @@ struct Wanted {
     tells_files: bool,
     /// Which start of which system the caller runs on.
     boot: Option<[u8; 16]>,
+    /// The shortest round trip that the caller has seen; none: `u64::MAX`.
+    round_trip_ns: u64,
+    /// It has a connection for what it sends without a request.
+    sends_ahead: bool,
 }
 
 fn refused(path: &Path, words: &str) -> Problem {
@@ -187,8 +191,7 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
         }
         _ => sources.collect(),
     };
-    let tells_files = begin.tells_files.unwrap_or(false);
-    Ok(Wanted { root, connections, sources, target, options, left_out, tells_files, boot: begin.boot })
+    Ok(Wanted { root, sources, target, options, left_out, ..Wanted::of(begin, connections) })
 }
 
 /// A place as the far user's shell would take it.
@@ -219,11 +222,36 @@ fn target(root: &File, shown: &Path) -> Result<PathAt, Problem> {
 }
 
 impl Wanted {
-    /// What its slots take where it reads this.
-    fn slots_bytes(&self, reads: Reads) -> u64 {
-        let (options, usual) = (&self.options, Options::defaults(reads));
-        let source_depth = options.source_depth.unwrap_or(usual.source_depth);
-        let slots = source_depth + options.sink_depth.unwrap_or(usual.sink_depth);
+    /// What nobody has to allow.
+    fn of(begin: &Begin, connections: u32) -> Wanted {
+        Wanted {
+            root: ServedRoot::Null { bytes: None, fill: Fill::Noise },
+            sources: Vec::new(),
+            target: None,
+            options: Options::default(),
+            left_out: None,
+            connections,
+            tells_files: begin.tells_files.unwrap_or(false),
+            boot: begin.boot,
+            round_trip_ns: begin.round_trip_ns.unwrap_or(u64::MAX),
+            sends_ahead: begin.sends_ahead.unwrap_or(false),
+        }
+    }
+
+    fn peer(&self) -> PeerFacts {
+        PeerFacts {
+            place: "the sender".into(),
+            boot: self.boot,
+            round_trip_ns: self.round_trip_ns,
+            requested: None,
+        }
+    }
+
+    /// What its slots take with so many requests at the source, unless the caller asks for another number.
+    fn slots_bytes(&self, usual_depth: u32) -> u64 {
+        let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
+        let slots =
+            options.source_depth.unwrap_or(usual_depth) + options.sink_depth.unwrap_or(usual.sink_depth);
         let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
         let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
         u64::from(self.connections).saturating_mul(of_one)
@@ -231,22 +259,29 @@ impl Wanted {
 }
 
 /// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
-/// now. Where little is free, trees are asked for as files are.
+/// now. Where little is free, a long path is filled with fewer requests, and trees are asked for as files are.
 fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
     let memory_bytes = state.options.memory_bytes;
-    if wanted.slots_bytes(Reads::FarFiles) > memory_bytes {
+    let [files, trees] = [Reads::FarFiles, Reads::FarTrees].map(Options::defaults);
+    if wanted.slots_bytes(files.source_depth) > memory_bytes {
         let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
         let problem = Problem::of(Class::Refused, Operation::Open, words);
         return Err(refusal(problem));
     }
-    // The greater depth leaves room for others.
-    let ways = [(Reads::FarTrees, memory_bytes / 2), (Reads::FarFiles, memory_bytes)];
-    let reserved = |(reads, most)| Some((reads, state.budget.reserve(wanted.slots_bytes(reads), most)?));
-    let Some((reads, reserved)) = ways.into_iter().find_map(reserved) else {
+    // The greater depths leave room for others.
+    let parts = (2..).map(|part| trees.source_depth_max * 2 / part);
+    // Over a short path nothing is gained by them.
+    let is_short = wanted.round_trip_ns != u64::MAX && !is_far(wanted.round_trip_ns);
+    let greater = parts.take_while(|depth| *depth > trees.source_depth && !is_short);
+    let greater = greater.map(|depth| (depth, memory_bytes / 2));
+    let least = [(trees.source_depth, memory_bytes / 2), (files.source_depth, memory_bytes)];
+    let reserved = |(depth, most)| Some((depth, state.budget.reserve(wanted.slots_bytes(depth), most)?));
+    let Some((depth, reserved)) = greater.chain(least).find_map(reserved) else {
         return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
     };
-    if reads == Reads::FarFiles {
-        wanted.options.source_depth.get_or_insert(Options::defaults(reads).source_depth);
+    wanted.options.source_depth_max = Some(depth);
+    if depth == files.source_depth {
+        wanted.options.source_depth.get_or_insert(depth);
     }
     Ok(reserved)
 }
@@ -301,6 +336,33 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
     job.found(wanted.target).shared_rate(state.rate.clone())
 }
 
+/// Connections that the caller made, by what they are for.
+struct JoinedPools([Arc<Pool>; 3]);
+
+impl JoinedPools {
+    fn new(cancel: &CancelToken) -> JoinedPools {
+        JoinedPools([0; 3].map(|_| Arc::new(Pool::joined(cancel.clone()))))
+    }
+
+    fn of(&self, purpose: Purpose) -> &Arc<Pool> {
+        match purpose {
+            Purpose::Names | Purpose::Control => &self.0[0],
+            Purpose::Blocks => &self.0[1],
+            Purpose::Ahead => &self.0[2],
+        }
+    }
+
+    fn pools(&self, sends_ahead: bool) -> Pools {
+        let of = |purpose| Arc::clone(self.of(purpose));
+        let ahead = sends_ahead.then(|| of(Purpose::Ahead));
+        Pools { names: of(Purpose::Names), blocks: of(Purpose::Blocks), ahead }
+    }
+
+    fn close(&self) {
+        self.0.iter().for_each(|pool| pool.close());
+    }
+}
+
 /// This side writes, and asks the caller for what it reads.
 fn write(
     state: &ServerState,
@@ -313,10 +375,10 @@ fn write(
     let (left_out, sources) = (wanted.left_out.take(), wanted.sources.clone());
     #[cfg(test)]
     let is_mistaken = wanted.sources.iter().any(|path| path == Path::new(crate::net::hostile::PANICS));
-    let (names, blocks) = (Arc::new(Pool::joined(cancel.clone())), Arc::new(Pool::joined(cancel.clone())));
-    let pools = Pools { names: Arc::clone(&names), blocks: Arc::clone(&blocks) };
+    let joined = JoinedPools::new(&cancel);
+    let pools = joined.pools(wanted.sends_ahead);
     let (share, owners) = (state.budget.share(), Mapping::new(wanted.options.keep.numeric_ids));
-    let sender = ("the sender".into(), wanted.boot);
+    let sender = wanted.peer();
     let sender = RemoteHost::new(sender, cancel.clone(), pools, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
     let job = pushed(state, wanted, sender).stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
@@ -329,7 +391,7 @@ fn write(
             left_out.into_iter().for_each(|words| events(Event::Warning(words)));
             let report = job.run(&events);
             // The caller waits for that before it agrees.
-            [&names, &blocks].iter().for_each(|pool| pool.close());
+            joined.close();
             outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
         });
         let (mut last, mut stopping) = (Instant::now(), Stopping::default());
@@ -342,8 +404,7 @@ fn write(
             },
             &mut || {
                 for (purpose, channel) in tuned(&acceptor, &sockets) {
-                    let pool = if purpose == Purpose::Blocks { &blocks } else { &names };
-                    pool.give(channel);
+                    joined.of(purpose).give(channel);
                 }
                 stop.fetch_or(state.stop.load(Ordering::Relaxed), Ordering::Relaxed);
                 stopping.heeds(&stop, &cancel);

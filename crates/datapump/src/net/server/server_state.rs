@@ -2,17 +2,18 @@
 //!
 //! Must not know: who is let in, what sessions do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::VERSION;
 use datapump_core::wire::hello::{Greeting, Purpose, Reason, Reply};
-use datapump_transport::{CancelToken, PublicKey, random};
+use datapump_engine::WAIT_MAX;
+use datapump_transport::{CancelToken, HANDSHAKE_MAX, PublicKey, random};
 
 use crate::job::budget::Budget;
 pub(crate) use crate::net::client::root::ServedRoot;
@@ -24,6 +25,10 @@ use datapump_files::disk::boot;
 
 use crate::net::server::serve_options::ServeOptions;
 
+/// Connections that may wait for their session at a time: a quarter of those that may greet.
+const EARLY_MAX: u32 = 16;
+/// Closed sessions that are remembered.
+const CLOSED_MAX: usize = 64;
 /// Between two looks whether a session has ended.
 pub(crate) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
@@ -42,6 +47,12 @@ pub(crate) struct ServerState {
     pub(crate) waker: UnixStream,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) sessions: Mutex<HashMap<[u8; 16], OpenSession>>,
+    /// A session was made, agreed or closed.
+    pub(crate) changed: Condvar,
+    /// Connections that wait for their session.
+    pub(crate) early: AtomicU32,
+    /// Sessions that were closed last: nobody waits for those.
+    pub(crate) closed: Mutex<VecDeque<[u8; 16]>>,
     /// Of connections that belong to no session yet.
     pub(crate) greeting_line: CancelToken,
     pub(crate) greeting: AtomicU32,
@@ -85,19 +96,62 @@ impl ServerState {
                 Err(refused(Reason::Ticket, "this server did not make this ticket"))
             }
             (None, _) if !self.options.insecure => Err(refused(Reason::Ticket, "no ticket was shown")),
-            (holder, Some(session)) => self.join(greeting.purpose, session, holder),
+            (holder, Some(session)) => {
+                self.join((greeting.purpose, greeting.early.is_some()), session, holder)
+            }
             (_, None) if is_expired => Err(refused(Reason::Ticket, "the ticket has expired")),
-            (holder, None) => self.begin(holder),
+            (holder, None) => self.begin(holder, greeting.early),
         }
+    }
+
+    /// The sessions, once the one with this number is agreed, or will not be. Callers that wait for theirs are few, so
+    /// that others find threads that hear them.
+    fn awaited(
+        &self,
+        session: &[u8; 16],
+        holder: Option<PublicKey>,
+    ) -> MutexGuard<'_, HashMap<[u8; 16], OpenSession>> {
+        let (mut sessions, mut was_there) = (self.sessions(), false);
+        let waits = self.early.fetch_add(1, Ordering::Relaxed) < EARLY_MAX;
+        let end = Instant::now() + HANDSHAKE_MAX;
+        while waits && Instant::now() < end && !self.is_stopped() {
+            match sessions.get(session) {
+                Some(entry) if entry.holder != holder || entry.acceptor.is_agreed() => break,
+                Some(_) => was_there = true,
+                None if was_there || self.was_closed(session) => break,
+                None => {}
+            }
+            let waited = self.changed.wait_timeout(sessions, WAIT_MAX);
+            sessions = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.early.fetch_sub(1, Ordering::Relaxed);
+        sessions
+    }
+
+    fn was_closed(&self, session: &[u8; 16]) -> bool {
+        self.closed.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.over.load(Ordering::Relaxed)
+    }
+
+    /// Connections of a session may come now.
+    pub(crate) fn agree(&self, left: &ConnectionQuota, connections: u32) {
+        let sessions = self.sessions();
+        left.agree(connections);
+        drop(sessions);
+        self.changed.notify_all();
     }
 
     pub(crate) fn join(
         &self,
-        purpose: Purpose,
+        (purpose, is_early): (Purpose, bool),
         session: [u8; 16],
         holder: Option<PublicKey>,
     ) -> Result<Admitted, Reply> {
-        match self.sessions().get(&session) {
+        let sessions = if is_early { self.awaited(&session, holder) } else { self.sessions() };
+        match sessions.get(&session) {
             Some(entry) if entry.holder == holder && !entry.acceptor.admits(purpose) => {
                 Err(refused(Reason::Session, "this session has all the connections that were agreed"))
             }
@@ -108,7 +162,11 @@ impl ServerState {
         }
     }
 
-    pub(crate) fn begin(&self, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
+    pub(crate) fn begin(
+        &self,
+        holder: Option<PublicKey>,
+        proposed: Option<[u8; 16]>,
+    ) -> Result<Admitted, Reply> {
         let mut sessions = self.sessions();
         if self.options.once && self.used.load(Ordering::Relaxed) {
             return Err(refused(Reason::Ticket, "the ticket was for one session, and was used"));
@@ -125,7 +183,8 @@ impl ServerState {
         let (channels, receiver) = channel();
         let left = Arc::new(ConnectionQuota::default());
         let acceptor = ConnectionAcceptor { channels, outbox: outbox.clone(), left: Arc::clone(&left) };
-        let (number, cancel) = (random(), CancelToken::default());
+        let number = proposed.filter(|number| !sessions.contains_key(number)).unwrap_or_else(random);
+        let cancel = CancelToken::default();
         sessions.insert(number, OpenSession { holder, cancel: cancel.clone(), acceptor });
         Ok(Admitted::Begins(NewSession { number, cancel, acceptor: receiver, boxes: (outbox, inbox), left }))
     }
@@ -158,7 +217,12 @@ impl ServerState {
 
     /// The session is over.
     pub(crate) fn close(&self, session: &[u8; 16]) {
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        closed.push_front(*session);
+        closed.truncate(CLOSED_MAX);
+        drop(closed);
         self.sessions().remove(session);
+        self.changed.notify_all();
         if self.options.once {
             self.over.store(true, Ordering::Relaxed);
         }

@@ -58,6 +58,14 @@ impl Origin {
         }
     }
 
+    /// The first names, before the walk.
+    pub(crate) fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        match self {
+            Origin::Here(_) => self.list(0, false, path),
+            Origin::There(folder) => folder.peek(path),
+        }
+    }
+
     /// What stands under a name.
     /// The path is made for words only: most names need none.
     pub(crate) fn metadata(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
@@ -135,9 +143,9 @@ impl Origin {
                 // that is opened.
                 let is_small = (1..=small_bytes).contains(&meta.size_bytes);
                 if meta.kind == FileKind::Regular && is_small && meta.allocated_bytes >= meta.size_bytes {
-                    let (folder, name) = (Arc::clone(folder), name.name.clone());
-                    let small =
-                        SmallFile { folder, name, told: Default::default(), charge: Default::default() };
+                    let (folder, follows) = (Arc::clone(folder), name.follows().cloned());
+                    let (name, told, charge) = (name.name.clone(), Default::default(), Default::default());
+                    let small = SmallFile { folder, name, follows, told, charge };
                     return Ok((Held::There(Arc::new(RemoteFile::Small(small))), meta));
                 }
                 let file = folder.open(&name.name, path)?;

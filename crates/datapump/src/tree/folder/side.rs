@@ -22,6 +22,7 @@ use crate::job::budget::Charge;
 use crate::net::folder::refusal::over_budget;
 use crate::net::folder::remote_host::RemoteFolder;
 use crate::problem::{Class, Operation, Problem};
+use crate::target::listed::Name;
 use crate::tree::folder::origin::Origin;
 use datapump_files::disk::{AttributeHolder, Meta, file_meta, names};
 
@@ -121,10 +122,16 @@ impl FolderSide {
 
     /// The folder `name` in this one.
     pub(crate) fn child(self: &Arc<FolderSide>, name: &OsStr) -> Result<Arc<FolderSide>, Problem> {
+        self.child_of(&Name::here(name.to_owned(), None))
+    }
+
+    /// The same of a name that was listed.
+    pub(crate) fn child_of(self: &Arc<FolderSide>, listed: &Name) -> Result<Arc<FolderSide>, Problem> {
+        let name = &*listed.name;
         let keeper = match &self.place {
             SidePlace::Here { keeper, .. } => keeper,
             SidePlace::There(folder) => {
-                let below = folder.enter(name, &self.path_of(name))?;
+                let below = folder.enter(listed, &self.path_of(name))?;
                 return Ok(FolderSide::there(Some(self), name, below));
             }
         };

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 use datapump_engine::Errno;
 
 use crate::open::confidential;
@@ -31,9 +32,6 @@ use crate::tree::rules::update_existing;
 use datapump_files::commit::made;
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
-
-/// Names that a lane deals with at a time: enough to make the lock rare, few enough that lanes end together.
-const BATCH_NAMES: usize = 64;
 
 /// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
 pub(crate) fn list(shared: &Shared<'_>, directory: &Arc<Directory>) {
@@ -110,7 +108,7 @@ fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
 /// Goes into a folder: makes or opens its target and puts up the listing of its names.
 pub(crate) fn enter(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
     let above = &cursor.directory;
-    let source = above.source.child(&name.name).map_err(Problem::vanished)?;
+    let source = above.source.child_of(name).map_err(Problem::vanished)?;
     let is_left_out =
         shared.settings.options.one_file_system && source.meta.device != above.root.source_device;
     if is_left_out {

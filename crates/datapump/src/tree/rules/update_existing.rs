@@ -125,6 +125,7 @@ fn read_name(entry: &TreeEntry, original: &Original) -> Name {
         points_to: None,
         attributes: Some(attributes.clone()),
         is_partial: false,
+        follows: None,
         _charge: None,
     });
     Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), None) }

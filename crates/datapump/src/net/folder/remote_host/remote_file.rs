@@ -2,7 +2,7 @@
 //!
 //! Must not know: how requests are sent, what is done with names.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -10,12 +10,13 @@ use std::sync::{Arc, OnceLock};
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_files::disk::Meta;
+use datapump_transport::NetFault;
 
-use super::{RemoteFolder, RemoteHost};
+use super::{ArrivedItem, RemoteFolder, RemoteHost};
 use crate::job::budget::Charge;
 use crate::net::folder::convert::from_wire;
 use crate::problem::Problem;
-use crate::target::listed::Attributes;
+use crate::target::listed::{Attributes, Coming};
 
 /// A file at the other side.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub(crate) struct OpenFile {
     pub(crate) attributes: Attributes,
     /// Where it holds data; `None` where only its end tells.
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
+    /// Its one block, where that comes before it is requested.
+    pub(super) follows: Option<Arc<dyn Coming>>,
     pub(super) _charge: Charge,
 }
 
@@ -50,9 +53,20 @@ pub(crate) struct OpenFile {
 pub(crate) struct SmallFile {
     pub(crate) folder: Arc<RemoteFolder>,
     pub(crate) name: OsString,
+    /// It comes before it is requested.
+    pub(crate) follows: Option<Arc<dyn Coming>>,
     /// What came with its block.
     pub(crate) told: OnceLock<(Meta, Attributes)>,
     pub(crate) charge: OnceLock<Charge>,
+}
+
+impl RemoteFolder {
+    /// Opens a file in this folder.
+    pub(crate) fn open(&self, name: &OsStr, path: &Path) -> Result<OpenFile, Problem> {
+        let file = self.remote_host.number();
+        let ask = PeerRequest::Open { file, above: self.number, name: name.as_bytes().to_vec().into() };
+        self.remote_host.file(file, self.remote_host.ask(&ask, path)?)
+    }
 }
 
 impl OpenFile {
@@ -100,6 +114,18 @@ impl RemoteFile {
             RemoteFile::Open(OpenFile { ranges: Some(ranges), .. }) if !ignore_holes => ranges.clone(),
             _ => vec![(0, meta.size_bytes)],
         }
+    }
+
+    /// All of it in one block, where that comes without a request. `None` where it is to be requested.
+    pub(crate) fn take_ahead(&self, at: u64, len: u32) -> Result<Option<ArrivedItem>, NetFault> {
+        let (host, follows) = match self {
+            RemoteFile::Open(file) if at == 0 && file.meta.size_bytes == u64::from(len) => {
+                (&file.remote_host, &file.follows)
+            }
+            RemoteFile::Small(file) => (&file.folder.remote_host, &file.follows),
+            RemoteFile::Open(_) | RemoteFile::Stream(_) => return Ok(None),
+        };
+        follows.as_ref().map_or(Ok(None), |follows| host.take_ahead(follows.number()))
     }
 
     /// How its block is asked for.

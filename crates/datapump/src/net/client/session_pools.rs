@@ -1,0 +1,139 @@
+//! Connections of a session that this side calls: the first of each kind are made beside the control connection, and
+//! nobody waits for them; further ones when they are needed.
+//!
+//! Must not know: what is said over them, how the other side is reached.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use datapump_core::wire::hello::Purpose;
+use datapump_transport::{CancelToken, Channel, Dialer, NetFault, Pool};
+
+use crate::net::folder::remote_host::Pools;
+
+/// Connections for names that are made beside the first: that many lanes ask at the same time by default.
+const NAMES: u32 = 2;
+
+/// How a session's connections are made, once that is known.
+type KnownSession = Arc<OnceLock<(Dialer, [u8; 16])>>;
+
+/// Connections of a session, by what they are for.
+pub(crate) struct SessionPools {
+    pools: [Arc<Pool>; 3],
+    known: KnownSession,
+    /// Told whether the path is long: then one brings what is not requested.
+    is_far: Sender<bool>,
+    waits: Mutex<Option<Receiver<bool>>>,
+}
+
+impl SessionPools {
+    /// Until the session is cut.
+    pub(crate) fn new(cancel: &CancelToken) -> SessionPools {
+        let known = KnownSession::default();
+        let pools = [0; 3].map(|_| {
+            let (known, cancel) = (Arc::clone(&known), cancel.clone());
+            let pool_cancel = cancel.clone();
+            let dial = move |purpose| match known.get() {
+                // Lanes heed a stop themselves, and may need one more to complete what they have.
+                Some((dialer, session)) => {
+                    Dialer { cancel: cancel.clone(), ..dialer.clone() }.join(purpose, *session)
+                }
+                None => Err(NetFault::Lost("the session has not begun".into())),
+            };
+            Arc::new(Pool::dialled(pool_cancel, Box::new(dial)))
+        });
+        let (is_far, waits) = channel();
+        SessionPools { pools, known, is_far, waits: Mutex::new(Some(waits)) }
+    }
+
+    fn of(&self, purpose: Purpose) -> &Arc<Pool> {
+        match purpose {
+            Purpose::Names | Purpose::Control => &self.pools[0],
+            Purpose::Blocks => &self.pools[1],
+            Purpose::Ahead => &self.pools[2],
+        }
+    }
+
+    /// Begins to make connections for a session that will have this number, with so many lanes. `first` is requested at
+    /// once over the connection that brings what is not requested.
+    pub(crate) fn begin(&self, dialer: &Dialer, session: [u8; 16], lanes: u32, first: Option<Vec<u8>>) {
+        for _ in 0..lanes.min(NAMES) {
+            self.spawn(dialer, Purpose::Names, move |dialer| dialer.joined_early(Purpose::Names, session));
+        }
+        for _ in 0..lanes {
+            self.spawn(dialer, Purpose::Blocks, move |dialer| dialer.joined_early(Purpose::Blocks, session));
+        }
+        let Some(is_far) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        self.spawn(dialer, Purpose::Ahead, move |dialer| {
+            let mut channel = dialer.join_early(Purpose::Ahead, session)?;
+            if !is_far.recv().unwrap_or(false) {
+                return Err(NetFault::Stopped);
+            }
+            first.into_iter().try_for_each(|first| channel.put_message(&first, 1))?;
+            channel.flush().map(|()| channel)
+        });
+    }
+
+    /// In a thread of its own, which ends with the session.
+    fn spawn(
+        &self,
+        dialer: &Dialer,
+        purpose: Purpose,
+        dial: impl FnOnce(&Dialer) -> Result<Channel, NetFault> + Send + 'static,
+    ) {
+        let (pool, dialer) = (Arc::clone(self.of(purpose)), dialer.clone());
+        let expecting = Arc::clone(&pool);
+        expecting.expect();
+        let spawned = std::thread::Builder::new().spawn(move || pool.arrived(dial(&dialer).ok()));
+        if spawned.is_err() {
+            expecting.arrived(None);
+        }
+    }
+
+    /// The path is long, or not.
+    pub(crate) fn decide(&self, is_far: bool) {
+        let _ = self.is_far.send(is_far);
+    }
+
+    /// The session has begun, under this number.
+    pub(crate) fn know(&self, dialer: Dialer, session: [u8; 16]) {
+        let _ = self.known.set((dialer, session));
+    }
+
+    /// For the side that asks. `ahead`: something comes without a request.
+    pub(crate) fn pools(&self, ahead: bool) -> Pools {
+        let of = |purpose| Arc::clone(self.of(purpose));
+        Pools {
+            names: of(Purpose::Names),
+            blocks: of(Purpose::Blocks),
+            ahead: ahead.then(|| of(Purpose::Ahead)),
+        }
+    }
+
+    /// Nobody asks any more: the other side waits for that.
+    pub(crate) fn close(&self) {
+        self.pools.iter().for_each(|pool| pool.close());
+    }
+
+    /// All that the other side needs to ask over, as they come.
+    pub(crate) fn dial(
+        &self,
+        connections: u32,
+        ahead: bool,
+        sender: &Sender<(Purpose, Channel)>,
+    ) -> Result<(), NetFault> {
+        let first = ahead.then_some(Purpose::Ahead);
+        let others = (0..connections).flat_map(|_| [Purpose::Names, Purpose::Blocks]);
+        for purpose in first.into_iter().chain(others) {
+            match self.of(purpose).take(purpose) {
+                Ok(channel) => drop(sender.send((purpose, channel))),
+                // The other side is told in good order, and what it has been given is not for nothing.
+                Err(NetFault::Stopped) => return Ok(()),
+                // The other side goes on without.
+                Err(_) if purpose == Purpose::Ahead => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+}

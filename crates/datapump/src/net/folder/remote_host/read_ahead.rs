@@ -1,0 +1,270 @@
+//! What the other side sends before it is requested, as far as it has come and nobody has taken it.
+//!
+//! A lane that needs something takes it from here. What has not come is received by the lane that needs it first, in
+//! the order in which it is sent, and the others wait for that lane; no thread does nothing else. Memory is bounded by
+//! the credit that the other side has. Where all of it is used up by things that nobody takes yet, the window grows as
+//! far as the session's memory allows; behind that, what is needed is requested as if nothing were sent ahead.
+//!
+//! Must not know: what names and files are wanted for, how blocks are requested.
+
+mod arrivals;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind};
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_core::wire::{WireError, encode};
+use datapump_engine::WAIT_MAX;
+use datapump_transport::{Channel, ConnectionStats, NetFault};
+
+use self::arrivals::{AheadState, Arrival};
+use super::RemoteHost;
+use crate::job::budget::{Charge, OverBudget};
+use crate::target::listed::Coming;
+
+pub(crate) use self::arrivals::ArrivedItem;
+
+/// What the other side may send at first: 64 MiB fill 180 ms at 3 Gbit/s.
+const WINDOW_BYTES: u64 = 64 << 20;
+/// With less room it is not worth it.
+const WINDOW_MIN_BYTES: u64 = 256 << 10;
+/// Answers of one listing, and what they take of the session's part.
+type ListedAnswers = Result<(Vec<Answer>, Charge), OverBudget>;
+
+/// What is asked of the side that sends ahead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AheadWish {
+    /// Files up to this length come with their content; 0 for none.
+    pub(crate) file_bytes_max: u32,
+    /// Names of files come with their attributes.
+    pub(crate) with_attributes: bool,
+}
+
+impl AheadWish {
+    /// The message that requests it, with the window that this side has at first.
+    pub(crate) fn request(self) -> Vec<u8> {
+        self.request_of(WINDOW_BYTES)
+    }
+
+    fn request_of(self, credit: u64) -> Vec<u8> {
+        let with_attributes = self.with_attributes.then_some(true);
+        encode(&PeerRequest::Ahead { credit, file_bytes_max: self.file_bytes_max, with_attributes })
+    }
+}
+
+/// What comes ahead over one connection.
+#[derive(Debug)]
+pub(crate) struct ReadAhead {
+    state: Mutex<AheadState>,
+    came: Condvar,
+    /// Locked by the lane that receives.
+    channel: Mutex<Channel>,
+}
+
+impl ReadAhead {
+    /// Lets the other side send what a walk of so many places meets. `None` where this side has no room for it.
+    pub(crate) fn begin(
+        host: &RemoteHost,
+        mut channel: Channel,
+        places: u32,
+        (wish, was_requested): (AheadWish, bool),
+    ) -> Result<Option<ReadAhead>, NetFault> {
+        // What was requested is what it may send.
+        let fits = |window: &(u64, Charge)| !was_requested || window.0 == WINDOW_BYTES;
+        let Some(window) = window_of(host).filter(fits) else { return Ok(None) };
+        if !was_requested {
+            channel.send_message(&wish.request_of(window.0), 1)?;
+        }
+        let mut state = AheadState::new(places, wish.file_bytes_max, window);
+        // What was requested with the session's beginning is answered with it.
+        if !was_requested {
+            state.handle_waits(host.trips.sent());
+        }
+        Ok(Some(ReadAhead { state: Mutex::new(state), came: Condvar::new(), channel: Mutex::new(channel) }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, AheadState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that came and that nobody wanted.
+    pub(crate) fn dropped_bytes(&self) -> u64 {
+        self.state().dropped_bytes()
+    }
+
+    /// What its connection did.
+    pub(crate) fn connection_stats(&self) -> ConnectionStats {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner).connection_stats()
+    }
+
+    /// Takes what was announced under this number, once it is here. `None` where it will not come, or not before
+    /// others are taken: it is requested then.
+    pub(crate) fn take(&self, host: &RemoteHost, number: u64) -> Result<Option<ArrivedItem>, NetFault> {
+        let taken = self.wait_for(host, |state| state.take(number))?;
+        let Some(item) = taken.flatten() else {
+            self.unwanted(number);
+            return Ok(None);
+        };
+        self.free(host, item.frames_bytes)?;
+        Ok(Some(item))
+    }
+
+    /// The names of a folder that begin at this place. `None` as with `take`: then these and all others are requested.
+    pub(crate) fn take_names(
+        &self,
+        host: &RemoteHost,
+        folder: u64,
+        cookie: u64,
+    ) -> Result<Option<ListedAnswers>, NetFault> {
+        let taken = self.wait_for(host, |state| state.take_names(folder, cookie))?;
+        let Some(names) = taken.flatten() else {
+            self.forget_names(folder, false);
+            return Ok(None);
+        };
+        self.free(host, names.frames_bytes)?;
+        Ok(Some(names.answers))
+    }
+
+    /// Waits until there is an answer. `None` where the other side waits for credit that nobody gives.
+    fn wait_for<T>(
+        &self,
+        host: &RemoteHost,
+        mut is_there: impl FnMut(&mut AheadState) -> Option<T>,
+    ) -> Result<Option<T>, NetFault> {
+        let mut state = self.state();
+        loop {
+            if let Some(found) = is_there(&mut state) {
+                return Ok(Some(found));
+            }
+            if state.is_stuck() && !state.widen(host) {
+                return Ok(None);
+            }
+            host.cancel.check()?;
+            if state.is_receiving {
+                state = self.came.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner).0;
+                continue;
+            }
+            state.is_receiving = true;
+            drop(state);
+            let received = self.receive(host);
+            state = self.state();
+            state.is_receiving = false;
+            let arrived = received.and_then(|arrival| {
+                state.count_trip(host, &arrival);
+                state.handle(host, arrival)
+            });
+            self.came.notify_all();
+            arrived?;
+        }
+    }
+
+    /// Receives one thing.
+    fn receive(&self, host: &RemoteHost) -> Result<Arrival, NetFault> {
+        let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+        self.tell(host, &mut channel)?;
+        let head = channel.receive_head()?;
+        let (number, is_block) = (head.number, head.kind == FrameKind::Block);
+        let mut answer = Answer::Done;
+        let mut frames_bytes = 0;
+        if !is_block {
+            let body = channel.receive_body(head)?;
+            answer = host.read(&body)?;
+            frames_bytes = self.count(body.len())?;
+        }
+        let expected = self.state().expected_block(number, &answer, is_block)?;
+        let block = match expected {
+            Some(len) => {
+                let head = if is_block { head } else { channel.receive_head()? };
+                if (head.kind, head.number, head.len) != (FrameKind::Block, number, len) {
+                    return Err(WireError::Unexpected("another block than was announced").into());
+                }
+                let (mut digest, mut bytes) = ([0; DIGEST_BYTES as usize], vec![0; len as usize]);
+                channel.receive(&mut digest)?;
+                channel.receive(&mut bytes)?;
+                frames_bytes += self.count(digest.len() + bytes.len())?;
+                Some((digest, bytes))
+            }
+            None => None,
+        };
+        Ok(Arrival { number, answer, block, frames_bytes })
+    }
+
+    fn count(&self, bytes: usize) -> Result<u64, WireError> {
+        self.state().credit.handle_frame(bytes)
+    }
+
+    /// Says what is to be said to the other side.
+    fn tell(&self, host: &RemoteHost, channel: &mut Channel) -> Result<(), NetFault> {
+        let (grant, unwanted) = {
+            let mut state = self.state();
+            let waits = state.credit.is_used_up();
+            let grant = state.credit.poll_grant();
+            if waits && grant.is_some() {
+                state.handle_waits(host.trips.sent());
+            }
+            (grant, state.next_unwanted())
+        };
+        if grant.is_none() && unwanted.is_empty() {
+            return Ok(());
+        }
+        let messages = grant.map(PeerRequest::Credit).into_iter();
+        for message in messages.chain(unwanted.into_iter().map(PeerRequest::Unwanted)) {
+            channel.put_message(&encode(&message), 0)?;
+        }
+        channel.flush()
+    }
+
+    /// What came is not held any more: the other side is told so soon. A lane that receives tells it when it receives
+    /// the next.
+    fn free(&self, host: &RemoteHost, bytes: u64) -> Result<(), NetFault> {
+        self.state().credit.handle_free(bytes);
+        match self.channel.try_lock() {
+            Ok(mut channel) => self.tell(host, &mut channel),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Nobody wants what has this number.
+    pub(crate) fn unwanted(&self, number: u64) {
+        self.state().drop_item(number);
+    }
+
+    /// The names of a folder are not wanted any more; nor is anything else in it, where it is left.
+    pub(crate) fn forget_names(&self, folder: u64, is_left: bool) {
+        self.state().forget_names(folder, is_left);
+    }
+}
+
+/// What the other side may send at first, and what that takes of the session's part.
+fn window_of(host: &RemoteHost) -> Option<(u64, Charge)> {
+    let halves = std::iter::successors(Some(WINDOW_BYTES), |bytes| Some(bytes / 2));
+    let mut windows = halves.take_while(|bytes| *bytes >= WINDOW_MIN_BYTES);
+    windows.find_map(|bytes| Some((bytes, host.charge(bytes as usize).ok()?)))
+}
+
+/// Something that is on its way to this side.
+#[derive(Debug)]
+pub(crate) struct Follow {
+    host: Arc<RemoteHost>,
+    number: u64,
+}
+
+impl Follow {
+    pub(super) fn coming(host: &Arc<RemoteHost>, number: u64) -> Arc<dyn Coming> {
+        Arc::new(Follow { host: Arc::clone(host), number })
+    }
+}
+
+impl Coming for Follow {
+    fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        if let Some(ahead) = self.host.ahead() {
+            ahead.unwanted(self.number);
+        }
+    }
+}

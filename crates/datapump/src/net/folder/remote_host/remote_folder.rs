@@ -1,0 +1,199 @@
+//! A folder of the other side that is open: its names, and what is opened in it.
+//!
+//! Must not know: how requests are sent, what is done with names.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datapump_core::wire::attributes::Entry;
+use datapump_core::wire::peer_request::walk_ahead::AHEAD;
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_engine::Errno;
+
+use super::read_ahead::Follow;
+use super::{ChargedAnswers, RemoteHost, named};
+use crate::job::budget::Charge;
+use crate::net::folder::convert::from_wire;
+use crate::net::folder::refusal::{over_budget, problem_of};
+use crate::problem::{Class, Operation, Problem};
+use crate::target::listed::{Attributes, ListedEntry, Name};
+use datapump_files::disk::{FileKind, Meta};
+
+/// A folder that was opened at the other side.
+#[derive(Debug)]
+pub(crate) struct RemoteFolder {
+    pub(crate) remote_host: Arc<RemoteHost>,
+    pub(crate) number: u64,
+    pub(crate) meta: Meta,
+    pub(crate) attributes: Attributes,
+    pub(crate) made_up: bool,
+    /// Its names come before they are requested.
+    comes_ahead: AtomicBool,
+    /// Its first names, where they were looked at before the walk: they come ahead once.
+    first_names: Mutex<Option<(Vec<Name>, u64)>>,
+    _charge: Charge,
+}
+
+impl RemoteFolder {
+    pub(super) fn new(
+        remote_host: &Arc<RemoteHost>,
+        (number, meta, attributes, made_up): (u64, Meta, Attributes, bool),
+        _charge: Charge,
+    ) -> RemoteFolder {
+        let comes_ahead = AtomicBool::new(number & AHEAD != 0);
+        RemoteFolder {
+            remote_host: Arc::clone(remote_host),
+            number,
+            meta,
+            attributes,
+            made_up,
+            comes_ahead,
+            first_names: Mutex::default(),
+            _charge,
+        }
+    }
+
+    /// The first names, which the next listing from the start gives again.
+    pub(crate) fn peek(&self, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
+        let listed = self.list(0, false, path)?;
+        if self.comes_ahead.load(Ordering::Relaxed) {
+            *self.first_names.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed.clone());
+        }
+        Ok(listed)
+    }
+
+    /// Opens a folder in this one.
+    pub(crate) fn enter(&self, name: &Name, path: &Path) -> Result<Arc<RemoteFolder>, Problem> {
+        let (above, bytes) = (self.number, name.name.as_bytes().to_vec().into());
+        let ask = |folder| PeerRequest::Enter { folder, above, name: bytes };
+        self.remote_host.folder(name.follows().map(|follow| follow.number()), ask, path)
+    }
+
+    /// The next names, and where those behind them begin; none at the end.
+    pub(crate) fn list(
+        &self,
+        cookie: u64,
+        with_attributes: bool,
+        path: &Path,
+    ) -> Result<(Vec<Name>, u64), Problem> {
+        let first = self.first_names.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(first) = first.filter(|_| cookie == 0) {
+            return Ok(first);
+        }
+        let with_attributes = with_attributes.then_some(true);
+        let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
+        let (answers, charge) = match self.names_ahead(cookie, path)? {
+            Some(came) => came,
+            None => self.remote_host.ask_all(&ask, path)?,
+        };
+        let charge = Arc::new(charge);
+        let (mut names, mut next) = (Vec::new(), cookie);
+        for answer in answers {
+            match answer {
+                Answer::Names { entries, cookie, .. } if entries.iter().all(Entry::is_plain) => {
+                    names.extend(entries.into_iter().map(|entry| self.name_of(entry, &charge)));
+                    next = cookie;
+                }
+                Answer::Fault(fault) => return Err(problem_of(&fault, path).on(&self.remote_host.place)),
+                _ => return Err(self.remote_host.unexpected()),
+            }
+        }
+        Ok((names, next))
+    }
+
+    /// Names that came before they were requested. Once some did not, all others are requested.
+    fn names_ahead(&self, cookie: u64, path: &Path) -> Result<Option<ChargedAnswers>, Problem> {
+        let host = &self.remote_host;
+        let Some(ahead) = host.ahead().filter(|_| self.comes_ahead.load(Ordering::Relaxed)) else {
+            return Ok(None);
+        };
+        let came = ahead.take_names(host, self.number & !AHEAD, cookie);
+        match came.map_err(|fault| host.lost(&fault))? {
+            Some(came) => came.map(Some).map_err(|over| over_budget(over, path)),
+            None => {
+                self.comes_ahead.store(false, Ordering::Relaxed);
+                Ok(None)
+            }
+        }
+    }
+
+    /// What the folder is now.
+    pub(crate) fn now(&self, path: &Path) -> Result<Meta, Problem> {
+        let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
+        match self.remote_host.ask(&ask, path)?.0 {
+            Answer::Meta { meta, .. } => Ok(from_wire(&meta)),
+            _ => Err(self.remote_host.unexpected()),
+        }
+    }
+
+    /// What a name is, links not followed.
+    pub(crate) fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
+        self.look_closely(name, None, path)
+    }
+
+    /// The attributes of a name with which no listing told them; `None` if the other side is too old to tell. A link,
+    /// pipe or device tells them with whatever is said of it.
+    pub(crate) fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
+        if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let told = self.look_closely(name, Some(true), path)?;
+        let meta = told.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
+        if meta.kind != FileKind::Regular && told.attributes.is_none() {
+            return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));
+        }
+        self.remote_host.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
+        Ok(told.attributes)
+    }
+
+    fn look_closely(
+        &self,
+        name: &OsStr,
+        with_attributes: Option<bool>,
+        path: &Path,
+    ) -> Result<ListedEntry, Problem> {
+        let ask = PeerRequest::LookAt {
+            above: self.number,
+            name: name.as_bytes().to_vec().into(),
+            with_attributes,
+        };
+        match self.remote_host.ask(&ask, path)? {
+            (Answer::Names { mut entries, .. }, charge) => {
+                let entry = entries.pop().ok_or_else(|| self.remote_host.unexpected())?;
+                Ok(*self.name_of(entry, &Arc::new(charge)).told.expect("it was told right now"))
+            }
+            _ => Err(self.remote_host.unexpected()),
+        }
+    }
+
+    /// A name that holds what its listing takes.
+    fn name_of(&self, entry: Entry, charge: &Arc<Charge>) -> Name {
+        const EIO: i32 = 5;
+        let meta = match (&entry.meta, entry.errno) {
+            (Some(meta), None) => Ok(from_wire(meta)),
+            (_, errno) => Err(Errno(errno.map_or(EIO, |errno| errno.0))),
+        };
+        let kind: Option<FileKind> = meta.ok().map(|meta| meta.kind);
+        let told = ListedEntry {
+            meta,
+            points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
+            attributes: entry.attributes.map(named),
+            is_partial: entry.is_partial == Some(true),
+            follows: entry.follows.map(|number| Follow::coming(&self.remote_host, number)),
+            _charge: Some(Arc::clone(charge)),
+        };
+        Name { name: OsString::from_vec(entry.name.into()), kind, told: Some(Box::new(told)) }
+    }
+}
+
+impl Drop for RemoteFolder {
+    fn drop(&mut self) {
+        match self.remote_host.ahead() {
+            Some(ahead) if self.number & AHEAD != 0 => ahead.forget_names(self.number & !AHEAD, true),
+            _ => self.remote_host.give_back(PeerRequest::Leave(self.number)),
+        }
+    }
+}
