@@ -5,6 +5,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod files;
+pub(crate) mod relay;
 pub(crate) mod tree;
 
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use crate::rig::tree::{Layout, TreeComparison, TreeFacts};
 use crate::session::finished::{Finished, delete};
 use crate::session::quiet::QuietDisk;
 use crate::session::room::Need;
-use crate::study::{Cell, JobTemplate, Level, Study, StudyStep, Template, TreeTemplate, fill};
+use crate::study::{Cell, JobTemplate, Level, RelayTemplate, Study, StudyStep, Template, TreeTemplate, fill};
 use datapump::simulation::Random;
 
 mod host;
@@ -74,6 +75,8 @@ pub struct Prepared {
     pub target: Option<PathBuf>,
     /// The folder for servers beside the command, if there is one, and a port for one of them.
     pub host: Option<(PathBuf, u16)>,
+    /// The port of the relay in front of it, or that port itself if nothing is delayed.
+    pub relay_port: Option<u16>,
     /// State of the source in the page cache.
     pub cache_state: CacheState,
     /// Whether the disk came to rest; `None` if nobody waited.
@@ -206,7 +209,10 @@ impl Rig {
                 self.give_tree(path, prepared);
             }
             StudyStep::NewTarget {} => prepared.target = Some(self.new_target(prepared.tree)?),
-            StudyStep::NewHost {} => prepared.host = Some(self.new_host()?),
+            StudyStep::NewHost {} => {
+                (prepared.host, prepared.relay_port) = (Some(self.new_host()?), None);
+            }
+            StudyStep::NewRelay(template) => prepared.relay_port = Some(self.new_relay(template, cell)?),
             StudyStep::Run { command } => run(command, prepared)?,
             StudyStep::ColdSource {} => {
                 prepared.source.as_deref().map_or(Ok(()), cache::cool)?;
@@ -334,6 +340,15 @@ impl Rig {
         let given = (host.folder().to_path_buf(), host.port());
         self.host = Some(host);
         Ok(given)
+    }
+
+    /// Starts a relay in front of the host's port.
+    fn new_relay(&mut self, template: &RelayTemplate, cell: &Cell) -> anyhow::Result<u16> {
+        let value = |name: &str| cell.levels.get(name).map(Level::to_string);
+        let options =
+            template.filled(&value).map_err(|(key, wrong)| anyhow::anyhow!("new_relay.{key}: {wrong}"))?;
+        let host = self.host.as_mut().context("there is no host for a relay")?;
+        host.put_at_distance(options, self.seed)
     }
 
     /// Compares the target with the source: trees entry by entry, `exact` with modes and times; files byte by byte.

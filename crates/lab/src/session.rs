@@ -387,6 +387,7 @@ fn command_line<'study>(study: &'study Study, cell: &Cell) -> Option<&'study str
 fn filled_line(line: &str, cell: &Cell, prepared: &Prepared, pump: &Path) -> anyhow::Result<String> {
     let word = |name: &str| match name {
         "port" => prepared.host.as_ref().map(|(_, port)| port.to_string()),
+        "relay_port" => prepared.relay_port.map(|port| port.to_string()),
         _ => path_of(name, prepared, pump).map(|path| quoted(&path)),
     };
     let level = |name: &str| cell.levels.get(name).map(Level::to_string);

@@ -14,6 +14,7 @@ mod cells;
 mod check;
 mod complaint;
 mod level;
+mod relay;
 mod stop;
 mod template;
 mod text;
@@ -22,6 +23,7 @@ mod written;
 
 pub use cells::{Cell, Run};
 pub use level::Level;
+pub use relay::{RelayOptions, RelayTemplate};
 pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
@@ -117,6 +119,8 @@ pub enum StudyStep {
     NewTarget {},
     /// Gives `{host}`, a folder with what servers on loopback need, and `{port}`, a free port for one of them.
     NewHost {},
+    /// Gives `{relay_port}`: a relay in front of `{port}` that delays each direction by half of a round-trip time.
+    NewRelay(RelayTemplate),
     /// Runs a command line by `sh -c`, as in `[command.levels]`, and must succeed.
     Run {
         /// The command line.

@@ -4,24 +4,29 @@
 //! Must not know: which programs a study compares.
 
 use std::fs::{self, DirBuilder};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
+use super::relay::Relay;
 use super::targets::{own_name, sweep};
 use crate::session::finished::delete;
+use crate::study::RelayOptions;
 
 const KIND: &str = "host";
 const FUNCTIONS: &str = include_str!("host.sh");
+/// The name under which ssh looks up the host's key, whichever port it connects to.
+const ALIAS: &str = "pump-lab";
 
 /// The folder goes when this is dropped.
 #[derive(Debug)]
 pub struct RigHost {
     folder: PathBuf,
     port: u16,
+    relay: Option<Relay>,
 }
 
 impl RigHost {
@@ -35,7 +40,8 @@ impl RigHost {
         delete(&folder);
         let made = DirBuilder::new().mode(0o700).create(&folder);
         made.with_context(|| format!("make the folder {}", folder.display()))?;
-        let host = RigHost { folder, port: free_port().context("find a free port on loopback")? };
+        let port = free_port().context("find a free port on loopback")?;
+        let host = RigHost { folder, port, relay: None };
         host.fill().with_context(|| format!("write settings to {}", host.folder.display()))?;
         Ok(host)
     }
@@ -50,19 +56,33 @@ impl RigHost {
         self.port
     }
 
+    /// Starts a relay in front of the port and returns the relay's port. `ssh_config` names it from now on. If nothing
+    /// is to be delayed, no relay is started and the port itself is returned.
+    pub fn put_at_distance(&mut self, options: RelayOptions, seed: u64) -> anyhow::Result<u16> {
+        if !options.is_needed() {
+            return Ok(self.port);
+        }
+        let relay = Relay::start(SocketAddr::from(([127, 0, 0, 1], self.port)), options, seed);
+        let relay = relay.context("start a relay on loopback")?;
+        let port = relay.address().port();
+        self.relay = Some(relay);
+        self.write("ssh_config", &self.ssh(port)).context("write settings of ssh")?;
+        Ok(port)
+    }
+
     fn fill(&self) -> anyhow::Result<()> {
         let functions = format!("HOST={}\nPORT_IN_HEX={:04X}\n{FUNCTIONS}", self.folder.display(), self.port);
         self.write("host.sh", &functions)?;
         self.write("rsyncd.conf", &self.rsync())?;
         self.write("sshd_config", &self.sshd())?;
-        self.write("ssh_config", &self.ssh())?;
+        self.write("ssh_config", &self.ssh(self.port))?;
         if rustix::process::geteuid().is_root() {
             // The system's own service makes it before it starts sshd.
             fs::create_dir_all("/run/sshd")?;
         }
         if self.key("host_key")? && self.key("key")? {
             let public = fs::read_to_string(self.folder.join("host_key.pub"))?;
-            self.write("known_hosts", &format!("[127.0.0.1]:{} {public}", self.port))?;
+            self.write("known_hosts", &format!("{ALIAS} {public}"))?;
         }
         Ok(())
     }
@@ -92,12 +112,12 @@ impl RigHost {
     }
 
     /// Nothing of the user's own settings, keys and agent.
-    fn ssh(&self) -> String {
-        let (folder, port) = (self.folder.display(), self.port);
+    fn ssh(&self, port: u16) -> String {
+        let folder = self.folder.display();
         format!(
-            "Host *\nPort {port}\nIdentityFile {folder}/key\nIdentitiesOnly yes\nIdentityAgent none\nBatchMode yes\n\
-             UserKnownHostsFile {folder}/known_hosts\nGlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n\
-             LogLevel ERROR\n"
+            "Host *\nPort {port}\nHostKeyAlias {ALIAS}\nIdentityFile {folder}/key\nIdentitiesOnly yes\n\
+             IdentityAgent none\nBatchMode yes\nUserKnownHostsFile {folder}/known_hosts\n\
+             GlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\nLogLevel ERROR\n"
         )
     }
 
@@ -170,6 +190,27 @@ mod tests {
         assert_eq!(run(&host, &format!("{start} > /dev/null && echo $STARTED > {shown}")), None);
         let process = fs::read_to_string(&shown).expect("it was started");
         assert!(!Path::new("/proc").join(process.trim()).exists(), "{process} still runs");
+    }
+
+    #[test]
+    fn a_host_at_a_distance_is_called_through_its_relay() {
+        let mut host = RigHost::new(1004).expect("a folder");
+        let ssh_port = |host: &RigHost| {
+            let text = fs::read_to_string(host.folder().join("ssh_config")).expect("it was written");
+            text.lines().find_map(|line| line.strip_prefix("Port ")?.parse::<u16>().ok())
+        };
+        let none = host.put_at_distance(RelayOptions::default(), 1).expect("nothing to do");
+        assert_eq!((none, ssh_port(&host)), (host.port(), Some(host.port())));
+        let far = RelayOptions { delay: std::time::Duration::from_millis(5), ..RelayOptions::default() };
+        let port = host.put_at_distance(far, 1).expect("a relay");
+        assert_eq!(ssh_port(&host), Some(port));
+        // The server starts after the relay.
+        let server = TcpListener::bind(("127.0.0.1", host.port())).expect("it is free");
+        let client = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the relay listens");
+        server.accept().expect("it was called");
+        drop(client);
+        drop(host);
+        std::net::TcpStream::connect(("127.0.0.1", port)).expect_err("it went with the host");
     }
 
     #[test]

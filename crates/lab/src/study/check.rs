@@ -15,7 +15,7 @@ use super::{
 const RUNS_MAX: u64 = 86_400;
 
 /// Names in braces that the rig and the runner give.
-const GIVEN: [&str; 5] = ["source", "target", "host", "port", "pump"];
+const GIVEN: [&str; 6] = ["source", "target", "host", "port", "relay_port", "pump"];
 
 /// Checks everything that can be checked without running.
 pub fn check(study: &Study) -> Result<(), StudyError> {
@@ -187,6 +187,7 @@ fn given(study: &Study) -> Vec<&'static str> {
         "source" => study.prepare.iter().any(StudyStep::gives_source),
         "target" => study.prepare.contains(&StudyStep::NewTarget {}),
         "host" | "port" => study.prepare.contains(&StudyStep::NewHost {}),
+        "relay_port" => study.prepare.iter().any(|step| matches!(step, StudyStep::NewRelay(_))),
         _ => matches!(study.template, Template::Command(_)),
     };
     GIVEN.into_iter().filter(|name| prepares(name)).collect()
@@ -211,6 +212,13 @@ fn check_step(
         StudyStep::UseTree { path } => {
             filled(study, "use_tree.path", path, "a folder such as /usr", value).map(drop)
         }
+        StudyStep::NewRelay(_) if !before().any(|step| *step == StudyStep::NewHost {}) => {
+            lacks("host yet; write the step new_host")
+        }
+        StudyStep::NewRelay(relay) => relay
+            .filled(value)
+            .map(drop)
+            .map_err(|(key, wrong)| study.error(format!("prepare.new_relay.{key}"), wrong)),
         StudyStep::Run { command } => fill(command, value)
             .map(drop)
             .map_err(|name| study.error("prepare.run.command", format!("{{{name}}} has no value here"))),

@@ -44,12 +44,13 @@ warmup = 0
 size = ["4KiB"]
 "#;
 
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 11] = [
     "make_source",
     "make_tree",
     "use_tree",
     "new_target",
     "new_host",
+    "new_relay",
     "run",
     "cold_source",
     "warm_source",
@@ -69,6 +70,16 @@ check = ["same_tree", "nothing_written"]
 files = [10, 20]
 [command.levels]
 rsync = "rsync -a {source}/ {target}/"
+"#;
+
+const RELAYS: &str = r#"
+name = "tiny"
+title = "t"
+prepare = [{ step = "new_host" }, { step = "new_relay", rtt = "{rtt}", jitter = "1ms", rate = "1Gbit" }]
+[factors]
+rtt = ["0ms", "20ms"]
+[command.levels]
+nc = "nc 127.0.0.1 {relay_port}"
 "#;
 
 fn parse(text: &str) -> Result<Study, StudyError> {
@@ -229,6 +240,30 @@ fn wrong_studies_of_trees_say_file_key_and_what_to_write() {
 }
 
 #[test]
+fn wrong_relays_say_file_key_and_what_to_write() {
+    parse(RELAYS).expect("in order");
+    refuses(
+        RELAYS,
+        &[
+            ("\"{rtt}\"", "\"{lanes}\"", &["prepare.new_relay.rtt: {lanes} is no factor"]),
+            ("\"20ms\"", "20", &["prepare.new_relay.rtt: '20' is not a duration"]),
+            ("rtt = \"{rtt}\", ", "", &["`rtt = \"…\"` is missing"]),
+            ("jitter", "wobble", &["unknown key `wobble`", "`jitter`"]),
+            ("1Gbit", "0bit", &["prepare.new_relay.rate: nothing would arrive"]),
+            ("{ step = \"new_host\" }, ", "", &["prepare: there is no host yet; write the step new_host"]),
+            ("{relay_port}", "{relay}", &["{relay} has no value", "host, port, relay_port"]),
+        ],
+    );
+    let without = RELAYS.replacen(
+        ", { step = \"new_relay\", rtt = \"{rtt}\", jitter = \"1ms\", rate = \"1Gbit\" }",
+        "",
+        1,
+    );
+    let error = parse(&without).expect_err("no relay").to_string();
+    assert!(error.contains("{relay_port} has no value"), "{error}");
+}
+
+#[test]
 fn a_study_that_runs_nothing_is_refused() {
     let none = parse("name = \"tiny\"\ntitle = \"t\"\n").expect_err("nothing to run").to_string();
     assert_eq!(none, "study my.toml: job: nothing is run; write a table [job] or [command.levels]");
@@ -340,7 +375,17 @@ fn the_page_names_every_factor_step_and_key() {
     for step in STEPS {
         assert!(page.contains(&format!("step = \"{step}\"")), "{step}");
     }
-    for key in ["`stop`", "narrower_than = ", "of = \"ratio\"", "`at_least`", "`at_most`"] {
+    for key in [
+        "`{relay_port}`",
+        "`jitter`",
+        "`rate`",
+        "`levels`",
+        "`stop`",
+        "narrower_than = ",
+        "of = \"ratio\"",
+        "`at_least`",
+        "`at_most`",
+    ] {
         assert!(page.contains(key), "{key}");
     }
     for check in ["same_content", "same_tree", "nothing_written"] {
