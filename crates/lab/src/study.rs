@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 36] = [
+pub const FACTORS: [&str; 37] = [
     "command",
     "size",
     "request_size",
@@ -46,6 +46,7 @@ pub const FACTORS: [&str; 36] = [
     "touch",
     "readers",
     "files",
+    "levels",
     "stage",
     "stack",
     "rtt",

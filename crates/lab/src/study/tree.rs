@@ -9,6 +9,8 @@ use super::{Level, fill};
 
 /// Ten million files is the largest tree anybody measures here; more is a number typed wrong.
 const FILES_MAX: u64 = 10_000_000;
+/// The path of a file in a hundred folders is still one that every program takes.
+const LEVELS_MAX: u64 = 100;
 
 /// The fields of a step `make_tree`: each a value or a factor in braces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -22,6 +24,8 @@ pub struct TreeTemplate {
     pub largest: Level,
     /// Files in one folder; all in one if it is left out.
     pub per_folder: Option<Level>,
+    /// How many folders deep the files lie, the tree's own counted; 3 of many where it is left out.
+    pub levels: Option<Level>,
     /// Number of files of `large_size` beside them.
     pub large_files: Option<Level>,
     /// Their size.
@@ -39,6 +43,8 @@ pub struct TreeShape {
     pub largest: u64,
     /// Files in one folder.
     pub per_folder: u64,
+    /// How many folders deep they lie, if that was said.
+    pub levels: Option<u64>,
     /// Number of large files.
     pub large_files: u64,
     /// Their size in bytes.
@@ -62,6 +68,7 @@ impl TreeTemplate {
             smallest: size("smallest", &self.smallest)?,
             largest: size("largest", &self.largest)?,
             per_folder: self.per_folder.as_ref().map_or(Ok(files), |level| count("per_folder", level))?,
+            levels: self.levels.as_ref().map(|level| count("levels", level)).transpose()?,
             large_files: large("large_files", &self.large_files)?,
             large_size: self.large_size.as_ref().map_or(Ok(0), |level| size("large_size", level))?,
         };
@@ -77,6 +84,9 @@ impl TreeShape {
         if self.smallest == 0 && self.largest > 0 {
             let hint = "sizes from 0 have no orders of magnitude; write 1B, or 0B for both";
             return Err(("smallest", hint.into()));
+        }
+        if self.levels.is_some_and(|levels| levels > LEVELS_MAX) {
+            return Err(("levels", format!("more than {LEVELS_MAX} make paths too long; write fewer")));
         }
         match (self.large_files, self.large_size) {
             (1.., 0) => Err(("large_size", "large files have no size; write for example 500MiB".into())),
@@ -143,6 +153,8 @@ mod tests {
             (|tree| tree.smallest = "1MiB".into(), "smallest", "larger than `largest`"),
             (|tree| tree.smallest = "0B".into(), "smallest", "write 1B, or 0B for both"),
             (|tree| tree.per_folder = Some(0_i64.into()), "per_folder", "not between"),
+            (|tree| tree.levels = Some(0_i64.into()), "levels", "not between"),
+            (|tree| tree.levels = Some(101_i64.into()), "levels", "more than 100"),
             (|tree| tree.large_files = Some(3_i64.into()), "large_size", "write for example 500MiB"),
             (|tree| tree.large_size = Some("1MiB".into()), "large_files", "write for example 20"),
         ] {

@@ -25,9 +25,10 @@ pub struct Layout {
 impl Layout {
     /// The name of its folder: another tree has another name.
     pub fn name(&self) -> String {
-        let TreeShape { files, smallest, largest, per_folder, large_files, large_size } = self.shape;
+        let TreeShape { files, smallest, largest, per_folder, levels, large_files, large_size } = self.shape;
+        let levels = levels.map(|levels| format!("-{levels}deep")).unwrap_or_default();
         format!(
-            "pump-lab-tree-{files}-{smallest}-{largest}-{per_folder}-{large_files}-{large_size}-{}",
+            "pump-lab-tree-{files}-{smallest}-{largest}-{per_folder}-{large_files}-{large_size}{levels}-{}",
             self.seed
         )
     }
@@ -45,11 +46,23 @@ impl Layout {
 
     /// The folder of a file, below the tree's own.
     fn folder(&self, index: u64) -> PathBuf {
-        if self.shape.per_folder >= self.shape.files {
+        if self.shape.per_folder >= self.shape.files || self.shape.levels == Some(1) {
             return PathBuf::new();
         }
         let folder = index / self.shape.per_folder;
-        PathBuf::from(format!("d{:04}/d{:02}", folder / FOLDERS_PER_FOLDER, folder % FOLDERS_PER_FOLDER))
+        match self.shape.levels {
+            None => format!("d{:04}/d{:02}", folder / FOLDERS_PER_FOLDER, folder % FOLDERS_PER_FOLDER).into(),
+            Some(levels) => self.nested(folder, levels as u32 - 1),
+        }
+    }
+
+    /// A folder this deep below the tree's own: the digits of its number, to the least base that has room for all.
+    fn nested(&self, folder: u64, depth: u32) -> PathBuf {
+        let folders = self.shape.files.div_ceil(self.shape.per_folder);
+        let holds_all = |base: &u64| base.checked_pow(depth).is_none_or(|room| room >= folders);
+        let base = (2..).find(holds_all).unwrap_or(folders);
+        let digit = |place: u32| base.checked_pow(place).map_or(0, |weight| folder / weight % base);
+        (0..depth).rev().map(|place| format!("d{:02}", digit(place))).collect()
     }
 
     /// Log-uniform: as many files between 1 and 2 KiB as between 32 and 64.
@@ -81,6 +94,7 @@ mod tests {
             smallest: 1 << 10,
             largest: 1 << 16,
             per_folder: 100,
+            levels: None,
             large_files: 2,
             large_size: 1 << 20,
         };
@@ -106,6 +120,25 @@ mod tests {
         assert!(files(1) == files(1) && files(1) != files(2));
         let names: Vec<String> = files(1).iter().map(|(path, _)| path.display().to_string()).collect();
         assert_eq!((&*names[0], &*names[5999]), ("d0000/d00/f0000000", "d0002/d09/f0005999"));
+    }
+
+    #[test]
+    fn files_lie_as_deep_as_is_said() {
+        for (levels, folders, first, last) in [
+            (1, 1, "f0000000", "f0005999"),
+            (2, 60, "d00/f0000000", "d59/f0005999"),
+            (4, 60, "d00/d00/d00/f0000000", "d03/d02/d03/f0005999"),
+            (8, 60, "d00/d00/d00/d00/d00/d00/d00/f0000000", "d00/d01/d01/d01/d00/d01/d01/f0005999"),
+        ] {
+            let shape = TreeShape { levels: Some(levels), large_files: 0, ..layout(1).shape };
+            let deep = Layout { shape, seed: 1 };
+            let paths: Vec<PathBuf> = deep.files().map(|(path, _)| path).collect();
+            let own: std::collections::BTreeSet<_> = paths.iter().filter_map(|path| path.parent()).collect();
+            assert_eq!(own.len(), folders, "{levels} levels");
+            assert!(paths.iter().all(|path| path.components().count() as u64 == levels), "{levels} levels");
+            assert_eq!((&*paths[0], &*paths[5999]), (first.as_ref(), last.as_ref()), "{levels} levels");
+            assert_ne!(deep.name(), layout(1).name());
+        }
     }
 
     #[test]

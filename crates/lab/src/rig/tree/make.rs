@@ -61,6 +61,7 @@ mod tests {
             smallest: 1,
             largest: 9000,
             per_folder: 2,
+            levels: None,
             large_files: 1,
             large_size: 2_000_000,
         };
