@@ -20,7 +20,7 @@ use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault, Po
 
 use crate::job::Job;
 use crate::job::budget::Budget;
-use crate::job::options::{EngineChoice, Options, Sync};
+use crate::job::options::{EngineChoice, Options, Selection, Sync, Update};
 use crate::job::platform::Platform;
 use crate::lane::Stepped;
 use crate::net::folder::handle_table::{HandlePlace, HandleTable};
@@ -43,6 +43,8 @@ struct TwoHosts {
     net: SimNet,
     /// What a walk meets comes before it is requested.
     reads_ahead: bool,
+    /// What the side that writes may hold.
+    memory_bytes: u64,
 }
 
 /// How a session went.
@@ -60,7 +62,13 @@ impl TwoHosts {
     fn new() -> TwoHosts {
         let clock = SimClock::virtual_time();
         let net = SimNet::new(clock.clone(), DELAY);
-        TwoHosts { home: tempfile::tempdir().expect("room"), clock, net, reads_ahead: true }
+        TwoHosts {
+            home: tempfile::tempdir().expect("room"),
+            clock,
+            net,
+            reads_ahead: true,
+            memory_bytes: 1 << 30,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -154,7 +162,7 @@ impl TwoHosts {
                 control.say(Message::Begun { receives: Some(false) })?;
             }
         }
-        let (cancel, share) = (CancelToken::default(), Budget::of_client().share());
+        let (cancel, share) = (CancelToken::default(), Budget::new(self.memory_bytes).share());
         let round_trip_ns = if self.reads_ahead { 2 * DELAY.as_nanos() as u64 } else { u64::MAX };
         let peer = PeerFacts { place: "far".into(), boot: None, round_trip_ns, requested: None };
         let remote_host = RemoteHost::new(peer, cancel, pools, share, Mapping::new(true));
@@ -341,6 +349,69 @@ fn round_trips_are_counted() {
             assert_eq!([listing, data], expected, "{target}");
             // As simulated time has it: one more to begin and one to end.
             assert_eq!(outcome.round_trips, 2 + listing + data, "{target}");
+        }
+    }
+}
+
+/// Names alone come where files may stay; what is new is requested, with others under way.
+#[test]
+fn an_update_with_nothing_to_do_costs_its_names() {
+    let stage = TwoHosts::new();
+    make_tree(&stage.path("from"), 300);
+    let options = Options { update: Update::Differs, ..stage.options() };
+    for way in [Direction::Pull, Direction::Push] {
+        let target = format!("to {way:?}");
+        let first = stage.copy(way, ("from", &target), options.clone());
+        assert_eq!((first.report.exit_status, first.report.files > 300), (0, true), "{way:?}");
+        let again = stage.copy(way, ("from", &target), options.clone());
+        let report = &again.report;
+        let moved = (report.exit_status, report.bytes_moved, report.bytes_dropped);
+        assert_eq!((moved, again.round_trips), ((0, 0, 0), 4), "{way:?}");
+        fs::write(stage.path(&target).join("sub/c"), "other").expect("room");
+        let third = stage.copy(way, ("from", &target), options.clone());
+        assert_eq!((third.report.exit_status, third.report.files, third.round_trips), (0, 1, 5), "{way:?}");
+        same(&stage.path("from"), &stage.path(&target), &target);
+    }
+}
+
+/// What is excluded is dropped, or not even sent: nobody waits for it, and its folder is given back.
+#[test]
+fn what_nobody_wants_is_dropped_and_counted() {
+    let stage = TwoHosts::new();
+    make_tree(&stage.path("from"), 300);
+    for (pattern, dropped) in [("/sub/", false), ("file-*", true)] {
+        let selection = vec![Selection::Exclude(pattern.into())];
+        let options = Options { selection, ..stage.options() };
+        for way in [Direction::Pull, Direction::Push] {
+            let row = format!("{pattern} {way:?}").replace('/', "_");
+            let outcome = stage.copy(way, ("from", &row), options.clone());
+            assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{row}");
+            assert!(stage.path(&row).join("large").exists() && !stage.path(&row).join("sub/file-9").exists());
+            assert!(
+                !dropped || outcome.report.bytes_dropped > 0,
+                "{row}: {:?}",
+                outcome.report.bytes_dropped
+            );
+        }
+    }
+}
+
+/// However small the window, and whatever order the names are dealt with in, all arrives.
+#[test]
+fn a_window_that_is_too_small_is_no_end() {
+    let mut stage = TwoHosts::new();
+    make_tree(&stage.path("from"), 0);
+    for number in 0..3000 {
+        fs::write(stage.path("from/sub").join(format!("{number}")), noise(1000)).expect("room");
+    }
+    for memory_bytes in [1 << 20, 4 << 20, 8 << 20] {
+        stage.memory_bytes = memory_bytes;
+        for changes in [false, true] {
+            let options = Options { changes, ..stage.options() };
+            let target = format!("to {memory_bytes} {changes}");
+            let outcome = stage.copy(Direction::Pull, ("from", &target), options);
+            assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{target}");
+            same(&stage.path("from"), &stage.path(&target), &target);
         }
     }
 }

@@ -79,9 +79,9 @@ impl ReceiveCredit {
         self.received >= self.granted
     }
 
-    /// Whether something was freed that is not granted.
-    pub fn has_free(&self) -> bool {
-        self.free > 0
+    /// The other side waits for credit, and what was freed would not be enough: it has sent beyond it.
+    pub fn is_stuck(&self) -> bool {
+        self.received >= self.granted.saturating_add(self.free)
     }
 
     /// What is granted now: a quarter of the window together, or whatever is free where the other side waits for it.
@@ -139,5 +139,15 @@ mod tests {
         assert_eq!((receiver.poll_grant(), receiver.poll_grant()), (Some(250), None));
         receiver.widen(500);
         assert_eq!((receiver.poll_grant(), receiver.window()), (Some(500), 1500));
+    }
+
+    #[test]
+    fn what_is_freed_of_what_came_beyond_the_credit_lets_nothing_come() {
+        let mut receiver = ReceiveCredit::new(100);
+        receiver.handle_frame(276).expect("it was begun before");
+        receiver.handle_free(200);
+        assert!(receiver.is_used_up() && receiver.is_stuck());
+        receiver.handle_free(100);
+        assert!(receiver.is_used_up() && !receiver.is_stuck());
     }
 }

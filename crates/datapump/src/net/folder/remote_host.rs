@@ -294,6 +294,13 @@ impl RemoteHost {
         self.share.charge(bytes, 0)
     }
 
+    /// Something that this side can do without: at most a quarter of what the session may still hold, which names and
+    /// attributes need.
+    fn charge_part(&self, bytes: usize) -> Option<Charge> {
+        drop(self.charge(4 * bytes).ok()?);
+        self.charge(bytes).ok()
+    }
+
     fn unexpected(&self) -> Problem {
         self.lost(&WireError::Unexpected("another answer than was asked for").into())
     }

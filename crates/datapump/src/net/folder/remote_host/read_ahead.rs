@@ -239,7 +239,7 @@ impl ReadAhead {
 fn window_of(host: &RemoteHost) -> Option<(u64, Charge)> {
     let halves = std::iter::successors(Some(WINDOW_BYTES), |bytes| Some(bytes / 2));
     let mut windows = halves.take_while(|bytes| *bytes >= WINDOW_MIN_BYTES);
-    windows.find_map(|bytes| Some((bytes, host.charge(bytes as usize).ok()?)))
+    windows.find_map(|bytes| Some((bytes, host.charge_part(bytes as usize)?)))
 }
 
 /// Something that is on its way to this side.

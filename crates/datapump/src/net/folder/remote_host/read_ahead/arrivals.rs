@@ -170,8 +170,8 @@ impl AheadState {
     }
 
     /// Nothing is on its way, and nothing that was freed would change that.
-    pub(super) fn is_stuck(&mut self) -> bool {
-        self.credit.is_used_up() && !self.credit.has_free()
+    pub(super) fn is_stuck(&self) -> bool {
+        self.credit.is_stuck()
     }
 
     /// The first that comes after the other side waited for something.
@@ -186,7 +186,7 @@ impl AheadState {
         if self.credit.window() + bytes > WINDOW_MAX_BYTES {
             return false;
         }
-        let Ok(charge) = host.charge(bytes as usize) else { return false };
+        let Some(charge) = host.charge_part(bytes as usize) else { return false };
         self.charges.push(charge);
         self.credit.widen(bytes);
         true
