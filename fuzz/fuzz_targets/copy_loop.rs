@@ -54,6 +54,7 @@ impl Owner {
         let shape = Shape {
             request_bytes: u32::from(input.request_bytes).max(1),
             source_depth: u32::from(input.depths.0 % 8) + 1,
+            source_depth_max: 16,
             sink_depth: u32::from(input.depths.1 % 8) + 1,
             in_order: input.in_order,
             source_serial: input.serial.0,

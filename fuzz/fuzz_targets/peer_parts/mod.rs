@@ -135,6 +135,7 @@ fn entry(index: usize, which: u8, number: Number) -> Entry {
         attributes: None,
         errno: (which >= 200).then(|| ErrorNumber(number.value() as i32)),
         is_partial: (which % 5 == 0).then_some(true),
+        follows: (which % 7 == 0).then(|| number.value()),
     }
 }
 
@@ -171,6 +172,8 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
         ),
         PeerRequest::Fetch { .. } => file(meta(EntryKind::Regular, 0, 0), None),
         PeerRequest::Leave(_) | PeerRequest::Close(_) | PeerRequest::Read { .. } => Answer::Done,
+        // Nothing of it is requested on these connections.
+        PeerRequest::Ahead { .. } | PeerRequest::Credit(_) | PeerRequest::Unwanted(_) => Answer::Done,
     }
 }
 

@@ -156,11 +156,9 @@ impl WalkAhead {
     /// it opens is unwanted since it was polled: [`Answer::Done`] comes behind it.
     pub fn handle_answer(&mut self, number: u64, answer: &mut Answer) -> bool {
         match (self.asked.remove(&number), answer) {
-            (Some(Unanswered::Look(place)), Answer::Meta { meta, .. }) => {
-                if is_walked(meta) {
-                    // Places are walked in their order: the first one lies on top.
-                    self.stack.insert(0, AheadPart::Place(place, meta.kind));
-                }
+            (Some(Unanswered::Look(place)), Answer::Meta { meta, .. }) if is_walked(meta) => {
+                // Places are walked in their order: the first one lies on top.
+                self.stack.insert(0, AheadPart::Place(place, meta.kind));
             }
             (Some(Unanswered::File), Answer::File { meta, ranges: Some(_), follows, .. }) => {
                 let (size, allocated) = (meta.size_bytes.0, meta.allocated_bytes.0);

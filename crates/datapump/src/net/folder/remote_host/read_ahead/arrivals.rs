@@ -48,7 +48,7 @@ pub(super) struct AheadState {
 pub(super) enum AheadItem {
     /// On its way; of a file the bytes that are expected.
     Awaited(u32),
-    Came(ArrivedItem),
+    Came(Box<ArrivedItem>),
     /// Nobody wants it; of a file the bytes that are expected.
     Unwanted(u32),
 }
@@ -135,7 +135,7 @@ impl AheadState {
     /// What has this number: `None` while it is on its way, nothing where it will not come.
     pub(super) fn take(&mut self, number: u64) -> Option<Option<ArrivedItem>> {
         match self.items.remove(&number) {
-            Some(AheadItem::Came(item)) => Some(Some(item)),
+            Some(AheadItem::Came(item)) => Some(Some(*item)),
             Some(item) => {
                 let is_awaited = matches!(item, AheadItem::Awaited(_));
                 self.items.insert(number, item);
@@ -248,7 +248,8 @@ impl AheadState {
                     self.lists.insert(number, AheadLists::default());
                 }
                 self.announce_behind(number, &answer)?;
-                self.items.insert(number, AheadItem::Came(ArrivedItem { answer, block, frames_bytes }));
+                let item = ArrivedItem { answer, block, frames_bytes };
+                self.items.insert(number, AheadItem::Came(Box::new(item)));
             }
             (answer, Some(AheadItem::Unwanted(_))) => {
                 self.credit.handle_free(frames_bytes);
