@@ -66,6 +66,15 @@ impl HostileStage {
 
     /// Begins a session. Gives its control connection and number.
     fn begin(&self, way: Direction, source: &str, target: &str) -> (Channel, [u8; 16]) {
+        self.begin_with(way, (source, target), None)
+    }
+
+    fn begin_with(
+        &self,
+        way: Direction,
+        (source, target): (&str, &str),
+        sends_ahead: Option<bool>,
+    ) -> (Channel, [u8; 16]) {
         let (mut control, welcome) = welcomed(&self.dialer).expect("the ticket is good");
         let begin = Begin {
             way,
@@ -77,7 +86,7 @@ impl HostileStage {
             boot: None,
             instead_of: None,
             round_trip_ns: None,
-            sends_ahead: None,
+            sends_ahead,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");
@@ -160,6 +169,54 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
         .expect("sent");
     let head = blocks.receive_head().expect("a block");
     assert_eq!((head.kind, head.len), (FrameKind::Block, 10));
+    stage.serves_on();
+}
+
+/// Pushes a folder and sends ahead what it likes: frames of messages and blocks with their numbers.
+fn push_ahead(stage: &HostileStage, target: &str, says: Vec<(u64, Option<Answer>)>) -> Option<String> {
+    let (mut control, session) = stage.begin_with(Direction::Push, ("tree", target), Some(true));
+    let _others = [Purpose::Names, Purpose::Blocks].map(|purpose| stage.join(purpose, session));
+    let mut ahead = stage.join(Purpose::Ahead, session);
+    let (body, _) = ahead.message_within(WAIT_MAX).expect("it is requested");
+    assert!(matches!(decode(&body), Ok(PeerRequest::Ahead { credit: 1.., file_bytes_max: 1.., .. })));
+    for (number, answer) in says {
+        // It may have had enough.
+        let _ = match answer {
+            Some(answer) => ahead.send_message(&encode(&answer), number),
+            None => ahead.put_block(&[7; 1000], &[0; 32], number).and_then(|()| ahead.flush()),
+        };
+    }
+    HostileStage::end(&mut control)
+}
+
+#[test]
+fn what_is_sent_ahead_and_was_not_announced_ends_the_session() {
+    let stage = HostileStage::new();
+    let folder = to_wire(&Disk::Os.metadata(stage.home.path()).expect("it is there"));
+    let looked = Answer::Meta { meta: folder, named: None, is_partial: None, owners: None };
+    let opened = Answer::Folder { meta: folder, attributes: Vec::new(), made_up: false, owners: None };
+    let names = |size: u64, numbers: [u64; 2]| {
+        let mut entries = lies(&stage, &[b"one", b"two"]);
+        for (entry, number) in entries.iter_mut().zip(numbers) {
+            entry.follows = Some(number);
+            entry.meta.iter_mut().for_each(|meta| meta.size_bytes = FileSize(size));
+        }
+        Some(Answer::Names { entries, cookie: 1, more: false, owners: None })
+    };
+    let root = || vec![(1, Some(looked.clone())), (2, Some(opened.clone()))];
+    for (what, number, answer) in [
+        ("a number that nothing has", 77, Some(Answer::Done)),
+        ("a block that nothing has", 77, None),
+        ("names of a folder that is not open", 77, names(10, [3, 4])),
+        ("a number twice", 2, names(10, [3, 3])),
+        ("the number of the root", 2, names(10, [3, 1 << 63])),
+        ("a file that is larger than may come", 2, names(1 << 40, [3, 4])),
+    ] {
+        let says = root().into_iter().chain([(number, answer), (3, None)]).collect();
+        let report = push_ahead(&stage, what, says);
+        let is_failure = report.as_ref().is_none_or(|report| !report.contains("\"exit_status\":0,"));
+        assert!(is_failure, "{what}: {report:?}");
+    }
     stage.serves_on();
 }
 
