@@ -7,6 +7,7 @@ use minicbor::Decode;
 use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
 
+use super::peer_request::UNWANTED_MAX;
 use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX};
 
 /// The names of a folder.
@@ -23,6 +24,11 @@ where
     T: Decode<'bytes, C>,
 {
     list(decoder, context, SOURCES_MAX)
+}
+
+/// What is not wanted.
+pub(super) fn unwanted<'bytes, C>(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Vec<u64>, Error> {
+    list(decoder, context, UNWANTED_MAX)
 }
 
 /// The attributes of a file or folder.

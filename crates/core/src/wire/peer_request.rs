@@ -16,6 +16,9 @@ use super::attributes::{Attribute, Entry, OwnerName, WireMeta};
 use super::bounds::{ErrorNumber, FileSize};
 use super::lists;
 
+/// Numbers in one [`PeerRequest::Unwanted`]: a request is short.
+pub const UNWANTED_MAX: usize = 256;
+
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum PeerRequest {
@@ -148,10 +151,14 @@ pub enum PeerRequest {
     /// There is room for so many more bytes of frames. No answer.
     #[n(13)]
     Credit(#[n(0)] u64),
-    /// What has this number is not wanted, or not any more, nor what lies below it. Answer: [`Answer::Done`] under each
-    /// number that stays without another.
+    /// What has these numbers is not wanted, or not any more, nor what lies below it. Answer: [`Answer::Done`] under
+    /// each number that stays without another.
     #[n(14)]
-    Unwanted(#[n(0)] u64),
+    Unwanted(
+        #[n(0)]
+        #[cbor(decode_with = "lists::unwanted")]
+        Vec<u64>,
+    ),
 }
 
 /// What is answered.

@@ -115,12 +115,8 @@ impl SendLane {
                 self.ahead = Some(AheadSender::new(walk, credit));
             }
             (PeerRequest::Credit(bytes), Some(ahead)) => ahead.handle_credit(bytes),
-            (PeerRequest::Unwanted(number), Some(ahead)) => {
-                let done = ahead.handle_unwanted(number);
-                if done.contains(&number) {
-                    self.leave(number)?;
-                }
-                done.into_iter().try_for_each(|number| self.reply(number, Answer::Done))?;
+            (PeerRequest::Unwanted(numbers), Some(_)) => {
+                numbers.into_iter().try_for_each(|number| self.drop_ahead(number))?;
             }
             (PeerRequest::Ahead { .. } | PeerRequest::Credit(_) | PeerRequest::Unwanted(_), _) => {
                 return Err(WireError::Unexpected("a request about what is sent ahead").into());
@@ -130,6 +126,15 @@ impl SendLane {
             (ask, None) => return Ok(Some(ask)),
         }
         Ok(None)
+    }
+
+    /// What has this number is not sent any more, and what does not come is told.
+    fn drop_ahead(&mut self, number: u64) -> Result<(), NetFault> {
+        let done = self.ahead.as_mut().map(|ahead| ahead.handle_unwanted(number)).unwrap_or_default();
+        if done.contains(&number) {
+            self.leave(number)?;
+        }
+        done.into_iter().try_for_each(|number| self.reply(number, Answer::Done))
     }
 
     /// A folder that was opened ahead is not needed any more.

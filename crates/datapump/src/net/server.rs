@@ -241,7 +241,13 @@ impl Server {
         let holder = channel.peer();
         let (body, _) = channel.message_within(HANDSHAKE_MAX)?;
         let admitted = match read_greeting(&body)? {
-            Ok(greeting) => self.state.admit(&greeting, holder),
+            Ok(greeting) => {
+                let admitted = self.state.admit(&greeting, holder);
+                if let (Err(_), None, Some(early)) = (&admitted, greeting.session, &greeting.early) {
+                    self.state.forget(early);
+                }
+                admitted
+            }
             Err(reply) => Err(reply),
         };
         let (reply, admitted) = match admitted {

@@ -84,6 +84,11 @@ impl ReceiveCredit {
         self.received >= self.granted.saturating_add(self.free)
     }
 
+    /// Whether nothing has come.
+    pub fn is_untouched(&self) -> bool {
+        self.received == 0
+    }
+
     /// What is granted now: a quarter of the window together, or whatever is free where the other side waits for it.
     pub fn poll_grant(&mut self) -> Option<u64> {
         let is_due = self.free * 4 >= self.window || (self.is_used_up() && self.free > 0);

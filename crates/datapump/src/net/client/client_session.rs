@@ -184,7 +184,7 @@ impl RemoteCopy {
         let begin = Begin {
             instead_of: before.map(|(session, _)| session),
             round_trip_ns: Some(round_trip_ns).filter(|&ns| ns >= NO_HANDSHAKE_NS),
-            sends_ahead: (way == Direction::Push).then_some(is_far),
+            sends_ahead: Some(is_far),
             ..self.wishes(way, remote, self.lanes(), is_name_of(last))
         };
         let start = Instant::now();

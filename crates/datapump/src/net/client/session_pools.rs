@@ -57,13 +57,14 @@ impl SessionPools {
     /// Begins to make connections for a session that will have this number, with so many lanes. `first` is requested at
     /// once over the connection that brings what is not requested.
     pub(crate) fn begin(&self, dialer: &Dialer, session: [u8; 16], lanes: u32, first: Option<Vec<u8>>) {
+        // A host may have several addresses, which are called one after the other.
+        let Some(is_far) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         for _ in 0..lanes.min(NAMES) {
             self.spawn(dialer, Purpose::Names, move |dialer| dialer.joined_early(Purpose::Names, session));
         }
         for _ in 0..lanes {
             self.spawn(dialer, Purpose::Blocks, move |dialer| dialer.joined_early(Purpose::Blocks, session));
         }
-        let Some(is_far) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         self.spawn(dialer, Purpose::Ahead, move |dialer| {
             let mut channel = dialer.join_early(Purpose::Ahead, session)?;
             if !is_far.recv().unwrap_or(false) {

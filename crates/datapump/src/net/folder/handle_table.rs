@@ -47,6 +47,8 @@ const OPEN_FOLDERS_MIN: u64 = 4;
 const FOLDER_BYTES: usize = size_of::<FolderSide>() + 128;
 /// The same of a file.
 const FILE_BYTES: usize = size_of::<GivenFile>() + size_of::<Handle>() * 2 + 128;
+/// Folders of other numbers are listed at the same time.
+const LISTING_LOCKS: usize = 16;
 /// One through the cache, one past it.
 const FILES_OF_A_FILE: u64 = 2;
 
@@ -107,6 +109,8 @@ pub(crate) struct HandleTable {
     _kept_open: Option<Charge>,
     magics: Magics,
     pub(crate) own_names: OwnNames,
+    /// One lists a folder at a time: an open folder has one place at which it goes on. By its number.
+    listing: [Mutex<()>; LISTING_LOCKS],
     stop: Arc<AtomicBool>,
 }
 
@@ -120,7 +124,19 @@ impl HandleTable {
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
         let (folders, files) = (Mutex::default(), Mutex::default());
         let (magics, own_names) = (Magics::default(), OwnNames::default());
-        HandleTable { places, folders, files, keeper, share, _kept_open: charge, magics, own_names, stop }
+        let listing = Default::default();
+        HandleTable {
+            listing,
+            places,
+            folders,
+            files,
+            keeper,
+            share,
+            _kept_open: charge,
+            magics,
+            own_names,
+            stop,
+        }
     }
 
     /// Answers what is asked of names and attributes. More than one answer where one would be too long: each is told
@@ -245,8 +261,10 @@ impl HandleTable {
         Ok(answer)
     }
 
-    fn listed(&self, folder: u64, cookie: u64) -> ShelfOutcome<Listed> {
-        let folder = self.folder(folder)?.file().map_err(problem)?.0;
+    fn listed(&self, number: u64, cookie: u64) -> ShelfOutcome<Listed> {
+        let folder = self.folder(number)?.file().map_err(problem)?.0;
+        let _one =
+            self.listing[number as usize % LISTING_LOCKS].lock().unwrap_or_else(PoisonError::into_inner);
         let (names, cookie) = listed::list(&folder, cookie).map_err(|errno| fault(Operation::List, errno))?;
         Ok((folder, names, cookie))
     }

@@ -135,8 +135,9 @@ impl RemoteHost {
     /// side has no room, everything is requested.
     pub(crate) fn read_ahead(&self, places: usize, wish: AheadWish) {
         let Some(pool) = &self.ahead_pool else { return };
-        let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX);
-        let begun = begun.and_then(|channel| {
+        let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {
+            // Where it is refused everything is requested.
+            channel.within(HANDSHAKE_MAX, Channel::receive_reply)?;
             let was_requested = self.requested.is_some();
             ReadAhead::begin(self, channel, places as u32, (self.requested.unwrap_or(wish), was_requested))
         });

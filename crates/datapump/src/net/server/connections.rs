@@ -40,10 +40,10 @@ pub(crate) struct ConnectionQuota {
 impl ConnectionQuota {
     /// So many lanes were agreed. Each has a connection for blocks and may have one for names; the first folders are
     /// looked at before any lane is there. One brings what is sent without a request.
-    pub(crate) fn agree(&self, lanes: u32) {
+    pub(crate) fn agree(&self, lanes: u32, ahead: bool) {
         self.blocks.store(lanes, Ordering::Relaxed);
         self.names.store(lanes.saturating_add(1), Ordering::Relaxed);
-        self.ahead.store(1, Ordering::Relaxed);
+        self.ahead.store(ahead.into(), Ordering::Relaxed);
         self.is_agreed.store(true, Ordering::Release);
     }
 }

@@ -77,7 +77,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     });
     match checked {
         Ok((wanted, memory)) => {
-            state.agree(&left, wanted.connections);
+            state.agree(&left, wanted.connections, wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             control.say(Message::Begun { receives })?;
             control.join(&cancel);
@@ -254,7 +254,9 @@ impl Wanted {
             options.source_depth.unwrap_or(usual_depth) + options.sink_depth.unwrap_or(usual.sink_depth);
         let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
         let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
-        u64::from(self.connections).saturating_mul(of_one)
+        // What is sent ahead has slots of its own at the side that reads.
+        let ahead = u64::from(self.sends_ahead && self.target.is_none());
+        (u64::from(self.connections) + ahead).saturating_mul(of_one)
     }
 }
 

@@ -118,7 +118,9 @@ impl ServerState {
             match sessions.get(session) {
                 Some(entry) if entry.holder != holder || entry.acceptor.is_agreed() => break,
                 Some(_) => was_there = true,
-                None if was_there || self.was_closed(session) => break,
+                None if was_there || self.was_closed(session) || self.is_closing.load(Ordering::Relaxed) => {
+                    break;
+                }
                 None => {}
             }
             let waited = self.changed.wait_timeout(sessions, WAIT_MAX);
@@ -137,9 +139,9 @@ impl ServerState {
     }
 
     /// Connections of a session may come now.
-    pub(crate) fn agree(&self, left: &ConnectionQuota, connections: u32) {
+    pub(crate) fn agree(&self, left: &ConnectionQuota, connections: u32, ahead: bool) {
         let sessions = self.sessions();
-        left.agree(connections);
+        left.agree(connections, ahead);
         drop(sessions);
         self.changed.notify_all();
     }
@@ -215,14 +217,20 @@ impl ServerState {
         }
     }
 
-    /// The session is over.
-    pub(crate) fn close(&self, session: &[u8; 16]) {
+    /// There is no session of this number, and will be none: connections do not wait for it.
+    pub(crate) fn forget(&self, session: &[u8; 16]) {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         closed.push_front(*session);
         closed.truncate(CLOSED_MAX);
         drop(closed);
-        self.sessions().remove(session);
+        drop(self.sessions());
         self.changed.notify_all();
+    }
+
+    /// The session is over.
+    pub(crate) fn close(&self, session: &[u8; 16]) {
+        self.sessions().remove(session);
+        self.forget(session);
         if self.options.once {
             self.over.store(true, Ordering::Relaxed);
         }

@@ -12,7 +12,7 @@ mod arrivals;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind};
-use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_core::wire::peer_request::{Answer, PeerRequest, UNWANTED_MAX};
 use datapump_core::wire::{WireError, encode};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{Channel, ConnectionStats, NetFault};
@@ -149,6 +149,13 @@ impl ReadAhead {
             let received = self.receive(host);
             state = self.state();
             state.is_receiving = false;
+            // A side that has no room for it hangs up: then everything is requested.
+            if matches!(received, Err(NetFault::Lost(_))) && state.credit.is_untouched() {
+                host.cancel.check()?;
+                state.give_up();
+                self.came.notify_all();
+                return Ok(None);
+            }
             let arrived = received.and_then(|arrival| {
                 state.count_trip(host, &arrival);
                 state.handle(host, arrival)
@@ -208,7 +215,8 @@ impl ReadAhead {
             return Ok(());
         }
         let messages = grant.map(PeerRequest::Credit).into_iter();
-        for message in messages.chain(unwanted.into_iter().map(PeerRequest::Unwanted)) {
+        let unwanted = unwanted.chunks(UNWANTED_MAX).map(|numbers| PeerRequest::Unwanted(numbers.to_vec()));
+        for message in messages.chain(unwanted) {
             channel.put_message(&encode(&message), 0)?;
         }
         channel.flush()

@@ -12,7 +12,8 @@ use datapump_core::wire::peer_request::credit::ReceiveCredit;
 use datapump_core::wire::peer_request::walk_ahead::{is_walked, number_of_look};
 use datapump_transport::{Digest, NetFault};
 
-use super::super::{RemoteHost, TripPhase, TripStamp};
+use super::super::{ANSWERS_MAX, RemoteHost, TripPhase, TripStamp};
+use super::ListedAnswers;
 use crate::job::budget::{Charge, OverBudget};
 use crate::net::folder::weight;
 
@@ -22,7 +23,10 @@ const WINDOW_MAX_BYTES: u64 = 512 << 20;
 const TOLD_BYTES: u32 = 64 << 10;
 /// What is not wanted is told in so many messages before one of them is answered: as many as a connection takes
 /// without anybody reading.
-const TOLD_MAX: usize = 256;
+const TOLD_MAX: usize = 8192;
+/// Things on their way or here are no more than this part of the window: honest ones take more bytes each.
+const ITEM_BYTES: u64 = 64;
+const ITEMS_MIN: u64 = 4096;
 
 /// What came, what is on its way, and what is to be told of it.
 #[derive(Debug)]
@@ -230,6 +234,9 @@ impl AheadState {
     /// Something came.
     pub(super) fn handle(&mut self, host: &RemoteHost, arrival: Arrival) -> Result<(), NetFault> {
         let Arrival { number, answer, block, frames_bytes } = arrival;
+        if !self.fits(number, &answer) {
+            return Err(WireError::Unexpected("another answer than was announced").into());
+        }
         match (answer, self.items.remove(&number)) {
             (Answer::Done, item) if block.is_none() => {
                 self.credit.handle_free(frames_bytes);
@@ -301,15 +308,14 @@ impl AheadState {
         };
         let mut names = lists.part.take().unwrap_or_else(begun);
         names.frames_bytes += frames_bytes;
+        if names.answers.as_ref().is_ok_and(|(answers, _)| answers.len() >= ANSWERS_MAX) {
+            return Err(WireError::Unexpected("names without end").into());
+        }
         if let Answer::Names { entries, cookie, .. } = &answer {
             names.next = *cookie;
             self.announce(entries)?;
         }
-        names.answers = names.answers.and_then(|(mut answers, mut charge)| {
-            charge.grow(weight::of_answer(&answer))?;
-            answers.push(answer);
-            Ok((answers, charge))
-        });
+        names.answers = self.held(names.answers, answer);
         if is_unwanted {
             self.drop_names(names);
             return Ok(());
@@ -320,6 +326,42 @@ impl AheadState {
             false => lists.whole.push_back(names),
         }
         Ok(())
+    }
+
+    /// Whether what a place is comes under this number.
+    fn is_look(&self, number: u64) -> bool {
+        number < number_of_look(self.places) && number % 2 == 1
+    }
+
+    /// Whether an answer is one of those that the number was announced for.
+    fn fits(&self, number: u64, answer: &Answer) -> bool {
+        match self.items.get(&number) {
+            Some(AheadItem::Came(_)) | None => true,
+            Some(AheadItem::Awaited(bytes) | AheadItem::Unwanted(bytes)) => match answer {
+                Answer::Fault(_) | Answer::Done => true,
+                Answer::Meta { .. } => self.is_look(number),
+                Answer::Stream { .. } => number < number_of_look(self.places),
+                Answer::Folder { .. } => *bytes == 0 && !self.is_look(number),
+                Answer::File { .. } => !self.is_look(number),
+                Answer::Names { .. } | Answer::End => false,
+            },
+        }
+    }
+
+    /// Answers of one listing with one more; those that this side may not hold are forgotten, with what follows them.
+    fn held(&mut self, before: ListedAnswers, answer: Answer) -> ListedAnswers {
+        let (mut answers, held) = match before {
+            Ok((answers, mut charge)) => (answers, charge.grow(weight::of_answer(&answer)).map(|()| charge)),
+            Err(over) => (Vec::new(), Err(over)),
+        };
+        answers.push(answer);
+        match held {
+            Ok(charge) => Ok((answers, charge)),
+            Err(over) => {
+                self.drop_answers(&answers);
+                Err(over)
+            }
+        }
     }
 
     /// Names tell what is on its way.
@@ -351,6 +393,9 @@ impl AheadState {
         if bytes > self.file_bytes_max.into() {
             return Err(WireError::Unexpected("a larger file than may come without a request"));
         }
+        if self.items.len() as u64 > self.credit.window() / ITEM_BYTES + ITEMS_MIN {
+            return Err(WireError::Unexpected("more than may be on its way"));
+        }
         match self.items.insert(number, AheadItem::Awaited(bytes as u32)) {
             Some(_) => Err(WireError::Unexpected("a number that it has given before")),
             None => Ok(()),
@@ -360,12 +405,23 @@ impl AheadState {
     /// Nobody takes these names, nor what follows them.
     fn drop_names(&mut self, names: ArrivedNames) {
         self.credit.handle_free(names.frames_bytes);
-        let answers = names.answers.map_or_else(|_| Vec::new(), |(answers, _)| answers);
+        if let Ok((answers, _)) = names.answers {
+            self.drop_answers(&answers);
+        }
+    }
+
+    fn drop_answers(&mut self, answers: &[Answer]) {
         for answer in answers {
             if let Answer::Names { entries, .. } = answer {
                 entries.iter().filter_map(|entry| entry.follows).for_each(|number| self.drop_item(number));
             }
         }
+    }
+
+    /// Nothing comes ahead after all: everything is requested.
+    pub(super) fn give_up(&mut self) {
+        self.items.clear();
+        self.lists.clear();
     }
 
     pub(super) fn drop_item(&mut self, number: u64) {
