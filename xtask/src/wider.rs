@@ -38,7 +38,8 @@ const PACKAGES: &[&str] = &[
 const THREADS: u32 = 2;
 
 /// Suites that mostly wait for a peer or for a cable: more of their tests run at once, while something else is built.
-const WAITING: [&str; 4] = ["wider_hosts_kills", "wider_hosts_limits", "wider_network", "wider_ssh"];
+const WAITING: [&str; 5] =
+    ["wider_distance", "wider_hosts_kills", "wider_hosts_limits", "wider_network", "wider_ssh"];
 const WAITING_THREADS: u32 = 4;
 
 /// Tests of the library that have a long form: cut connections, simulated copies.
