@@ -46,6 +46,8 @@ pub const ATTRIBUTES_MAX: usize = 16 << 10;
 pub const OWNERS_MAX: usize = 16 << 10;
 /// Pieces of a file's map.
 pub const RANGES_MAX: usize = 30_000;
+/// Numbers of what is not wanted in one request, which is short.
+pub const UNWANTED_MAX: usize = 256;
 /// Places of a session that are read.
 pub const SOURCES_MAX: usize = 1 << 16;
 

@@ -338,7 +338,7 @@ mod tests {
             ("echo hello; exit 3", &["status 3", "printed: hello"]),
             ("kill -9 $$", &["signal 9"]),
             ("printf 'a\\033[2J'", &["status 0", "printed: a\\u{1b}[2J"]),
-            ("echo pump-far-end: 2.1 9.8.7", &["pump 9.8.7", "version 2.1", RELEASE, "version 1.0"]),
+            ("echo pump-far-end: 2.1 9.8.7", &["pump 9.8.7", "version 2.1", RELEASE, "version 1.1"]),
             ("echo pump-far-end: 1.0 1.0 pump1-zz -", &["ticket"]),
             ("yes aggressively", &["must be silent", "aggressively\\n", " …"]),
         ] {

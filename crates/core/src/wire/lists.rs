@@ -7,8 +7,7 @@ use minicbor::Decode;
 use minicbor::data::Type;
 use minicbor::decode::{Decoder, Error};
 
-use super::peer_request::UNWANTED_MAX;
-use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX};
+use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, SOURCES_MAX, UNWANTED_MAX};
 
 /// The names of a folder.
 pub(super) fn names<'bytes, C, T>(decoder: &mut Decoder<'bytes>, context: &mut C) -> Result<Vec<T>, Error>

@@ -16,9 +16,6 @@ use super::attributes::{Attribute, Entry, OwnerName, WireMeta};
 use super::bounds::{ErrorNumber, FileSize};
 use super::lists;
 
-/// Numbers in one [`PeerRequest::Unwanted`]: a request is short.
-pub const UNWANTED_MAX: usize = 256;
-
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum PeerRequest {

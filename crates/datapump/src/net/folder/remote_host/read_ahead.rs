@@ -12,8 +12,8 @@ mod arrivals;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind};
-use datapump_core::wire::peer_request::{Answer, PeerRequest, UNWANTED_MAX};
-use datapump_core::wire::{WireError, encode};
+use datapump_core::wire::peer_request::{Answer, PeerRequest};
+use datapump_core::wire::{UNWANTED_MAX, WireError, encode};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{Channel, ConnectionStats, NetFault};
 
