@@ -321,10 +321,15 @@ impl Job {
         let lanes_ended = self.platform.thread_time();
         shared.ledger.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
         let mut waits = Waits::default();
+        let unfinished = shared.unfinished();
+        if unfinished.iter().any(|task| !task.has_failed()) {
+            // Blocks of theirs were under way when the run was stopped, of small files that nobody counts.
+            shared.plan.cut();
+        }
         if shared.settings.has_trees {
             tree::finish::finish_trees(&shared, &mut waits, shared.plan.is_exhausted());
         }
-        shared.unfinished().iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
+        unfinished.iter().filter(|task| !task.has_failed()).for_each(|task| abandon(task, true));
         drop(here);
         let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
         // What nobody charged went to what was named, and to what is left of it.

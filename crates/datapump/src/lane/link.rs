@@ -8,7 +8,7 @@ use datapump_engine::{CpuStage, Slot, meter::within};
 use datapump_transport::NetFault;
 
 use super::Lane;
-use crate::end::{Connection, SendLane, Trouble};
+use crate::end::{Connection, SendLane, Source, Trouble};
 use crate::file::fault;
 use crate::file::hash::BlockHash;
 
@@ -35,7 +35,10 @@ impl Lane<'_> {
             Connection::None => return false,
             Connection::Receive(_) => {
                 let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
-                if let (Some(hash), Some(block)) = (&task.hash, self.performer.hashes[slot as usize].take()) {
+                // Also one that came with a block which nobody took: it is not that of what is read back here.
+                let came = self.performer.hashes[slot as usize].take();
+                let comes_from_there = matches!(task.source, Source::RemoteHost(_));
+                if let (Some(hash), Some(block), true) = (&task.hash, came, comes_from_there) {
                     hash.insert(block);
                     return true;
                 }
