@@ -1,4 +1,5 @@
-//! The life of one file as a state machine, from its opening to its name.
+//! The life of one file as a state machine, from its first block to its name. What cannot be opened, or has no room, has
+//! no life: it is told, and nothing was written.
 //!
 //! The owner asks [`FileLife::poll_step`] what to do, does it, and reports back through the `handle_*` methods. The
 //! pumps move the blocks, the owner tells what landed. The order is the promise: a name comes after the last byte, the
@@ -65,10 +66,6 @@ pub enum Pass {
 /// What the owner does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStep {
-    /// Open both ends.
-    Open,
-    /// Reserve the room that the target needs.
-    Reserve,
     /// Nothing: pumps move the blocks.
     Move(Pass),
     /// Close the journal and set the length: padding and an older file's end go.
@@ -131,25 +128,18 @@ pub struct FileLife {
     has_failed: bool,
 }
 
-impl Default for FileLife {
-    fn default() -> FileLife {
-        FileLife::new()
-    }
-}
-
 impl FileLife {
-    /// A file that is to be opened.
-    pub fn new() -> FileLife {
-        let (expected_bytes, landed_bytes, repairs, has_failed) = (u64::MAX, 0, 0, false);
-        let goal = FileGoal::NOTHING;
-        FileLife { step: FileStep::Open, goal, expected_bytes, landed_bytes, repairs, has_failed }
+    /// Both ends are open and have their room: blocks may move. `u64::MAX` bytes until the source has ended.
+    pub fn begun(goal: FileGoal, expected_bytes: u64) -> FileLife {
+        let (step, landed_bytes, repairs, has_failed) = (FileStep::Move(Pass::Copy), 0, 0, false);
+        let mut life = FileLife { step, goal, expected_bytes, landed_bytes, repairs, has_failed };
+        life.move_bytes(Pass::Copy, expected_bytes);
+        life
     }
 
-    /// One whose ends are open.
-    pub fn opened() -> FileLife {
-        let mut life = FileLife::new();
-        life.handle_done(FileStep::Open);
-        life
+    /// What it needs before it counts as done.
+    pub fn goal(&self) -> FileGoal {
+        self.goal
     }
 
     /// What to do now.
@@ -172,13 +162,6 @@ impl FileLife {
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.has_failed
-    }
-
-    /// Both ends are open and have their room: blocks may move. `u64::MAX` bytes until the source has ended.
-    pub fn handle_begun(&mut self, goal: FileGoal, expected_bytes: u64) {
-        debug_assert_eq!(self.step, FileStep::Reserve);
-        self.goal = goal;
-        self.move_bytes(Pass::Copy, expected_bytes);
     }
 
     /// The blocks of another pass were put up.
@@ -251,7 +234,6 @@ impl FileLife {
     fn after(&self, step: FileStep) -> FileStep {
         let FileGoal { ending, syncs_data, reads_back, syncs_folder, .. } = self.goal;
         match (step, ending) {
-            (FileStep::Open, _) => FileStep::Reserve,
             (FileStep::Move(Pass::Copy), Ending::Name) => FileStep::SetLength,
             (FileStep::Move(Pass::Copy), _) | (FileStep::SetLength, _) => FileStep::CheckSource,
             (FileStep::Move(pass), _) => FileStep::Compare(pass),
@@ -263,7 +245,7 @@ impl FileLife {
             (FileStep::Close, Ending::Name) => FileStep::Rename,
             (FileStep::Rename, _) if syncs_folder => FileStep::SyncFolder,
             (FileStep::Enqueue | FileStep::Over, _) => FileStep::Over,
-            (FileStep::Reserve | FileStep::ReadBack | FileStep::Repair, _) => step,
+            (FileStep::ReadBack | FileStep::Repair, _) => step,
             (FileStep::Compare(_) | FileStep::Refuse(_), _) => step,
             _ => FileStep::Enqueue,
         }

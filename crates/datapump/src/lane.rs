@@ -32,7 +32,7 @@ use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
 use crate::report::latency::LaneLatencies;
 use crate::run::Shared;
-use crate::run::plan::Claim;
+use crate::run::plan::{Claim, Plan};
 use crate::run::work::{Ready, Worker};
 
 /// What a lane leaves behind.
@@ -289,6 +289,15 @@ impl<'run> Lane<'run> {
     }
 }
 
+/// What a lane claims. If it fails, or panics, that will never land: the others must not wait for it.
+struct Claims<'run, Work>(&'run Plan<Work>);
+
+impl<Work> Drop for Claims<'_, Work> {
+    fn drop(&mut self) {
+        self.0.lose_lane();
+    }
+}
+
 /// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
 /// lanes, and the report counts them.
 pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
@@ -296,9 +305,10 @@ pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult,
         let _meter = shared.settings.metered(CpuStage::Loop);
         // The other lanes must not wait for what this one would have received.
         let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
-        let result = Lane::new(shared, index as usize).and_then(Lane::run);
-        // What it had claimed will never land: the others must not wait for it.
-        result.inspect_err(|_| shared.plan.lose_lane())
+        let claimed = Claims(&shared.plan);
+        let result = Lane::new(shared, index as usize).and_then(Lane::run)?;
+        std::mem::forget(claimed);
+        Ok(result)
     };
     shared.ledger.watch.begin(lanes, shared.settings.reads_the_web);
     std::thread::scope(|scope| {
@@ -310,4 +320,25 @@ pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult,
         };
         std::iter::once(own).chain(others.into_iter().map(join)).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::plan::Asker;
+
+    #[test]
+    fn nobody_waits_for_a_lane_that_panicked() {
+        let (plan, asker) = (Plan::new([1], 1), Asker { moves_pieces: true, has_own: false });
+        let panicked = std::thread::scope(|scope| {
+            let lane = scope.spawn(|| {
+                let _claimed = Claims(&plan);
+                assert!(matches!(plan.claim(asker), Claim::Work(1)));
+                std::panic::resume_unwind(Box::new("a mistake"));
+            });
+            lane.join()
+        });
+        assert!(panicked.is_err());
+        assert!(matches!(plan.claim(asker), Claim::Never), "what it claimed never comes");
+    }
 }

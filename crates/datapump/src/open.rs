@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use datapump_core::BlockRoute;
 use datapump_core::verdict::Waits;
-use datapump_core::{BlockRoute, FileLife};
 use datapump_engine::Handle;
 
 use crate::end::{FileEnd, Sink, Source};
@@ -104,8 +104,7 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = ends(shared, (&names.0, &names.1), opened, how, &mut landing);
-    let Ends { source, sink, original, ranges, life } =
-        ends.inspect_err(|problem| landing.give_up(problem))?;
+    let Ends { source, sink, original, ranges } = ends.inspect_err(|problem| landing.give_up(problem))?;
     let (finish, change) = match next {
         FileNext::Copy(change) => (landing.into_finish(), change),
         FileNext::Compare(item) => (Finish::Checked(Against::Target(Some(item))), None),
@@ -124,7 +123,6 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         finish,
         ranges: ranges.clone(),
         tree_file: None,
-        life,
     });
     task.change = change;
     task.first_name = (copies && !item.other_names.is_empty()).then(|| Box::new(item.clone()));
@@ -145,7 +143,7 @@ pub(crate) fn task(
     finish: Finish,
     tree_file: TreeFile,
 ) -> Task {
-    let Ends { source, sink, original, ranges, life } = ends;
+    let Ends { source, sink, original, ranges } = ends;
     let copies = !matches!(finish, Finish::Nothing | Finish::Checked(_));
     Task::new(Parts {
         number: shared.next_number(),
@@ -159,7 +157,6 @@ pub(crate) fn task(
         verify: shared.settings.options.verify && copies,
         ranges,
         tree_file: Some(tree_file),
-        life,
     })
 }
 
@@ -178,8 +175,8 @@ pub(crate) fn ends(
         _ => None,
     };
     if how.try_reflink && reflinked(shared, &opened, landing) {
-        let (original, ranges, life) = (opened.original, Some(Vec::new()), FileLife::opened());
-        return Ok(Ends { source: Source::Null, sink: Sink::Null, original, ranges, life });
+        let (original, ranges) = (opened.original, Some(Vec::new()));
+        return Ok(Ends { source: Source::Null, sink: Sink::Null, original, ranges });
     }
     shared.ledger.tally().in_kernel |= how.in_kernel;
     complete(shared, names, opened, how, landing).inspect_err(|_| {
@@ -430,7 +427,6 @@ pub(crate) struct Ends {
     original: Option<Original>,
     /// What is to be moved; `None` until the end of data.
     ranges: Option<ByteRanges>,
-    life: FileLife,
 }
 
 /// Makes the two ends: direct or not, reserved.
@@ -472,7 +468,7 @@ fn complete(
             staged.keep_journal(&wish);
         }
     }
-    Ok(Ends { source, sink, original, ranges, life: FileLife::opened() })
+    Ok(Ends { source, sink, original, ranges })
 }
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use datapump_core::BlockRoute;
+use datapump_core::verdict::Waits;
 use datapump_engine::Engine;
 
 use crate::file::task::{Finish, Task};
@@ -80,6 +81,15 @@ impl Shared<'_> {
     pub(crate) fn is_stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
             || self.remote_host.as_ref().is_some_and(|remote_host| remote_host.cancel.is_cut())
+    }
+
+    /// Does what is waited for deep among names, and charges its own stage for it.
+    pub(crate) fn aside<T>(&self, stage: fn(&mut Waits) -> &mut u64, act: impl FnOnce() -> T) -> T {
+        let clock = &self.settings.platform.clock;
+        let start_ns = clock.now_ns();
+        let done = act();
+        *stage(&mut self.ledger.tally().aside) += clock.now_ns() - start_ns;
+        done
     }
 
     /// A hash is taken of each file: it was asked for, or its blocks are hashed for the way over the network.

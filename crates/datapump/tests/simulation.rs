@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use datapump::simulation::{Device, Errno, Faults, Peaks, Random, SimClock, SimDisk, Simulation};
 use datapump::{Class, Event, Job, Options, Place, Platform, Problem, Report};
 
-const EIO: Errno = Errno(5);
+/// A device gives an error, or a file system answers by itself what a request that was called back answers.
+const ERRORS: [Errno; 2] = [Errno::EIO, Errno::ECANCELED];
 
 /// What a seed decides.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ impl Case {
         let faults = Faults {
             reorder_ps: if random.chance(2) { 1 + random.below(50_000_000) } else { 0 },
             partial_one_in: if random.chance(2) { 2 + random.below(5) as u32 } else { 0 },
-            error_at: random.chance(4).then(|| (1 + random.below(40), EIO)),
+            error_at: random.chance(4).then(|| (1 + random.below(40), ERRORS[(seed % 2) as usize])),
             flip_at: None,
             flips_on: false,
         };

@@ -133,9 +133,7 @@ fn perform(
             return Err(verify::mismatch(file, words));
         }
         FileStep::Enqueue => enqueue(shared, file),
-        FileStep::Open | FileStep::Reserve | FileStep::Move(_) | FileStep::Over => {
-            unreachable!("{step:?}: its blocks have landed")
-        }
+        FileStep::Move(_) | FileStep::Over => unreachable!("{step:?}: its blocks have landed"),
     }
     Ok(StepOutcome::Done)
 }

@@ -45,7 +45,7 @@ pub(crate) fn goal(
 
 /// Whether the data of a file are synced before it gets its name. In trees that is done once for all at the end,
 /// but what stood under a name before is not given up for what may be lost.
-pub(crate) fn syncs_data(shared: &Shared<'_>, tree_file: Option<&TreeFile>, staged: &StagedFile) -> bool {
+fn syncs_data(shared: &Shared<'_>, tree_file: Option<&TreeFile>, staged: &StagedFile) -> bool {
     match (shared.settings.options.sync, tree_file) {
         (Sync::None, _) => false,
         (Sync::Each, _) | (Sync::End, None) => true,

@@ -106,8 +106,6 @@ pub(crate) struct Parts {
     /// The ranges to copy; `None` until the end of data.
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
     pub(crate) tree_file: Option<TreeFile>,
-    /// Open, with the room that it needs.
-    pub(crate) life: FileLife,
     pub(crate) goal: FileGoal,
 }
 
@@ -119,8 +117,6 @@ impl Task {
         let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
         let expected = ranges.as_ref().map_or(u64::MAX, total);
         let length = original.as_ref().map_or(expected, |original| original.meta.size_bytes);
-        let mut life = parts.life;
-        life.handle_begun(parts.goal, expected);
         Task {
             number,
             is_endless: ranges.is_none() && source.is_real_file(),
@@ -138,7 +134,7 @@ impl Task {
             first_name: None,
             is_shared: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
-            life: Mutex::new(life),
+            life: Mutex::new(FileLife::begun(parts.goal, expected)),
             ranges,
             trouble: OnceLock::new(),
         }

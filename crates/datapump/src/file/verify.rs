@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use datapump_core::{BlockRoute, FileGoal, FileLife, PassesCompared};
+use datapump_core::{BlockRoute, FileGoal, PassesCompared};
 
 use crate::end::{FileEnd, Sink, Source};
 use crate::file::hash::FileHash;
@@ -94,7 +94,6 @@ fn put_up(
         verify: false,
         ranges: Some(ranges.clone()),
         tree_file: None,
-        life: FileLife::opened(),
         goal: FileGoal::NOTHING,
     }));
     shared.begin(&task);

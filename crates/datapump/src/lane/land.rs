@@ -21,6 +21,7 @@ impl Lane<'_> {
     /// Tells the pump how a request ended, and does what follows from it.
     #[inline]
     pub(super) fn settle(&mut self, slot: u32, settled: Settled) {
+        let settled = if settled == Settled::Cancelled { self.cancelled() } else { settled };
         match self.pump.handle_completion(slot, settled) {
             PumpEvent::Nothing => {}
             PumpEvent::Filled { slot, block, ended } => {
@@ -37,6 +38,13 @@ impl Lane<'_> {
             PumpEvent::Ended { file, at } => self.ended(slot, file, at),
             PumpEvent::Failed(fault) => self.failed(slot, fault),
         }
+    }
+
+    /// Nothing is called back before a stop: what answers so by itself has failed.
+    #[cold]
+    fn cancelled(&self) -> Settled {
+        let is_asked_for = self.stopping || self.shared.is_stopping() || self.performer.is_cut();
+        if is_asked_for { Settled::Cancelled } else { Settled::Failed(Errno::ECANCELED.0) }
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use datapump_core::wire::bounds::{ErrorNumber, FileSize};
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
-use datapump_core::{BlockRoute, Extent, FileGoal, FileLife, Length};
+use datapump_core::{BlockRoute, Extent, FileGoal, Length};
 use datapump_transport::NetFault;
 
 use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
@@ -192,7 +192,6 @@ fn parts(shared: &Shared<'_>, name: PathBuf, source: Source, ranges: Option<Byte
         verify: false,
         ranges,
         tree_file: None,
-        life: FileLife::opened(),
         goal: FileGoal::NOTHING,
     }
 }

@@ -252,7 +252,8 @@ fn link_unchanged(shared: &Shared<'_>, item: &Item, at: &PathAt) -> Result<Optio
         return Ok(None);
     }
     if !shared.settings.options.dry_run && shared.settings.options.sync != Sync::None {
-        let synced = at.folder_to_sync().and_then(|folder| folder.sync());
+        let sync = || at.folder_to_sync().and_then(|folder| folder.sync());
+        let synced = shared.aside(|waits| &mut waits.sync, sync);
         synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &at.path, errno.0))?;
     }
     shared.ledger.tell(findings::change_of_item(shared, item, ChangeKind::Link, None));

@@ -38,10 +38,7 @@ pub(crate) fn reserve(
     meta: Option<&Meta>,
 ) -> Result<(), Problem> {
     let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
-    let start_ns = shared.settings.platform.clock.now_ns();
-    let reserved = staged.reserve(ranges, length);
-    shared.ledger.tally().reserving_ns += shared.settings.platform.clock.now_ns() - start_ns;
-    reserved.map(|_| ())
+    shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(|_| ())
 }
 
 /// The length of the file for which room is to be reserved, if it is.

@@ -52,7 +52,7 @@ impl Account<'_> {
     fn waits(&self) -> Waits {
         let each = (0..).zip(&self.lanes).map(|(index, lane)| self.waits_of(index, lane));
         let waits = each.fold(Waits::default(), |sum, waits| sum.plus(&waits));
-        with_reserving(waits, self.tally.reserving_ns)
+        with_aside(waits, &self.tally.aside)
     }
 
     /// The waits of a lane from the begin of the job to its end. The first lane runs in the job's own thread.
@@ -198,9 +198,11 @@ fn round_trips(remote_host: &RemoteHost) -> RoundTrips {
 
 /// Room is reserved between blocks, among names: on a tmpfs every page is taken from memory there, and a copy of one
 /// large file is not kept waiting by names.
-fn with_reserving(waits: Waits, reserving_ns: u64) -> Waits {
-    let reserving = reserving_ns.min(waits.metadata);
-    Waits { reserving, metadata: waits.metadata - reserving, ..waits }
+fn with_aside(waits: Waits, aside: &Waits) -> Waits {
+    let reserving = aside.reserving.min(waits.metadata);
+    let sync = aside.sync.min(waits.metadata - reserving);
+    let metadata = waits.metadata - reserving - sync;
+    Waits { reserving: waits.reserving + reserving, sync: waits.sync + sync, metadata, ..waits }
 }
 
 /// Lanes that had something to do; all of them, if none had. One file keeps one lane busy: what the others do meanwhile
@@ -264,10 +266,12 @@ mod tests {
 
     #[test]
     fn room_is_no_matter_of_names() {
-        for (metadata, reserving_ns, reserving) in [(900, 0, 0), (900, 850, 850), (0, 10, 0), (10, 11, 10)] {
+        for (metadata, aside, moved) in
+            [(900, (0, 0), (0, 0)), (900, (850, 20), (850, 20)), (0, (10, 1), (0, 0)), (10, (9, 3), (9, 1))]
+        {
             let waits = Waits { metadata, sink: 5, sync: 7, ..Waits::default() };
-            let got = with_reserving(waits, reserving_ns);
-            assert_eq!((got.reserving, got.total()), (reserving, waits.total()), "{metadata} {reserving_ns}");
+            let got = with_aside(waits, &Waits { reserving: aside.0, sync: aside.1, ..Waits::default() });
+            assert_eq!((got.reserving, got.sync - 7, got.total()), (moved.0, moved.1, waits.total()));
         }
     }
 

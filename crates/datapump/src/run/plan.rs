@@ -11,7 +11,7 @@
 //! Must not know: how files are opened, moved or finished, what a folder is.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::{BlockRoute, Extent, Length};
 
@@ -203,9 +203,9 @@ impl<Work> Plan<Work> {
         self.more.notify_all();
     }
 
-    /// A lane has failed.
+    /// A lane has failed, wherever that was.
     pub(crate) fn lose_lane(&self) {
-        self.state().lane_lost = true;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).lane_lost = true;
         self.more.notify_all();
     }
 

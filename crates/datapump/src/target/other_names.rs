@@ -134,7 +134,8 @@ fn sync(shared: &Shared<'_>, first: &Item) -> Result<(), Problem> {
     let writes =
         shared.settings.writes && shared.settings.options.sync != Sync::None && !first.other_names.is_empty();
     let Some(at) = first.target.at().filter(|_| writes) else { return Ok(()) };
-    let synced = at.folder_to_sync().and_then(|folder| folder.sync());
+    let sync = || at.folder_to_sync().and_then(|folder| folder.sync());
+    let synced = shared.aside(|waits| &mut waits.sync, sync);
     synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &at.path, errno.0))
 }
 

@@ -3,14 +3,13 @@
 //! Must not know: how it was moved.
 
 use crate::end::Sink;
-use crate::file::goal::syncs_data;
 use crate::file::task::{Finish, Task, TreeFile};
 use crate::run::Shared;
 use crate::tree::folder::folder_done::release;
 use crate::tree::links::linking;
 use crate::tree::list::checkpoint::Written;
 use crate::tree::list::journal::{self};
-use datapump_files::commit::{StagedFile, taken};
+use datapump_files::commit::taken;
 use datapump_files::disk::FileCalls;
 use datapump_files::identity::{FileId, id};
 
@@ -61,15 +60,15 @@ fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
             journal.know(&target);
         }
         let mark = journal::mark(&directory.path_sum, name, &original.meta, &target);
-        let problem = journal.add(mark, &target, (written(shared, task, staged), soon));
+        let problem = journal.add(mark, &target, (written(task), soon));
         problem.into_iter().for_each(|problem| root.report(&shared.ledger, problem));
     }
 }
 
 /// How a complete file came to the disk.
-fn written(shared: &Shared<'_>, task: &Task, staged: &StagedFile) -> Written {
+fn written(task: &Task) -> Written {
     match &task.sink {
-        _ if syncs_data(shared, task.tree_file.as_ref(), staged) || task.verify => Written::Synced,
+        _ if task.life().goal().syncs_data => Written::Synced,
         // In the kernel and by reflink nothing is written directly, whatever the file's ways are.
         Sink::File(file) if file.align_bytes > 1 => Written::Directly,
         _ => Written::Cached,

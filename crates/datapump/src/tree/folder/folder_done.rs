@@ -78,7 +78,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
     let synced = syncs_alone(shared, directory) || (shared.settings.options.sync == Sync::Each && !was_right);
     if synced && directory.parent.is_some() {
         let _stage = within(CpuStage::Sync);
-        to.sync_all().map_err(|error| {
+        shared.aside(|waits| &mut waits.sync, || to.sync_all()).map_err(|error| {
             Problem::system(Operation::SyncFolder, &target.path(), error.raw_os_error().unwrap_or(5))
         })?;
     }

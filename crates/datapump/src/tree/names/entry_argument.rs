@@ -38,7 +38,8 @@ pub(crate) fn make(shared: &Shared<'_>, from: &Path, to: &PathAt) -> Result<(), 
     if !shared.settings.writes || shared.settings.options.sync == Sync::None {
         return Ok(());
     }
-    let synced = cursor.target()?.sync_all();
+    let folder = cursor.target()?;
+    let synced = shared.aside(|waits| &mut waits.sync, || folder.sync_all());
     synced.map_err(|error| {
         Problem::system(Operation::SyncFolderOf, &to.path, error.raw_os_error().unwrap_or(5))
     })
