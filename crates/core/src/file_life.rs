@@ -1,5 +1,5 @@
-//! The life of one file as a state machine, from its first block to its name. What cannot be opened, or has no room, has
-//! no life: it is told, and nothing was written.
+//! The life of one file as a state machine, from its first block to its name. What cannot be opened, or has no room,
+//! has no life: it is told, and nothing was written.
 //!
 //! The owner asks [`FileLife::poll_step`] what to do, does it, and reports back through the `handle_*` methods. The
 //! pumps move the blocks, the owner tells what landed. The order is the promise: a name comes after the last byte, the

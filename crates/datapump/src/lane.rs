@@ -6,11 +6,13 @@
 //! Must not know: how requests are performed (`end`), how files are opened (`work`) and finished (`finish`), names,
 //! trees, what the job is.
 
+mod claim_ahead;
 mod land;
 mod link;
 mod post;
 mod read_server;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -60,6 +62,8 @@ pub(crate) struct Lane<'run> {
     /// The task of each slot's block. Slots keep their task until another needs them: on the null path nothing is
     /// counted up or down.
     tasks: Vec<Option<Arc<Task>>>,
+    /// Pieces that are claimed and requested of another host, and that the pump gets next.
+    claimed_ahead: VecDeque<Ready>,
     /// The task of the extent being cut.
     current: Option<Arc<Task>>,
     /// Its number.
@@ -103,7 +107,7 @@ impl<'run> Lane<'run> {
                 let is_hashed = !shared.settings.options.unhashed;
                 let mut lane =
                     ReceiveLane::new(remote_host.blocks()?, is_hashed, Arc::clone(&remote_host.trips));
-                lane.follow(remote_host.round_trip_ns(), shared.settings.shape.request_bytes);
+                lane.follow(remote_host, shared.settings.shape.request_bytes);
                 Connection::Receive(Box::new(lane))
             }
             None => Connection::None,
@@ -141,6 +145,7 @@ impl<'run> Lane<'run> {
             asked,
             tasks: vec![None; slots as usize],
             current: None,
+            claimed_ahead: VecDeque::new(),
             stopping: false,
             keeps_journals: settings.writes && settings.target.is_some(),
             landed_bytes: 0,
@@ -185,7 +190,11 @@ impl<'run> Lane<'run> {
 
     /// What it leaves behind.
     pub(crate) fn result(self) -> LaneResult {
+        if !self.claimed_ahead.is_empty() {
+            self.shared.plan.cut();
+        }
         let now = self.shared.settings.platform.thread_time();
+        let source_depth = self.pump.source_depth().max(self.performer.depth());
         add_workers();
         LaneResult {
             connection_stats: self.performer.connection_stats(),
@@ -193,7 +202,7 @@ impl<'run> Lane<'run> {
             counts: self.pump.counts(),
             waits: self.performer.waits,
             engine: self.asked,
-            source_depth: self.pump.source_depth(),
+            source_depth,
             done_ns: now.elapsed_ns,
             time: now.since(self.began),
         }
@@ -208,7 +217,7 @@ impl<'run> Lane<'run> {
                 let claim = self.read_server.claim(self.shared, lane);
                 claim.unwrap_or_else(|fault| self.lose(&fault, Claim::Never))
             }
-            _ => self.shared.plan.claim(self.worker.asker()),
+            _ => self.next_claim(),
         };
         self.draining = !matches!(claim, Claim::Piece(..));
         let claimed = match claim {
@@ -290,9 +299,9 @@ impl<'run> Lane<'run> {
 }
 
 /// What a lane claims. If it fails, or panics, that will never land: the others must not wait for it.
-struct Claims<'run, Work>(&'run Plan<Work>);
+struct ClaimGuard<'run, Work>(&'run Plan<Work>);
 
-impl<Work> Drop for Claims<'_, Work> {
+impl<Work> Drop for ClaimGuard<'_, Work> {
     fn drop(&mut self) {
         self.0.lose_lane();
     }
@@ -305,7 +314,7 @@ pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult,
         let _meter = shared.settings.metered(CpuStage::Loop);
         // The other lanes must not wait for what this one would have received.
         let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
-        let claimed = Claims(&shared.plan);
+        let claimed = ClaimGuard(&shared.plan);
         let result = Lane::new(shared, index as usize).and_then(Lane::run)?;
         std::mem::forget(claimed);
         Ok(result)
@@ -332,7 +341,7 @@ mod tests {
         let (plan, asker) = (Plan::new([1], 1), Asker { moves_pieces: true, has_own: false });
         let panicked = std::thread::scope(|scope| {
             let lane = scope.spawn(|| {
-                let _claimed = Claims(&plan);
+                let _claimed = ClaimGuard(&plan);
                 assert!(matches!(plan.claim(asker), Claim::Work(1)));
                 std::panic::resume_unwind(Box::new("a mistake"));
             });

@@ -56,6 +56,10 @@ pub struct Network {
     pub rtt_us: u64,
     /// The longest of the connections' shortest round trips.
     pub min_rtt_us: u64,
+    /// The shortest wait for an answer to a message of the session. Behind a relay the kernel does not see the path.
+    pub answer_us: u64,
+    /// Requests that would have filled the path: how fast data arrived at the end, times the longer of the two.
+    pub filling_depth: u32,
     /// Segments with data that were sent.
     pub sent_segments: u64,
     /// Segments that were sent again.
@@ -70,7 +74,22 @@ pub struct Network {
     pub send_buffer_limited_ns: u64,
 }
 
+impl RoundTrips {
+    /// All that waited for one another.
+    pub fn all(&self) -> u64 {
+        let RoundTrips { connecting, beginning, listing, data, ending } = self;
+        [connecting, beginning, listing, data, ending]
+            .into_iter()
+            .fold(0, |sum, count| sum.saturating_add(*count))
+    }
+}
+
 impl Network {
+    /// The path's round trip: of what the kernel and the session saw the longer one.
+    pub fn round_trip_us(&self) -> u64 {
+        self.min_rtt_us.max(self.answer_us)
+    }
+
     /// What crossed it was encrypted.
     pub fn is_sealed(&self) -> bool {
         self.sealing_ns + self.opening_ns > 0
@@ -317,12 +336,30 @@ impl Report {
             None => cpu,
         };
         let detail = match (self.limited_detail.why, self.limited_detail.words()) {
-            (_, Some(words)) => format!(": {words} {}; ", self.waited_words()),
+            (_, Some(words)) => {
+                let under_way = self.under_way_words().map_or(String::new(), |words| format!(" ({words})"));
+                format!(": {words} {}{under_way}; ", self.waited_words())
+            }
             (Why::Untold, None) => ": ".to_string(),
             (why, None) => format!(" ({why}): "),
         };
         let evidence = if shown.is_empty() { cpu } else { format!("{}, {cpu}", shown.join(", ")) };
         format!("{head}, limited by {}{detail}{evidence}", self.limited_by.words())
+    }
+
+    /// `16 requests under way, round trip 180 ms; 345 would fill the path`, where that is what limited.
+    fn under_way_words(&self) -> Option<String> {
+        let network = self.network.filter(|_| self.limited_detail.why == Why::RoundTrips)?;
+        let (depth, round_trip) = (self.source_depth, network.round_trip_us() as f64 / 1e3);
+        let requests = if depth == 1 { "request" } else { "requests" };
+        let fills = match network.filling_depth {
+            filling if filling > depth => format!("; {filling} would fill the path"),
+            _ => String::new(),
+        };
+        let trips = self.round_trips.map_or(0, |trips| trips.all());
+        let trips = if trips > 0 { format!("{trips} round trips of ") } else { "round trips of ".into() };
+        let decimals = if round_trip < 10.0 { 2 } else { 0 };
+        Some(format!("{trips}{round_trip:.decimals$} ms, {depth} {requests} under way{fills}"))
     }
 
     /// `12.1 of 14.0 s`: the time behind the limit, as if there had been one lane.

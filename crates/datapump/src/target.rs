@@ -297,7 +297,7 @@ fn resolve(
     };
     match at.metadata() {
         Ok(meta) => existing(hosts, at, &meta, options),
-        Err(_) if at.is_symlink() => Err(usage(&at.path, LINK_TO_NOTHING)),
+        Err(errno) if at.is_symlink() => Err(unfollowed(&at.path, errno)),
         // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
         Err(errno) if errno == Errno::ENAMETOOLONG => {
             Err(Problem::system(Operation::Create, &at.path, errno.0))
@@ -326,6 +326,14 @@ fn goes_on_in(
     }
 }
 
+/// A symbolic link that cannot be followed: to nothing, or into a folder that is closed to this user, or in a circle.
+fn unfollowed(path: &Path, errno: Errno) -> Problem {
+    match errno {
+        Errno::ENOENT => usage(path, LINK_TO_NOTHING),
+        errno => Problem::system(Operation::Open, path, errno.0),
+    }
+}
+
 /// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
 fn resolve_tree(
     (source, goes_on): (&Place, bool),
@@ -348,8 +356,10 @@ fn resolve_tree(
         Ok(meta) if meta.kind == FileKind::Symlink && !at.follows() => {}
         // cp(1): "cannot overwrite non-directory with directory". Another may have put the link there.
         Ok(meta) if meta.kind == FileKind::Symlink => {
-            let words = if at.metadata().is_err() { LINK_TO_NOTHING } else { LINK_FOR_A_FOLDER };
-            return Err(usage(&at.path, words));
+            return Err(match at.metadata() {
+                Err(errno) => unfollowed(&at.path, errno),
+                Ok(_) => usage(&at.path, LINK_FOR_A_FOLDER),
+            });
         }
         Ok(meta) if meta.kind != FileKind::Folder => {
             let words = "is no folder, and the source is one; remove it or choose another name";

@@ -65,7 +65,7 @@ pub struct Welcome {
 
 /// A path with a longer round trip is worth sending what was not requested. A handshake on loopback takes 1 to 2 ms,
 /// and with requests for 16 small files under way a lane gets 3,000 files a second over 5 ms.
-const FAR_NS: u64 = 5_000_000;
+pub const FAR_NS: u64 = 5_000_000;
 
 /// Whether a path of this round trip is long.
 pub fn is_far(round_trip_ns: u64) -> bool {
@@ -85,9 +85,10 @@ impl Welcome {
 }
 
 impl Dialer {
-    /// A control connection that has greeted, for a session of this number; and how long its handshake took. Its
-    /// reply is read with the first thing that is received. `called` may do something once it is called.
-    pub fn control(&self, proposed: [u8; 16], called: &dyn Fn()) -> Result<(Channel, u64), NetFault> {
+    /// A control connection that has greeted, for a session of this number; and how long its handshake took, if there
+    /// was one: where nothing is sealed a connection tells nothing of the path, as a relay may take the call. Its reply
+    /// is read with the first thing that is received. `called` may do something once it is called.
+    pub fn control(&self, proposed: [u8; 16], called: &dyn Fn()) -> Result<(Channel, Option<u64>), NetFault> {
         self.greeted(Purpose::Control, None, (Some(proposed), called))
     }
 
@@ -120,12 +121,12 @@ impl Dialer {
         purpose: Purpose,
         session: Option<[u8; 16]>,
         (early, called): (Option<[u8; 16]>, &dyn Fn()),
-    ) -> Result<(Channel, u64), NetFault> {
+    ) -> Result<(Channel, Option<u64>), NetFault> {
         let seal = self.ticket.as_ref().map_or(Ok(Seal::Open), Seal::caller)?;
         let socket = self.call(called)?;
         let start = Instant::now();
         let mut channel = Channel::new(socket, seal, self.cancel.clone(), self.patience())?;
-        let round_trip_ns = start.elapsed().as_nanos() as u64;
+        let round_trip_ns = self.ticket.is_some().then(|| start.elapsed().as_nanos() as u64);
         channel.tune(&self.sockets)?;
         channel.watch(self.patience)?;
         let program = concat!("pump ", env!("CARGO_PKG_VERSION"));

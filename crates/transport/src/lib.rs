@@ -26,7 +26,7 @@ mod web;
 pub use accept::{Caller, Handshake, Waiting};
 pub use cancel::{CancelToken, CutOnPanic, Stopping};
 pub use channel::{Channel, ConnectionStats, Digest, HANDSHAKE_MAX};
-pub use dial::{Dial, Dialer, Pool, Route, Welcome, is_far};
+pub use dial::{Dial, Dialer, FAR_NS, Pool, Route, Welcome, is_far};
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
 pub use sockets::{Assembly, SocketOptions};

@@ -71,7 +71,7 @@ pub struct Reached {
     /// The control connection; it has greeted.
     pub channel: Channel,
     /// How long its handshake took.
-    pub round_trip_ns: u64,
+    pub round_trip_ns: Option<u64>,
     /// What was started there for this session; ends when it is dropped.
     pub far_end: Option<RemoteEnd>,
 }

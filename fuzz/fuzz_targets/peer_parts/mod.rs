@@ -171,7 +171,10 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
             Some(vec![Range { start: FileSize(0), end: FileSize(9000) }]),
         ),
         PeerRequest::Fetch { .. } => file(meta(EntryKind::Regular, 0, 0), None),
-        PeerRequest::Leave(_) | PeerRequest::Close(_) | PeerRequest::Read { .. } => Answer::Done,
+        PeerRequest::Leave(_)
+        | PeerRequest::Close(_)
+        | PeerRequest::Read { .. }
+        | PeerRequest::ReadOn { .. } => Answer::Done,
         // Nothing of it is requested on these connections.
         PeerRequest::Ahead { .. } | PeerRequest::Credit(_) | PeerRequest::Unwanted(_) => Answer::Done,
     }

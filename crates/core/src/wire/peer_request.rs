@@ -16,6 +16,9 @@ use super::attributes::{Attribute, Entry, OwnerName, WireMeta};
 use super::bounds::{ErrorNumber, FileSize};
 use super::lists;
 
+/// Blocks that are requested together.
+pub const READ_ON_MAX: u64 = 4096;
+
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum PeerRequest {
@@ -130,6 +133,23 @@ pub enum PeerRequest {
         /// Bytes.
         #[n(2)]
         len: u32,
+    },
+    /// Blocks of an open file, one behind the other, each as [`PeerRequest::Read`] would request it: the first has the
+    /// number of this request, each other one the next number. The last may be shorter.
+    #[n(15)]
+    ReadOn {
+        /// Which file.
+        #[n(0)]
+        file: u64,
+        /// Offset of the first in bytes.
+        #[n(1)]
+        at: FileSize,
+        /// Bytes of all.
+        #[n(2)]
+        len: FileSize,
+        /// Bytes of one; of all no more than [`READ_ON_MAX`] blocks.
+        #[n(3)]
+        block_len: u32,
     },
     /// The only request of its connection: what a walk of the session's places meets is sent ([`walk_ahead`]), as far
     /// as there is credit.

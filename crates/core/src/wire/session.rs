@@ -67,6 +67,9 @@ pub struct Begin {
     /// A connection comes for what is sent without a request.
     #[n(13)]
     pub sends_ahead: Option<bool>,
+    /// The caller knows `PeerRequest::ReadOn`.
+    #[n(14)]
+    pub reads_on: Option<bool>,
 }
 
 /// What was done.
@@ -307,6 +310,9 @@ pub enum Message {
         /// take for one what the lost session made.
         #[n(0)]
         receives: Option<bool>,
+        /// This side knows `PeerRequest::ReadOn`.
+        #[n(1)]
+        reads_on: Option<bool>,
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]

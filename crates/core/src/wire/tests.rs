@@ -62,6 +62,7 @@ fn begin(way: Direction) -> Message {
         instead_of: Some([7; 16]),
         round_trip_ns: Some(180_000_000),
         sends_ahead: Some(true),
+        reads_on: Some(true),
     })
 }
 
@@ -76,12 +77,14 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
     let agreed =
         Message::Agreed(Box::new(SenderStats { blocks: 1, bytes: 7, spent_ns, ..SenderStats::default() }));
     match way {
-        Direction::Push => {
-            (vec![begin(way), agreed], [vec![Message::Begun { receives: Some(true) }], job].concat())
-        }
-        Direction::Pull => {
-            ([vec![begin(way)], job].concat(), vec![Message::Begun { receives: Some(true) }, agreed])
-        }
+        Direction::Push => (
+            vec![begin(way), agreed],
+            [vec![Message::Begun { receives: Some(true), reads_on: Some(true) }], job].concat(),
+        ),
+        Direction::Pull => (
+            [vec![begin(way)], job].concat(),
+            vec![Message::Begun { receives: Some(true), reads_on: Some(true) }, agreed],
+        ),
     }
 }
 
@@ -145,7 +148,7 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 fn what_is_out_of_turn_is_refused() {
     let agreed = || Message::Agreed(Box::default());
     for (says, unexpected) in [
-        (vec![Message::Begun { receives: Some(true) }], "that a session has begun"),
+        (vec![Message::Begun { receives: Some(true), reads_on: Some(true) }], "that a session has begun"),
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),

@@ -32,6 +32,21 @@ impl<What> RequestTurns<What> {
         self.last
     }
 
+    /// The first of those that are under way for which this holds.
+    pub fn find(&mut self, mut is_it: impl FnMut(&What) -> bool) -> Option<&mut What> {
+        self.asked.iter_mut().map(|(_, what)| what).find(|what| is_it(what))
+    }
+
+    /// Those that are under way.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut What> {
+        self.asked.iter_mut().map(|(_, what)| what)
+    }
+
+    /// Number of those that are under way.
+    pub fn len(&self) -> usize {
+        self.asked.len()
+    }
+
     /// What is answered next, if something is to be answered.
     pub fn next(&self) -> Option<&What> {
         self.asked.front().map(|(_, what)| what)
@@ -57,9 +72,9 @@ impl<What> RequestTurns<What> {
         std::mem::take(&mut self.asked).into_iter().map(|(_, what)| what)
     }
 
-    /// Whether answers are still to come.
-    pub fn is_waiting(&self) -> bool {
-        !self.asked.is_empty()
+    /// Whether all that was asked is answered.
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty()
     }
 }
 
@@ -130,7 +145,7 @@ mod tests {
             assert_eq!(asking.handle_end(), Some(what));
             assert!(asking.handle_head(&Head::block(1, *number)).is_err(), "it was answered");
         }
-        assert!(!asking.is_waiting());
+        assert!(asking.is_empty());
         asking.ask("c");
         assert_eq!(asking.forget().collect::<Vec<_>>(), ["c"]);
     }

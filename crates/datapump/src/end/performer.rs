@@ -4,7 +4,7 @@
 //! Must not know: which block comes next, what a task is, what follows from a block.
 
 use datapump_core::verdict::Waits;
-use datapump_core::{Block, PumpSide, Request, Settled, Transfer};
+use datapump_core::{Block, Extent, PumpSide, Request, Settled, Transfer};
 use datapump_engine::{
     Completion, CpuStage, Engine, EngineKind, Errno, Op, Slot, WAIT_MAX,
     meter::{Within, within},
@@ -16,7 +16,7 @@ use super::send_lane::SendLane;
 use crate::file::hash::BlockHash;
 use crate::job::platform::Clock;
 use crate::job::settings::QueuedNulls;
-use crate::net::folder::remote_host::RemoteFile;
+use crate::net::folder::remote_host::{RemoteFile, RemoteHost};
 use crate::report::latency::LaneLatencies;
 use std::sync::Arc;
 
@@ -317,6 +317,40 @@ impl<'run> Performer<'run> {
         let waited_ns = lane.channel().waited_ns() - before_ns;
         self.charge(PumpSide::Sink, waited_ns);
         sent.map_or_else(Posted::lost, |()| Posted::Done(Settled::Moved(block.len)))
+    }
+
+    /// What is known of the path to another host by now.
+    pub(crate) fn follow(&mut self, remote_host: &RemoteHost, request_bytes: u32) {
+        if let Connection::Receive(lane) = &mut self.connection {
+            lane.follow(remote_host, request_bytes);
+        }
+    }
+
+    /// Whether more is to be requested than there are slots for.
+    pub(crate) fn may_announce(&self, lanes: u32) -> bool {
+        matches!(&self.connection, Connection::Receive(lane) if lane.may_announce(lanes))
+    }
+
+    /// Requests blocks of another host's file before they are posted.
+    pub(super) fn announce(
+        &mut self,
+        extent: Extent,
+        file: &Arc<RemoteFile>,
+        request_bytes: u32,
+    ) -> Result<(), NetFault> {
+        let now_ns = self.clock.now_ns();
+        match &mut self.connection {
+            Connection::Receive(lane) => lane.announce(extent, (file, request_bytes), now_ns),
+            Connection::None | Connection::Send(_) => Ok(()),
+        }
+    }
+
+    /// Requests that were under way at another host at most.
+    pub(crate) fn depth(&self) -> u32 {
+        match &self.connection {
+            Connection::Receive(lane) => lane.depth(),
+            Connection::None | Connection::Send(_) => 0,
+        }
     }
 
     /// Requests that fill the path to another host, as far as is known.

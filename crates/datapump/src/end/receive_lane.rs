@@ -10,11 +10,12 @@
 use crate::problem::Operation;
 use std::sync::Arc;
 
-use datapump_core::wire::frame::{FrameKind, Head};
-use datapump_core::wire::peer_request::{Answer, Fault};
+use datapump_core::wire::bounds::FileSize;
+use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind, Head};
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, READ_ON_MAX};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_core::{Block, PathWindow, Request, Settled};
+use datapump_core::{Block, Extent, Length, PathWindow, Request, Settled};
 use datapump_engine::{CpuStage, Engine, Slot, meter::within};
 use datapump_transport::{Channel, ConnectionStats, Digest, NetFault};
 
@@ -22,7 +23,7 @@ use crate::file::hash::BlockHash;
 use crate::job::budget::OverBudget;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{
-    ArrivedItem, LONG_BYTES, RemoteFile, TripCounter, TripPhase, TripStamp, named,
+    ArrivedItem, LONG_BYTES, RemoteFile, RemoteHost, TripCounter, TripPhase, TripStamp, named,
 };
 use crate::net::folder::weight;
 
@@ -41,6 +42,13 @@ pub(crate) struct ReceiveLane {
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
     requested: RequestTurns<Requested>,
+    /// Of those, how many have a slot, and how many have none yet.
+    posted: u32,
+    announced: u32,
+    /// What was requested last was announced.
+    announces: bool,
+    /// The most that was under way.
+    depth: u32,
     window: PathWindow,
     trips: Arc<TripCounter>,
     /// Requests that were put and not sent; any that is not for a small file counts as many.
@@ -51,10 +59,24 @@ pub(crate) struct ReceiveLane {
 
 #[derive(Clone, Debug)]
 struct Requested {
-    request: Request,
+    block: Block,
     file: Arc<RemoteFile>,
     tries: u32,
     stamp: TripStamp,
+    turn: BlockTurn,
+    /// Bytes of the blocks that were requested together and end with this one, which is looked at with it.
+    looked_bytes: u64,
+}
+
+/// What becomes of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockTurn {
+    /// It has a slot.
+    Posted(Request),
+    /// It was requested with others, and its slot comes later.
+    Announced,
+    /// Nobody waits for it.
+    Unwanted,
 }
 
 /// What came.
@@ -80,17 +102,33 @@ pub(crate) enum Trouble {
 impl ReceiveLane {
     pub(crate) fn new(channel: Channel, is_hashed: bool, trips: Arc<TripCounter>) -> ReceiveLane {
         let (requested, window) = (RequestTurns::default(), PathWindow::default());
-        ReceiveLane { channel, is_hashed, requested, window, trips, unsent: 0, again_bytes: 0 }
+        let (posted, announced, depth, unsent, again_bytes) = (0, 0, 0, 0, 0);
+        ReceiveLane {
+            channel,
+            is_hashed,
+            requested,
+            posted,
+            announced,
+            announces: false,
+            depth,
+            window,
+            trips,
+            unsent,
+            again_bytes,
+        }
     }
 
     /// A path with this round trip, by what was asked over other connections, is filled from the start.
-    pub(crate) fn follow(&mut self, round_trip_ns: u64, request_bytes: u32) {
+    /// Requests of large files need no slots for that, where the other side knows how.
+    pub(crate) fn follow(&mut self, remote_host: &RemoteHost, request_bytes: u32) {
+        let round_trip_ns = remote_host.round_trip_ns();
+        self.announces = remote_host.reads_on();
         self.window.begin(round_trip_ns, request_bytes);
     }
 
-    /// Requests that fill the path, as far as is known.
+    /// Requests that fill the path, as far as is known, where each needs a slot.
     pub(super) fn path_depth(&self) -> u32 {
-        self.window.requests()
+        if self.announces { 0 } else { self.window.requests() }
     }
 
     /// What its connection did.
@@ -103,13 +141,82 @@ impl ReceiveLane {
         &self.channel
     }
 
-    /// Whether answers are still to come.
+    /// Whether blocks are still to come that have a slot.
     pub(super) fn is_waiting(&self) -> bool {
-        self.requested.is_waiting()
+        self.posted > 0
     }
 
-    /// Whether something of the next answer is here.
+    /// Requests that were under way at most.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Whether more is to be requested before there are slots for it, to fill the path: this lane's part of it.
+    pub(super) fn may_announce(&self, lanes: u32) -> bool {
+        (self.requested.len() as u32) < self.window.requests() / lanes.max(1)
+    }
+
+    /// Requests blocks of an extent together, before they are posted; those of one more than may be are not.
+    pub(super) fn announce(
+        &mut self,
+        extent: Extent,
+        (file, block_len): (&Arc<RemoteFile>, u32),
+        now_ns: u64,
+    ) -> Result<(), NetFault> {
+        let (Length::Bytes(bytes), RemoteFile::Open(open)) = (extent.length, &**file) else { return Ok(()) };
+        let blocks = bytes.div_ceil(block_len.into());
+        if !(2..=READ_ON_MAX).contains(&blocks) {
+            return Ok(());
+        }
+        let (mut at, end, stamp) = (extent.at, extent.at + bytes, self.trips.sent());
+        let mut first = None;
+        while at < end {
+            let len = u64::from(block_len).min(end - at) as u32;
+            let (block, file) = (Block { file: extent.file, at, len }, Arc::clone(file));
+            at += u64::from(len);
+            let looked_bytes = if at == end { bytes } else { 0 };
+            self.window.handle_request(now_ns);
+            let turn = BlockTurn::Announced;
+            let number = self.requested.ask(Requested { block, file, tries: 1, stamp, turn, looked_bytes });
+            first.get_or_insert(number);
+        }
+        open.expect_look(bytes);
+        self.announces = true;
+        self.announced += blocks as u32;
+        self.depth = self.depth.max(self.requested.len() as u32);
+        self.unsent += SENT_TOGETHER;
+        let (at, len) = (FileSize(extent.at), FileSize(bytes));
+        let ask = PeerRequest::ReadOn { file: open.number, at, len, block_len };
+        self.channel.put_message(&encode(&ask), first.expect("two blocks or more"))
+    }
+
+    /// What was announced and is waited for by nobody before what stands behind it.
+    fn give_up_announced(&mut self) {
+        for requested in self.requested.iter_mut() {
+            if requested.turn == BlockTurn::Announced {
+                requested.turn = BlockTurn::Unwanted;
+            }
+        }
+        self.announced = 0;
+    }
+
+    /// Gives an announced block its slot. False if it was not announced.
+    fn attach(&mut self, request: Request) -> bool {
+        let is_it = |requested: &Requested| {
+            requested.turn == BlockTurn::Announced && requested.block == request.block
+        };
+        let announced = if self.announced > 0 { self.requested.find(is_it) } else { None };
+        let Some(announced) = announced else { return false };
+        announced.turn = BlockTurn::Posted(request);
+        (self.announced, self.posted) = (self.announced - 1, self.posted + 1);
+        true
+    }
+
+    /// Whether something of the next answer is here, and has a slot.
     pub(super) fn has_come(&mut self) -> bool {
+        if self.requested.next().is_none_or(|next| next.turn == BlockTurn::Announced) {
+            return false;
+        }
         // What is wrong with the connection is told by who receives.
         self.send_together().is_err() || self.channel.has_come().unwrap_or(true)
     }
@@ -131,11 +238,19 @@ impl ReceiveLane {
         file: &Arc<RemoteFile>,
         (tries, now_ns): (u32, u64),
     ) -> Result<(), NetFault> {
-        self.window.handle_request(now_ns);
         let Request { block, done, .. } = request;
+        if (tries, done) == (1, 0) && self.attach(request) {
+            return Ok(());
+        }
+        self.announces = false;
+        file.doubt_looks();
+        self.window.handle_request(now_ns);
         let ask = file.asking(block.at + u64::from(done), block.len - done);
-        let stamp = self.trips.sent();
-        let number = self.requested.ask(Requested { request, file: Arc::clone(file), tries, stamp });
+        let (stamp, turn) = (self.trips.sent(), BlockTurn::Posted(request));
+        let requested = Requested { block, file: Arc::clone(file), tries, stamp, turn, looked_bytes: 0 };
+        let number = self.requested.ask(requested);
+        self.posted += 1;
+        self.depth = self.depth.max(self.requested.len() as u32);
         self.unsent += if matches!(**file, RemoteFile::Small(_)) { 1 } else { SENT_TOGETHER };
         self.channel.put_message(&encode(&ask), number)
     }
@@ -159,7 +274,7 @@ impl ReceiveLane {
             return None;
         }
         if matches!(file, RemoteFile::Small(_)) {
-            let before = before_block(file, arrived.answer, request.block.len);
+            let before = before_block((file, 0), arrived.answer, request.block.len);
             before.ok().filter(|before| matches!(before, BeforeBlock::Block))?;
         }
         Some((Settled::Moved(request.block.len), hash))
@@ -173,8 +288,11 @@ impl ReceiveLane {
     ) -> Result<Came, NetFault> {
         self.send_together()?;
         // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
-        let Requested { request, file, tries, stamp } =
+        let Requested { block, file, tries, stamp, turn, looked_bytes } =
             self.requested.next().expect("something was requested").clone();
+        let BlockTurn::Posted(request) = turn else {
+            return self.pass_over(&file, block).map(|()| Came::Again);
+        };
         let (mut head, mut over) = (self.answer()?, None);
         let replied_ns = now_ns();
         self.window.handle_reply(replied_ns);
@@ -183,12 +301,12 @@ impl ReceiveLane {
             let body = self.channel.receive_body(head)?;
             let answer = read(&file, &body)?;
             if answer == Answer::End && matches!(*file, RemoteFile::Stream(_)) {
-                self.requested.handle_end();
+                self.handle_end();
                 return Ok(Came::Ended(request, Settled::EndOfData, None));
             }
-            match before_block(&file, answer, request.block.len)? {
+            match before_block((&file, looked_bytes), answer, block.len)? {
                 BeforeBlock::Nothing(fault) => {
-                    self.requested.handle_end();
+                    self.handle_end();
                     return Ok(Came::Failed(request, Trouble::Fault(fault)));
                 }
                 BeforeBlock::Block => {}
@@ -197,7 +315,7 @@ impl ReceiveLane {
             head = self.answer()?;
         }
         let (hash, digest) = self.block(engine, head, &request, &file)?;
-        self.requested.handle_end();
+        self.handle_end();
         if let Some(refusal) = over {
             return Ok(Came::Failed(request, Trouble::Over(refusal)));
         }
@@ -210,6 +328,36 @@ impl ReceiveLane {
             true => self.request(request, &file, (tries + 1, replied_ns)).map(|()| Came::Again),
             false => Ok(Came::Failed(request, Trouble::Damaged)),
         }
+    }
+
+    /// The first block that has a slot has come.
+    fn handle_end(&mut self) {
+        self.requested.handle_end();
+        self.posted -= 1;
+    }
+
+    /// Takes a block that nobody waits for. One that was announced is such where the pump waits for what is behind it:
+    /// its file was given up, or a damaged block comes again first.
+    fn pass_over(&mut self, file: &RemoteFile, block: Block) -> Result<(), NetFault> {
+        self.give_up_announced();
+        file.doubt_looks();
+        let mut head = self.answer()?;
+        if head.kind == FrameKind::Message {
+            let body = self.channel.receive_body(head)?;
+            if !matches!(read(file, &body)?, Answer::Meta { .. }) {
+                self.requested.handle_end();
+                return Ok(());
+            }
+            head = self.answer()?;
+        }
+        if head.kind != FrameKind::Block || head.len != block.len {
+            return Err(WireError::Unexpected("another block than was asked for").into());
+        }
+        self.again_bytes += u64::from(block.len);
+        let mut bytes = vec![0; DIGEST_BYTES as usize + block.len as usize];
+        self.channel.receive(&mut bytes)?;
+        self.requested.handle_end();
+        Ok(())
     }
 
     fn answer(&mut self) -> Result<Head, NetFault> {
@@ -242,7 +390,11 @@ impl ReceiveLane {
     /// The connection is lost: what was requested will not come.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = Request> + use<> {
         self.window.forget();
-        self.requested.forget().map(|requested| requested.request)
+        (self.posted, self.announced) = (0, 0);
+        self.requested.forget().filter_map(|requested| match requested.turn {
+            BlockTurn::Posted(request) => Some(request),
+            BlockTurn::Announced | BlockTurn::Unwanted => None,
+        })
     }
 }
 
@@ -263,8 +415,16 @@ enum BeforeBlock {
     Over(OverBudget),
 }
 
-fn before_block(file: &RemoteFile, answer: Answer, len: u32) -> Result<BeforeBlock, NetFault> {
+fn before_block(
+    (file, looked_bytes): (&RemoteFile, u64),
+    answer: Answer,
+    len: u32,
+) -> Result<BeforeBlock, NetFault> {
     match (answer, file) {
+        (Answer::Meta { meta, named, .. }, RemoteFile::Open(open)) if looked_bytes > 0 => {
+            open.handle_look((from_wire(&meta), named.as_ref().map(from_wire)), looked_bytes);
+            Ok(BeforeBlock::Block)
+        }
         (Answer::Fault(fault), _) => Ok(BeforeBlock::Nothing(fault)),
         (Answer::File { meta, .. }, RemoteFile::Small(_)) if meta.size_bytes.0 != u64::from(len) => {
             let words =

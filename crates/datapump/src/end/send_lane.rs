@@ -6,12 +6,14 @@
 //! Must not know: which tasks read the blocks, who requests them, why.
 
 use crate::problem::Operation;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::frame::DIGEST_BYTES;
 use datapump_core::wire::peer_request::walk_ahead::{AHEAD, WalkAhead};
-use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest};
+use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, READ_ON_MAX};
 use datapump_core::wire::turns::ReplyTurns;
 use datapump_core::wire::{WireError, decode, encode};
 use datapump_transport::{Channel, Digest, NetFault};
@@ -34,6 +36,10 @@ pub(crate) struct SendLane {
     streams: Vec<(u32, Option<Answer>)>,
     /// What is sent before it is requested, where the other host wants that.
     ahead: Option<AheadSender>,
+    /// Blocks that were requested together, as far as they are not taken.
+    run: Option<ReadRun>,
+    /// The last of blocks that were requested together, and their file.
+    looks: VecDeque<(u64, u64)>,
     /// Bytes of the largest block that is read.
     request_bytes: u32,
     /// Nothing more will be requested.
@@ -47,6 +53,38 @@ enum RequestTurn {
     Ready(Box<Answer>),
     /// What is no block is looked at when its turn comes: answers are made only to be sent.
     Waiting(Box<PeerRequest>),
+}
+
+/// Blocks that were requested together.
+struct ReadRun {
+    file: u64,
+    at: u64,
+    end: u64,
+    block_len: u32,
+    /// Of the next block.
+    number: u64,
+}
+
+impl ReadRun {
+    /// Errors: more blocks than may be requested together, or none.
+    fn new(number: u64, file: u64, (at, len): (u64, u64), block_len: u32) -> Result<ReadRun, WireError> {
+        let blocks = len.div_ceil(block_len.max(1).into());
+        match at.checked_add(len) {
+            Some(end) if block_len > 0 && (1..=READ_ON_MAX).contains(&blocks) => {
+                Ok(ReadRun { file, at, end, block_len, number })
+            }
+            _ => Err(WireError::Unexpected("a request for so many blocks")),
+        }
+    }
+
+    /// The request for the next block and its number; whether it is the last one.
+    fn next(&mut self) -> (PeerRequest, u64, bool) {
+        let len = u64::from(self.block_len).min(self.end - self.at) as u32;
+        let ask = PeerRequest::Read { file: self.file, at: FileSize(self.at), len };
+        let number = self.number;
+        (self.at, self.number) = (self.at + u64::from(len), number + 1);
+        (ask, number, self.at == self.end)
+    }
 }
 
 /// A block that is being read.
@@ -64,13 +102,18 @@ pub(crate) struct Reading {
 impl SendLane {
     pub(crate) fn new(channel: Channel, handles: Arc<HandleTable>, request_bytes: u32) -> SendLane {
         let (requested, owners, streams) = (ReplyTurns::new(REQUESTED_MAX), Telling::default(), Vec::new());
-        SendLane { channel, handles, requested, owners, streams, ahead: None, request_bytes, is_over: false }
+        let (ahead, run, looks, is_over) = (None, None, VecDeque::new(), false);
+        SendLane { channel, handles, requested, owners, streams, ahead, run, looks, request_bytes, is_over }
     }
 
     /// The next request that has come, or that a walk ahead leads to, and its number. `None` when there is none now, or
     /// never again.
     pub(crate) fn next(&mut self) -> Result<Option<(PeerRequest, u64)>, NetFault> {
         while !self.is_over && self.requested.has_room() {
+            // What was requested behind it stays in the connection until then.
+            if let Some(next) = self.next_of_run() {
+                return Ok(Some(next));
+            }
             let received = match self.channel.has_come() {
                 Ok(false) => return Ok(self.next_ahead()),
                 Ok(true) => self.channel.receive_request(),
@@ -83,13 +126,27 @@ impl SendLane {
                 }
                 received => {
                     let (body, number) = received?;
-                    if let Some(ask) = self.unless_of_walk(decode(&body)?)? {
-                        return Ok(Some((ask, number)));
+                    match self.unless_of_walk(decode(&body)?)? {
+                        Some(PeerRequest::ReadOn { file, at, len, block_len }) => {
+                            self.run = Some(ReadRun::new(number, file, (at.0, len.0), block_len)?);
+                        }
+                        Some(ask) => return Ok(Some((ask, number))),
+                        None => {}
                     }
                 }
             }
         }
         Ok(None)
+    }
+
+    fn next_of_run(&mut self) -> Option<(PeerRequest, u64)> {
+        let run = self.run.as_mut()?;
+        let (ask, number, is_last) = run.next();
+        if is_last {
+            self.looks.push_back((number, run.file));
+            self.run = None;
+        }
+        Some((ask, number))
     }
 
     fn next_ahead(&mut self) -> Option<(PeerRequest, u64)> {
@@ -226,6 +283,7 @@ impl SendLane {
             self.put(Answer::Fault(changed()), number)?;
         } else {
             head.map_or(Ok(()), |head| self.put(*head, number))?;
+            self.look_behind(number)?;
             self.channel.put_block(bytes, digest, number)?;
             if let Some(ahead) = &mut self.ahead {
                 ahead.handle_frame(DIGEST_BYTES as usize + bytes.len());
@@ -235,6 +293,19 @@ impl SendLane {
             }
         }
         self.answer_ready()
+    }
+
+    /// Before the last of blocks that were requested together: what their file is, now that they are read.
+    fn look_behind(&mut self, number: u64) -> Result<(), NetFault> {
+        // Of those that could not be read none is sent.
+        while self.looks.pop_front_if(|(last, _)| *last < number).is_some() {}
+        let Some((_, file)) = self.looks.pop_front_if(|(last, _)| *last == number) else { return Ok(()) };
+        let handles = Arc::clone(&self.handles);
+        handles.answer(PeerRequest::LookAgain(file), &mut |answer| match answer {
+            Answer::Meta { .. } => self.put(answer, number),
+            // Then it is requested.
+            _ => Ok(()),
+        })
     }
 
     /// Files are requested by blocks, each for itself; a stream that has ended or failed answers so from now on.

@@ -6,9 +6,9 @@ mod web;
 
 use std::sync::Arc;
 
-use datapump_core::{Request, Settled};
+use datapump_core::{Extent, Request, Settled};
 use datapump_engine::{Errno, Handle, Op};
-use datapump_transport::{WebFault, WebFile};
+use datapump_transport::{NetFault, WebFault, WebFile};
 
 use super::performer::{Performer, Posted};
 use super::{FileEnd, settled, stream};
@@ -47,6 +47,19 @@ impl Source {
                 let performed = by.perform(request, self.op(request), is_inline());
                 performed.settled(|result| self.settle(by, request, result))
             }
+        }
+    }
+
+    /// Requests the blocks of an extent before they are posted, where that fills the path to another host.
+    pub(crate) fn announce(
+        &self,
+        by: &mut Performer<'_>,
+        extent: Extent,
+        request_bytes: u32,
+    ) -> Result<(), NetFault> {
+        match self {
+            Source::RemoteHost(file) => by.announce(extent, file, request_bytes),
+            Source::Null | Source::File(_) | Source::Stream(_) | Source::Web(_) => Ok(()),
         }
     }
 

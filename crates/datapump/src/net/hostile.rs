@@ -87,10 +87,11 @@ impl HostileStage {
             instead_of: None,
             round_trip_ns: None,
             sends_ahead,
+            reads_on: None,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");
-        let Ok(Message::Begun { receives }) = decode(&answer) else { panic!("{answer:?}") };
+        let Ok(Message::Begun { receives, .. }) = decode(&answer) else { panic!("{answer:?}") };
         assert_eq!(
             receives,
             (way == Direction::Push).then(|| self.home.path().join("served").join(target).is_dir())
@@ -169,6 +170,29 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
         .expect("sent");
     let head = blocks.receive_head().expect("a block");
     assert_eq!((head.kind, head.len), (FrameKind::Block, 10));
+    stage.serves_on();
+}
+
+/// A request for many blocks is one for a few thousand at most; each that is not there is told for itself.
+#[test]
+fn blocks_that_are_requested_together_are_counted() {
+    let stage = HostileStage::new();
+    let (_control, session) = stage.begin(Direction::Pull, "file", "");
+    let mut blocks = stage.join(Purpose::Blocks, session);
+    assert!(matches!(ask(&mut blocks, &PeerRequest::OpenPlace { file: 1, place: 0 }), Answer::File { .. }));
+    let read_on =
+        |file, len, block_len| PeerRequest::ReadOn { file, at: FileSize(0), len: FileSize(len), block_len };
+    blocks.send_message(&encode(&read_on(1, 3 << 40, 1 << 30)), 7).expect("sent");
+    for number in 7..7 + 3072 {
+        let (body, answered) = blocks.message_within(WAIT_MAX).expect("an answer");
+        assert_eq!((answered, matches!(decode(&body), Ok(Answer::Fault(_)))), (number, true));
+    }
+    for (len, block_len) in [(0, 1024), (1024, 0), (FileSize::MAX.0, u32::MAX), (4097, 1)] {
+        let (_control, session) = stage.begin(Direction::Pull, "file", "");
+        let mut blocks = stage.join(Purpose::Blocks, session);
+        blocks.send_message(&encode(&read_on(1, len, block_len)), 1).expect("sent");
+        assert!(blocks.message_within(WAIT_MAX).is_err(), "{len} {block_len}");
+    }
     stage.serves_on();
 }
 

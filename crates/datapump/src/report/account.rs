@@ -89,8 +89,10 @@ impl Account<'_> {
         } = self.connection_stats();
         let mean_part_bytes = bytes / received_parts.max(1);
         let same_host = self.shared.remote_host.as_ref().is_some_and(|remote_host| remote_host.is_here);
+        let answer_us = self.shared.remote_host.as_ref().map_or(0, |host| host.round_trip_ns() / 1000);
         let known = Network {
             connections,
+            answer_us,
             same_host,
             opening_ns,
             receiving_ns,

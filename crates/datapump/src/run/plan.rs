@@ -128,6 +128,14 @@ impl<Work> Plan<Work> {
         if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { self.last(&mut state) }
     }
 
+    /// A piece of an open file, for who requests it before it has room for it.
+    pub(crate) fn claim_ahead(&self) -> Option<(Arc<Task>, Extent)> {
+        match self.large(&mut self.state(), true) {
+            Some(Claim::Piece(task, extent)) => Some((task, extent)),
+            _ => None,
+        }
+    }
+
     /// A piece of an open file, or one to be opened by who has nothing else in hand.
     fn large(&self, state: &mut PlanState<Work>, has_own: bool) -> Option<Claim<Work>> {
         while let Some(open) = state.open.front_mut() {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::net_parts::{Served, noise};
-use datapump::{Event, Options, Place, RemoteCopy, Report, ServeOptions, Sync, WayIn};
+use datapump::{Choice, Event, Options, Place, RemoteCopy, Report, ServeOptions, Sync, WayIn};
 
 /// A file that is one block.
 const BYTES: usize = 3000;
@@ -151,6 +151,8 @@ struct Ground {
     served: Served,
     flipper: Flipper,
     content: Vec<u8>,
+    read_ahead: Choice,
+    source_depth: Option<u32>,
 }
 
 impl Ground {
@@ -164,7 +166,8 @@ impl Ground {
         let options = ServeOptions::of(Place::Path(home.path().join("served")));
         let served = Served::new(ServeOptions { insecure: true, ..options });
         let flipper = Flipper::new(&served.address);
-        Ground { home, served, flipper, content }
+        let (read_ahead, source_depth) = (Choice::Never, None);
+        Ground { home, served, flipper, content, read_ahead, source_depth }
     }
 
     fn target(&self, push: bool) -> PathBuf {
@@ -186,7 +189,14 @@ impl Ground {
         };
         let stop = Arc::new(AtomicBool::new(false));
         let copy = RemoteCopy {
-            options: Options { sync: Sync::None, request_bytes: Some(64 << 10), ..Options::default() },
+            // Who waits for a connection that brings what is sent ahead, and was damaged, waits for ten seconds.
+            options: Options {
+                sync: Sync::None,
+                request_bytes: Some(64 << 10),
+                read_ahead: self.read_ahead,
+                source_depth: self.source_depth,
+                ..Options::default()
+            },
             way_in: WayIn::Open,
             connections: Some(1),
             stop: Arc::clone(&stop),
@@ -267,6 +277,34 @@ fn a_damaged_block_is_asked_for_again_alone() {
             assert_eq!(report.exit_status, 0, "{row}");
             ground.is_right(push, report.exit_status, &row);
             assert_eq!(report.bytes_moved_twice, BLOCK as u64, "{row}");
+        }
+    }
+}
+
+/// The same where blocks are requested before they have slots. With one slot alone those behind it are passed over,
+/// and requested again, too.
+#[test]
+fn a_damaged_block_of_many_that_were_requested_together_comes_again() {
+    const BLOCK: usize = 64 << 10;
+    let mut ground = Ground::new(20 * BLOCK);
+    ground.read_ahead = Choice::Always;
+    for (depth, again) in [(4, 1..2), (1, 2..20)] {
+        ground.source_depth = Some(depth);
+        for push in [true, false] {
+            let (connection, block_at) = ground.last_block(push, BLOCK);
+            let before = 10 * (BLOCK + BEFORE_BLOCK);
+            for byte in [block_at - before + BLOCK / 2, block_at + BLOCK / 2] {
+                let (report, said, _) = ground.copy(push, Some(Flip::once(connection, !push, byte)));
+                let row = format!("depth {depth}, push {push}, byte {byte}: {said}");
+                assert_eq!(report.exit_status, 0, "{row}");
+                ground.is_right(push, report.exit_status, &row);
+                let moved_twice = report.bytes_moved_twice as usize / BLOCK;
+                let is_last = byte > block_at;
+                assert!(
+                    again.contains(&moved_twice) || (is_last && moved_twice == 1),
+                    "{row}: {moved_twice}"
+                );
+            }
         }
     }
 }

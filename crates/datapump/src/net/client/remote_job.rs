@@ -213,7 +213,8 @@ impl RemoteCopy {
         let (pools, share) = (begun.connections.pools(begun.ahead), Budget::of_client().share());
         let owners = Mapping::new(self.options.keep.numeric_ids);
         let (boot, round_trip_ns) = (begun.welcome.boot, begun.round_trip_ns);
-        let peer = PeerFacts { place: remote.host.to_string(), boot, round_trip_ns, requested: Some(wish) };
+        let (place, requested, reads_on) = (remote.host.to_string(), Some(wish), begun.reads_on);
+        let peer = PeerFacts { place, boot, round_trip_ns, requested, reads_on };
         let remote_host = RemoteHost::new(peer, begun.cancel.clone(), pools, share, owners);
         let lanes = self.options.lanes.unwrap_or(begun.lanes).min(begun.lanes);
         let target_is_name = self.options.target_is_name || is_name;

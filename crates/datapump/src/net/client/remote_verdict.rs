@@ -25,11 +25,13 @@ const ASKED_FRACTION: f64 = 0.8;
 /// The report as the caller sees it.
 pub(crate) fn merged(mut report: Report, given: &SenderStats) -> Report {
     report.limited_detail.host = "receiver".into();
-    if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
-        (report.limited_by, report.limited_detail) = cause(&report, given);
-    }
+    let request_bytes = report.request_bytes;
     if let Some(network) = &mut report.network {
         add(network, given);
+        network.filling_depth = filling_depth(network, request_bytes);
+    }
+    if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
+        (report.limited_by, report.limited_detail) = cause(&report, given);
     }
     report.bill = billed(&report, given);
     report
@@ -62,6 +64,8 @@ fn add(network: &mut Network, given: &SenderStats) {
         sending_ns: given.network_wait_ns.unwrap_or(0),
         rtt_us: path.rtt_us,
         min_rtt_us: path.min_rtt_us,
+        answer_us: network.answer_us,
+        filling_depth: 0,
         sent_segments: path.sent_segments,
         retransmitted_segments: path.retransmitted_segments,
         delivered_bytes_per_second: path.delivered_bytes_per_second,
@@ -69,6 +73,13 @@ fn add(network: &mut Network, given: &SenderStats) {
         receive_window_limited_ns: path.receive_window_limited_ns,
         send_buffer_limited_ns: path.send_buffer_limited_ns,
     };
+}
+
+/// Requests that fill the path: what arrives in a round trip at the rate at which data arrived.
+fn filling_depth(network: &Network, request_bytes: u32) -> u32 {
+    let per_s = u128::from(network.delivered_bytes_per_second);
+    let bytes = per_s * u128::from(network.round_trip_us()) / 1_000_000;
+    bytes.div_ceil(request_bytes.max(1).into()).try_into().unwrap_or(u32::MAX)
 }
 
 /// What stands behind a wait for the other host.
@@ -155,8 +166,11 @@ pub(crate) fn with_peer(report: Report, host: &str) -> Report {
 /// Whether the way there and back, once for all that is asked for at a time, takes a notable part of the time; if not,
 /// one of the two stands still while the other waits: it is stopped, or gets no CPU.
 fn takes_round_trips(report: &Report, path: &TcpStats) -> bool {
-    let rounds = report.bytes_moved as f64 / asked_bytes(report).max(1.0);
-    let way_ns = rounds * path.rtt_us.max(path.min_rtt_us) as f64 * 1e3;
+    let asked = report.bytes_moved as f64 / asked_bytes(report).max(1.0);
+    // Those that were counted, where the other side counts them.
+    let counted = report.round_trips.map_or(0, |trips| trips.listing.saturating_add(trips.data));
+    let way_us = path.rtt_us.max(round_trip_us(report, path));
+    let way_ns = asked.max(counted as f64) * way_us as f64 * 1e3;
     way_ns >= WAY_FRACTION * report.elapsed_ns as f64
 }
 
@@ -169,13 +183,19 @@ fn asked_bytes(report: &Report) -> f64 {
 /// Whether the path holds as much as is asked for at a time: rate x round trip, that without queues on the way.
 fn is_short_of_asking(report: &Report, path: &TcpStats) -> bool {
     let bytes_per_second = report.bytes_moved as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
-    let under_way = bytes_per_second * path.min_rtt_us as f64 / 1e6;
+    let under_way = bytes_per_second * round_trip_us(report, path) as f64 / 1e6;
     under_way >= ASKED_FRACTION * asked_bytes(report)
+}
+
+/// That without queues on the way: of what the kernel and the session saw the longer one.
+fn round_trip_us(report: &Report, path: &TcpStats) -> u64 {
+    path.min_rtt_us.max(report.network.map_or(0, |network| network.answer_us))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::RoundTrips;
     use datapump_core::verdict::Waits;
 
     /// A writer of one lane that waited for the network for 900 of 1000 ms.
@@ -285,6 +305,18 @@ mod tests {
         shared.limited_detail.why = Why::SharedDevice;
         let detail = merged(shared, &given([900, 20, 20, 20, 0, 60], None)).limited_detail;
         assert_eq!((detail.host.as_str(), detail.why.words()), ("sender", "shared device"));
+    }
+
+    #[test]
+    fn people_read_what_was_under_way_and_what_would_fill_the_path() {
+        // 1 GB/s over 180 ms, which a relay hides from the kernel.
+        let far = path(50, 0, 0).map(|path| TcpStats { delivered_bytes_per_second: 1_000_000_000, ..path });
+        let network = Network { answer_us: 180_000, ..Network::default() };
+        let round_trips = Some(RoundTrips { beginning: 1, data: 4, ending: 1, ..RoundTrips::default() });
+        let report = Report { network: Some(network), round_trips, bytes_moved: 8000, ..waiting() };
+        let merged = merged(report, &given([20, 10, 20, 20, 0, 60], far));
+        let words = "(6 round trips of 180 ms, 2 requests under way; 172 would fill the path)";
+        assert!(merged.sentence().contains(words), "{}", merged.sentence());
     }
 
     #[test]

@@ -164,7 +164,9 @@ impl HandleTable {
                 self.files().remove(&file);
                 Ok(Answer::Done)
             }
-            PeerRequest::Fetch { .. } | PeerRequest::Read { .. } => Err(fault(Operation::Read, EINVAL)),
+            PeerRequest::Fetch { .. } | PeerRequest::Read { .. } | PeerRequest::ReadOn { .. } => {
+                Err(fault(Operation::Read, EINVAL))
+            }
             PeerRequest::Ahead { .. } | PeerRequest::Credit(_) | PeerRequest::Unwanted(_) => {
                 Err(fault(Operation::Open, EINVAL))
             }

@@ -21,7 +21,7 @@ use datapump_core::wire::peer_request::walk_ahead::{AHEAD, number_of_look, numbe
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool};
+use datapump_transport::{CancelToken, Channel, ConnectionStats, HANDSHAKE_MAX, NetFault, Pool, is_far};
 
 use crate::job::budget::{Charge, OverBudget, Share};
 use crate::net::folder::convert::from_wire;
@@ -54,6 +54,10 @@ pub(crate) struct RemoteHost {
     pub(crate) cancel: CancelToken,
     /// Both sides run on one host: devices of the same number are the same device.
     pub(crate) is_here: bool,
+    /// Over a long path blocks may be requested of it before they have slots.
+    knows_read_on: bool,
+    /// The path was long when the session began.
+    began_far: bool,
     /// Which run of its system the other side told; zeros if none.
     pub(crate) boot: [u8; 16],
     names: Arc<Pool>,
@@ -93,6 +97,8 @@ pub(crate) struct PeerFacts {
     pub(crate) round_trip_ns: u64,
     /// What it was requested to send ahead, behind the greeting of that connection.
     pub(crate) requested: Option<AheadWish>,
+    /// Over a long path blocks may be requested of it before they have slots.
+    pub(crate) reads_on: bool,
 }
 
 /// Answers to one request, and what they take.
@@ -100,7 +106,7 @@ type ChargedAnswers = (Vec<Answer>, Charge);
 
 impl RemoteHost {
     pub(crate) fn new(
-        PeerFacts { place, boot, round_trip_ns, requested }: PeerFacts,
+        PeerFacts { place, boot, round_trip_ns, requested, reads_on }: PeerFacts,
         cancel: CancelToken,
         Pools { names, blocks, ahead: ahead_pool }: Pools,
         share: Arc<Share>,
@@ -115,6 +121,8 @@ impl RemoteHost {
             place,
             cancel,
             is_here,
+            knows_read_on: reads_on,
+            began_far: is_far(round_trip_ns),
             boot,
             names,
             blocks,
@@ -195,6 +203,17 @@ impl RemoteHost {
     /// A connection for the blocks of one lane.
     pub(crate) fn blocks(&self) -> Result<Channel, Problem> {
         self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))
+    }
+
+    /// Something was answered after so long: what is known of a path of which nothing was.
+    fn learn_round_trip(&self, elapsed_ns: u64) {
+        let (known, relaxed) = (&self.round_trip_ns, Ordering::Relaxed);
+        let _ = known.compare_exchange(u64::MAX, elapsed_ns, relaxed, relaxed);
+    }
+
+    /// Whether the path is so long that blocks are requested before they have slots.
+    pub(crate) fn reads_on(&self) -> bool {
+        self.knows_read_on && (self.began_far || is_far(self.round_trip_ns()))
     }
 
     /// The shortest wait for an answer so far; 0 when nothing was asked.
@@ -372,7 +391,9 @@ impl RemoteHost {
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
                 let follows = follows.map(|number| Follow::coming(self, number));
                 let remote_host = Arc::clone(self);
-                let file = OpenFile { remote_host, number, meta, attributes, ranges, follows, _charge };
+                let looks = Mutex::default();
+                let file =
+                    OpenFile { remote_host, number, meta, attributes, ranges, follows, looks, _charge };
                 file.is_sane().then_some(file).ok_or_else(|| self.unexpected())
             }
             _ => Err(self.unexpected()),

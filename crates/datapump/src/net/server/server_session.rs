@@ -79,7 +79,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         Ok((wanted, memory)) => {
             state.agree(&left, wanted.connections, wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
-            control.say(Message::Begun { receives })?;
+            control.say(Message::Begun { receives, reads_on: Some(true) })?;
             control.join(&cancel);
             let done = match begin.way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
@@ -114,6 +114,8 @@ struct Wanted {
     round_trip_ns: u64,
     /// It has a connection for what it sends without a request.
     sends_ahead: bool,
+    /// Over a long path blocks may be requested before they have slots.
+    reads_on: bool,
 }
 
 fn refused(path: &Path, words: &str) -> Problem {
@@ -235,6 +237,7 @@ impl Wanted {
             boot: begin.boot,
             round_trip_ns: begin.round_trip_ns.unwrap_or(u64::MAX),
             sends_ahead: begin.sends_ahead.unwrap_or(false),
+            reads_on: begin.reads_on.unwrap_or(false),
         }
     }
 
@@ -244,6 +247,7 @@ impl Wanted {
             boot: self.boot,
             round_trip_ns: self.round_trip_ns,
             requested: None,
+            reads_on: self.reads_on,
         }
     }
 

@@ -10,6 +10,7 @@
 mod arrivals;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use datapump_core::wire::frame::{DIGEST_BYTES, FrameKind};
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
@@ -59,6 +60,8 @@ pub(crate) struct ReadAhead {
     came: Condvar,
     /// Locked by the lane that receives.
     channel: Mutex<Channel>,
+    /// When it was requested, if its first answer tells how long the path is.
+    requested_at: Option<Instant>,
 }
 
 impl ReadAhead {
@@ -80,7 +83,9 @@ impl ReadAhead {
         if !was_requested {
             state.handle_waits(host.trips.sent());
         }
-        Ok(Some(ReadAhead { state: Mutex::new(state), came: Condvar::new(), channel: Mutex::new(channel) }))
+        let (state, came, channel) = (Mutex::new(state), Condvar::new(), Mutex::new(channel));
+        let requested_at = (!was_requested).then(Instant::now);
+        Ok(Some(ReadAhead { state, came, channel, requested_at }))
     }
 
     fn state(&self) -> MutexGuard<'_, AheadState> {
@@ -147,6 +152,8 @@ impl ReadAhead {
             state.is_receiving = true;
             drop(state);
             let received = self.receive(host);
+            let learnt = self.requested_at.filter(|_| received.is_ok());
+            learnt.inspect(|start| host.learn_round_trip(start.elapsed().as_nanos() as u64));
             state = self.state();
             state.is_receiving = false;
             // A side that has no room for it hangs up: then everything is requested.

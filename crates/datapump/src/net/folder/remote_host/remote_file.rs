@@ -5,7 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
@@ -46,7 +46,28 @@ pub(crate) struct OpenFile {
     pub(crate) ranges: Option<Vec<(u64, u64)>>,
     /// Its one block, where that comes before it is requested.
     pub(super) follows: Option<Arc<dyn Coming>>,
+    pub(super) looks: Mutex<Looks>,
     pub(super) _charge: Charge,
+}
+
+/// What a file is, and what its name means.
+type Look = (Meta, Option<Meta>);
+
+/// What was seen of a file behind its blocks, so that it need not be asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// Bytes of blocks behind which it will be looked at, until it was.
+    open_bytes: u64,
+    last: Option<Box<Look>>,
+    /// Two looks told different things, or blocks come with no look behind them.
+    is_doubtful: bool,
+}
+
+impl Looks {
+    fn seen(&self) -> Option<Look> {
+        let is_good = !self.is_doubtful && self.open_bytes == 0;
+        self.last.as_deref().copied().filter(|_| is_good)
+    }
 }
 
 #[derive(Debug)]
@@ -83,8 +104,30 @@ impl OpenFile {
                 .all(|&(start, end)| start <= end && end <= size && is_whole(start) && is_whole(end))
     }
 
-    /// What it is now, and what its name means now.
-    pub(crate) fn look_again(&self, path: &Path) -> Result<(Meta, Option<Meta>), Problem> {
+    fn looks(&self) -> MutexGuard<'_, Looks> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It will be looked at behind so many bytes of blocks.
+    pub(crate) fn expect_look(&self, bytes: u64) {
+        self.looks().open_bytes += bytes;
+    }
+
+    /// What it was when these bytes were read, and what its name meant.
+    pub(crate) fn handle_look(&self, (meta, named): Look, bytes: u64) {
+        let at_rest = |meta: Meta| Meta { atime_ns: 0, ..meta };
+        let (look, mut looks) = ((at_rest(meta), named.map(at_rest)), self.looks());
+        looks.open_bytes = looks.open_bytes.saturating_sub(bytes);
+        looks.is_doubtful |= looks.last.as_deref().is_some_and(|last| *last != look);
+        looks.last = Some(Box::new(look));
+    }
+
+    /// What it is behind its blocks, and what its name means then: as it was seen, if that was behind all of them and
+    /// always the same, else as it is now.
+    pub(crate) fn look_again(&self, path: &Path) -> Result<Look, Problem> {
+        if let Some(look) = self.looks().seen() {
+            return Ok(look);
+        }
         match self.remote_host.ask(&PeerRequest::LookAgain(self.number), path)?.0 {
             Answer::Meta { meta, named, .. } => Ok((from_wire(&meta), named.as_ref().map(from_wire))),
             _ => Err(self.remote_host.unexpected()),
@@ -99,6 +142,13 @@ impl Drop for OpenFile {
 }
 
 impl RemoteFile {
+    /// Blocks come that are not followed by a look.
+    pub(crate) fn doubt_looks(&self) {
+        if let RemoteFile::Open(file) = self {
+            file.looks().is_doubtful = true;
+        }
+    }
+
     /// What it is, as far as is known.
     pub(crate) fn told(&self) -> Option<(&Meta, &Attributes)> {
         match self {

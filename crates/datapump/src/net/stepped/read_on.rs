@@ -1,0 +1,70 @@
+//! Blocks that are requested before they have slots: their file is looked at behind them, and that look counts.
+//!
+//! Must not know: how requests are made.
+
+use super::*;
+
+/// 8 MiB in blocks of 64 KiB, of which the pump has no more than four.
+fn of_blocks(stage: &TwoHosts) -> Options {
+    let depths = Options { source_depth: Some(4), request_bytes: Some(64 << 10), ..stage.options() };
+    Options { source_depth_max: Some(4), ..depths }
+}
+
+/// What happens at the host that is read, when so many one-way trips have passed.
+fn happens(stage: &TwoHosts, trips: u32, act: impl FnOnce() + 'static) {
+    let (clock, mut act) = (stage.clock.clone(), Some(act));
+    let due_ns = clock.now_ns() + u64::from(trips) * DELAY.as_nanos() as u64;
+    go_on_meanwhile(move || {
+        let due = if clock.now_ns() >= due_ns { act.take() } else { None };
+        due.map(|act| act()).is_some()
+    });
+}
+
+#[test]
+fn what_is_under_way_is_more_than_there_are_slots() {
+    let stage = TwoHosts::new();
+    fs::write(stage.path("large"), noise(8 << 20)).expect("room");
+    for way in [Direction::Pull, Direction::Push] {
+        let target = format!("{way:?}");
+        let outcome = stage.copy(way, ("large", &target), of_blocks(&stage));
+        assert_eq!((outcome.report.exit_status, outcome.lost), (0, None), "{target}");
+        same(&stage.path("large"), &stage.path(&target), &target);
+        // To begin, names, all blocks with a look at their file, to end.
+        assert_eq!((outcome.round_trips, outcome.report.source_depth), (4, 128), "{target}");
+    }
+}
+
+/// At every moment of a copy: what was read of a file that changed meanwhile gets no name.
+#[test]
+fn a_source_that_changes_under_way_is_found() {
+    let mut found = [0, 0];
+    for trips in 0..10 {
+        for (index, grows) in [true, false].into_iter().enumerate() {
+            let stage = TwoHosts::new();
+            let (source, bytes) = (stage.path("large"), 8 << 20);
+            fs::write(&source, noise(bytes)).expect("room");
+            let path = source.clone();
+            happens(&stage, trips, move || {
+                // The copy may have ended before, and all of its stage.
+                let Ok(file) = fs::OpenOptions::new().write(true).open(path) else { return };
+                let at = if grows { bytes as u64 } else { 5 << 20 };
+                std::os::unix::fs::FileExt::write_all_at(&file, b"something else", at).expect("room");
+            });
+            let outcome = stage.copy(Direction::Pull, ("large", "target"), of_blocks(&stage));
+            let (row, target) = (format!("{trips} {grows}: {:?}", outcome.said), stage.path("target"));
+            match outcome.report.exit_status {
+                0 => {
+                    let target = fs::read(target).expect("it was copied");
+                    let (was, is) = (noise(bytes), fs::read(&source).expect("it is there"));
+                    assert!(target == was || target == is, "{row}: neither what was nor what is");
+                }
+                24 => {
+                    assert!(!target.exists(), "{row}");
+                    found[index] += 1;
+                }
+                status => panic!("{row}: status {status}"),
+            }
+        }
+    }
+    assert!(found.iter().all(|found| *found > 0), "{found:?}");
+}
