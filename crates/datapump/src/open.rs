@@ -448,6 +448,7 @@ fn complete(
     shared.ledger.note_direct(source_direct, sink_direct, how.why);
     shared.ledger.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
     let source = match (opened.elsewhere, opened.handle, opened.is_file) {
+        (Some(Source::RemoteHost(file)), ..) if takes_sums(shared, landing) => Source::RemoteSums(file),
         (Some(elsewhere), ..) => elsewhere,
         (None, None, _) => Source::Null,
         (None, Some(handle), true) => Source::File(file_end(handle, source_direct)),
@@ -469,6 +470,14 @@ fn complete(
         }
     }
     Ok(Ends { source, sink, original, ranges })
+}
+
+/// What stands is compared with digests of the source's blocks, which the other host computes in any case. Who verifies
+/// wants to know where files differ, and compares bytes.
+fn takes_sums(shared: &Shared<'_>, landing: &OpenTarget) -> bool {
+    let tells_sums = shared.remote_host.as_ref().is_some_and(|host| host.tells_sums());
+    let is_hashed = !shared.settings.options.unhashed;
+    matches!(landing, OpenTarget::Compare(_)) && !shared.settings.compares && is_hashed && tells_sums
 }
 
 fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {

@@ -212,9 +212,10 @@ impl Attacked {
         assert!(matches!(blocks.ask(&open), Answer::File { .. }));
         let short = Duration::from_millis(500);
         blocks.0.set_write_timeout(Some(short)).expect("a socket");
-        let asks = std::iter::once(PeerRequest::Read { file: 1, at: FileSize(0), len: 1 << 20 }).chain(
-            std::iter::repeat_n(PeerRequest::List { folder: 1, cookie: 0, with_attributes: None }, 400),
-        );
+        let asks =
+            std::iter::once(PeerRequest::Read { file: 1, at: FileSize(0), len: 1 << 20, sum: None }).chain(
+                std::iter::repeat_n(PeerRequest::List { folder: 1, cookie: 0, with_attributes: None }, 400),
+            );
         let frame = |ask: PeerRequest| {
             let body = encode(&ask);
             [&Head::message(&body, 1).expect("it is short").encode()[..], &body].concat()

@@ -293,9 +293,9 @@ fn asking(which: u8, [one, two, three]: [u64; 3]) -> PeerRequest {
         6 => PeerRequest::Open { file: one, above: two, name: name() },
         7 => PeerRequest::LookAgain(one),
         8 => PeerRequest::Close(one),
-        9 => PeerRequest::Fetch { above: one, name: name(), len: two as u32 },
+        9 => PeerRequest::Fetch { above: one, name: name(), len: two as u32, sum: Some(three % 2 == 0) },
         10 => PeerRequest::LookAt { above: one, name: name(), with_attributes: Some(two % 2 == 0) },
-        _ => PeerRequest::Read { file: one, at: FileSize(two), len: three as u32 },
+        _ => PeerRequest::Read { file: one, at: FileSize(two), len: three as u32, sum: Some(two % 2 == 0) },
     }
 }
 

@@ -19,8 +19,7 @@ fn furnished() -> (Home, Vec<u8>, Vec<u8>) {
     std::fs::hard_link(home.path("a"), home.path("hard")).expect("a hard link");
     make_symlink(&home, "a", "symbolic");
     make_symlink(&home, "symbolic", "twice");
-    make_symlink(&home, "nowhere", "dangling");
-    make_symlink(&home, "circle", "circle");
+    [("nowhere", "dangling"), ("circle", "circle")].map(|(to, name)| make_symlink(&home, to, name));
     make_symlink(&home, "loop", "loop");
     make_folder(&home, "folder");
     make_folder(&home, "folder/b");
@@ -77,7 +76,6 @@ fn refused_before_anything_is_written() {
         ("a new/", 2, "'new/': is no folder; make it first, or leave out the slash at the end"),
         ("a dangling", 2, "'dangling': is a symbolic link to nothing"),
         ("--inplace a dangling", 2, "'dangling': is a symbolic link to nothing"),
-        ("a circle", 1, "open 'circle': Too many levels of symbolic links"),
         ("folder circle", 1, "open 'circle': Too many levels of symbolic links"),
         ("a b/below", 1, "'b/below': Not a directory"),
         ("a new/below", 1, "'new/below': No such file or directory"),

@@ -14,6 +14,7 @@ use minicbor::{Decode, Encode};
 
 use super::attributes::{Attribute, Entry, OwnerName, WireMeta};
 use super::bounds::{ErrorNumber, FileSize};
+use super::frame::DIGEST_BYTES;
 use super::lists;
 
 /// Blocks that are requested together.
@@ -106,6 +107,9 @@ pub enum PeerRequest {
         /// The bytes that are expected; if there are others the block is left out.
         #[n(2)]
         len: u32,
+        /// Instead of the block comes its digest: [`Answer::Sum`].
+        #[n(3)]
+        sum: Option<bool>,
     },
     /// What a name in a folder is, links not followed. Answer: [`Answer::Names`] with this one. Of an empty name: what
     /// the folder itself is now. Answer: [`Answer::Meta`].
@@ -133,6 +137,9 @@ pub enum PeerRequest {
         /// Bytes.
         #[n(2)]
         len: u32,
+        /// Instead of the block of a file comes its digest: [`Answer::Sum`].
+        #[n(3)]
+        sum: Option<bool>,
     },
     /// Blocks of an open file, one behind the other, each as [`PeerRequest::Read`] would request it: the first has the
     /// number of this request, each other one the next number. The last may be shorter.
@@ -150,6 +157,9 @@ pub enum PeerRequest {
         /// Bytes of one; of all no more than [`READ_ON_MAX`] blocks.
         #[n(3)]
         block_len: u32,
+        /// Instead of the blocks come their digests: [`Answer::Sum`].
+        #[n(4)]
+        sum: Option<bool>,
     },
     /// The only request of its connection: what a walk of the session's places meets is sent ([`walk_ahead`]), as far
     /// as there is credit.
@@ -164,6 +174,9 @@ pub enum PeerRequest {
         /// Names of regular files come with their attributes.
         #[n(2)]
         with_attributes: Option<bool>,
+        /// Of files come digests ([`Answer::Sum`]) instead of blocks.
+        #[n(3)]
+        sums: Option<bool>,
     },
     /// There is room for so many more bytes of frames. No answer.
     #[n(13)]
@@ -272,6 +285,13 @@ pub enum Answer {
     /// Instead of a block: the pipe has ended.
     #[n(7)]
     End,
+    /// Instead of a block: the digest that would come with it.
+    #[n(8)]
+    Sum(
+        #[n(0)]
+        #[cbor(with = "minicbor::bytes")]
+        [u8; DIGEST_BYTES as usize],
+    ),
 }
 
 /// Bytes of a file that hold data: the first is not behind the last.

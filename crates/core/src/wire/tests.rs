@@ -275,8 +275,9 @@ fn messages_are_read_as_they_were_written() {
         PeerRequest::LookAgain(1),
         PeerRequest::LookAt { above: 1, name: bytes(b"x"), with_attributes: None },
         PeerRequest::Close(1),
-        PeerRequest::Fetch { above: 1, name: bytes(b"x"), len: 9 },
-        PeerRequest::Read { file: 1, at: FileSize(1 << 40), len: 9 },
+        PeerRequest::Fetch { above: 1, name: bytes(b"x"), len: 9, sum: Some(true) },
+        PeerRequest::Read { file: 1, at: FileSize(1 << 40), len: 9, sum: None },
+        PeerRequest::ReadOn { file: 1, at: FileSize(0), len: FileSize(9), block_len: 2, sum: Some(true) },
     ] {
         assert_eq!(decode::<PeerRequest>(&encode(&ask)), Ok(ask));
     }
@@ -413,7 +414,7 @@ fn numbers_beyond_their_bounds_are_refused_where_they_are_read() {
     ] {
         assert!(decode::<Answer>(&encode(&answer)).is_err(), "{answer:?}");
     }
-    let read = PeerRequest::Read { file: 1, at: FileSize(u64::MAX), len: 9 };
+    let read = PeerRequest::Read { file: 1, at: FileSize(u64::MAX), len: 9, sum: None };
     assert!(decode::<PeerRequest>(&encode(&read)).is_err());
     for given in [
         SenderStats { bytes: u64::MAX, ..SenderStats::default() },

@@ -9,9 +9,9 @@ use datapump_engine::{
     Completion, CpuStage, Engine, EngineKind, Errno, Op, Slot, WAIT_MAX,
     meter::{Within, within},
 };
-use datapump_transport::{ConnectionStats, NetFault};
+use datapump_transport::{ConnectionStats, Digest, NetFault};
 
-use super::receive_lane::{Came, ReceiveLane, Trouble};
+use super::receive_lane::{Came, ReceiveLane, TakenAhead, Trouble};
 use super::send_lane::SendLane;
 use crate::file::hash::BlockHash;
 use crate::job::platform::Clock;
@@ -61,6 +61,8 @@ pub(crate) struct Performer<'run> {
     pub(crate) waits: Waits,
     /// Hashes of blocks that were read here and are sent, or came with them, by slot.
     pub(crate) hashes: Vec<Option<BlockHash>>,
+    /// Digests of blocks that were requested instead of them, by slot, until they are compared.
+    pub(super) sums: Vec<Option<Digest>>,
     /// How long requests take, if that was asked for: without, no clock is read.
     pub(crate) latencies: Option<LaneLatencies>,
     /// The lane reads a target back: its waits are charged to that.
@@ -90,6 +92,7 @@ impl<'run> Performer<'run> {
             blocking: matches!(engine.kind(), EngineKind::Inline | EngineKind::Sim),
             engine,
             hashes: if is_remote { (0..slots).map(|_| None).collect() } else { Vec::new() },
+            sums: if is_remote { vec![None; slots as usize] } else { Vec::new() },
             connection,
             waits: Waits::default(),
             latencies: None,
@@ -244,6 +247,10 @@ impl<'run> Performer<'run> {
         Ok(match came? {
             Came::Again => None,
             Came::Failed(request, trouble) => Some((request, Settled::Failed(Errno::EIO.0), Some(trouble))),
+            Came::Sum(request, digest) => {
+                self.sums[request.slot as usize] = Some(digest);
+                Some((request, Settled::Moved(request.block.len), None))
+            }
             Came::Ended(request, settled, hash) => {
                 if let Some(hash) = hash {
                     self.hashes[request.slot as usize] = Some(hash);
@@ -273,8 +280,8 @@ impl<'run> Performer<'run> {
     }
 
     /// Requests a block of another host's file, unless it comes without.
-    pub(super) fn request(&mut self, request: Request, file: &Arc<RemoteFile>) -> Posted {
-        match self.take_ahead(request, file) {
+    pub(super) fn request(&mut self, request: Request, file: &Arc<RemoteFile>, is_sum: bool) -> Posted {
+        match self.take_ahead(request, (file, is_sum)) {
             Ok(None) => {}
             Ok(Some(settled)) => return Posted::Performed(settled),
             Err(fault) => return Posted::lost(fault),
@@ -282,11 +289,16 @@ impl<'run> Performer<'run> {
         let Connection::Receive(lane) = &mut self.connection else {
             unreachable!("its source lies at another host")
         };
-        lane.request(request, file, (1, self.clock.now_ns())).map_or_else(Posted::lost, |()| Posted::Later)
+        lane.request(request, (file, is_sum), (1, self.clock.now_ns()))
+            .map_or_else(Posted::lost, |()| Posted::Later)
     }
 
     /// Waits for a block that comes without a request; the time is the source's.
-    fn take_ahead(&mut self, request: Request, file: &RemoteFile) -> Result<Option<Settled>, NetFault> {
+    fn take_ahead(
+        &mut self,
+        request: Request,
+        (file, is_sum): (&RemoteFile, bool),
+    ) -> Result<Option<Settled>, NetFault> {
         let Request { block, slot, done: 0, .. } = request else { return Ok(None) };
         let start_ns = self.now_ns();
         let arrived = file.take_ahead(block.at, block.len)?;
@@ -295,11 +307,14 @@ impl<'run> Performer<'run> {
         self.charge(PumpSide::Source, arrived_ns - start_ns);
         let Connection::Receive(lane) = &mut self.connection else { return Ok(None) };
         let bytes = &mut self.engine.bytes_mut(Slot(slot))[..block.len as usize];
-        let taken = lane.take_ahead(arrived, &request, (file, bytes));
+        let taken = lane.take_ahead(arrived, &request, (file, is_sum), bytes);
         self.waits.hashing += self.clock.now_ns() - arrived_ns;
-        Ok(taken.map(|(settled, hash)| {
-            self.hashes[slot as usize] = hash;
-            settled
+        Ok(taken.map(|taken| {
+            match taken {
+                TakenAhead::Block(hash) => self.hashes[slot as usize] = hash,
+                TakenAhead::Sum(digest) => self.sums[slot as usize] = Some(digest),
+            }
+            Settled::Moved(block.len)
         }))
     }
 
@@ -335,12 +350,11 @@ impl<'run> Performer<'run> {
     pub(super) fn announce(
         &mut self,
         extent: Extent,
-        file: &Arc<RemoteFile>,
-        request_bytes: u32,
+        file: (&Arc<RemoteFile>, u32, bool),
     ) -> Result<(), NetFault> {
         let now_ns = self.clock.now_ns();
         match &mut self.connection {
-            Connection::Receive(lane) => lane.announce(extent, (file, request_bytes), now_ns),
+            Connection::Receive(lane) => lane.announce(extent, file, now_ns),
             Connection::None | Connection::Send(_) => Ok(()),
         }
     }

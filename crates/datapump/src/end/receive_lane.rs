@@ -64,6 +64,8 @@ struct Requested {
     tries: u32,
     stamp: TripStamp,
     turn: BlockTurn,
+    /// Its digest comes instead of it.
+    is_sum: bool,
     /// Bytes of the blocks that were requested together and end with this one, which is looked at with it.
     looked_bytes: u64,
 }
@@ -83,10 +85,19 @@ enum BlockTurn {
 pub(super) enum Came {
     /// A request has ended.
     Ended(Request, Settled, Option<BlockHash>),
+    /// The digest of a block that was requested instead of it.
+    Sum(Request, Digest),
     /// A block could not be had.
     Failed(Request, Trouble),
     /// A block was damaged and is requested again.
     Again,
+}
+
+/// What came without a request.
+pub(super) enum TakenAhead {
+    Block(Option<BlockHash>),
+    /// Of a block that is compared.
+    Sum(Digest),
 }
 
 /// Why a block could not be had.
@@ -160,7 +171,7 @@ impl ReceiveLane {
     pub(super) fn announce(
         &mut self,
         extent: Extent,
-        (file, block_len): (&Arc<RemoteFile>, u32),
+        (file, block_len, is_sum): (&Arc<RemoteFile>, u32, bool),
         now_ns: u64,
     ) -> Result<(), NetFault> {
         let (Length::Bytes(bytes), RemoteFile::Open(open)) = (extent.length, &**file) else { return Ok(()) };
@@ -177,7 +188,8 @@ impl ReceiveLane {
             let looked_bytes = if at == end { bytes } else { 0 };
             self.window.handle_request(now_ns);
             let turn = BlockTurn::Announced;
-            let number = self.requested.ask(Requested { block, file, tries: 1, stamp, turn, looked_bytes });
+            let number =
+                self.requested.ask(Requested { block, file, tries: 1, stamp, turn, is_sum, looked_bytes });
             first.get_or_insert(number);
         }
         open.expect_look(bytes);
@@ -186,7 +198,7 @@ impl ReceiveLane {
         self.depth = self.depth.max(self.requested.len() as u32);
         self.unsent += SENT_TOGETHER;
         let (at, len) = (FileSize(extent.at), FileSize(bytes));
-        let ask = PeerRequest::ReadOn { file: open.number, at, len, block_len };
+        let ask = PeerRequest::ReadOn { file: open.number, at, len, block_len, sum: is_sum.then_some(true) };
         self.channel.put_message(&encode(&ask), first.expect("two blocks or more"))
     }
 
@@ -235,7 +247,7 @@ impl ReceiveLane {
     pub(super) fn request(
         &mut self,
         request: Request,
-        file: &Arc<RemoteFile>,
+        (file, is_sum): (&Arc<RemoteFile>, bool),
         (tries, now_ns): (u32, u64),
     ) -> Result<(), NetFault> {
         let Request { block, done, .. } = request;
@@ -245,9 +257,10 @@ impl ReceiveLane {
         self.announces = false;
         file.doubt_looks();
         self.window.handle_request(now_ns);
-        let ask = file.asking(block.at + u64::from(done), block.len - done);
+        let ask = file.asking((block.at + u64::from(done), block.len - done), is_sum);
         let (stamp, turn) = (self.trips.sent(), BlockTurn::Posted(request));
-        let requested = Requested { block, file: Arc::clone(file), tries, stamp, turn, looked_bytes: 0 };
+        let file_again = Arc::clone(file);
+        let requested = Requested { block, file: file_again, tries, stamp, turn, is_sum, looked_bytes: 0 };
         let number = self.requested.ask(requested);
         self.posted += 1;
         self.depth = self.depth.max(self.requested.len() as u32);
@@ -261,9 +274,20 @@ impl ReceiveLane {
         &mut self,
         arrived: ArrivedItem,
         request: &Request,
-        (file, bytes): (&RemoteFile, &mut [u8]),
-    ) -> Option<(Settled, Option<BlockHash>)> {
-        let (digest, came) = arrived.block.filter(|(_, came)| came.len() == bytes.len())?;
+        (file, is_sum): (&RemoteFile, bool),
+        bytes: &mut [u8],
+    ) -> Option<TakenAhead> {
+        let (digest, came) = arrived.block?;
+        if matches!(file, RemoteFile::Small(_)) {
+            let before = before_block((file, 0), arrived.answer, request.block.len);
+            before.ok().filter(|before| matches!(before, BeforeBlock::Block))?;
+        }
+        if is_sum && came.is_empty() {
+            return Some(TakenAhead::Sum(digest));
+        }
+        if came.len() != bytes.len() {
+            return None;
+        }
         bytes.copy_from_slice(&came);
         let hash = {
             let _stage = within(CpuStage::Hash);
@@ -273,11 +297,7 @@ impl ReceiveLane {
             self.again_bytes += u64::from(request.block.len);
             return None;
         }
-        if matches!(file, RemoteFile::Small(_)) {
-            let before = before_block((file, 0), arrived.answer, request.block.len);
-            before.ok().filter(|before| matches!(before, BeforeBlock::Block))?;
-        }
-        Some((Settled::Moved(request.block.len), hash))
+        Some(TakenAhead::Block(hash))
     }
 
     /// Waits for the next answer.
@@ -288,7 +308,7 @@ impl ReceiveLane {
     ) -> Result<Came, NetFault> {
         self.send_together()?;
         // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
-        let Requested { block, file, tries, stamp, turn, looked_bytes } =
+        let Requested { block, file, tries, stamp, turn, is_sum, looked_bytes } =
             self.requested.next().expect("something was requested").clone();
         let BlockTurn::Posted(request) = turn else {
             return self.pass_over(&file, block).map(|()| Came::Again);
@@ -304,6 +324,10 @@ impl ReceiveLane {
                 self.handle_end();
                 return Ok(Came::Ended(request, Settled::EndOfData, None));
             }
+            if let (Answer::Sum(digest), true) = (&answer, is_sum) {
+                self.handle_end();
+                return Ok(Came::Sum(request, *digest));
+            }
             match before_block((&file, looked_bytes), answer, block.len)? {
                 BeforeBlock::Nothing(fault) => {
                     self.handle_end();
@@ -313,6 +337,13 @@ impl ReceiveLane {
                 BeforeBlock::Over(refusal) => over = Some(refusal),
             }
             head = self.answer()?;
+        }
+        if is_sum {
+            let digest = self.sum(head, &file)?;
+            self.handle_end();
+            return Ok(
+                over.map_or(Came::Sum(request, digest), |over| Came::Failed(request, Trouble::Over(over)))
+            );
         }
         let (hash, digest) = self.block(engine, head, &request, &file)?;
         self.handle_end();
@@ -325,9 +356,20 @@ impl ReceiveLane {
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
         match tries < TRIES_MAX && !matches!(*file, RemoteFile::Stream(_)) {
-            true => self.request(request, &file, (tries + 1, replied_ns)).map(|()| Came::Again),
+            true => self.request(request, (&file, false), (tries + 1, replied_ns)).map(|()| Came::Again),
             false => Ok(Came::Failed(request, Trouble::Damaged)),
         }
+    }
+
+    /// The digest that is sent instead of a block.
+    fn sum(&mut self, head: Head, file: &RemoteFile) -> Result<Digest, NetFault> {
+        if head.kind == FrameKind::Message {
+            let body = self.channel.receive_body(head)?;
+            if let Answer::Sum(digest) = read(file, &body)? {
+                return Ok(digest);
+            }
+        }
+        Err(WireError::Unexpected("another thing than a digest").into())
     }
 
     /// The first block that has a slot has come.
@@ -342,7 +384,7 @@ impl ReceiveLane {
         self.give_up_announced();
         file.doubt_looks();
         let mut head = self.answer()?;
-        if head.kind == FrameKind::Message {
+        while head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
             if !matches!(read(file, &body)?, Answer::Meta { .. }) {
                 self.requested.handle_end();

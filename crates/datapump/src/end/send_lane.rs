@@ -63,15 +63,21 @@ struct ReadRun {
     block_len: u32,
     /// Of the next block.
     number: u64,
+    sum: Option<bool>,
 }
 
 impl ReadRun {
     /// Errors: more blocks than may be requested together, or none.
-    fn new(number: u64, file: u64, (at, len): (u64, u64), block_len: u32) -> Result<ReadRun, WireError> {
+    fn new(
+        number: u64,
+        file: u64,
+        (at, len): (u64, u64),
+        (block_len, sum): (u32, Option<bool>),
+    ) -> Result<ReadRun, WireError> {
         let blocks = len.div_ceil(block_len.max(1).into());
         match at.checked_add(len) {
             Some(end) if block_len > 0 && (1..=READ_ON_MAX).contains(&blocks) => {
-                Ok(ReadRun { file, at, end, block_len, number })
+                Ok(ReadRun { file, at, end, block_len, number, sum })
             }
             _ => Err(WireError::Unexpected("a request for so many blocks")),
         }
@@ -80,7 +86,7 @@ impl ReadRun {
     /// The request for the next block and its number; whether it is the last one.
     fn next(&mut self) -> (PeerRequest, u64, bool) {
         let len = u64::from(self.block_len).min(self.end - self.at) as u32;
-        let ask = PeerRequest::Read { file: self.file, at: FileSize(self.at), len };
+        let ask = PeerRequest::Read { file: self.file, at: FileSize(self.at), len, sum: self.sum };
         let number = self.number;
         (self.at, self.number) = (self.at + u64::from(len), number + 1);
         (ask, number, self.at == self.end)
@@ -95,6 +101,8 @@ pub(crate) struct Reading {
     pub(crate) len: u32,
     /// What is said before the block.
     pub(crate) head: Option<Box<Answer>>,
+    /// Its digest is sent instead of it.
+    pub(crate) is_sum: bool,
     /// A small file, which must stand still meanwhile.
     pub(crate) small: Option<Arc<GivenFile>>,
 }
@@ -127,8 +135,8 @@ impl SendLane {
                 received => {
                     let (body, number) = received?;
                     match self.unless_of_walk(decode(&body)?)? {
-                        Some(PeerRequest::ReadOn { file, at, len, block_len }) => {
-                            self.run = Some(ReadRun::new(number, file, (at.0, len.0), block_len)?);
+                        Some(PeerRequest::ReadOn { file, at, len, block_len, sum }) => {
+                            self.run = Some(ReadRun::new(number, file, (at.0, len.0), (block_len, sum))?);
                         }
                         Some(ask) => return Ok(Some((ask, number))),
                         None => {}
@@ -166,9 +174,9 @@ impl SendLane {
     /// Takes what is said about a walk ahead; other requests are given back.
     fn unless_of_walk(&mut self, ask: PeerRequest) -> Result<Option<PeerRequest>, NetFault> {
         match (ask, &mut self.ahead) {
-            (PeerRequest::Ahead { credit, file_bytes_max, with_attributes }, None) => {
+            (PeerRequest::Ahead { credit, file_bytes_max, with_attributes, sums }, None) => {
                 let file_bytes_max = file_bytes_max.min(self.request_bytes);
-                let walk = WalkAhead::new(self.handles.places(), file_bytes_max, with_attributes);
+                let walk = WalkAhead::new(self.handles.places(), (file_bytes_max, sums), with_attributes);
                 self.ahead = Some(AheadSender::new(walk, credit));
             }
             (PeerRequest::Credit(bytes), Some(ahead)) => ahead.handle_credit(bytes),
@@ -278,12 +286,16 @@ impl SendLane {
             return Err(NetFault::Protocol("a block that nobody asked for was read".into()));
         };
         debug_assert_eq!(reading.task, task, "blocks are sent as they were requested");
-        let Reading { len, head, small, .. } = reading;
+        let Reading { len, head, is_sum, small, .. } = reading;
         if small.is_some_and(|given| !given.stood_still()) {
             self.put(Answer::Fault(changed()), number)?;
         } else {
             head.map_or(Ok(()), |head| self.put(*head, number))?;
             self.look_behind(number)?;
+            if is_sum {
+                self.put(Answer::Sum(*digest), number)?;
+                return self.answer_ready();
+            }
             self.channel.put_block(bytes, digest, number)?;
             if let Some(ahead) = &mut self.ahead {
                 ahead.handle_frame(DIGEST_BYTES as usize + bytes.len());

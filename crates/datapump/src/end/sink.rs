@@ -9,6 +9,7 @@ use datapump_engine::{CpuStage, Engine, Errno, Handle, Op, Slot, meter::within};
 
 use super::performer::{Performer, Posted};
 use super::{FileEnd, settled, stream};
+use crate::file::hash::BlockHash;
 
 /// A sink.
 #[derive(Clone, Debug)]
@@ -78,12 +79,12 @@ impl Sink {
     ) -> Settled {
         let twin = by.twin(request.slot);
         let result = by.completed(request, result, || self.op(twin, request));
-        let Request { slot, block, done, .. } = request;
+        let Request { block, done, .. } = request;
         match self {
             Sink::Null | Sink::RemoteHost | Sink::Stream(_) => settled(result, block.len - done),
             Sink::File(file) => file.settle(block, done, result),
             Sink::Compare(file) => match file.settle(block, done, result) {
-                Settled::Moved(bytes) => compared(&by.engine, (slot, twin), done, bytes),
+                Settled::Moved(bytes) => compared(by, request, bytes),
                 Settled::EndOfData => Settled::Differs(0),
                 settled => settled,
             },
@@ -91,8 +92,27 @@ impl Sink {
     }
 }
 
-fn compared(engine: &Engine, (slot, twin): (u32, u32), done: u32, bytes: u32) -> Settled {
+/// Compares what was read of a block with the source's bytes; or all of it with the source's digest, once it is here.
+fn compared(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settled {
+    let Request { slot, done, block, .. } = request;
     let _stage = within(CpuStage::Hash);
+    match by.sums.get(slot as usize).copied().flatten() {
+        None => bytes_compared(&by.engine, (slot, by.twin(slot)), done, bytes),
+        Some(_) if done + bytes < block.len => Settled::Moved(bytes),
+        Some(sum) => {
+            by.sums[slot as usize] = None;
+            let own = &by.engine.bytes(Slot(by.twin(slot)))[..block.len as usize];
+            // Where in the block they differ is not known.
+            if BlockHash::of(block, own).digest() == sum {
+                Settled::Moved(bytes)
+            } else {
+                Settled::Differs(0)
+            }
+        }
+    }
+}
+
+fn bytes_compared(engine: &Engine, (slot, twin): (u32, u32), done: u32, bytes: u32) -> Settled {
     let range = done as usize..(done + bytes) as usize;
     let (one, other) = (&engine.bytes(Slot(slot))[range.clone()], &engine.bytes(Slot(twin))[range]);
     if one == other {

@@ -21,6 +21,8 @@ pub(crate) enum Source {
     Stream(Arc<Handle>),
     /// Requested of another host, over the lane's own connection.
     RemoteHost(Arc<RemoteFile>),
+    /// The same, of which digests are requested instead of blocks, for a sink that compares.
+    RemoteSums(Arc<RemoteFile>),
     /// Requested of a server on the web.
     Web(Arc<WebFile>),
     /// Slots were filled when the lane began; requests do nothing.
@@ -41,7 +43,8 @@ impl Source {
             return Posted::Done(Settled::Moved(request.block.len - request.done));
         }
         match self {
-            Source::RemoteHost(file) => by.request(request, file),
+            Source::RemoteHost(file) => by.request(request, file, false),
+            Source::RemoteSums(file) => by.request(request, file, true),
             Source::Web(file) => web::post(by, request, file),
             Source::Null | Source::File(_) | Source::Stream(_) => {
                 let performed = by.perform(request, self.op(request), is_inline());
@@ -58,7 +61,8 @@ impl Source {
         request_bytes: u32,
     ) -> Result<(), NetFault> {
         match self {
-            Source::RemoteHost(file) => by.announce(extent, file, request_bytes),
+            Source::RemoteHost(file) => by.announce(extent, (file, request_bytes, false)),
+            Source::RemoteSums(file) => by.announce(extent, (file, request_bytes, true)),
             Source::Null | Source::File(_) | Source::Stream(_) | Source::Web(_) => Ok(()),
         }
     }
@@ -74,9 +78,11 @@ impl Source {
         let result = by.completed(request, result, || self.op(request));
         match self {
             Source::File(file) => file.settle(request.block, request.done, result),
-            Source::Null | Source::Stream(_) | Source::RemoteHost(_) | Source::Web(_) => {
-                settled(result, request.block.len - request.done)
-            }
+            Source::Null
+            | Source::Stream(_)
+            | Source::RemoteHost(_)
+            | Source::RemoteSums(_)
+            | Source::Web(_) => settled(result, request.block.len - request.done),
         }
     }
 
@@ -86,7 +92,7 @@ impl Source {
         match self {
             Source::File(file) => file.read(slot, block, done),
             Source::Stream(handle) => stream::read(handle, slot, block, done),
-            Source::Null | Source::RemoteHost(_) | Source::Web(_) => {
+            Source::Null | Source::RemoteHost(_) | Source::RemoteSums(_) | Source::Web(_) => {
                 Op::Nop { len: block.len - done, write: false }
             }
         }

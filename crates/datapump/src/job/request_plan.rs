@@ -56,11 +56,14 @@ pub(crate) fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) 
     let was_begun = target.is_some_and(holds_a_list);
     let some_stay = (rules.leaves_some() && stands) || was_begun;
     let usual = Options::defaults(Reads::FarTrees).request_bytes;
-    let looks_only = options.dry_run || (some_stay && !compares) || options.link_dest.is_some();
+    // What stands is compared by its digests, and what does not is requested.
+    let sums = options.checksum && stands && !compares && !options.unhashed && !was_begun;
+    let looks_only = options.dry_run || (some_stay && !compares && !sums) || options.link_dest.is_some();
     let tells = options.keep.acl || options.keep.xattrs;
     let updates = (rules.leaves_unread() && stands) || options.link_dest.is_some();
     AheadWish {
         file_bytes_max: if looks_only { 0 } else { options.request_bytes.unwrap_or(usual) },
+        sums: sums && !looks_only,
         with_attributes: if compares { options.compare_attributes } else { updates && tells },
     }
 }

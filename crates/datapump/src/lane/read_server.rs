@@ -38,8 +38,16 @@ struct ReadStream {
     task: Arc<Task>,
 }
 
-/// A block to be read, or what is answered instead.
-type FoundBlock = Result<(Arc<Task>, Extent, Reading), Box<Answer>>;
+/// A block to be read.
+type BlockTask = (Arc<Task>, Extent, Reading);
+/// Or what is answered instead.
+type FoundBlock = Result<BlockTask, Box<Answer>>;
+
+/// Of a file its digest may be wanted instead; a stream is read on for its bytes.
+fn summed((task, extent, reading): BlockTask, sum: Option<bool>) -> BlockTask {
+    let is_sum = sum == Some(true) && matches!(extent.length, Length::Bytes(_));
+    (task, extent, Reading { is_sum, ..reading })
+}
 
 impl ReadServer {
     /// What was requested next, if something was.
@@ -50,9 +58,15 @@ impl ReadServer {
     ) -> Result<Claim<Work>, NetFault> {
         while let Some((ask, number)) = lane.next()? {
             let found = match ask {
-                PeerRequest::Read { file, at: FileSize(at), len } => self.read(shared, lane, file, (at, len)),
-                PeerRequest::Fetch { above, name, len } => match lane.handles().fetch(above, &name, len) {
-                    Ok((answer, Some(given))) if len > 0 => small_block(shared, Arc::new(given), answer, len),
+                PeerRequest::Read { file, at: FileSize(at), len, sum } => {
+                    self.read(shared, lane, file, (at, len)).map(|found| summed(found, sum))
+                }
+                PeerRequest::Fetch { above, name, len, sum } => match lane.handles().fetch(above, &name, len)
+                {
+                    Ok((answer, Some(given))) if len > 0 => {
+                        let found = small_block(shared, Arc::new(given), answer, len);
+                        found.map(|found| summed(found, sum))
+                    }
                     Ok((answer, _)) => Err(Box::new(answer)),
                     Err(fault) => Err(Box::new(Answer::Fault(fault))),
                 },
@@ -107,7 +121,7 @@ impl ReadServer {
             Flow::Stream(_) => Length::UpTo(len.into()),
             Flow::Null { .. } => Length::Bytes(len.into()),
         };
-        let reading = Reading { task: task.number, len, head: None, small: None };
+        let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None };
         let extent = Extent { file: task.number, at, length, way: BlockRoute::Slots };
         Ok((task, extent, reading))
     }
@@ -138,7 +152,7 @@ fn block(shared: &Shared<'_>, given: &GivenFile, (at, len): (u64, u32)) -> Found
         return Err(unwanted());
     }
     let task = task(shared, given, at, len);
-    let reading = Reading { task: task.number, len, head: None, small: None };
+    let reading = Reading { task: task.number, len, head: None, is_sum: false, small: None };
     let extent = Extent { file: task.number, at, length: Length::Bytes(len.into()), way: BlockRoute::Slots };
     Ok((task, extent, reading))
 }

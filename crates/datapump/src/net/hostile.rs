@@ -159,14 +159,14 @@ fn strange_requests_for_blocks_are_refused_one_by_one() {
         (1, FileSize::MAX.0 - 1023, 1024),
         (1, 1 << 40, 1024),
     ] {
-        let answer = ask(&mut blocks, &PeerRequest::Read { file, at: FileSize(at), len });
+        let answer = ask(&mut blocks, &PeerRequest::Read { file, at: FileSize(at), len, sum: None });
         assert!(matches!(answer, Answer::Fault(_)), "{file} {at} {len}: {answer:?}");
     }
-    let fetch = PeerRequest::Fetch { above: 9, name: b"../file".to_vec().into(), len: 10 };
+    let fetch = PeerRequest::Fetch { above: 9, name: b"../file".to_vec().into(), len: 10, sum: None };
     assert!(matches!(ask(&mut blocks, &fetch), Answer::Fault(_)));
     // It is still a good connection.
     blocks
-        .send_message(&encode(&PeerRequest::Read { file: 1, at: FileSize(1024), len: 10 }), 2)
+        .send_message(&encode(&PeerRequest::Read { file: 1, at: FileSize(1024), len: 10, sum: None }), 2)
         .expect("sent");
     let head = blocks.receive_head().expect("a block");
     assert_eq!((head.kind, head.len), (FrameKind::Block, 10));
@@ -180,8 +180,13 @@ fn blocks_that_are_requested_together_are_counted() {
     let (_control, session) = stage.begin(Direction::Pull, "file", "");
     let mut blocks = stage.join(Purpose::Blocks, session);
     assert!(matches!(ask(&mut blocks, &PeerRequest::OpenPlace { file: 1, place: 0 }), Answer::File { .. }));
-    let read_on =
-        |file, len, block_len| PeerRequest::ReadOn { file, at: FileSize(0), len: FileSize(len), block_len };
+    let read_on = |file, len, block_len| PeerRequest::ReadOn {
+        file,
+        at: FileSize(0),
+        len: FileSize(len),
+        block_len,
+        sum: None,
+    };
     blocks.send_message(&encode(&read_on(1, 3 << 40, 1 << 30)), 7).expect("sent");
     for number in 7..7 + 3072 {
         let (body, answered) = blocks.message_within(WAIT_MAX).expect("an answer");

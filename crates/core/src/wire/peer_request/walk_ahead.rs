@@ -51,6 +51,8 @@ pub struct WalkAhead {
     /// Files up to this length are sent; none where it is 0.
     file_bytes_max: u32,
     with_attributes: Option<bool>,
+    /// Digests are sent instead of blocks.
+    sum: Option<bool>,
     /// The number of the next thing that is found.
     next: u64,
     /// Names of a batch that are next.
@@ -93,11 +95,16 @@ struct ListedAhead {
 }
 
 impl WalkAhead {
-    /// Of so many places. Files up to `file_bytes_max` bytes are sent, none where that is 0.
-    pub fn new(places: u32, file_bytes_max: u32, with_attributes: Option<bool>) -> WalkAhead {
+    /// Of so many places. Files up to `file_bytes_max` bytes are sent, none where that is 0; `sum`: their digests.
+    pub fn new(
+        places: u32,
+        (file_bytes_max, sum): (u32, Option<bool>),
+        with_attributes: Option<bool>,
+    ) -> WalkAhead {
         WalkAhead {
             file_bytes_max,
             with_attributes,
+            sum,
             next: number_of_look(places),
             current: (0..places).map(|place| (number_of_look(place), PeerRequest::Look(place))).collect(),
             stack: Vec::new(),
@@ -165,7 +172,7 @@ impl WalkAhead {
                 if is_sent_whole(size, allocated, self.file_bytes_max) {
                     let (file, at, len) = (AHEAD | number, FileSize::of(0), size as u32);
                     *follows = Some(self.next);
-                    self.current.push_front((self.next, PeerRequest::Read { file, at, len }));
+                    self.current.push_front((self.next, PeerRequest::Read { file, at, len, sum: self.sum }));
                     self.next += 1;
                 }
             }
@@ -224,7 +231,7 @@ impl WalkAhead {
         match meta.kind {
             EntryKind::Folder => Some(PeerRequest::Enter { folder: AHEAD | self.next, above, name }),
             EntryKind::Regular if meta.links == 1 && is_sent_whole(size, allocated, self.file_bytes_max) => {
-                Some(PeerRequest::Fetch { above, name, len: size as u32 })
+                Some(PeerRequest::Fetch { above, name, len: size as u32, sum: self.sum })
             }
             _ => None,
         }
@@ -399,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_walked_as_a_lane_walks_it() {
-        let mut walk = WalkAhead::new(2, SMALL, None);
+        let mut walk = WalkAhead::new(2, (SMALL, None), None);
         let names = |folder: &str, cookie: u64| match (folder, cookie) {
             ("", 0) => listed(&["a", "d1", "2links", "d2", "Large", "b"]),
             ("", 1) => listed(&["c"]),
@@ -418,7 +425,7 @@ mod tests {
         let wide: Vec<String> = (0..BATCH_NAMES).map(|number| format!("d{number}")).collect();
         let mut wide: Vec<&str> = wide.iter().map(String::as_str).collect();
         wide.push("behind");
-        let mut walk = WalkAhead::new(1, SMALL, None);
+        let mut walk = WalkAhead::new(1, (SMALL, None), None);
         let said = walked(&mut walk, |folder, cookie| match (folder, cookie) {
             ("", 0) => listed(&wide),
             _ => Vec::new(),
@@ -430,7 +437,7 @@ mod tests {
 
     #[test]
     fn without_content_only_folders_follow() {
-        let mut walk = WalkAhead::new(1, 0, Some(true));
+        let mut walk = WalkAhead::new(1, (0, None), Some(true));
         let said = walked(&mut walk, |folder, cookie| match (folder, cookie) {
             ("", 0) => listed(&["a", "d1"]),
             ("d1", 0) => listed(&["b"]),
@@ -441,7 +448,7 @@ mod tests {
 
     /// Answers until the folder of the place is listed with these names.
     fn begun(names: &[&str]) -> WalkAhead {
-        let mut walk = WalkAhead::new(1, SMALL, None);
+        let mut walk = WalkAhead::new(1, (SMALL, None), None);
         for answer in [looked(EntryKind::Folder), folder()] {
             let (number, _) = walk.poll().expect("a place");
             walk.handle_answer(number, &mut answer.clone());

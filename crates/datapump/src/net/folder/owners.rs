@@ -197,7 +197,7 @@ fn owners_of(answer: &mut Answer) -> Option<&mut Option<Vec<OwnerName>>> {
         | Answer::Folder { owners, .. }
         | Answer::Names { owners, .. }
         | Answer::File { owners, .. } => Some(owners),
-        Answer::Done | Answer::Fault(_) | Answer::Stream { .. } | Answer::End => None,
+        Answer::Done | Answer::Fault(_) | Answer::Stream { .. } | Answer::End | Answer::Sum(_) => None,
     }
 }
 
@@ -217,7 +217,7 @@ fn each_owner(answer: &mut Answer, map: &mut dyn FnMut(Owner) -> u32) {
                 of_lists(entry.attributes.as_deref_mut().unwrap_or_default(), map);
             }
         }
-        Answer::Done | Answer::Fault(_) | Answer::Stream { .. } | Answer::End => {}
+        Answer::Done | Answer::Fault(_) | Answer::Stream { .. } | Answer::End | Answer::Sum(_) => {}
     }
 }
 

@@ -211,6 +211,11 @@ impl RemoteHost {
         let _ = known.compare_exchange(u64::MAX, elapsed_ns, relaxed, relaxed);
     }
 
+    /// Whether it tells digests instead of blocks: as old as that is `ReadOn`.
+    pub(crate) fn tells_sums(&self) -> bool {
+        self.knows_read_on
+    }
+
     /// Whether the path is so long that blocks are requested before they have slots.
     pub(crate) fn reads_on(&self) -> bool {
         self.knows_read_on && (self.began_far || is_far(self.round_trip_ns()))

@@ -68,3 +68,39 @@ fn a_source_that_changes_under_way_is_found() {
     }
     assert!(found.iter().all(|found| *found > 0), "{found:?}");
 }
+
+/// What stands is compared by the digests that come instead of its bytes; what differs, though nothing else tells so,
+/// is copied, and nothing else is.
+#[test]
+fn a_checksum_costs_digests() {
+    let stage = TwoHosts::new();
+    make_tree(&stage.path("from"), 300);
+    let options = Options { checksum: true, ..stage.options() };
+    for way in [Direction::Pull, Direction::Push] {
+        let target = format!("{way:?}");
+        let first = stage.copy(way, ("from", &target), options.clone());
+        assert_eq!((first.report.exit_status, &first.said[..]), (0, &[][..]), "{target}");
+        for (name, at) in [("sub/file-100", 50), ("sub/deeper/d", 300_000), ("large", 2_500_000)] {
+            let path = stage.path(&target).join(name);
+            let (mut bytes, meta) =
+                (fs::read(&path).expect("it is there"), fs::metadata(&path).expect("it is"));
+            bytes[at] ^= 1;
+            fs::write(&path, bytes).expect("room");
+            let file = fs::File::options().write(true).open(&path).expect("it is there");
+            file.set_modified(meta.modified().expect("a time")).expect("it is ours");
+        }
+        let before = stage.net.sent_bytes();
+        let again = stage.copy(way, ("from", &target), options.clone());
+        let (report, sent) = (&again.report, stage.net.sent_bytes() - before);
+        assert_eq!((report.exit_status, &again.said[..], report.files), (0, &[][..], 3), "{target}");
+        let changed = 1300 + 300_001 + 3_000_003;
+        assert!(sent < changed + 200_000, "{target}: {sent} bytes for names, digests and {changed} bytes");
+        same(&stage.path("from"), &stage.path(&target), &target);
+        let before = stage.net.sent_bytes();
+        let third = stage.copy(way, ("from", &target), options.clone());
+        let sent = stage.net.sent_bytes() - before;
+        assert_eq!((third.report.exit_status, third.report.files), (0, 0), "{target}");
+        // Files of more than a block, and empty ones, are opened one by one.
+        assert!(sent < 150_000 && third.round_trips <= 12, "{target}: {sent} bytes, {}", third.round_trips);
+    }
+}

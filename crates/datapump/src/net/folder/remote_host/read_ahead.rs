@@ -39,6 +39,8 @@ pub(crate) struct AheadWish {
     pub(crate) file_bytes_max: u32,
     /// Names of files come with their attributes.
     pub(crate) with_attributes: bool,
+    /// Instead of the content come digests of it.
+    pub(crate) sums: bool,
 }
 
 impl AheadWish {
@@ -49,7 +51,8 @@ impl AheadWish {
 
     fn request_of(self, credit: u64) -> Vec<u8> {
         let with_attributes = self.with_attributes.then_some(true);
-        encode(&PeerRequest::Ahead { credit, file_bytes_max: self.file_bytes_max, with_attributes })
+        let (file_bytes_max, sums) = (self.file_bytes_max, self.sums.then_some(true));
+        encode(&PeerRequest::Ahead { credit, file_bytes_max, with_attributes, sums })
     }
 }
 
@@ -60,6 +63,8 @@ pub(crate) struct ReadAhead {
     came: Condvar,
     /// Locked by the lane that receives.
     channel: Mutex<Channel>,
+    /// Digests come instead of blocks.
+    brings_sums: bool,
     /// When it was requested, if its first answer tells how long the path is.
     requested_at: Option<Instant>,
 }
@@ -85,7 +90,8 @@ impl ReadAhead {
         }
         let (state, came, channel) = (Mutex::new(state), Condvar::new(), Mutex::new(channel));
         let requested_at = (!was_requested).then(Instant::now);
-        Ok(Some(ReadAhead { state, came, channel, requested_at }))
+        let brings_sums = wish.sums;
+        Ok(Some(ReadAhead { state, came, channel, brings_sums, requested_at }))
     }
 
     fn state(&self) -> MutexGuard<'_, AheadState> {
@@ -187,6 +193,18 @@ impl ReadAhead {
         }
         let expected = self.state().expected_block(number, &answer, is_block)?;
         let block = match expected {
+            Some(_) if self.brings_sums => {
+                let head = channel.receive_head()?;
+                if (head.kind, head.number) != (FrameKind::Message, number) {
+                    return Err(WireError::Unexpected("another thing than a digest").into());
+                }
+                let body = channel.receive_body(head)?;
+                frames_bytes += self.count(body.len())?;
+                match host.read(&body)? {
+                    Answer::Sum(digest) => Some((digest, Vec::new())),
+                    _ => return Err(WireError::Unexpected("another thing than a digest").into()),
+                }
+            }
             Some(len) => {
                 let head = if is_block { head } else { channel.receive_head()? };
                 if (head.kind, head.number, head.len) != (FrameKind::Block, number, len) {

@@ -179,15 +179,17 @@ impl RemoteFile {
     }
 
     /// How its block is asked for.
-    pub(crate) fn asking(&self, at: u64, len: u32) -> PeerRequest {
+    pub(crate) fn asking(&self, (at, len): (u64, u32), is_sum: bool) -> PeerRequest {
+        let sum = is_sum.then_some(true);
         match self {
             RemoteFile::Open(OpenFile { number, .. }) | RemoteFile::Stream(StreamFile { number, .. }) => {
-                PeerRequest::Read { file: *number, at: FileSize(at), len }
+                PeerRequest::Read { file: *number, at: FileSize(at), len, sum }
             }
             RemoteFile::Small(file) => PeerRequest::Fetch {
                 above: file.folder.number,
                 name: file.name.as_bytes().to_vec().into(),
                 len,
+                sum,
             },
         }
     }

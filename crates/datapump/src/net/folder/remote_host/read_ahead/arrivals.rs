@@ -343,7 +343,7 @@ impl AheadState {
                 Answer::Stream { .. } => number < number_of_look(self.places),
                 Answer::Folder { .. } => *bytes == 0 && !self.is_look(number),
                 Answer::File { .. } => !self.is_look(number),
-                Answer::Names { .. } | Answer::End => false,
+                Answer::Names { .. } | Answer::End | Answer::Sum(_) => false,
             },
         }
     }
