@@ -404,8 +404,10 @@ pub fn caller(
         tells_files: Some(true),
         boot: None,
         instead_of: None,
-        round_trip_ns: None,
+        // Over a long path blocks are requested before they have slots.
+        round_trip_ns: options[1].map(|_| 180_000_000),
         sends_ahead: None,
+        reads_on: Some(true),
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;
@@ -487,7 +489,7 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
         return end.converse(says);
     }
     end.wait()?;
-    end.say(&framed(&encode(&Message::Begun { receives: None }), 0).ok()?)?;
+    end.say(&framed(&encode(&Message::Begun { receives: None, reads_on: Some(true) }), 0).ok()?)?;
     while let Some(heard) = end.hear() {
         if heard.is_some_and(|(_, body)| matches!(decode(&body), Ok(Message::Report(_)))) {
             return end.say(&framed(&encode(&Message::Agreed(Box::default())), 0).ok()?);
