@@ -175,7 +175,6 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
         | PeerRequest::Close(_)
         | PeerRequest::Read { .. }
         | PeerRequest::ReadOn { .. } => Answer::Done,
-        // Nothing of it is requested on these connections.
         PeerRequest::Ahead { .. } | PeerRequest::Credit(_) | PeerRequest::Unwanted(_) => Answer::Done,
     }
 }
@@ -404,7 +403,6 @@ pub fn caller(
         tells_files: Some(true),
         boot: None,
         instead_of: None,
-        // Over a long path blocks are requested before they have slots.
         round_trip_ns: options[1].map(|_| 180_000_000),
         sends_ahead: None,
         reads_on: Some(true),
