@@ -52,7 +52,8 @@ impl Account<'_> {
     fn waits(&self) -> Waits {
         let each = (0..).zip(&self.lanes).map(|(index, lane)| self.waits_of(index, lane));
         let waits = each.fold(Waits::default(), |sum, waits| sum.plus(&waits));
-        with_aside(waits, &self.tally.aside)
+        let source = self.shared.remote_host.as_ref().map_or(0, |host| host.names_waited_ns());
+        with_aside(waits, &Waits { source, ..self.tally.aside })
     }
 
     /// The waits of a lane from the begin of the job to its end. The first lane runs in the job's own thread.
@@ -199,12 +200,20 @@ fn round_trips(remote_host: &RemoteHost) -> RoundTrips {
 }
 
 /// Room is reserved between blocks, among names: on a tmpfs every page is taken from memory there, and a copy of one
-/// large file is not kept waiting by names.
-fn with_aside(waits: Waits, aside: &Waits) -> Waits {
-    let reserving = aside.reserving.min(waits.metadata);
-    let sync = aside.sync.min(waits.metadata - reserving);
-    let metadata = waits.metadata - reserving - sync;
-    Waits { reserving: waits.reserving + reserving, sync: waits.sync + sync, metadata, ..waits }
+/// large file is not kept waiting by names. Nor is a small one over a long path.
+fn with_aside(mut waits: Waits, aside: &Waits) -> Waits {
+    waits.reserving += moved(&mut waits.metadata, aside.reserving);
+    waits.sync += moved(&mut waits.metadata, aside.sync);
+    let asked = moved(&mut waits.metadata, aside.source);
+    waits.source += asked + moved(&mut waits.listing, aside.source - asked);
+    waits
+}
+
+/// Takes so much off a stage, as far as it goes.
+fn moved(stage: &mut u64, ns: u64) -> u64 {
+    let moved = ns.min(*stage);
+    *stage -= moved;
+    moved
 }
 
 /// Lanes that had something to do; all of them, if none had. One file keeps one lane busy: what the others do meanwhile
@@ -272,8 +281,12 @@ mod tests {
             [(900, (0, 0), (0, 0)), (900, (850, 20), (850, 20)), (0, (10, 1), (0, 0)), (10, (9, 3), (9, 1))]
         {
             let waits = Waits { metadata, sink: 5, sync: 7, ..Waits::default() };
-            let got = with_aside(waits, &Waits { reserving: aside.0, sync: aside.1, ..Waits::default() });
+            let aside = Waits { reserving: aside.0, sync: aside.1, ..Waits::default() };
+            let got = with_aside(waits, &aside);
             assert_eq!((got.reserving, got.sync - 7, got.total()), (moved.0, moved.1, waits.total()));
+            let waits = Waits { listing: 60, ..waits };
+            let got = with_aside(waits, &Waits { source: 50, ..aside });
+            assert_eq!((got.source, got.total()), (50, waits.total()));
         }
     }
 

@@ -70,6 +70,8 @@ pub(crate) struct RemoteHost {
     next: AtomicU64,
     /// The shortest wait for an answer, in nanoseconds: the path's round trip and what the other side did.
     round_trip_ns: AtomicU64,
+    /// Waits for what is no block, which the lanes charged to names.
+    names_waited_ns: AtomicU64,
     /// Folders and files that are not needed any more.
     gone: Mutex<Vec<PeerRequest>>,
     /// An older version: it tells no attributes with names of files.
@@ -132,6 +134,7 @@ impl RemoteHost {
             trips: Arc::default(),
             next,
             round_trip_ns: AtomicU64::new(round_trip_ns),
+            names_waited_ns: AtomicU64::new(0),
             gone,
             tells_no_attributes,
             share,
@@ -173,9 +176,19 @@ impl RemoteHost {
         self.ahead().map(ReadAhead::connection_stats)
     }
 
-    /// What comes under a number without a request. `None` where it is to be requested.
-    fn take_ahead(&self, number: u64) -> Result<Option<ArrivedItem>, NetFault> {
-        self.ahead().map_or(Ok(None), |ahead| ahead.take(self, number))
+    /// What comes under a number without a request: a file's bytes, or not. `None` where it is to be requested.
+    fn take_ahead(&self, number: u64, is_block: bool) -> Result<Option<ArrivedItem>, NetFault> {
+        self.ahead().map_or(Ok(None), |ahead| ahead.take(self, number, is_block))
+    }
+
+    /// Over a long path: how long was waited for names and what they are, which is the path's time.
+    pub(crate) fn names_waited_ns(&self) -> u64 {
+        let is_long = self.began_far || is_far(self.round_trip_ns());
+        if is_long { self.names_waited_ns.load(Ordering::Relaxed) } else { 0 }
+    }
+
+    fn add_names_wait(&self, waited_ns: u64) {
+        self.names_waited_ns.fetch_add(waited_ns, Ordering::Relaxed);
     }
 
     /// What comes ahead under a number, or what is answered to a request; with the number that something opened has.
@@ -186,7 +199,7 @@ impl RemoteHost {
         path: &Path,
     ) -> Result<(u64, Answer, Charge), Problem> {
         if let Some(number) = number
-            && let Some(item) = self.take_ahead(number).map_err(|fault| self.lost(&fault))?
+            && let Some(item) = self.take_ahead(number, false).map_err(|fault| self.lost(&fault))?
         {
             let charge = self.share.charge(weight::of_answer(&item.answer), 0);
             let charge = charge.map_err(|over| over_budget(over, path))?;
@@ -258,7 +271,9 @@ impl RemoteHost {
             let (before_ns, stamp) = (channel.waited_ns(), self.trips.sent());
             let answers = self.converse(&mut channel, ask)?;
             self.trips.answered(stamp, phase_of(ask));
-            self.round_trip_ns.fetch_min(channel.waited_ns() - before_ns, Ordering::Relaxed);
+            let waited_ns = channel.waited_ns() - before_ns;
+            self.round_trip_ns.fetch_min(waited_ns, Ordering::Relaxed);
+            self.add_names_wait(waited_ns);
             self.names.give(channel);
             Ok(answers)
         });

@@ -103,6 +103,10 @@ impl ReadAhead {
         self.state().dropped_bytes()
     }
 
+    fn waited_ns(&self) -> u64 {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner).waited_ns()
+    }
+
     /// What its connection did.
     pub(crate) fn connection_stats(&self) -> ConnectionStats {
         self.channel.lock().unwrap_or_else(PoisonError::into_inner).connection_stats()
@@ -110,8 +114,13 @@ impl ReadAhead {
 
     /// Takes what was announced under this number, once it is here. `None` where it will not come, or not before
     /// others are taken: it is requested then.
-    pub(crate) fn take(&self, host: &RemoteHost, number: u64) -> Result<Option<ArrivedItem>, NetFault> {
-        let taken = self.wait_for(host, |state| state.take(number))?;
+    pub(crate) fn take(
+        &self,
+        host: &RemoteHost,
+        number: u64,
+        is_block: bool,
+    ) -> Result<Option<ArrivedItem>, NetFault> {
+        let taken = self.wait_for(host, is_block, |state| state.take(number))?;
         let Some(item) = taken.flatten() else {
             self.unwanted(number);
             return Ok(None);
@@ -127,7 +136,7 @@ impl ReadAhead {
         folder: u64,
         cookie: u64,
     ) -> Result<Option<ListedAnswers>, NetFault> {
-        let taken = self.wait_for(host, |state| state.take_names(folder, cookie))?;
+        let taken = self.wait_for(host, false, |state| state.take_names(folder, cookie))?;
         let Some(names) = taken.flatten() else {
             self.forget_names(folder, false);
             return Ok(None);
@@ -140,6 +149,7 @@ impl ReadAhead {
     fn wait_for<T>(
         &self,
         host: &RemoteHost,
+        is_block: bool,
         mut is_there: impl FnMut(&mut AheadState) -> Option<T>,
     ) -> Result<Option<T>, NetFault> {
         let mut state = self.state();
@@ -157,7 +167,10 @@ impl ReadAhead {
             }
             state.is_receiving = true;
             drop(state);
+            let before_ns = self.waited_ns();
             let received = self.receive(host);
+            // A block's is charged where it is taken.
+            host.add_names_wait(if is_block { 0 } else { self.waited_ns() - before_ns });
             let learnt = self.requested_at.filter(|_| received.is_ok());
             learnt.inspect(|start| host.learn_round_trip(start.elapsed().as_nanos() as u64));
             state = self.state();

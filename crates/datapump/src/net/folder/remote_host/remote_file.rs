@@ -175,7 +175,7 @@ impl RemoteFile {
             RemoteFile::Small(file) => (&file.folder.remote_host, &file.follows),
             RemoteFile::Open(_) | RemoteFile::Stream(_) => return Ok(None),
         };
-        follows.as_ref().map_or(Ok(None), |follows| host.take_ahead(follows.number()))
+        follows.as_ref().map_or(Ok(None), |follows| host.take_ahead(follows.number(), true))
     }
 
     /// How its block is asked for.
