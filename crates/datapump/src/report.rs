@@ -352,7 +352,9 @@ impl Report {
         let network = self.network.filter(|_| self.limited_detail.why == Why::RoundTrips)?;
         let (depth, round_trip) = (self.source_depth, network.round_trip_us() as f64 / 1e3);
         let requests = if depth == 1 { "request" } else { "requests" };
-        let fills = match network.filling_depth {
+        // More than all of them cannot be.
+        let all = self.requests.try_into().unwrap_or(u32::MAX);
+        let fills = match network.filling_depth.min(all) {
             filling if filling > depth => format!("; {filling} would fill the path"),
             _ => String::new(),
         };

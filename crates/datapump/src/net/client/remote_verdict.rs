@@ -313,7 +313,8 @@ mod tests {
         let far = path(50, 0, 0).map(|path| TcpStats { delivered_bytes_per_second: 1_000_000_000, ..path });
         let network = Network { answer_us: 180_000, ..Network::default() };
         let round_trips = Some(RoundTrips { beginning: 1, data: 4, ending: 1, ..RoundTrips::default() });
-        let report = Report { network: Some(network), round_trips, bytes_moved: 8000, ..waiting() };
+        let report =
+            Report { network: Some(network), round_trips, bytes_moved: 8000, requests: 900, ..waiting() };
         let merged = merged(report, &given([20, 10, 20, 20, 0, 60], far));
         let words = "(6 round trips of 180 ms, 2 requests under way; 172 would fill the path)";
         assert!(merged.sentence().contains(words), "{}", merged.sentence());
