@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use claim_ahead::reads_on;
 use datapump_core::verdict::Waits;
 use datapump_core::{Claimed, Counts, Pump, Step};
 use datapump_engine::{
@@ -107,7 +108,8 @@ impl<'run> Lane<'run> {
                 let is_hashed = !shared.settings.options.unhashed;
                 let mut lane =
                     ReceiveLane::new(remote_host.blocks()?, is_hashed, Arc::clone(&remote_host.trips));
-                lane.follow(remote_host, shared.settings.shape.request_bytes);
+                let path = (remote_host.round_trip_ns(), reads_on(shared));
+                lane.follow(path, shared.settings.shape.request_bytes);
                 Connection::Receive(Box::new(lane))
             }
             None => Connection::None,

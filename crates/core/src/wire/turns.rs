@@ -37,11 +37,6 @@ impl<What> RequestTurns<What> {
         self.asked.iter_mut().map(|(_, what)| what).find(|what| is_it(what))
     }
 
-    /// Those that are under way.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut What> {
-        self.asked.iter_mut().map(|(_, what)| what)
-    }
-
     /// Number of those that are under way.
     pub fn len(&self) -> usize {
         self.asked.len()

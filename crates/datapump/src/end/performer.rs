@@ -16,7 +16,7 @@ use super::send_lane::SendLane;
 use crate::file::hash::BlockHash;
 use crate::job::platform::Clock;
 use crate::job::settings::QueuedNulls;
-use crate::net::folder::remote_host::{RemoteFile, RemoteHost};
+use crate::net::folder::remote_host::RemoteFile;
 use crate::report::latency::LaneLatencies;
 use std::sync::Arc;
 
@@ -252,6 +252,7 @@ impl<'run> Performer<'run> {
                 Some((request, Settled::Moved(request.block.len), None))
             }
             Came::Ended(request, settled, hash) => {
+                self.sums[request.slot as usize] = None;
                 if let Some(hash) = hash {
                     self.hashes[request.slot as usize] = Some(hash);
                 }
@@ -311,7 +312,9 @@ impl<'run> Performer<'run> {
         self.waits.hashing += self.clock.now_ns() - arrived_ns;
         Ok(taken.map(|taken| {
             match taken {
-                TakenAhead::Block(hash) => self.hashes[slot as usize] = hash,
+                TakenAhead::Block(hash) => {
+                    (self.hashes[slot as usize], self.sums[slot as usize]) = (hash, None);
+                }
                 TakenAhead::Sum(digest) => self.sums[slot as usize] = Some(digest),
             }
             Settled::Moved(block.len)
@@ -335,9 +338,9 @@ impl<'run> Performer<'run> {
     }
 
     /// What is known of the path to another host by now.
-    pub(crate) fn follow(&mut self, remote_host: &RemoteHost, request_bytes: u32) {
+    pub(crate) fn follow(&mut self, round_trip_ns: u64, request_bytes: u32) {
         if let Connection::Receive(lane) = &mut self.connection {
-            lane.follow(remote_host, request_bytes);
+            lane.follow((round_trip_ns, true), request_bytes);
         }
     }
 
@@ -351,11 +354,11 @@ impl<'run> Performer<'run> {
         &mut self,
         extent: Extent,
         file: (&Arc<RemoteFile>, u32, bool),
-    ) -> Result<(), NetFault> {
+    ) -> Result<bool, NetFault> {
         let now_ns = self.clock.now_ns();
         match &mut self.connection {
             Connection::Receive(lane) => lane.announce(extent, file, now_ns),
-            Connection::None | Connection::Send(_) => Ok(()),
+            Connection::None | Connection::Send(_) => Ok(false),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::file::hash::BlockHash;
 use crate::job::budget::OverBudget;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::{
-    ArrivedItem, LONG_BYTES, RemoteFile, RemoteHost, TripCounter, TripPhase, TripStamp, named,
+    ArrivedItem, LONG_BYTES, RemoteFile, TripCounter, TripPhase, TripStamp, named,
 };
 use crate::net::folder::weight;
 
@@ -77,8 +77,6 @@ enum BlockTurn {
     Posted(Request),
     /// It was requested with others, and its slot comes later.
     Announced,
-    /// Nobody waits for it.
-    Unwanted,
 }
 
 /// What came.
@@ -130,10 +128,9 @@ impl ReceiveLane {
     }
 
     /// A path with this round trip, by what was asked over other connections, is filled from the start.
-    /// Requests of large files need no slots for that, where the other side knows how.
-    pub(crate) fn follow(&mut self, remote_host: &RemoteHost, request_bytes: u32) {
-        let round_trip_ns = remote_host.round_trip_ns();
-        self.announces = remote_host.reads_on();
+    /// `announces`: requests of large files need no slots for that.
+    pub(crate) fn follow(&mut self, (round_trip_ns, announces): (u64, bool), request_bytes: u32) {
+        self.announces = announces;
         self.window.begin(round_trip_ns, request_bytes);
     }
 
@@ -164,20 +161,23 @@ impl ReceiveLane {
 
     /// Whether more is to be requested before there are slots for it, to fill the path: this lane's part of it.
     pub(super) fn may_announce(&self, lanes: u32) -> bool {
-        (self.requested.len() as u32) < self.window.requests() / lanes.max(1)
+        (self.requested.len() as u64)
+            < u64::from(self.window.requests()).min(READ_ON_MAX) / u64::from(lanes.max(1))
     }
 
-    /// Requests blocks of an extent together, before they are posted; those of one more than may be are not.
+    /// Requests blocks of an extent together, before they are posted. False where they will be requested one by one.
     pub(super) fn announce(
         &mut self,
         extent: Extent,
         (file, block_len, is_sum): (&Arc<RemoteFile>, u32, bool),
         now_ns: u64,
-    ) -> Result<(), NetFault> {
-        let (Length::Bytes(bytes), RemoteFile::Open(open)) = (extent.length, &**file) else { return Ok(()) };
+    ) -> Result<bool, NetFault> {
+        let (Length::Bytes(bytes), RemoteFile::Open(open)) = (extent.length, &**file) else {
+            return Ok(false);
+        };
         let blocks = bytes.div_ceil(block_len.into());
         if !(2..=READ_ON_MAX).contains(&blocks) {
-            return Ok(());
+            return Ok(false);
         }
         let (mut at, end, stamp) = (extent.at, extent.at + bytes, self.trips.sent());
         let mut first = None;
@@ -199,17 +199,7 @@ impl ReceiveLane {
         self.unsent += SENT_TOGETHER;
         let (at, len) = (FileSize(extent.at), FileSize(bytes));
         let ask = PeerRequest::ReadOn { file: open.number, at, len, block_len, sum: is_sum.then_some(true) };
-        self.channel.put_message(&encode(&ask), first.expect("two blocks or more"))
-    }
-
-    /// What was announced and is waited for by nobody before what stands behind it.
-    fn give_up_announced(&mut self) {
-        for requested in self.requested.iter_mut() {
-            if requested.turn == BlockTurn::Announced {
-                requested.turn = BlockTurn::Unwanted;
-            }
-        }
-        self.announced = 0;
+        self.channel.put_message(&encode(&ask), first.expect("two blocks or more")).map(|()| true)
     }
 
     /// Gives an announced block its slot. False if it was not announced.
@@ -278,12 +268,14 @@ impl ReceiveLane {
         bytes: &mut [u8],
     ) -> Option<TakenAhead> {
         let (digest, came) = arrived.block?;
-        if matches!(file, RemoteFile::Small(_)) {
-            let before = before_block((file, 0), arrived.answer, request.block.len);
-            before.ok().filter(|before| matches!(before, BeforeBlock::Block))?;
-        }
+        // What is told of a small file counts only with what came of it.
+        let told = || match file {
+            RemoteFile::Small(_) => before_block((file, 0), arrived.answer, request.block.len)
+                .is_ok_and(|before| matches!(before, BeforeBlock::Block)),
+            _ => true,
+        };
         if is_sum && came.is_empty() {
-            return Some(TakenAhead::Sum(digest));
+            return told().then_some(TakenAhead::Sum(digest));
         }
         if came.len() != bytes.len() {
             return None;
@@ -297,7 +289,7 @@ impl ReceiveLane {
             self.again_bytes += u64::from(request.block.len);
             return None;
         }
-        Some(TakenAhead::Block(hash))
+        told().then_some(TakenAhead::Block(hash))
     }
 
     /// Waits for the next answer.
@@ -311,7 +303,9 @@ impl ReceiveLane {
         let Requested { block, file, tries, stamp, turn, is_sum, looked_bytes } =
             self.requested.next().expect("something was requested").clone();
         let BlockTurn::Posted(request) = turn else {
-            return self.pass_over(&file, block).map(|()| Came::Again);
+            self.pass_over(&file, block, is_sum)?;
+            self.window.handle_reply(now_ns());
+            return Ok(Came::Again);
         };
         let (mut head, mut over) = (self.answer()?, None);
         let replied_ns = now_ns();
@@ -339,11 +333,7 @@ impl ReceiveLane {
             head = self.answer()?;
         }
         if is_sum {
-            let digest = self.sum(head, &file)?;
-            self.handle_end();
-            return Ok(
-                over.map_or(Came::Sum(request, digest), |over| Came::Failed(request, Trouble::Over(over)))
-            );
+            return self.sum_of(request, head, (&file, over));
         }
         let (hash, digest) = self.block(engine, head, &request, &file)?;
         self.handle_end();
@@ -359,6 +349,17 @@ impl ReceiveLane {
             true => self.request(request, (&file, false), (tries + 1, replied_ns)).map(|()| Came::Again),
             false => Ok(Came::Failed(request, Trouble::Damaged)),
         }
+    }
+
+    fn sum_of(
+        &mut self,
+        request: Request,
+        head: Head,
+        (file, over): (&RemoteFile, Option<OverBudget>),
+    ) -> Result<Came, NetFault> {
+        let digest = self.sum(head, file)?;
+        self.handle_end();
+        Ok(over.map_or(Came::Sum(request, digest), |over| Came::Failed(request, Trouble::Over(over))))
     }
 
     /// The digest that is sent instead of a block.
@@ -380,17 +381,22 @@ impl ReceiveLane {
 
     /// Takes a block that nobody waits for. One that was announced is such where the pump waits for what is behind it:
     /// its file was given up, or a damaged block comes again first.
-    fn pass_over(&mut self, file: &RemoteFile, block: Block) -> Result<(), NetFault> {
-        self.give_up_announced();
+    fn pass_over(&mut self, file: &RemoteFile, block: Block, is_sum: bool) -> Result<(), NetFault> {
+        self.announced -= 1;
         file.doubt_looks();
         let mut head = self.answer()?;
-        while head.kind == FrameKind::Message {
+        if head.kind == FrameKind::Message {
             let body = self.channel.receive_body(head)?;
             if !matches!(read(file, &body)?, Answer::Meta { .. }) {
                 self.requested.handle_end();
                 return Ok(());
             }
             head = self.answer()?;
+        }
+        if is_sum {
+            self.sum(head, file)?;
+            self.requested.handle_end();
+            return Ok(());
         }
         if head.kind != FrameKind::Block || head.len != block.len {
             return Err(WireError::Unexpected("another block than was asked for").into());
@@ -435,7 +441,7 @@ impl ReceiveLane {
         (self.posted, self.announced) = (0, 0);
         self.requested.forget().filter_map(|requested| match requested.turn {
             BlockTurn::Posted(request) => Some(request),
-            BlockTurn::Announced | BlockTurn::Unwanted => None,
+            BlockTurn::Announced => None,
         })
     }
 }

@@ -88,7 +88,7 @@ impl ReadRun {
         let len = u64::from(self.block_len).min(self.end - self.at) as u32;
         let ask = PeerRequest::Read { file: self.file, at: FileSize(self.at), len, sum: self.sum };
         let number = self.number;
-        (self.at, self.number) = (self.at + u64::from(len), number + 1);
+        (self.at, self.number) = (self.at + u64::from(len), number.wrapping_add(1));
         (ask, number, self.at == self.end)
     }
 }
@@ -152,6 +152,10 @@ impl SendLane {
         let (ask, number, is_last) = run.next();
         if is_last {
             self.looks.push_back((number, run.file));
+            // Those of blocks that are not answered yet are fewer.
+            if self.looks.len() > REQUESTED_MAX {
+                self.looks.pop_front();
+            }
             self.run = None;
         }
         Some((ask, number))

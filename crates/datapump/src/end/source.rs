@@ -53,17 +53,18 @@ impl Source {
         }
     }
 
-    /// Requests the blocks of an extent before they are posted, where that fills the path to another host.
+    /// Requests the blocks of an extent before they are posted, where that fills the path to another host. Whether it
+    /// did.
     pub(crate) fn announce(
         &self,
         by: &mut Performer<'_>,
         extent: Extent,
         request_bytes: u32,
-    ) -> Result<(), NetFault> {
+    ) -> Result<bool, NetFault> {
         match self {
             Source::RemoteHost(file) => by.announce(extent, (file, request_bytes, false)),
             Source::RemoteSums(file) => by.announce(extent, (file, request_bytes, true)),
-            Source::Null | Source::File(_) | Source::Stream(_) | Source::Web(_) => Ok(()),
+            Source::Null | Source::File(_) | Source::Stream(_) | Source::Web(_) => Ok(false),
         }
     }
 

@@ -10,8 +10,8 @@ use datapump_core::Extent;
 
 use super::Lane;
 use crate::file::task::Task;
-use crate::run::Work;
 use crate::run::plan::Claim;
+use crate::run::{Shared, Work};
 
 impl Lane<'_> {
     /// What comes next: what was claimed ahead, or what the plan has.
@@ -26,13 +26,14 @@ impl Lane<'_> {
         claim
     }
 
-    /// Whether the path is long, by what is known now.
+    /// Whether blocks are requested so; what is known of the path by now is followed.
     fn reads_on(&mut self) -> bool {
-        let Some(remote_host) = self.shared.remote_host.as_ref().filter(|host| host.reads_on()) else {
-            return false;
-        };
-        self.performer.follow(remote_host, self.shared.settings.shape.request_bytes);
-        true
+        let reads_on = reads_on(self.shared);
+        if let Some(remote_host) = self.shared.remote_host.as_ref().filter(|_| reads_on) {
+            let request_bytes = self.shared.settings.shape.request_bytes;
+            self.performer.follow(remote_host.round_trip_ns(), request_bytes);
+        }
+        reads_on
     }
 
     fn claim_and_request(&mut self) -> Claim<Work> {
@@ -49,10 +50,14 @@ impl Lane<'_> {
     /// lanes as fill it: with equal parts for all, both ends and a relay on two cores took 1.1 times as long, as the
     /// last part was requested last.
     fn claim_ahead(&mut self) {
-        while self.performer.may_announce(self.lanes())
+        let mut is_requested = true;
+        // What is not requested ahead is left to all lanes, but for the one piece that told so.
+        while is_requested
+            && !self.stopping
+            && self.performer.may_announce(self.lanes())
             && let Some((task, extent)) = self.shared.plan.claim_ahead()
         {
-            self.request_ahead(&task, extent);
+            is_requested = self.request_ahead(&task, extent);
             self.claimed_ahead.push_back((task, extent));
         }
     }
@@ -64,10 +69,15 @@ impl Lane<'_> {
         lanes.min(settings.lanes_for_pieces.try_into().unwrap_or(u32::MAX)).max(1)
     }
 
-    fn request_ahead(&mut self, task: &Arc<Task>, extent: Extent) {
+    fn request_ahead(&mut self, task: &Arc<Task>, extent: Extent) -> bool {
         let request_bytes = self.shared.settings.shape.request_bytes;
-        if let Err(fault) = task.source.announce(&mut self.performer, extent, request_bytes) {
-            self.lose(&fault, ());
-        }
+        let announced = task.source.announce(&mut self.performer, extent, request_bytes);
+        announced.unwrap_or_else(|fault| self.lose(&fault, false))
     }
+}
+
+/// Whether blocks are requested before they have slots: over a long path, unless a rate is to be kept, which sockets
+/// full of blocks would not.
+pub(super) fn reads_on(shared: &Shared<'_>) -> bool {
+    shared.rates.is_empty() && shared.remote_host.as_ref().is_some_and(|remote_host| remote_host.reads_on())
 }

@@ -235,7 +235,8 @@ impl Wanted {
             connections,
             tells_files: begin.tells_files.unwrap_or(false),
             boot: begin.boot,
-            round_trip_ns: begin.round_trip_ns.unwrap_or(u64::MAX),
+            // No path is longer than that.
+            round_trip_ns: begin.round_trip_ns.map_or(u64::MAX, |ns| ns.min(HANDSHAKE_MAX.as_nanos() as u64)),
             sends_ahead: begin.sends_ahead.unwrap_or(false),
             reads_on: begin.reads_on.unwrap_or(false),
         }

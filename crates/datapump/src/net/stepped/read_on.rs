@@ -104,3 +104,27 @@ fn a_checksum_costs_digests() {
         assert!(sent < 150_000 && third.round_trips <= 12, "{target}: {sent} bytes, {}", third.round_trips);
     }
 }
+
+/// The same of a file that is named, which stands or not.
+#[test]
+fn a_checksum_of_one_file_costs_its_digest() {
+    let stage = TwoHosts::new();
+    fs::write(stage.path("small"), noise(8000)).expect("room");
+    let options = Options { checksum: true, ..stage.options() };
+    for way in [Direction::Pull, Direction::Push] {
+        let target = stage.path(&format!("{way:?}"));
+        for (stands, files) in
+            [(None, 1), (Some(noise(8000)), 0), (Some(vec![1; 8000]), 1), (Some(vec![]), 1)]
+        {
+            let row = format!("{way:?}, {:?} bytes stand", stands.as_ref().map(Vec::len));
+            stands.into_iter().for_each(|bytes| fs::write(&target, bytes).expect("room"));
+            let outcome = stage.copy(way, ("small", &format!("{way:?}")), options.clone());
+            assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{row}");
+            assert_eq!(
+                (outcome.report.files, fs::read(&target).expect("there")),
+                (files, noise(8000)),
+                "{row}"
+            );
+        }
+    }
+}

@@ -44,6 +44,11 @@ pub(crate) struct AheadWish {
 }
 
 impl AheadWish {
+    /// Of a side that knows no digests: names alone.
+    pub(super) fn of_names(self) -> AheadWish {
+        AheadWish { file_bytes_max: 0, sums: false, ..self }
+    }
+
     /// The message that requests it, with the window that this side has at first.
     pub(crate) fn request(self) -> Vec<u8> {
         self.request_of(WINDOW_BYTES)
@@ -203,23 +208,28 @@ impl ReadAhead {
             let body = channel.receive_body(head)?;
             answer = host.read(&body)?;
             frames_bytes = self.count(body.len())?;
+            // Alone under its number, as the block of a place's file is.
+            if let (Answer::Sum(digest), true) = (&answer, self.brings_sums)
+                && self.state().awaits_block(number)
+            {
+                let block = Some((*digest, Vec::new()));
+                return Ok(Arrival { number, answer: Answer::Done, block, frames_bytes });
+            }
         }
         let expected = self.state().expected_block(number, &answer, is_block)?;
         let block = match expected {
-            Some(_) if self.brings_sums => {
-                let head = channel.receive_head()?;
-                if (head.kind, head.number) != (FrameKind::Message, number) {
-                    return Err(WireError::Unexpected("another thing than a digest").into());
-                }
-                let body = channel.receive_body(head)?;
-                frames_bytes += self.count(body.len())?;
-                match host.read(&body)? {
-                    Answer::Sum(digest) => Some((digest, Vec::new())),
-                    _ => return Err(WireError::Unexpected("another thing than a digest").into()),
-                }
-            }
             Some(len) => {
                 let head = if is_block { head } else { channel.receive_head()? };
+                // An older side sends the block.
+                if head.kind == FrameKind::Message && self.brings_sums && head.number == number {
+                    let body = channel.receive_body(head)?;
+                    frames_bytes += self.count(body.len())?;
+                    let Answer::Sum(digest) = host.read(&body)? else {
+                        return Err(WireError::Unexpected("another thing than a digest").into());
+                    };
+                    let block = Some((digest, Vec::new()));
+                    return Ok(Arrival { number, answer, block, frames_bytes });
+                }
                 if (head.kind, head.number, head.len) != (FrameKind::Block, number, len) {
                     return Err(WireError::Unexpected("another block than was announced").into());
                 }

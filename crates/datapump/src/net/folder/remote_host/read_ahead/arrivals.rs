@@ -210,6 +210,11 @@ impl AheadState {
         next
     }
 
+    /// Whether a file's bytes are to come under this number.
+    pub(super) fn awaits_block(&self, number: u64) -> bool {
+        matches!(self.items.get(&number), Some(AheadItem::Awaited(1..) | AheadItem::Unwanted(1..)))
+    }
+
     /// Bytes of the block that comes under this number, behind this answer or alone.
     pub(super) fn expected_block(
         &self,
