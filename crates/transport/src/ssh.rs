@@ -248,6 +248,8 @@ fn ended(
         datapump_core::problem::shown(shell.remote_bin.as_bytes()),
         datapump_core::problem::shown(host.as_bytes()),
     );
+    // What it said stands above what is told of it.
+    said.await_rest();
     if status.and_then(|status| status.code()) == Some(255) && said.is_unreached() {
         return NetFault::Unreached(format!(
             "{name} found no such host, or nobody answers there; what it said stands above"

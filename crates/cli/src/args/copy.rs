@@ -128,7 +128,9 @@ pub struct CopyArguments {
     /// Whether another host sends names and small files before they are requested
     ///
     /// Over a long path that saves a round trip for each folder and each few files. `auto` does so where a handshake
-    /// takes 5 ms and more. What comes and is not wanted is dropped and counted in the report. Default: auto.
+    /// takes 5 ms and more, or nothing tells how long the path is (--insecure, through ssh). What comes and is not
+    /// wanted is dropped and counted in the report. With `never` blocks, too, are requested only when there is room for
+    /// them. Default: auto.
     ///
     /// Example: pump copy --read-ahead=never photos host:photos
     #[arg(long, value_name = "WHEN", env = "PUMP_READ_AHEAD", help_heading = HOW)]

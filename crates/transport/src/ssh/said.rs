@@ -46,9 +46,8 @@ impl Said {
         let _ = self.is_over.recv_timeout(REST_MAX);
     }
 
-    /// Whether the host was never there.
+    /// Whether the host was never there, by what it said until now.
     pub(crate) fn is_unreached(&self) -> bool {
-        self.await_rest();
         let said = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&said);
         UNREACHED.iter().any(|words| said.contains(words))
