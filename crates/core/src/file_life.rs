@@ -130,7 +130,7 @@ pub struct FileLife {
 
 impl FileLife {
     /// Both ends are open and have their room: blocks may move. `u64::MAX` bytes until the source has ended.
-    pub fn begun(goal: FileGoal, expected_bytes: u64) -> FileLife {
+    pub fn new(goal: FileGoal, expected_bytes: u64) -> FileLife {
         let (step, landed_bytes, repairs, has_failed) = (FileStep::Move(Pass::Copy), 0, 0, false);
         let mut life = FileLife { step, goal, expected_bytes, landed_bytes, repairs, has_failed };
         life.move_bytes(Pass::Copy, expected_bytes);

@@ -64,8 +64,7 @@ fn land(life: &mut FileLife, world: &World) -> u32 {
 /// Performs a life; every step that was asked for, in order.
 fn lived(goal: FileGoal, world: &World) -> (FileLife, Vec<FileStep>) {
     let bytes = if world.is_open_ended { u64::MAX } else { world.bytes };
-    let (mut life, mut steps, mut compared) =
-        (FileLife::begun(goal, bytes), Vec::new(), world.compared.iter());
+    let (mut life, mut steps, mut compared) = (FileLife::new(goal, bytes), Vec::new(), world.compared.iter());
     for number in 0..200 {
         let step = life.poll_step();
         steps.push(step);
@@ -163,7 +162,7 @@ fn a_source_that_gives_something_else_than_before_is_not_believed() {
 
 #[test]
 fn steps_of_a_file_that_was_given_up_meanwhile_lead_nowhere() {
-    let mut life = FileLife::begun(FileGoal::NOTHING, 1);
+    let mut life = FileLife::new(FileGoal::NOTHING, 1);
     assert!(life.handle_failed());
     life.handle_done(FileStep::Move(Pass::Copy));
     life.handle_compared(PassesCompared::Same);

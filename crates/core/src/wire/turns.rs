@@ -14,7 +14,7 @@ use super::frame::Head;
 #[derive(Debug)]
 pub struct RequestTurns<What> {
     asked: VecDeque<(u64, What)>,
-    /// The number of the last asking.
+    /// The number of the last request.
     last: u64,
 }
 
@@ -128,21 +128,21 @@ mod tests {
 
     #[test]
     fn answers_come_in_the_order_of_the_asking() {
-        let mut asking = RequestTurns::default();
-        assert!(asking.handle_head(&Head::block(1, 0)).is_err(), "nothing was asked");
-        let numbers: Vec<u64> = ["a", "b"].into_iter().map(|what| asking.ask(what)).collect();
-        assert!(asking.handle_head(&Head::block(1, numbers[1])).is_err(), "b before a");
+        let mut requests = RequestTurns::default();
+        assert!(requests.handle_head(&Head::block(1, 0)).is_err(), "nothing was asked");
+        let numbers: Vec<u64> = ["a", "b"].into_iter().map(|what| requests.ask(what)).collect();
+        assert!(requests.handle_head(&Head::block(1, numbers[1])).is_err(), "b before a");
         for (number, what) in numbers.iter().zip(["a", "b"]) {
-            assert_eq!(asking.next(), Some(&what));
-            // A message, then a block: both are of the same asking.
-            assert_eq!(asking.handle_head(&Head::block(1, *number)), Ok(()));
-            assert_eq!(asking.handle_head(&Head::block(1, *number)), Ok(()));
-            assert_eq!(asking.handle_end(), Some(what));
-            assert!(asking.handle_head(&Head::block(1, *number)).is_err(), "it was answered");
+            assert_eq!(requests.next(), Some(&what));
+            // A message, then a block: both are of the same request.
+            assert_eq!(requests.handle_head(&Head::block(1, *number)), Ok(()));
+            assert_eq!(requests.handle_head(&Head::block(1, *number)), Ok(()));
+            assert_eq!(requests.handle_end(), Some(what));
+            assert!(requests.handle_head(&Head::block(1, *number)).is_err(), "it was answered");
         }
-        assert!(asking.is_empty());
-        asking.ask("c");
-        assert_eq!(asking.forget().collect::<Vec<_>>(), ["c"]);
+        assert!(requests.is_empty());
+        requests.ask("c");
+        assert_eq!(requests.forget().collect::<Vec<_>>(), ["c"]);
     }
 
     #[test]

@@ -247,7 +247,7 @@ impl ReceiveLane {
         self.announces = false;
         file.doubt_looks();
         self.window.handle_request(now_ns);
-        let ask = file.asking((block.at + u64::from(done), block.len - done), is_sum);
+        let ask = file.request((block.at + u64::from(done), block.len - done), is_sum);
         let (stamp, turn) = (self.trips.sent(), BlockTurn::Posted(request));
         let file_again = Arc::clone(file);
         let requested = Requested { block, file: file_again, tries, stamp, turn, is_sum, looked_bytes: 0 };

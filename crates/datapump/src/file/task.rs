@@ -134,7 +134,7 @@ impl Task {
             first_name: None,
             is_shared: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
-            life: Mutex::new(FileLife::begun(parts.goal, expected)),
+            life: Mutex::new(FileLife::new(parts.goal, expected)),
             ranges,
             trouble: OnceLock::new(),
         }

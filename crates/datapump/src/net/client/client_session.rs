@@ -70,7 +70,7 @@ impl RemoteCopy {
         remote: &Remote,
         last: &LastSession,
         (events, first): (Events<'_>, Option<Vec<u8>>),
-    ) -> Result<Begun, Problem> {
+    ) -> Result<ClientSession, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
         if self.wishes(way, remote, self.lanes(), false).options.len() > OPTIONS_BYTES_MAX {
             return Err(Problem::usage(LIST_TOO_LONG));
@@ -79,7 +79,7 @@ impl RemoteCopy {
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
             let words = match self.begin_now(way, remote, last, (events, &first))? {
-                Beginning::Begun(begun) => return Ok(*begun),
+                Beginning::Begun(session) => return Ok(*session),
                 Beginning::Busy(words) => crate::shown(words.as_bytes()),
             };
             let left = patience.saturating_sub(since.elapsed());
@@ -125,8 +125,8 @@ impl RemoteCopy {
         let notice = |words: String| events(Event::Notice(format!("{remote}: {words}")));
         let lost = |fault: NetFault| fault.problem(&remote.to_string());
         let was_begun = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        let begun = self.called(cancel, (way, remote), last, (&notice, first));
-        let (begun, answer) = match begun {
+        let session = self.called(cancel, (way, remote), last, (&notice, first));
+        let (session, answer) = match session {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
             Err(NetFault::Refused(words)) if was_begun() && matches!(remote.host, Host::Ssh(_)) => {
@@ -134,19 +134,18 @@ impl RemoteCopy {
             }
             // Who speaks another language is not going to learn it meanwhile.
             Err(NetFault::Protocol(words)) if !was_begun() => return Err(lost(NetFault::Refused(words))),
-            begun => begun.map_err(lost)?,
+            session => session.map_err(lost)?,
         };
-        match (begun, answer) {
-            (begun, Message::Begun { receives, reads_on }) => {
+        match (session, answer) {
+            (mut session, Message::Begun { receives, reads_on }) => {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 let receives = last.map_or(receives.or_else(|| self.receives()), |(_, first)| first);
-                *last = Some((begun.welcome.session, receives));
+                *last = Some((session.welcome.session, receives));
                 drop(last);
-                let mut begun = begun;
-                begun.reads_on &= reads_on == Some(true);
+                session.reads_on &= reads_on == Some(true);
                 // From now on a stop lets come what was asked for.
-                begun.control.join(&begun.cancel);
-                Ok(Beginning::Begun(Box::new(begun)))
+                session.control.join(&session.cancel);
+                Ok(Beginning::Begun(Box::new(session)))
             }
             (_, Message::Busy(words)) => Ok(Beginning::Busy(words)),
             (_, Message::Refused(event)) => {
@@ -166,7 +165,7 @@ impl RemoteCopy {
         (way, remote): (Direction, &Remote),
         last: &LastSession,
         (notice, first): (&dyn Fn(String), &Option<Vec<u8>>),
-    ) -> Result<(Begun, Message), NetFault> {
+    ) -> Result<(ClientSession, Message), NetFault> {
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
         let beside = |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), first.clone());
@@ -197,7 +196,7 @@ impl RemoteCopy {
         connections.know(dialer, welcome.session);
         let lanes = self.lanes().clamp(1, welcome.connections_max.max(1));
         let ahead = is_far && welcome.session == proposed;
-        let begun = Begun {
+        let session = ClientSession {
             control,
             connections,
             welcome,
@@ -210,7 +209,7 @@ impl RemoteCopy {
             reads_on: self.options.read_ahead != Choice::Never,
             _far_end: far_end,
         };
-        Ok((begun, answer))
+        Ok((session, answer))
     }
 
     /// Whether what is not requested is sent over a path of this round trip. Nobody waits to learn it: over a short
@@ -296,7 +295,7 @@ fn shorter(handshake_ns: Option<u64>, beginning: Duration) -> u64 {
 
 /// What a called side says to a wish, unless it refuses.
 enum Beginning {
-    Begun(Box<Begun>),
+    Begun(Box<ClientSession>),
     /// Not now: why.
     Busy(String),
 }
@@ -308,7 +307,7 @@ fn jittered(pause: Duration) -> Duration {
 }
 
 /// A session that has begun.
-pub(crate) struct Begun {
+pub(crate) struct ClientSession {
     control: Control,
     pub(crate) connections: Arc<SessionPools>,
     pub(crate) welcome: Welcome,
@@ -328,7 +327,7 @@ pub(crate) struct Begun {
     _far_end: Option<RemoteEnd>,
 }
 
-impl Begun {
+impl ClientSession {
     /// The report with the round trips of the session's beginning and end.
     pub(crate) fn counted(&self, report: Report) -> Report {
         let own =

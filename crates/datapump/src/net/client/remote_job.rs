@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::job::budget::Budget;
 use crate::job::options::{Options, RETRY_FOR};
 use crate::job::request_plan;
-use crate::net::client::client_session::{Begun, is_name_of};
+use crate::net::client::client_session::{ClientSession, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
 use crate::net::client::remote_verdict::{billed, merged, with_peer};
 use crate::net::client::sessions::Sessions;
@@ -209,14 +209,14 @@ impl RemoteCopy {
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let is_name = is_name_of(last);
         let wish = self.ahead_wish();
-        let mut begun = self.begin(Direction::Pull, remote, last, (events, Some(wish.request())))?;
-        let (pools, share) = (begun.connections.pools(begun.ahead), Budget::of_client().share());
+        let mut session = self.begin(Direction::Pull, remote, last, (events, Some(wish.request())))?;
+        let (pools, share) = (session.connections.pools(session.ahead), Budget::of_client().share());
         let owners = Mapping::new(self.options.keep.numeric_ids);
-        let (boot, round_trip_ns) = (begun.welcome.boot, begun.round_trip_ns);
-        let (place, requested, reads_on) = (remote.host.to_string(), Some(wish), begun.reads_on);
+        let (boot, round_trip_ns) = (session.welcome.boot, session.round_trip_ns);
+        let (place, requested, reads_on) = (remote.host.to_string(), Some(wish), session.reads_on);
         let peer = PeerFacts { place, boot, round_trip_ns, requested, reads_on };
-        let remote_host = RemoteHost::new(peer, begun.cancel.clone(), pools, share, owners);
-        let lanes = self.options.lanes.unwrap_or(begun.lanes).min(begun.lanes);
+        let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
+        let lanes = self.options.lanes.unwrap_or(session.lanes).min(session.lanes);
         let target_is_name = self.options.target_is_name || is_name;
         let options = Options { lanes: Some(lanes), target_is_name, ..self.options };
         let job = match (self.compares, &self.sources[..]) {
@@ -226,7 +226,7 @@ impl RemoteCopy {
         let job = job.options(options).tells_files(self.tells_files).remote_host(remote_host);
         let stop = Arc::clone(&self.stop);
         let job = job.stop(self.stop).watch(self.watch);
-        let (outbox, connections) = (begun.outbox.clone(), Arc::clone(&begun.connections));
+        let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave = SenderStats::default();
         let (report, talked) = std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
@@ -241,8 +241,8 @@ impl RemoteCopy {
                 }
                 Follows::Go
             };
-            let talked = begun.talk_until(&stop, &mut answer);
-            begun.cancel.cut();
+            let talked = session.talk_until(&stop, &mut answer);
+            session.cancel.cut();
             (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
         });
         match talked {
@@ -254,14 +254,14 @@ impl RemoteCopy {
             }
             _ => {
                 let report = with_peer(merged(report, &gave), "sender");
-                Ok(begun.counted(Report { cpu_far: far_cpu(&gave), ..report }))
+                Ok(session.counted(Report { cpu_far: far_cpu(&gave), ..report }))
             }
         }
     }
 }
 
 /// The report of the side that writes, with what this one gave and paid, also before anything was requested.
-fn pushed(session: &Begun, report: Report, gave: SenderStats, cpu: Cpu) -> Report {
+fn pushed(session: &ClientSession, report: Report, gave: SenderStats, cpu: Cpu) -> Report {
     let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
     let report = with_peer(merged(report, &gave), "receiver");
     session.counted(Report { cpu_far: Some(report.cpu), cpu, ..report })

@@ -179,7 +179,7 @@ impl RemoteFile {
     }
 
     /// How its block is asked for.
-    pub(crate) fn asking(&self, (at, len): (u64, u32), is_sum: bool) -> PeerRequest {
+    pub(crate) fn request(&self, (at, len): (u64, u32), is_sum: bool) -> PeerRequest {
         let sum = is_sum.then_some(true);
         match self {
             RemoteFile::Open(OpenFile { number, .. }) | RemoteFile::Stream(StreamFile { number, .. }) => {
