@@ -14,6 +14,7 @@ use support::serving::Serving;
 use support::small_tree::{set_time, small_tree};
 use support::{Home, expect, has_attributes_of, has_content, make_folder, noise, set_mode, set_xattr};
 use wider_parts::judge::same_tree;
+use wider_parts::memory::{BESIDES_BYTES, memory_max_bytes};
 use wider_parts::program;
 
 /// 60 ms there and back.
@@ -32,22 +33,27 @@ struct Distant {
     content: Vec<u8>,
     relay: Relay,
     /// Declared after the relay, so that it is dropped after it.
-    _serving: Serving,
+    serving: Serving,
 }
 
 impl Distant {
     fn new() -> Distant {
+        Distant::with(&[])
+    }
+
+    /// Whose server has these flags.
+    fn with(flags: &[&str]) -> Distant {
         let home = Home::new();
         make_folder(&home, "served");
         let content = noise(LARGE_BYTES, 41);
         for folder in ["", "served/"] {
             make_files(&home, folder, &content);
         }
-        let serving = Serving::new(&home, &["--listen", "127.0.0.1:0"]);
+        let serving = Serving::new(&home, &[&["--listen", "127.0.0.1:0"], flags].concat());
         let to: SocketAddr = serving.address.parse().expect("an address");
         let options = RelayOptions { delay: DELAY, jitter: JITTER, bytes_per_second: None };
         let relay = Relay::start(to, options, 42).expect("a relay");
-        Distant { home, content, relay, _serving: serving }
+        Distant { home, content, relay, serving }
     }
 
     fn at(&self, path: &str) -> String {
@@ -178,5 +184,42 @@ fn a_copy_completes_after_all_connections_were_cut() {
         expect(&running.end(), 0, &[], &row);
         assert!(hosts.relay.accepted() > before, "{row}: it did not reconnect");
         hosts.arrived(copy, &row);
+    }
+}
+
+/// Neither side holds what it has not moved: what is under way is more than the server may keep.
+#[test]
+fn memory_stays_within_its_budget() {
+    const BUDGET_BYTES: u64 = 8 << 20;
+    const TREE_FILES: u64 = 8_000;
+    const LONG_BYTES: usize = 256 << 20;
+    /// The slots of two connections, of which each has as many requests under way as a long path may take.
+    const CLIENT_BYTES: u64 = 256 << 20;
+    let hosts = Distant::with(&["--memory=8MiB"]);
+    for folder in ["", "served/"] {
+        make_folder(&hosts.home, &format!("{folder}files"));
+        for number in 0..TREE_FILES {
+            let path = hosts.home.path(&format!("{folder}files/{number}"));
+            std::fs::write(&path, noise(SMALL_BYTES, number)).expect("room");
+        }
+        std::fs::write(hosts.home.path(&format!("{folder}long")), vec![b'x'; LONG_BYTES]).expect("room");
+    }
+    for copy in [("files", true), ("files", false), ("long", true), ("long", false)] {
+        let (row, mut running) =
+            (format!("{copy:?}"), hosts.start(copy, &["--sync=none", "--request-size=256KiB"]));
+        let mut client = 0;
+        while !running.has_ended() {
+            client = memory_max_bytes(running.id()).map_or(client, |most| client.max(most));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        expect(&running.end(), 0, &[], &row);
+        let server = memory_max_bytes(hosts.serving.id()).expect("it runs");
+        eprintln!("{row}: the server had {} MiB at most, the client {} MiB", server >> 20, client >> 20);
+        assert!(server <= BUDGET_BYTES + BESIDES_BYTES, "{row}: {server} bytes");
+        assert!(client <= CLIENT_BYTES + BESIDES_BYTES, "{row}: {client} bytes");
+        let [source, lands] =
+            [hosts.home.path(copy.0), hosts.lands(copy.1)].map(|path| path.display().to_string());
+        program(&["diff", "-r", &source, &lands]);
+        program(&["rm", "-r", &lands]);
     }
 }

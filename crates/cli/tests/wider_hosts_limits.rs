@@ -28,20 +28,8 @@ fn copy<'words>(source: &'words str, target: &'words str) -> [&'words str; 5] {
     ["copy", "--ticket-file", "ticket", source, target]
 }
 
-/// The most memory that the process has had.
-fn memory_max_bytes(serving: &Serving) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", serving.id())).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
-    let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    kibibytes << 10
-}
-
-/// What a server takes besides its budget: the program, threads and their stacks, what a session keeps. A build with
-/// debug information and checks takes more than the real one.
-const BESIDES_BYTES: u64 = 64 * MEBIBYTE;
-
 fn keeps_to(serving: &Serving, budget_bytes: u64, row: &str) {
-    let most = memory_max_bytes(serving);
+    let most = memory_max_bytes(serving.id()).expect("it runs");
     eprintln!("{row}: the server had {} MiB at most, its budget is {} MiB", most >> 20, budget_bytes >> 20);
     assert!(most <= budget_bytes + BESIDES_BYTES, "{row}: {most} bytes");
 }
