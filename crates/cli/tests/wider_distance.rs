@@ -199,10 +199,10 @@ fn memory_stays_within_its_budget() {
     for folder in ["", "served/"] {
         make_folder(&hosts.home, &format!("{folder}files"));
         for number in 0..TREE_FILES {
-            let path = hosts.home.path(&format!("{folder}files/{number}"));
+            let path = hosts.home.path(format!("{folder}files/{number}"));
             std::fs::write(&path, noise(SMALL_BYTES, number)).expect("room");
         }
-        std::fs::write(hosts.home.path(&format!("{folder}long")), vec![b'x'; LONG_BYTES]).expect("room");
+        std::fs::write(hosts.home.path(format!("{folder}long")), vec![b'x'; LONG_BYTES]).expect("room");
     }
     for copy in [("files", true), ("files", false), ("long", true), ("long", false)] {
         let (row, mut running) =

@@ -14,6 +14,7 @@ use support::nested::{nest, remove};
 use support::running::{Running, eventually};
 use support::serving::Serving;
 use support::{Home, expect, has_content, leftovers, make_folder, noise, noise_file};
+use wider_parts::memory::{BESIDES_BYTES, memory_max_bytes};
 use wider_parts::{Kind, Mount, program};
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -237,7 +238,8 @@ fn equal_clients_get_equal_shares() {
         &home.path("tree").display().to_string(),
         &home.path("served").display().to_string(),
     ]);
-    let serving = Serving::new(&home, &["--memory=64MiB"]);
+    // Room for all at once. On a busy host a path is taken for a long one, over which a session has 18 MiB instead of 12.
+    let serving = Serving::new(&home, &["--memory=96MiB"]);
     for push in [true, false] {
         // One wait for the disk at the end would come for all at once. Throttled, a copy takes seconds: one that began
         // a moment later is not far behind.
@@ -248,7 +250,7 @@ fn equal_clients_get_equal_shares() {
         // What is wanted is 0.95; the bound only tells a server that serves one after the other.
         assert!(index >= 0.8, "{way}: {shares:?}");
     }
-    keeps_to(&serving, 64 * MEBIBYTE, "four clients");
+    keeps_to(&serving, 96 * MEBIBYTE, "four clients");
 }
 
 #[test]
