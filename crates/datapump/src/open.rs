@@ -6,6 +6,7 @@ pub(crate) mod confidential;
 pub(crate) mod copy_method;
 pub(crate) mod direct;
 pub(crate) mod existing;
+mod file_end;
 pub(crate) mod held;
 pub(crate) mod opened;
 pub(crate) mod reserve;
@@ -21,7 +22,7 @@ use datapump_core::BlockRoute;
 use datapump_core::verdict::Waits;
 use datapump_engine::Handle;
 
-use crate::end::{FileEnd, Sink, Source};
+use crate::end::{Sink, Source};
 use crate::file::finish;
 use crate::file::goal::goal;
 use crate::file::hash::FileHash;
@@ -451,15 +452,22 @@ fn complete(
         (Some(Source::RemoteHost(file)), ..) if takes_sums(shared, landing) => Source::RemoteSums(file),
         (Some(elsewhere), ..) => elsewhere,
         (None, None, _) => Source::Null,
-        (None, Some(handle), true) => Source::File(file_end(handle, source_direct)),
+        (None, Some(handle), true) => Source::File(file_end::of_source(shared, handle, source_direct)),
         (None, Some(handle), false) => Source::Stream(handle),
     };
     let sink = match landing {
         OpenTarget::Null => Sink::Null,
         OpenTarget::Stream(handle) => Sink::Stream(Arc::clone(handle)),
-        OpenTarget::Compare(handle) => Sink::Compare(file_end(Arc::clone(handle), sink_direct)),
-        OpenTarget::StagedFile(staged) => Sink::File(file_end(Arc::clone(&staged.handle), sink_direct)),
-        OpenTarget::Device(at, handle) => Sink::File(device_end(at, Arc::clone(handle), sink_direct)?),
+        OpenTarget::Compare(handle) => {
+            Sink::Compare(file_end::of_source(shared, Arc::clone(handle), sink_direct))
+        }
+        OpenTarget::StagedFile(staged) => {
+            Sink::File(file_end::of_sink(shared, Arc::clone(&staged.handle), sink_direct))
+        }
+        OpenTarget::Device(at, handle) => {
+            let buffered = Arc::new(open_at(at, Access::Write)?);
+            Sink::File(file_end::of_device(shared, Arc::clone(handle), buffered, sink_direct))
+        }
     };
     let (original, mut ranges) = (opened.original, rehearsed(shared, opened.ranges));
     if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
@@ -478,15 +486,4 @@ fn takes_sums(shared: &Shared<'_>, landing: &OpenTarget) -> bool {
     let tells_sums = shared.remote_host.as_ref().is_some_and(|host| host.tells_sums());
     let is_hashed = !shared.settings.options.unhashed;
     matches!(landing, OpenTarget::Compare(_)) && !shared.settings.compares && is_hashed && tells_sums
-}
-
-fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {
-    let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
-    FileEnd { handle, align_bytes, buffered: None }
-}
-
-/// A device cannot be cut off behind a padded tail, so its tail is written buffered.
-fn device_end(at: &PathAt, handle: Arc<Handle>, direct: bool) -> Result<FileEnd, Problem> {
-    let buffered = Some(Arc::new(open_at(at, Access::Write)?));
-    Ok(FileEnd { buffered, ..file_end(handle, direct) })
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use datapump_core::BlockRoute;
 use datapump_core::verdict::Waits;
-use datapump_engine::Engine;
+use datapump_engine::{Engine, Errno};
 
 use crate::file::task::{Finish, Task};
 use crate::job::platform::EngineNeed;
@@ -148,6 +148,10 @@ impl Shared<'_> {
             let needed = Some(task.length()).filter(|&bytes| bytes != u64::MAX);
             let words = room_words(needed, staged.handle.room().free_bytes);
             problem.message = format!("{}; {words}", problem.message);
+        }
+        if errno == Errno::EOPNOTSUPP.0 && self.settings.options.uncached {
+            let hint = "this file system has no uncached I/O; leave out --uncached";
+            problem.message = format!("{}; {hint}", problem.message);
         }
         problem
     }

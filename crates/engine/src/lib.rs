@@ -40,7 +40,7 @@ pub use errno::{Errno, Refused};
 pub use handle::Handle;
 #[cfg(target_os = "linux")]
 pub use link::{Link, SimLink, SimNet, Socket, Until, go_on_meanwhile};
-pub use op::{Completion, Op, TransferPlace};
+pub use op::{Completion, Op, TransferFlags, TransferPlace};
 pub use sim::Sim;
 pub use slot::{Slot, Span};
 pub use stage::{CpuStage, METERED, METERED_MAX, Spent};

@@ -15,6 +15,23 @@ pub enum TransferPlace {
     Stream,
 }
 
+/// How a transfer at an offset is done besides. A stream has none of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransferFlags {
+    /// Its pages leave the page cache behind it: `RWF_DONTCACHE` (Linux 6.14; `EOPNOTSUPP` where the file system has
+    /// no uncached I/O).
+    pub uncached: bool,
+    /// A write is complete when it is on stable storage: `RWF_DSYNC`, as of a file opened with `O_DSYNC`.
+    pub durable: bool,
+}
+
+impl TransferFlags {
+    /// Whether it is an ordinary transfer.
+    pub fn is_plain(self) -> bool {
+        self == TransferFlags::default()
+    }
+}
+
 /// One request. It is complete when its [`Completion`] has been taken, and not before: until then the slot
 /// belongs to the engine.
 #[derive(Clone, Debug)]
@@ -34,6 +51,8 @@ pub enum Op {
         place: TransferPlace,
         /// Where to put it.
         span: Span,
+        /// How besides.
+        flags: TransferFlags,
     },
     /// Writes the span to the file. Completes with the bytes written, which may be fewer than asked.
     Write {
@@ -43,6 +62,8 @@ pub enum Op {
         place: TransferPlace,
         /// What to write.
         span: Span,
+        /// How besides.
+        flags: TransferFlags,
     },
     /// Copies inside the kernel (`copy_file_range(2)`), through no slot. Completes with the bytes copied;
     /// 0 is the end of data.

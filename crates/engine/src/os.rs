@@ -9,7 +9,7 @@
 #[cfg(target_os = "linux")]
 pub mod linux;
 #[cfg(target_os = "linux")]
-pub use linux::{ECANCELED, ENOSYS, copy_file_range, read_at, read_stream, write_at, write_stream};
+pub use linux::{ECANCELED, ENOSYS, copy_file_range, read_at, read_stream, rw_flags, write_at, write_stream};
 
 #[cfg(all(unix, not(target_os = "linux")))]
 mod macos;

@@ -234,7 +234,7 @@ impl Sim {
         let flip = flip_at.is_some_and(|at| at == pending.number || (flips_on && at < pending.number));
         match &pending.op {
             Op::Nop { len, .. } => Ok(self.part_of(*len)),
-            Op::Read { file, place, span } => {
+            Op::Read { file, place, span, .. } => {
                 let asked = self.part_of(span.len) as usize;
                 // SAFETY: `Engine::post_queued` lent `span.len` bytes at `memory` until this completion is taken,
                 // and nobody else refers to them meanwhile; `asked` is at most `span.len`.
@@ -245,7 +245,7 @@ impl Sim {
                 }
                 Ok(count as u32)
             }
-            Op::Write { file, place, span } => {
+            Op::Write { file, place, span, .. } => {
                 let asked = self.part_of(span.len) as usize;
                 // SAFETY: as above; the bytes were initialised when the arena was made.
                 let mut from = unsafe { std::slice::from_raw_parts(lent(pending), asked) }.to_vec();

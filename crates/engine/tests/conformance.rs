@@ -94,6 +94,10 @@ macro_rules! conformance_of {
             dropping_with_requests_in_flight_is_safe,
             waiting_with_nothing_in_flight_returns,
             #[cfg(target_os = "linux")]
+            uncached_and_durable_requests_move_the_same_bytes,
+            #[cfg(target_os = "linux")]
+            uncached_requests_are_refused_where_there_are_none,
+            #[cfg(target_os = "linux")]
             a_range_is_copied_inside_the_kernel,
             #[cfg(target_os = "linux")]
             unaligned_direct_io_is_refused,

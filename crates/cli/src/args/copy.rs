@@ -157,6 +157,26 @@ pub struct CopyArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub no_reserve: bool,
 
+    /// Leave nothing of what is read and written in the page cache
+    ///
+    /// Requests go through the cache and their pages leave it behind them (RWF_DONTCACHE: Linux 6.14, and a file system
+    /// that has it): other programs keep what they have there. Instead of direct I/O. Default: off.
+    ///
+    /// Example: pump copy --uncached big.bin /backup/
+    #[arg(long, env = "PUMP_UNCACHED", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub uncached: bool,
+
+    /// Put each write on stable storage before it is complete
+    ///
+    /// As dd's oflag=dsync: every request waits for the device (RWF_DSYNC). For studies of a device's write cache.
+    /// Default: off.
+    ///
+    /// Example: pump copy --dsync --request-size 64KiB null:1GiB out.bin
+    #[arg(long, env = "PUMP_DSYNC", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub dsync: bool,
+
     /// Write into the existing target instead of replacing it
     ///
     /// Keeps links to the target and needs no room for a second copy; but a copy that is cut leaves the target half
@@ -242,6 +262,8 @@ impl CopyArguments {
         let options = Options {
             reflink: self.reflink,
             read_ahead: self.read_ahead,
+            uncached: self.uncached,
+            dsync: self.dsync,
             sync: self.sync.choice(),
             verify: self.verify,
             inplace: self.inplace,

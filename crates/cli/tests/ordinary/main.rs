@@ -45,6 +45,7 @@ mod trees_deep;
 mod trees_told;
 mod tune;
 mod type_changes;
+mod uncached;
 mod update_modes;
 mod verify_attributes;
 mod verify_sees_all;

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use datapump_core::{Block, Settled};
-use datapump_engine::{Errno, Handle, Op, Slot, Span, TransferPlace};
+use datapump_engine::{Errno, Handle, Op, Slot, Span, TransferFlags, TransferPlace};
 
 use super::{rest, settled};
 
@@ -22,13 +22,15 @@ pub(crate) struct FileEnd {
     pub(crate) align_bytes: u32,
     /// Takes the unaligned tail of a direct write instead of padding.
     pub(crate) buffered: Option<Arc<Handle>>,
+    /// How each request is done besides.
+    pub(crate) flags: TransferFlags,
 }
 
 impl FileEnd {
     pub(crate) fn read(&self, slot: u32, block: Block, done: u32) -> Op {
         let (at, len) = rest(block, done);
         let span = Span { slot: Slot(slot), start: done, len: len.next_multiple_of(self.align_bytes) };
-        Op::Read { file: Arc::clone(&self.handle), place: TransferPlace::At(at), span }
+        Op::Read { file: Arc::clone(&self.handle), place: TransferPlace::At(at), span, flags: self.flags }
     }
 
     pub(crate) fn write(&self, slot: u32, block: Block, done: u32) -> Op {
@@ -41,6 +43,7 @@ impl FileEnd {
             file: Arc::clone(file),
             place: TransferPlace::At(at),
             span: Span { slot: Slot(slot), start: done, len },
+            flags: self.flags,
         }
     }
 
@@ -74,7 +77,7 @@ mod tests {
         let disk = SimDisk::new();
         disk.put(b"file", b"");
         let handle = Arc::new(Handle::Sim(disk.open(b"file").unwrap()));
-        FileEnd { handle, align_bytes: 512, buffered: None }
+        FileEnd { handle, align_bytes: 512, buffered: None, flags: TransferFlags::default() }
     }
 
     #[test]

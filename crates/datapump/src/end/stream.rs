@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use datapump_core::Block;
-use datapump_engine::{Handle, Op, Slot, Span, TransferPlace};
+use datapump_engine::{Handle, Op, Slot, Span, TransferFlags, TransferPlace};
 
 use super::rest;
 
@@ -14,9 +14,16 @@ fn span(slot: u32, block: Block, done: u32) -> Span {
 }
 
 pub(super) fn read(handle: &Arc<Handle>, slot: u32, block: Block, done: u32) -> Op {
-    Op::Read { file: Arc::clone(handle), place: TransferPlace::Stream, span: span(slot, block, done) }
+    let span = span(slot, block, done);
+    Op::Read { file: Arc::clone(handle), place: TransferPlace::Stream, span, flags: TransferFlags::default() }
 }
 
 pub(super) fn write(handle: &Arc<Handle>, slot: u32, block: Block, done: u32) -> Op {
-    Op::Write { file: Arc::clone(handle), place: TransferPlace::Stream, span: span(slot, block, done) }
+    let span = span(slot, block, done);
+    Op::Write {
+        file: Arc::clone(handle),
+        place: TransferPlace::Stream,
+        span,
+        flags: TransferFlags::default(),
+    }
 }

@@ -19,6 +19,7 @@ use crate::open::direct::direct;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::units::bytes_words;
+use datapump_engine::TransferFlags;
 use datapump_files::disk::FileCalls;
 
 type VerifyRanges = Vec<(u64, u64)>;
@@ -38,7 +39,8 @@ pub(crate) fn read_back(
         let _ = handle.forget_cached();
     }
     let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
-    let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
+    let source =
+        Source::File(FileEnd { handle, align_bytes, buffered: None, flags: TransferFlags::default() });
     let finish = Finish::ReadBack(Arc::clone(written));
     Ok(put_up(shared, written, (source, Sink::Null), finish, pass.ranges_to_read_back()))
 }

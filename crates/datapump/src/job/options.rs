@@ -175,6 +175,10 @@ pub struct Options {
     pub wait: WaitChoice,
     /// Direct I/O, past the page cache.
     pub direct: Choice,
+    /// Buffered requests whose pages leave the page cache behind them (`RWF_DONTCACHE`).
+    pub uncached: bool,
+    /// Each write is complete when it is on stable storage (`RWF_DSYNC`): of studies.
+    pub dsync: bool,
     /// Sharing of blocks where the file system can (FICLONE).
     pub reflink: Choice,
     /// Names and small files of another host are sent before they are requested. Default: over a long path.
@@ -286,6 +290,11 @@ impl Options {
         }
         if self.lanes.is_some_and(|lanes| !(1..=Self::LANES_MAX).contains(&lanes)) {
             return Err(format!("lanes must be 1 to {}, not {}", Self::LANES_MAX, self.lanes.unwrap_or(0)));
+        }
+        if self.uncached && self.direct == Choice::Always {
+            return Err(
+                "direct I/O goes past the cache already: leave out --uncached or --direct=always".into()
+            );
         }
         if self.rehearsal_bytes.is_some() && (self.inplace || self.devices || self.verify) {
             return Err(

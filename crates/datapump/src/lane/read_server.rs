@@ -18,6 +18,7 @@ use crate::file::task::{Finish, Parts, Task};
 use crate::net::folder::handle_table::{Flow, GivenFile, Taken};
 use crate::run::plan::Claim;
 use crate::run::{Shared, Work};
+use datapump_engine::TransferFlags;
 use datapump_files::holes::ByteRanges;
 
 const EINVAL: ErrorNumber = ErrorNumber(22);
@@ -190,7 +191,8 @@ fn stream_task(shared: &Shared<'_>, flow: &Flow) -> Arc<Task> {
 fn task(shared: &Shared<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
     let align_bytes = if at.is_multiple_of(given.align_bytes.into()) { given.align_bytes } else { 1 };
     let handle = Arc::clone(if align_bytes > 1 { &given.handle } else { given.buffered() });
-    let source = Source::File(FileEnd { handle, align_bytes, buffered: None });
+    let source =
+        Source::File(FileEnd { handle, align_bytes, buffered: None, flags: TransferFlags::default() });
     Arc::new(Task::new(parts(shared, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))
 }
 

@@ -58,6 +58,8 @@ pub(crate) fn decide(facts: &Facts, options: &Options) -> How {
     let try_reflink = in_kernel_possible;
     let (in_kernel, source_direct, sink_direct, why) = match options.direct {
         Choice::Always => (false, facts.source_is_file, facts.sink_is_file, "direct I/O was asked for"),
+        _ if options.uncached => (false, false, false, "uncached I/O was asked for"),
+        _ if options.dsync => ways(facts, options, false, options.direct == Choice::Never),
         choice => ways(facts, options, in_kernel_possible, choice == Choice::Never),
     };
     How { try_reflink, in_kernel, source_direct, sink_direct, why }

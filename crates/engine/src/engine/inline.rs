@@ -40,9 +40,13 @@ impl Inline {
 pub(crate) fn perform(op: &Op, bytes: &mut [u8], stopped: &dyn Fn() -> bool) -> Result<u32, Errno> {
     let count = match op {
         Op::Nop { len, .. } => return Ok(*len),
-        Op::Read { file, place: TransferPlace::At(at), .. } => os::read_at(file.os(), *at, bytes)?,
+        Op::Read { file, place: TransferPlace::At(at), flags, .. } => {
+            os::read_at(file.os(), *at, bytes, *flags)?
+        }
         Op::Read { file, place: TransferPlace::Stream, .. } => os::read_stream(file.os(), bytes, stopped)?,
-        Op::Write { file, place: TransferPlace::At(at), .. } => os::write_at(file.os(), *at, bytes)?,
+        Op::Write { file, place: TransferPlace::At(at), flags, .. } => {
+            os::write_at(file.os(), *at, bytes, *flags)?
+        }
         Op::Write { file, place: TransferPlace::Stream, .. } => os::write_stream(file.os(), bytes, stopped)?,
         Op::CopyRange { from, from_at, to, to_at, len } => {
             os::copy_file_range(from.os(), *from_at, to.os(), *to_at, *len as usize)?

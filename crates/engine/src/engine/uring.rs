@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::engine::inline::perform;
 use crate::engine::wait::{Waiter, spin};
+use crate::os::rw_flags;
 use crate::{Completion, Errno, Op, Refused, TransferPlace, Wait};
 
 /// The opcodes that this engine uses; a kernel (or a sandbox) must offer them all.
@@ -72,13 +73,15 @@ impl Uring {
             Op::Nop { len, .. } => {
                 self.queue(&opcode::Nop::new().build().user_data(u64::from(*len) << 32 | user_data))
             }
-            Op::Read { file, place, span } => {
+            Op::Read { file, place, span, flags } => {
                 let entry = opcode::Read::new(Fd(file.os().as_raw_fd()), bytes(), span.len);
-                self.queue(&entry.offset(offset(*place)).build().user_data(user_data))
+                let entry = entry.offset(offset(*place)).rw_flags(rw_flags(*flags));
+                self.queue(&entry.build().user_data(user_data))
             }
-            Op::Write { file, place, span } => {
+            Op::Write { file, place, span, flags } => {
                 let entry = opcode::Write::new(Fd(file.os().as_raw_fd()), bytes(), span.len);
-                self.queue(&entry.offset(offset(*place)).build().user_data(user_data))
+                let entry = entry.offset(offset(*place)).rw_flags(rw_flags(*flags));
+                self.queue(&entry.build().user_data(user_data))
             }
             Op::CopyRange { .. } => {
                 let result = perform(op, &mut [], &|| false);

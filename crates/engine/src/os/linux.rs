@@ -12,8 +12,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno as Error, ReadWriteFlags};
 
 use super::unix::{self, errno, may_block_for_ever, wait_for};
-pub use super::unix::{read_at, write_at};
-use crate::Errno;
+use crate::{Errno, TransferFlags};
 
 mod cache;
 mod extents;
@@ -43,6 +42,34 @@ pub const ENOSYS: Errno = Errno(libc::ENOSYS);
 
 /// An offset of -1 makes preadv2(2) and pwritev2(2) use, and move, the file's own position.
 const CURRENT_POSITION: u64 = u64::MAX;
+
+/// The flags as preadv2(2), pwritev2(2) and io_uring(7) take them.
+pub fn rw_flags(flags: TransferFlags) -> libc::c_int {
+    let bit = |is_set: bool, bit| if is_set { bit } else { 0 };
+    bit(flags.uncached, libc::RWF_DONTCACHE) | bit(flags.durable, libc::RWF_DSYNC)
+}
+
+fn known(flags: TransferFlags) -> ReadWriteFlags {
+    ReadWriteFlags::from_bits_retain(rw_flags(flags) as libc::c_uint)
+}
+
+/// Reads at an offset in bytes: pread(2) or preadv2(2), again if a signal came in between.
+pub fn read_at(file: &File, at: u64, into: &mut [u8], flags: TransferFlags) -> Result<usize, Errno> {
+    if flags.is_plain() {
+        return unix::read_at(file, at, into);
+    }
+    rustix::io::retry_on_intr(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(into)], at, known(flags)))
+        .map_err(errno)
+}
+
+/// Writes at an offset in bytes: pwrite(2) or pwritev2(2), again if a signal came in between. May write a part.
+pub fn write_at(file: &File, at: u64, from: &[u8], flags: TransferFlags) -> Result<usize, Errno> {
+    if flags.is_plain() {
+        return unix::write_at(file, at, from);
+    }
+    rustix::io::retry_on_intr(|| rustix::io::pwritev2(file, &[IoSlice::new(from)], at, known(flags)))
+        .map_err(errno)
+}
 
 /// Reads where the stream stands: preadv2(2) with `RWF_NOWAIT`, and poll(2) while there is nothing. 0 is its end;
 /// `ECANCELED` if `stopped` while there was nothing to read.

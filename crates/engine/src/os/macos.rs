@@ -9,13 +9,22 @@
 use std::fs::File;
 
 use super::unix;
-pub use super::unix::{read_at, write_at};
-use crate::Errno;
+use crate::{Errno, TransferFlags};
 
 /// A request was ended before it moved anything.
 pub const ECANCELED: Errno = Errno(libc::ECANCELED);
 /// The system has no such call.
 pub const ENOSYS: Errno = Errno(libc::ENOSYS);
+
+/// Reads at an offset in bytes: pread(2). This system has none of the flags: `ENOSYS`.
+pub fn read_at(file: &File, at: u64, into: &mut [u8], flags: TransferFlags) -> Result<usize, Errno> {
+    if flags.is_plain() { unix::read_at(file, at, into) } else { Err(ENOSYS) }
+}
+
+/// Writes at an offset in bytes: pwrite(2). May write a part.
+pub fn write_at(file: &File, at: u64, from: &[u8], flags: TransferFlags) -> Result<usize, Errno> {
+    if flags.is_plain() { unix::write_at(file, at, from) } else { Err(ENOSYS) }
+}
 
 /// Reads where the stream stands: read(2) after poll(2). 0 is its end; `ECANCELED` if `stopped` while there was
 /// nothing to read.

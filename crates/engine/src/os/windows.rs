@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::windows::fs::FileExt;
 
-use crate::Errno;
+use crate::{Errno, TransferFlags};
 
 /// A request was ended before it moved anything: `ERROR_OPERATION_ABORTED`.
 pub const ECANCELED: Errno = Errno(995);
@@ -23,12 +23,18 @@ fn checked(result: std::io::Result<usize>) -> Result<usize, Errno> {
 }
 
 /// Reads at an offset in bytes: `ReadFile` with an `OVERLAPPED` offset. 0 is the end.
-pub fn read_at(file: &File, at: u64, into: &mut [u8]) -> Result<usize, Errno> {
+pub fn read_at(file: &File, at: u64, into: &mut [u8], flags: TransferFlags) -> Result<usize, Errno> {
+    if !flags.is_plain() {
+        return Err(ENOSYS);
+    }
     checked(file.seek_read(into, at))
 }
 
 /// Writes at an offset in bytes: `WriteFile` with an `OVERLAPPED` offset. May write a part.
-pub fn write_at(file: &File, at: u64, from: &[u8]) -> Result<usize, Errno> {
+pub fn write_at(file: &File, at: u64, from: &[u8], flags: TransferFlags) -> Result<usize, Errno> {
+    if !flags.is_plain() {
+        return Err(ENOSYS);
+    }
     checked(file.seek_write(from, at))
 }
 

@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use datapump_engine::sim::{Random, SimDisk};
-use datapump_engine::{Completion, Engine, EngineKind, Errno, Handle, Op, Slot, Span, TransferPlace};
+use datapump_engine::{
+    Completion, Engine, EngineKind, Errno, Handle, Op, Slot, Span, TransferFlags, TransferPlace,
+};
 
 use crate::Maker;
 
@@ -89,11 +91,20 @@ pub fn span(slot: u32, start: u32, len: u32) -> Span {
 }
 
 pub fn read(file: &Arc<Handle>, place: TransferPlace, span: Span) -> Op {
-    Op::Read { file: Arc::clone(file), place, span }
+    Op::Read { file: Arc::clone(file), place, span, flags: TransferFlags::default() }
 }
 
 pub fn write(file: &Arc<Handle>, place: TransferPlace, span: Span) -> Op {
-    Op::Write { file: Arc::clone(file), place, span }
+    Op::Write { file: Arc::clone(file), place, span, flags: TransferFlags::default() }
+}
+
+/// The same request, done like this besides.
+pub fn with(mut op: Op, how: TransferFlags) -> Op {
+    match &mut op {
+        Op::Read { flags, .. } | Op::Write { flags, .. } => *flags = how,
+        other => panic!("no transfer: {other:?}"),
+    }
+    op
 }
 
 /// Posts one request and waits for it.

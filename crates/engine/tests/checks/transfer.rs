@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use datapump_engine::{Completion, Op, Slot, TransferPlace};
+use datapump_engine::{Completion, Op, Slot, TransferFlags, TransferPlace};
 
 use super::support::*;
 use crate::Maker;
@@ -160,6 +160,47 @@ pub fn waiting_with_nothing_in_flight_returns(make: Maker) {
     let Some(mut engine) = small(make) else { return };
     assert_eq!(engine.wait(LONG), Ok(()));
     assert_eq!(engine.take(), None);
+}
+
+/// What a durable write is worth only a loss of power shows: here, that it is taken and lands.
+#[cfg(target_os = "linux")]
+pub fn uncached_and_durable_requests_move_the_same_bytes(make: Maker) {
+    let Some(mut engine) = small(make) else { return };
+    let is_real = engine.kind() != datapump_engine::EngineKind::Sim;
+    let file = match is_real {
+        true => handle(tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary file")),
+        false => file_for(&engine, b""),
+    };
+    let bytes = noise(&mut seeded(), 65_536);
+    for (uncached, durable) in [(false, true), (true, false), (true, true)] {
+        let flags = TransferFlags { uncached, durable };
+        engine.bytes_mut(Slot(0)).copy_from_slice(&bytes);
+        match one(&mut engine, with(write(&file, TransferPlace::At(0), span(0, 0, 65_536)), flags)) {
+            Err(datapump_engine::Errno(libc::EOPNOTSUPP)) if uncached && is_real => {
+                eprintln!("SKIPPED: this file system or kernel has no uncached I/O");
+                continue;
+            }
+            written => assert_eq!(written, Ok(65_536), "{flags:?}"),
+        }
+        assert_eq!(
+            one(&mut engine, with(read(&file, TransferPlace::At(0), span(1, 0, 65_536)), flags)),
+            Ok(65_536)
+        );
+        assert!(engine.bytes(Slot(1)) == bytes, "{flags:?}");
+    }
+}
+
+/// A request that the file system does not have fails; it is not done in another way without a word.
+#[cfg(target_os = "linux")]
+pub fn uncached_requests_are_refused_where_there_are_none(make: Maker) {
+    let Some(mut engine) = small_real(make) else { return };
+    let Ok(file) = tempfile::tempfile_in("/dev/shm") else {
+        return eprintln!("SKIPPED: no tmpfs at /dev/shm");
+    };
+    let flags = TransferFlags { uncached: true, durable: false };
+    let result = one(&mut engine, with(write(&handle(file), TransferPlace::At(0), span(0, 0, 4096)), flags));
+    // Kernels before 6.14 know no such flag, by the same number.
+    assert_eq!(result, Err(datapump_engine::Errno(libc::EOPNOTSUPP)));
 }
 
 #[cfg(target_os = "linux")]

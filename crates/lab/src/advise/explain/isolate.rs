@@ -40,6 +40,8 @@ pub(super) fn tuning(options: &Options) -> Options {
         engine: options.engine,
         wait: options.wait,
         direct: options.direct,
+        uncached: options.uncached,
+        dsync: options.dsync,
         reflink: options.reflink,
         sync: options.sync,
         no_reserve: options.no_reserve,

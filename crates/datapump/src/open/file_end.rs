@@ -1,0 +1,39 @@
+//! The end of a run that an open file makes: aligned or not, and how its requests are done besides.
+//!
+//! Must not know: whether direct I/O could be had, what kind of target it is.
+
+use std::sync::Arc;
+
+use datapump_engine::{Handle, TransferFlags};
+use datapump_files::disk::FileCalls;
+
+use crate::end::FileEnd;
+use crate::run::Shared;
+
+/// What is read, or compared.
+pub(crate) fn of_source(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
+    let flags = TransferFlags { uncached: shared.settings.options.uncached, durable: false };
+    FileEnd { flags, ..file_end(handle, direct) }
+}
+
+/// What is written.
+pub(crate) fn of_sink(shared: &Shared<'_>, handle: Arc<Handle>, direct: bool) -> FileEnd {
+    let options = &shared.settings.options;
+    let flags = TransferFlags { uncached: options.uncached, durable: options.dsync };
+    FileEnd { flags, ..file_end(handle, direct) }
+}
+
+/// A device: it cannot be cut off behind a padded tail, so its tail is written through `buffered`.
+pub(crate) fn of_device(
+    shared: &Shared<'_>,
+    handle: Arc<Handle>,
+    buffered: Arc<Handle>,
+    direct: bool,
+) -> FileEnd {
+    FileEnd { buffered: Some(buffered), ..of_sink(shared, handle, direct) }
+}
+
+fn file_end(handle: Arc<Handle>, direct: bool) -> FileEnd {
+    let align_bytes = if direct { handle.direct_alignment_bytes() } else { 1 };
+    FileEnd { handle, align_bytes, buffered: None, flags: TransferFlags::default() }
+}
