@@ -69,6 +69,8 @@ pub struct RunArguments {
     pub repeats: Option<u32>,
     /// The study's own small form.
     pub quick: bool,
+    /// All cells, not only those that the study has chosen.
+    pub full: bool,
     /// The seed, instead of the study's own.
     pub seed: Option<u64>,
     /// The folder for the files that are moved; the current one by default.
@@ -134,6 +136,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Study> {
         set: arguments.set.clone(),
         repeats: arguments.repeats,
         quick: arguments.quick,
+        full: arguments.full,
         seed: arguments.seed,
     };
     let name = &arguments.study;

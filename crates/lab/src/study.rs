@@ -233,6 +233,8 @@ pub struct Study {
     pub baselines: Vec<BTreeMap<String, Level>>,
     /// Programs without which the report counts for nothing.
     pub requires: Vec<String>,
+    /// The cells that are run: those with one of these combinations; none stands for all.
+    pub chosen: Vec<BTreeMap<String, Vec<Level>>>,
     /// What differs for some cells.
     pub exceptions: Vec<Exception>,
 }
@@ -246,6 +248,8 @@ pub struct Changes {
     pub repeats: Option<u32>,
     /// The study's own small form.
     pub quick: bool,
+    /// All cells, not only those that the study has chosen.
+    pub full: bool,
     /// The seed.
     pub seed: Option<u64>,
 }
@@ -313,6 +317,7 @@ impl Study {
             check: Vec::new(),
             baselines: Vec::new(),
             requires: Vec::new(),
+            chosen: Vec::new(),
             exceptions: Vec::new(),
             repeats: 1,
             warmup: 0,

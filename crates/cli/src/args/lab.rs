@@ -126,6 +126,15 @@ pub struct ChangesArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub quick: bool,
 
+    /// Run all combinations, not only those that the study has chosen
+    ///
+    /// Those whose rows are there are not measured again. Default: off.
+    ///
+    /// Example: pump lab run seqio --full
+    #[arg(long, env = "PUMP_FULL", conflicts_with = "quick", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub full: bool,
+
     /// Decides the order of the runs and the bytes of the files
     ///
     /// A whole number. Default: the study's own.

@@ -91,6 +91,7 @@ fn asked(
         set: changes.set.clone(),
         repeats: changes.repeats,
         quick: changes.quick,
+        full: changes.full,
         seed: changes.seed,
         folder: files.folder.clone(),
         out: files.out.clone(),

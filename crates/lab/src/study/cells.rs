@@ -48,6 +48,9 @@ impl Study {
     }
 
     fn cell(&self, levels: BTreeMap<String, Level>) -> Option<Cell> {
+        if !self.chosen.is_empty() && !self.chosen.iter().any(|some| has_one_of(&levels, some)) {
+            return None;
+        }
         let mut cell = Cell { levels, repeats: self.repeats, check: self.check.clone() };
         for exception in self.exceptions.iter().filter(|exception| exception.is_about(&cell.levels)) {
             if exception.skip {
@@ -112,6 +115,11 @@ fn extended(levels: &BTreeMap<String, Level>, factor: &super::Factor) -> Vec<BTr
 
 impl Exception {
     fn is_about(&self, levels: &BTreeMap<String, Level>) -> bool {
-        self.cells.iter().all(|(name, some)| levels.get(name).is_some_and(|level| some.contains(level)))
+        has_one_of(levels, &self.cells)
     }
+}
+
+/// Whether each named factor has one of its levels.
+fn has_one_of(levels: &BTreeMap<String, Level>, some: &BTreeMap<String, Vec<Level>>) -> bool {
+    some.iter().all(|(name, some)| levels.get(name).is_some_and(|level| some.contains(level)))
 }

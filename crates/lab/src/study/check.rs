@@ -23,6 +23,11 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
     study.factors.iter().try_for_each(|factor| check_factor(study, factor))?;
     study.baselines.iter().try_for_each(|baseline| check_baseline(study, baseline))?;
     study.exceptions.iter().try_for_each(|exception| check_exception(study, exception))?;
+    study
+        .chosen
+        .iter()
+        .flat_map(|some| some.keys())
+        .try_for_each(|name| has_factor(study, "chosen", name))?;
     check_checks(study, &study.check)?;
     check_probes(study)?;
     stop::check(study)?;

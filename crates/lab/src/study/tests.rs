@@ -385,6 +385,8 @@ fn the_page_names_every_factor_step_and_key() {
         "of = \"ratio\"",
         "`at_least`",
         "`at_most`",
+        "`[[chosen]]`",
+        "`[full]`",
     ] {
         assert!(page.contains(key), "{key}");
     }
@@ -392,6 +394,47 @@ fn the_page_names_every_factor_step_and_key() {
         assert!(page.contains(&format!("`{check}`")), "{check}");
     }
 }
+
+#[test]
+fn chosen_cells_are_run_and_the_others_with_full() {
+    let text = COMMANDS_OF_TWO.to_string()
+        + "[[chosen]]\ndepth = [1]\n[[chosen]]\nsize = [\"2MiB\"]\ndepth = [4, 8]\n[full]\nrepeats = 1\n";
+    let cells = |changes: Changes| {
+        let cells = changed(&text, changes).cells();
+        let repeats = cells[0].repeats;
+        (cells.iter().map(ToString::to_string).collect::<Vec<_>>(), repeats)
+    };
+    let chosen = ["depth=1 size=1MiB", "depth=1 size=2MiB", "depth=4 size=2MiB", "depth=8 size=2MiB"];
+    let in_order = |mut named: Vec<String>| {
+        named.sort();
+        named
+    };
+    let (named, repeats) = cells(Changes::default());
+    assert_eq!((in_order(named), repeats), (chosen.map(String::from).to_vec(), 4));
+    let (named, repeats) = cells(Changes { full: true, ..Changes::default() });
+    assert_eq!((named.len(), repeats), (6, 1));
+    let set = |name: &str, level: &str| vec![(name.to_string(), vec![level.to_string()])];
+    // Who names a level has chosen it: of its factor nothing is left out.
+    let (named, _) = cells(Changes { set: set("depth", "3"), ..Changes::default() });
+    assert_eq!(in_order(named), ["depth=3 size=1MiB", "depth=3 size=2MiB"]);
+    let wrong = text.replace("depth = [4, 8]", "lanes = [1]");
+    let error = parse(&wrong).expect_err("no such factor").to_string();
+    assert!(error.contains("chosen: 'lanes' is no factor of this study"), "{error}");
+}
+
+/// Two factors and nothing else.
+const COMMANDS_OF_TWO: &str = r#"
+name = "two"
+title = "t"
+repeats = 4
+[factors]
+size = ["1MiB", "2MiB"]
+depth = [1, 4, 8]
+[job]
+source = "null:{size}"
+target = "null:"
+depth = "{depth}"
+"#;
 
 #[test]
 fn the_probe_soaker_runs_each_cell_without_and_with_it_unless_the_factors_say_otherwise() {

@@ -29,6 +29,7 @@ struct Text<'study> {
     baselines: &'study [BTreeMap<String, Level>],
     job: Option<&'study JobTemplate>,
     command: Option<StudyCommands<'study>>,
+    chosen: &'study [BTreeMap<String, Vec<Level>>],
     exception: &'study [Exception],
 }
 
@@ -60,6 +61,7 @@ impl Study {
             baselines: &self.baselines,
             job,
             command,
+            chosen: &self.chosen,
             exception: &self.exceptions,
         };
         let text = toml::to_string(&text).context("write the study as text")?;
@@ -90,6 +92,7 @@ mod tests {
         let changes = [
             Changes::default(),
             Changes { quick: true, ..Changes::default() },
+            Changes { full: true, ..Changes::default() },
             Changes { repeats: Some(3), seed: Some(7), ..Changes::default() },
         ];
         for (study, changes) in STUDIES.iter().flat_map(|study| changes.iter().map(move |it| (study, it))) {
@@ -121,6 +124,11 @@ depth = [2, "007", 1]
 "a b" = "cp \\ {source} {target}"
 c = '''cat {source} \
  > {target} {depth}'''
+[[chosen]]
+size = ["1MiB"]
+[[chosen]]
+command = ["c"]
+depth = [2, "007"]
 [[exception]]
 where = { command = ["c"], depth = [1, 2] }
 skip = true

@@ -49,10 +49,14 @@ struct WrittenStudy {
     factors: Factors,
     job: Option<JobTemplate>,
     command: Option<Commands>,
+    #[serde(default)]
+    chosen: Vec<BTreeMap<String, Vec<Level>>>,
     #[serde(default, rename = "exception")]
     exceptions: Vec<Exception>,
     #[serde(default)]
-    quick: Quick,
+    quick: OtherForm,
+    #[serde(default)]
+    full: OtherForm,
 }
 
 /// The table `[command]`.
@@ -62,10 +66,10 @@ struct Commands {
     levels: BTreeMap<String, Spanned<String>>,
 }
 
-/// The table `[quick]`: what replaces the rest with `--quick`.
+/// The tables `[quick]` and `[full]`: what replaces the rest with `--quick` and with `--full`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Quick {
+struct OtherForm {
     repeats: Option<u32>,
     warmup: Option<u32>,
     #[serde(default)]
@@ -113,10 +117,15 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         order: written.order,
         baselines: written.baselines,
         requires: written.requires,
+        chosen: written.chosen,
         exceptions: written.exceptions,
     };
+    if changes.full {
+        study.chosen.clear();
+        take_form(&mut study, written.full, "full")?;
+    }
     if changes.quick {
-        make_quick(&mut study, written.quick)?;
+        take_form(&mut study, written.quick, "quick")?;
     }
     change(&mut study, changes)?;
     Ok(study)
@@ -152,13 +161,13 @@ fn add_soaker_factor(factors: &mut Vec<Factor>, probes: &[Probe]) {
     }
 }
 
-fn make_quick(study: &mut Study, quick: Quick) -> Result<(), StudyError> {
-    study.warmup = quick.warmup.unwrap_or(study.warmup);
-    if let Some(repeats) = quick.repeats {
+fn take_form(study: &mut Study, form: OtherForm, named: &str) -> Result<(), StudyError> {
+    study.warmup = form.warmup.unwrap_or(study.warmup);
+    if let Some(repeats) = form.repeats {
         repeat_all(study, repeats);
     }
-    quick.factors.into_iter().try_for_each(|(name, levels)| {
-        let key = format!("quick.factors.{name}");
+    form.factors.into_iter().try_for_each(|(name, levels)| {
+        let key = format!("{named}.factors.{name}");
         replace_levels(study, &name, levels, key)
     })
 }
@@ -182,6 +191,8 @@ fn repeat_all(study: &mut Study, repeats: u32) {
 fn replace_levels(study: &mut Study, name: &str, levels: Vec<Level>, key: String) -> Result<(), StudyError> {
     if let Some(factor) = study.factors.iter_mut().find(|factor| factor.name == name) {
         factor.levels = levels;
+        // Whoever names levels has chosen.
+        study.chosen.iter_mut().for_each(|some| drop(some.remove(name)));
         return Ok(());
     }
     let names: Vec<&str> = study.factors.iter().map(|factor| factor.name.as_str()).collect();
