@@ -32,7 +32,8 @@ pub mod study;
 
 pub use advise::tune::state_folder;
 pub use judge::compare::{
-    CellComparison, Comparison, Judged, Metric, NothingInCommon, compare, compare_binaries, compare_sides,
+    CellComparison, Comparison, Judged, Metric, NoProportion, Normalise, NothingInCommon, OTHER_MACHINE,
+    Yardstick, compare, compare_binaries, compare_sides,
 };
 pub use probe::tcp_trace;
 pub use report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};

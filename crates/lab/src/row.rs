@@ -87,6 +87,9 @@ pub struct Row {
     pub host: String,
     /// Model of its processors.
     pub cpu_model: String,
+    /// Clock of its processors in MHz.
+    #[serde(default)]
+    pub cpu_mhz: Option<f64>,
     /// Number of processors that the program may use.
     pub cpus: u32,
     /// The kernel's clock.

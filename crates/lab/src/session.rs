@@ -321,6 +321,7 @@ impl<'study> StudySession<'study> {
             seed: self.study.seed,
             host: host.name,
             cpu_model: host.cpu_model,
+            cpu_mhz: host.cpu_mhz,
             cpus: host.cpus,
             clock_source: host.clock_source,
             kernel: host.kernel,

@@ -20,11 +20,13 @@ use crate::study::Level;
 
 mod binaries;
 mod metric;
+mod normalise;
 mod text;
 mod warnings;
 
 pub use binaries::{compare_binaries, compare_sides};
 pub use metric::Metric;
+pub use normalise::{NoProportion, Normalise};
 pub use warnings::NothingInCommon;
 
 /// All verdicts of a comparison together are wrong this often, if nothing differs.
@@ -34,6 +36,8 @@ pub const DOUBT: f64 = 0.05;
 pub const TOO_FEW: &str = "too few runs";
 /// Why a cell has no verdict: the rows do not have what is compared.
 pub const NOT_MEASURED: &str = "not measured";
+/// Why a cell has no verdict: a device or a clock of its own is a difference of its own (SCIENCE E23, S49).
+pub const OTHER_MACHINE: &str = "not the same machine; see --normalise";
 /// Why a ratio whose interval leaves out 1 is no difference.
 pub const IN_THE_BAND: &str = "inside the A/A band";
 
@@ -42,6 +46,8 @@ pub const IN_THE_BAND: &str = "inside the A/A band";
 pub struct Comparison {
     /// What is compared.
     pub metric: Metric,
+    /// What times are in proportion to.
+    pub normalise: Option<Normalise>,
     /// The unit of the medians.
     pub unit: &'static str,
     /// What a ratio is and what above 1 means.
@@ -121,13 +127,22 @@ struct FoundCell<'rows> {
     noise: Option<Estimate>,
 }
 
+/// How rows are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Yardstick {
+    /// What of them.
+    pub metric: Metric,
+    /// In proportion to what, if they are not of one machine.
+    pub normalise: Option<Normalise>,
+}
+
 /// Compares two files of rows.
 ///
-/// Errors: a file that cannot be read; [`NothingInCommon`] if there is no cell that both have.
-pub fn compare(a: &Path, b: &Path, metric: Metric) -> anyhow::Result<Comparison> {
+/// Errors: a file that cannot be read; [`NothingInCommon`] if there is no cell that both have; [`NoProportion`].
+pub fn compare(a: &Path, b: &Path, by: Yardstick) -> anyhow::Result<Comparison> {
     let name = |path: &Path| datapump::shown(path.as_os_str().as_encoded_bytes());
     let rows = [read_rows(a)?, read_rows(b)?];
-    let mut comparison = Comparison::of([name(a), name(b)], [&rows[0], &rows[1]], metric)?;
+    let mut comparison = Comparison::by([name(a), name(b)], [&rows[0], &rows[1]], by)?;
     if is_one_file(a, b) {
         comparison.notes.push("A and B are the same file, so that nothing can differ".into());
     }
@@ -140,6 +155,32 @@ fn is_one_file(a: &Path, b: &Path) -> bool {
 }
 
 impl Comparison {
+    /// Compares rows as it is asked; those of different machines have no verdict unless they are normalised.
+    ///
+    /// Errors: as [`compare`], but for reading.
+    pub fn by(files: [String; 2], rows: [&[Row]; 2], by: Yardstick) -> anyhow::Result<Comparison> {
+        let Some(normalise) = by.normalise else {
+            let mut comparison = Comparison::of(files, rows, by.metric)?;
+            if warnings::are_of_other_machines(rows) {
+                comparison.judge_nothing(OTHER_MACHINE);
+            }
+            return Ok(comparison);
+        };
+        normalise.check(by.metric)?;
+        let (a, of_a) = normalise.rows("A", rows[0])?;
+        let (b, of_b) = normalise.rows("B", rows[1])?;
+        let mut comparison = Comparison::of(files, [&a, &b], by.metric)?;
+        comparison.normalise = Some(normalise);
+        comparison.notes.push(format!("{}: {of_a}; {of_b}", normalise.words()));
+        Ok(comparison)
+    }
+
+    fn judge_nothing(&mut self, why: &'static str) {
+        self.cells.iter_mut().for_each(|cell| cell.judged = Judged::none(cell.judged.ratio, why));
+        self.overall = Judged::none(self.overall.ratio, why);
+        self.at_once = 0;
+    }
+
     /// Compares rows; the names stand for the files.
     pub fn of(files: [String; 2], rows: [&[Row]; 2], metric: Metric) -> Result<Comparison, NothingInCommon> {
         let sides = rows.map(by_cell);
@@ -155,6 +196,7 @@ impl Comparison {
         let doubt = DOUBT / at_once.max(1) as f64;
         Ok(Comparison {
             metric,
+            normalise: None,
             unit: metric.unit(),
             ratio_is: format!("{metric} of A / {metric} of B; above 1 B {}", metric.better()),
             at_once,
@@ -305,7 +347,7 @@ impl Judged {
 
     fn none(ratio: Option<f64>, why: &'static str) -> Judged {
         Judged {
-            verdict: ComparisonVerdict::NoDifferenceShown,
+            verdict: ComparisonVerdict::CannotBeJudged,
             ratio,
             ratio_low: None,
             ratio_high: None,

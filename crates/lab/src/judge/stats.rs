@@ -118,9 +118,12 @@ pub enum ComparisonVerdict {
     /// Slower than what it is compared with.
     #[serde(rename = "slower")]
     Slower,
-    /// The interval of the ratio contains 1, or there are too few pairs for an interval.
+    /// The interval of the ratio contains 1.
     #[serde(rename = "no difference shown")]
     NoDifferenceShown,
+    /// Nothing was measured that could show one.
+    #[serde(rename = "cannot be judged")]
+    CannotBeJudged,
 }
 
 impl ComparisonVerdict {
@@ -130,6 +133,7 @@ impl ComparisonVerdict {
             ComparisonVerdict::Faster => "faster",
             ComparisonVerdict::Slower => "slower",
             ComparisonVerdict::NoDifferenceShown => "no difference shown",
+            ComparisonVerdict::CannotBeJudged => "cannot be judged",
         }
     }
 }
@@ -154,7 +158,8 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let verdict = match interval {
         Some(Interval { low, .. }) if low > 1.0 => ComparisonVerdict::Faster,
         Some(Interval { high, .. }) if high < 1.0 => ComparisonVerdict::Slower,
-        Some(_) | None => ComparisonVerdict::NoDifferenceShown,
+        Some(_) => ComparisonVerdict::NoDifferenceShown,
+        None => ComparisonVerdict::CannotBeJudged,
     };
     Some(Ratio { pairs: pairs.len(), ratio: median(&ratios)?, interval, verdict })
 }
@@ -234,7 +239,7 @@ pub(crate) mod tests {
             (2.0, 5, ComparisonVerdict::Faster),
             (0.5, 5, ComparisonVerdict::Slower),
             (1.0, 5, ComparisonVerdict::NoDifferenceShown),
-            (2.0, 4, ComparisonVerdict::NoDifferenceShown),
+            (2.0, 4, ComparisonVerdict::CannotBeJudged),
         ] {
             let ratio = paired_ratio(&pairs(other, count), 1).expect("pairs");
             assert_eq!((ratio.ratio, ratio.verdict), (other, verdict), "{other} times, {count} pairs");

@@ -7,12 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What the rows of one machine have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HostFacts {
     /// Its name.
     pub name: String,
     /// Model of its processors.
     pub cpu_model: String,
+    /// Clock of its processors: the highest that is told, else that of now.
+    pub cpu_mhz: Option<f64>,
     /// Number of processors that this process may use.
     pub cpus: u32,
     /// What the kernel reads the time from.
@@ -32,6 +34,7 @@ impl HostFacts {
         HostFacts {
             name: name(),
             cpu_model: cpu_model(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+            cpu_mhz: cpu_mhz(),
             cpus: cpus(),
             clock_source: line_of(clock),
             kernel: line_of("/proc/sys/kernel/osrelease"),
@@ -68,6 +71,18 @@ fn cpu_model(cpuinfo: &str) -> String {
     line.and_then(|line| line.split_once(':')).map_or(UNKNOWN.into(), |(_, model)| model.trim().into())
 }
 
+/// A virtual machine has no cpufreq, and a clock that stands still.
+fn cpu_mhz() -> Option<f64> {
+    let khz = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").ok();
+    let highest = khz.and_then(|text| text.trim().parse::<f64>().ok()).map(|khz| khz / 1e3);
+    highest.or_else(|| clock_of_now(&fs::read_to_string("/proc/cpuinfo").ok()?))
+}
+
+fn clock_of_now(cpuinfo: &str) -> Option<f64> {
+    let line = cpuinfo.lines().find(|line| line.starts_with("cpu MHz"))?;
+    line.split_once(':')?.1.trim().parse().ok()
+}
+
 fn file_system_of(folder: &Path) -> String {
     let Ok(meta) = fs::metadata(folder) else { return UNKNOWN.into() };
     let device = format!("{}:{}", rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
@@ -93,6 +108,8 @@ mod tests {
         assert_eq!(file_system(mounts, "8:1"), None);
         assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz\n"), "Some CPU @ 2.00GHz");
         assert_eq!(cpu_model(""), "unknown");
+        assert_eq!(clock_of_now("cpu MHz\t\t: 2445.406\n"), Some(2445.406));
+        assert_eq!(clock_of_now(""), None);
     }
 
     #[test]

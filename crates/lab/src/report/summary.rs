@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(pump.ratios[0].ratio.pairs, 4);
         assert_eq!(
             pump.ratios[0].ratio.verdict,
-            ComparisonVerdict::NoDifferenceShown,
+            ComparisonVerdict::CannotBeJudged,
             "four pairs show nothing"
         );
     }

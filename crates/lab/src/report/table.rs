@@ -144,7 +144,9 @@ fn ratio_words(ratio: &BaselineRatio) -> String {
         None => format!("(n = {}, too few for an interval)", ratio.pairs),
     };
     let verdict = match ratio.verdict {
-        ComparisonVerdict::NoDifferenceShown => format!(", {}", ratio.verdict.words()),
+        ComparisonVerdict::NoDifferenceShown | ComparisonVerdict::CannotBeJudged => {
+            format!(", {}", ratio.verdict.words())
+        }
         ComparisonVerdict::Faster | ComparisonVerdict::Slower => String::new(),
     };
     format!("{:.2} {interval}{verdict}", ratio.ratio)
@@ -218,7 +220,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
         let text =
             Summary::of(&[vec![row("cp", 0, 2_000_000_000), row("pump", 0, 1_000_000_000)]]).to_string();
         assert!(
-            text.contains("pump / cp: 2.00 (n = 1, too few for an interval), no difference shown"),
+            text.contains("pump / cp: 2.00 (n = 1, too few for an interval), cannot be judged"),
             "{text}"
         );
         assert!(!text.contains("note:") && !text.contains("interval  "), "{text}");

@@ -55,6 +55,7 @@ built_in!(
     "bill-cost",
     "explain-prediction",
     "tune",
+    "seqio",
 );
 
 /// The study of this name.

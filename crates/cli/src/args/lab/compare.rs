@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
-use datapump_lab::Metric;
+use datapump_lab::{Metric, Normalise};
 
 use super::super::{HOW, WHAT};
 use super::{ChangesArguments, FilesArguments};
@@ -57,6 +57,15 @@ pub struct LabCompareArguments {
     #[arg(long, value_name = "METRIC", env = "PUMP_METRIC", default_value_t, hide_default_value = true)]
     #[arg(help_heading = HOW)]
     pub metric: Metric,
+
+    /// Put times into proportion: rows of two machines
+    ///
+    /// disk: to the speed of each side's disk, the largest median of its cells, for elapsed. clock: to the clock of
+    /// each side's processor. Without it rows of two machines have no verdict. Default: none.
+    ///
+    /// Example: pump lab compare old.jsonl new.jsonl --metric cpu-per-request --normalise clock
+    #[arg(long, value_name = "TO", env = "PUMP_NORMALISE", help_heading = HOW)]
+    pub normalise: Option<Normalise>,
 
     #[command(flatten)]
     pub files: FilesArguments,
@@ -112,7 +121,7 @@ impl Args for CompareTyped {
 
 impl FromArgMatches for CompareTyped {
     fn from_arg_matches(matches: &ArgMatches) -> Result<CompareTyped, Error> {
-        let flags = ["set", "repeats", "quick", "seed", "folder", "out"];
+        let flags = ["set", "repeats", "quick", "full", "seed", "folder", "out"];
         let is_typed = |flag: &&str| matches.value_source(flag) == Some(ValueSource::CommandLine);
         Ok(CompareTyped(flags.into_iter().filter(is_typed).map(|flag| format!("--{flag}")).collect()))
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::Status;
 use datapump_lab::study::StudyError;
-use datapump_lab::{Comparison, NothingInCommon};
+use datapump_lab::{Comparison, NoProportion, NothingInCommon, Yardstick};
 
 use super::{asked, refuse};
 use crate::args::{CompareAsked, LabCompareArguments};
@@ -26,12 +26,14 @@ pub fn compare(arguments: &LabCompareArguments, output: &Output) -> i32 {
     match of(&compared, arguments, &stop) {
         // That nothing could be judged is not done what was asked.
         Ok(comparison) if comparison.is_empty() => {
-            output.line("pump: nothing could be judged: that takes three runs of a cell on each side");
+            output.line(&format!("pump: nothing could be judged: {}", why_nothing(&comparison)));
             print(&comparison, Status::Failed, output)
         }
         Ok(comparison) => print(&comparison, Status::Done, output),
         Err(error) if stop.load(Ordering::Relaxed) => refuse(&error, Status::Interrupted, output),
-        Err(error) if error.is::<NothingInCommon>() || error.is::<StudyError>() => {
+        Err(error)
+            if error.is::<NothingInCommon>() || error.is::<NoProportion>() || error.is::<StudyError>() =>
+        {
             refuse(&error, Status::Usage, output)
         }
         Err(error) => refuse(&error, Status::Failed, output),
@@ -43,13 +45,23 @@ fn of(
     arguments: &LabCompareArguments,
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Comparison> {
+    let by = Yardstick { metric: arguments.metric, normalise: arguments.normalise };
     match compared {
-        CompareAsked::Files(a, b) => datapump_lab::compare(a, b, arguments.metric),
-        CompareAsked::Sides(rows) => datapump_lab::compare_sides(rows, arguments.metric),
+        CompareAsked::Files(a, b) => datapump_lab::compare(a, b, by),
+        CompareAsked::Sides(rows) => datapump_lab::compare_sides(rows, by),
         CompareAsked::Binaries(binaries, study) => {
             let asked = asked(study, &arguments.changes, &arguments.files, stop);
-            datapump_lab::compare_binaries(&asked, binaries, arguments.metric)
+            datapump_lab::compare_binaries(&asked, binaries, by)
         }
+    }
+}
+
+fn why_nothing(comparison: &Comparison) -> &'static str {
+    match comparison.overall.why {
+        Some(datapump_lab::OTHER_MACHINE) => {
+            "A and B are not of one machine; --normalise=disk or --normalise=clock puts them into proportion"
+        }
+        _ => "that takes three runs of a cell on each side",
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use super::{Comparison, Metric};
+use super::{Comparison, Yardstick};
 use crate::RunArguments;
 use crate::row::{Row, read_rows};
 use crate::session::StudySession;
@@ -22,7 +22,7 @@ use crate::study::{BINARY, BINARY_LEVELS, Level};
 pub fn compare_binaries(
     arguments: &RunArguments,
     binaries: &[PathBuf; 2],
-    metric: Metric,
+    by: Yardstick,
 ) -> anyhow::Result<Comparison> {
     let programs = Programs::two(binaries)?;
     let study = crate::load(arguments)?.of_two_programs();
@@ -30,17 +30,17 @@ pub fn compare_binaries(
     let out = arguments.out.clone().unwrap_or_else(default);
     StudySession::open(&study, &out, arguments, programs)?.run()?;
     let rows: Vec<Row> = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
-    of_rows(&out, &rows, metric)
+    of_rows(&out, &rows, by)
 }
 
 /// Compares the rows that [`compare_binaries`] has left in a file.
 ///
 /// Errors: a file that cannot be read, or has no such rows.
-pub fn compare_sides(path: &Path, metric: Metric) -> anyhow::Result<Comparison> {
-    of_rows(path, &read_rows(path)?, metric)
+pub fn compare_sides(path: &Path, by: Yardstick) -> anyhow::Result<Comparison> {
+    of_rows(path, &read_rows(path)?, by)
 }
 
-fn of_rows(path: &Path, rows: &[Row], metric: Metric) -> anyhow::Result<Comparison> {
+fn of_rows(path: &Path, rows: &[Row], by: Yardstick) -> anyhow::Result<Comparison> {
     let sides = BINARY_LEVELS.map(|level| side(rows, level));
     if sides.iter().all(Vec::is_empty) {
         bail!(
@@ -50,7 +50,7 @@ fn of_rows(path: &Path, rows: &[Row], metric: Metric) -> anyhow::Result<Comparis
         );
     }
     let names = [0, 1].map(|at| named(BINARY_LEVELS[at], &sides[at]));
-    Ok(Comparison::of(names, [&sides[0], &sides[1]], metric)?)
+    Comparison::by(names, [&sides[0], &sides[1]], by)
 }
 
 /// The rows of one of the programs, without the factor that says so.

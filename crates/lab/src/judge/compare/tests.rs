@@ -252,6 +252,39 @@ fn what_differs_besides_is_warned_of() {
     assert_eq!(changed(|row| row.version = "2".into()).warnings, [""; 0], "versions are what is compared");
 }
 
+/// SCIENCE E23, S49: other devices or clocks are compared in proportion only, and the report says so.
+#[test]
+fn rows_of_two_machines_have_a_verdict_only_in_proportion() {
+    let by = |normalise| Yardstick { metric: Metric::Elapsed, normalise };
+    let names = || ["a".to_string(), "b".to_string()];
+    let mut random = Random::new(5);
+    // B's disk is half as fast, and its cell 2 takes three times as long as on A's.
+    let mut side = |mhz: f64, factor: &dyn Fn(usize) -> f64| -> Vec<Row> {
+        let rows = file(4, ROUNDS, &mut random, factor);
+        rows.into_iter().map(|row| Row { cpu_mhz: Some(mhz), ..row }).collect()
+    };
+    let (a, b) = (side(2000.0, &|_| 1.0), side(1000.0, &|cell| if cell == 2 { 6.0 } else { 2.0 }));
+    let plain = Comparison::by(names(), [&a, &b], by(None)).expect("cells in common");
+    assert!(plain.cells.iter().all(|cell| cell.judged.why == Some(OTHER_MACHINE)), "{plain:?}");
+    assert!(verdicts(&plain).iter().all(|verdict| *verdict == ComparisonVerdict::CannotBeJudged));
+    assert!(plain.is_empty());
+    for normalise in [Normalise::Disk, Normalise::Clock] {
+        let told = Comparison::by(names(), [&a, &b], by(Some(normalise))).expect("in proportion");
+        let slower: Vec<usize> =
+            (0..4).filter(|&cell| verdicts(&told)[cell] != ComparisonVerdict::NoDifferenceShown).collect();
+        assert_eq!(slower, [2], "{normalise}: {told}");
+        let ratio = told.cells[2].judged.ratio.expect("a ratio");
+        assert!((ratio - 1.0 / 3.0).abs() < 0.03, "{normalise}: {ratio}");
+        assert!(told.to_string().contains(normalise.words()), "{told}");
+    }
+    let disk_of_cpu = Yardstick { metric: Metric::Cpu, normalise: Some(Normalise::Disk) };
+    let error = Comparison::by(names(), [&a, &b], disk_of_cpu).expect_err("no proportion");
+    assert!(error.is::<NoProportion>() && error.to_string().contains("--normalise=clock"), "{error}");
+    let unknown = file(4, 3, &mut Random::new(6), |_| 1.0);
+    let error = Comparison::by(names(), [&a, &unknown], by(Some(Normalise::Clock))).expect_err("no clock");
+    assert!(error.to_string().contains("cpu_mhz"), "{error}");
+}
+
 #[test]
 fn the_text_says_which_way_and_how_it_was_judged() {
     let side = |factor: f64| -> Vec<Row> {
@@ -271,5 +304,5 @@ overall                           1.414  1.414 .. 1.414  1.000 .. 1.000         
 ";
     assert_eq!(compared(&side(1.0), &side(0.5)).to_string(), expected);
     let few = compared(&side(1.0)[..2], &side(0.5)).to_string();
-    assert!(few.contains("no intervals: too few runs") && few.contains("shown (too few runs)"), "{few}");
+    assert!(few.contains("no intervals: too few runs") && few.contains("judged (too few runs)"), "{few}");
 }

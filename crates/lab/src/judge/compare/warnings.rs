@@ -76,6 +76,20 @@ pub fn warnings(sides: &[RowsSide<'_>; 2], metric: Metric) -> Vec<String> {
     machine.chain(common.flat_map(|(cell, rows)| of_cell(cell, rows, metric))).collect()
 }
 
+/// Whether nothing of A and B is of one machine: processors of other models or clocks, or another installation. Rows
+/// that do not say so are taken for the same.
+pub fn are_of_other_machines(rows: [&[Row]; 2]) -> bool {
+    let facts: [fn(&Row) -> Option<String>; 3] = [
+        |row| Some(row.cpu_model.clone()).filter(|model| !model.is_empty()),
+        |row| row.cpu_mhz.map(|mhz| format!("{mhz:.0}")),
+        |row| row.machine_id.clone(),
+    ];
+    facts.iter().any(|fact| {
+        let [a, b] = rows.map(|rows| rows.iter().filter_map(fact).collect::<BTreeSet<String>>());
+        !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
+    })
+}
+
 fn of_cell(cell: ComparedCell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec<String> {
     let facts = |fact: fn(&Row) -> String| {
         rows.map(|rows| distinct(rows.iter().filter(|row| row.is_completed()), fact))

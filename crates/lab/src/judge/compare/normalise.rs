@@ -1,0 +1,163 @@
+//! Rows of different devices, or of processors with different clocks, made comparable (SCIENCE M10, E23).
+//!
+//! Times are put into the proportion of one device or clock: as a disk of 1 GB/s would give them, or a processor of
+//! 1 GHz. Must not know: how two sides are judged.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Metric;
+use crate::judge::stats::median;
+use crate::row::Row;
+use crate::study::{Level, SOAKER};
+
+/// What the rows are put into proportion to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Normalise {
+    /// The speed of each side's disk: wall time.
+    Disk,
+    /// The clock of each side's processor: CPU time.
+    Clock,
+}
+
+/// 1 GB/s, in bytes per nanosecond; and 1 GHz in MHz.
+const DISK_BYTES_PER_NS: f64 = 1.0;
+const CLOCK_MHZ: f64 = 1000.0;
+
+/// Rows that cannot be put into proportion, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoProportion(String);
+
+impl fmt::Display for NoProportion {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoProportion {}
+
+/// A study and what is done: a disk reads at one speed and writes at another.
+type DiskUse = (String, Option<Level>);
+
+impl Normalise {
+    /// Whether the metric has such a proportion.
+    pub(super) fn check(self, metric: Metric) -> Result<(), NoProportion> {
+        match (self, metric) {
+            (Normalise::Disk, Metric::Elapsed | Metric::ElapsedPerByte) => Ok(()),
+            (Normalise::Disk, _) => Err(NoProportion(format!(
+                "--normalise=disk is for elapsed and elapsed-per-byte, not for {metric}; write --normalise=clock"
+            ))),
+            (Normalise::Clock, Metric::Memory) => {
+                Err(NoProportion("memory has no proportion to a clock; leave out --normalise".into()))
+            }
+            (Normalise::Clock, _) => Ok(()),
+        }
+    }
+
+    /// The rows in that proportion, and what was found.
+    ///
+    /// Errors: rows that do not say what their side's proportion is.
+    pub(super) fn rows(self, side: &str, rows: &[Row]) -> Result<(Vec<Row>, String), NoProportion> {
+        match self {
+            Normalise::Disk => by_disk(side, rows),
+            Normalise::Clock => by_clock(side, rows),
+        }
+    }
+}
+
+fn disk_use(row: &Row) -> DiskUse {
+    (row.study.clone(), row.asked.get("operation").cloned())
+}
+
+/// The speed of a disk is the largest median of any cell: what it gave when it was asked best.
+fn by_disk(side: &str, rows: &[Row]) -> Result<(Vec<Row>, String), NoProportion> {
+    let speeds = disk_speeds(rows);
+    if speeds.is_empty() {
+        return Err(NoProportion(format!("{side}: no completed run says how fast its disk is")));
+    }
+    let scaled = |row: &Row| {
+        let factor = speeds.get(&disk_use(row)).map_or(1.0, |speed| speed / DISK_BYTES_PER_NS);
+        let times = |ns: u64| (ns as f64 * factor).round() as u64;
+        Row { elapsed_ns: times(row.elapsed_ns), ..row.clone() }
+    };
+    let told = speeds.iter().map(|((_, operation), speed)| {
+        let what = operation.as_ref().map_or("moves".into(), |word| format!("{word}s"));
+        format!("{what} {}", datapump::units::rate_words(speed * 1e9))
+    });
+    let told: Vec<String> = told.collect();
+    Ok((rows.iter().map(scaled).collect(), format!("{side}'s disk {}", told.join(", "))))
+}
+
+fn disk_speeds(rows: &[Row]) -> BTreeMap<DiskUse, f64> {
+    let is_soaked = |row: &Row| row.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off");
+    let mut cells: BTreeMap<(DiskUse, &BTreeMap<String, Level>), Vec<f64>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.is_completed() && row.elapsed_ns > 0 && !is_soaked(row)) {
+        let speed = row.bytes as f64 / row.elapsed_ns as f64;
+        cells.entry((disk_use(row), &row.asked)).or_default().push(speed);
+    }
+    let mut speeds = BTreeMap::new();
+    for ((of, _), values) in cells {
+        let speed = median(&values).unwrap_or(0.0);
+        let best: &mut f64 = speeds.entry(of).or_default();
+        *best = best.max(speed);
+    }
+    speeds.retain(|_, speed| *speed > 0.0);
+    speeds
+}
+
+fn by_clock(side: &str, rows: &[Row]) -> Result<(Vec<Row>, String), NoProportion> {
+    let clocks: Vec<f64> = rows.iter().filter_map(|row| row.cpu_mhz).collect();
+    let (Some(mhz), true) = (median(&clocks), clocks.len() == rows.len()) else {
+        let hint = "were made by an earlier version; measure again, or compare without --normalise";
+        let words = format!("{side}: rows do not say the clock of their processor (cpu_mhz): they {hint}");
+        return Err(NoProportion(words));
+    };
+    let scaled = |row: &Row| {
+        let factor = row.cpu_mhz.unwrap_or(mhz) / CLOCK_MHZ;
+        let times = |ns: Option<u64>| ns.map(|ns| (ns as f64 * factor).round() as u64);
+        Row {
+            elapsed_ns: (row.elapsed_ns as f64 * factor).round() as u64,
+            user_ns: times(row.user_ns),
+            system_ns: times(row.system_ns),
+            machine_cpu_ns: times(row.machine_cpu_ns),
+            ..row.clone()
+        }
+    };
+    Ok((rows.iter().map(scaled).collect(), format!("{side}'s clock {mhz:.0} MHz")))
+}
+
+impl Normalise {
+    /// What its times are, for a note.
+    pub fn words(self) -> &'static str {
+        match self {
+            Normalise::Disk => "times are those of a disk of 1 GB/s",
+            Normalise::Clock => "times are those of a processor of 1 GHz",
+        }
+    }
+}
+
+impl fmt::Display for Normalise {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Normalise::Disk => "disk",
+            Normalise::Clock => "clock",
+        })
+    }
+}
+
+impl FromStr for Normalise {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Normalise, String> {
+        match word {
+            "disk" => Ok(Normalise::Disk),
+            "clock" => Ok(Normalise::Clock),
+            _ => Err(format!("'{word}' is nothing to normalise by; write disk or clock")),
+        }
+    }
+}
