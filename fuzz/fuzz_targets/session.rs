@@ -22,7 +22,11 @@ fuzz_target!(|input: (bool, u8, Vec<Vec<u8>>, Vec<u8>)| {
                     Ok(message) => {
                         was_reported |= matches!(message, Message::Report(_) | Message::Refused(_));
                         // The called side answers what is wanted.
-                        let _ = session.send(Message::Begun { receives: None, reads_on: None });
+                        let _ = session.send(Message::Begun {
+                            receives: None,
+                            reads_on: None,
+                            sends_ahead: None,
+                        });
                     }
                     Err(_) => return,
                 },

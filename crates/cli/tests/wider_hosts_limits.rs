@@ -238,7 +238,7 @@ fn equal_clients_get_equal_shares() {
         &home.path("tree").display().to_string(),
         &home.path("served").display().to_string(),
     ]);
-    // Room for all at once. On a busy host a path is taken for a long one, over which a session has 18 MiB instead of 12.
+    // Room for all at once. On a busy host a path is taken for a long one, over which a session has 18 MiB, not 12.
     let serving = Serving::new(&home, &["--memory=96MiB"]);
     for push in [true, false] {
         // One wait for the disk at the end would come for all at once. Throttled, a copy takes seconds: one that began

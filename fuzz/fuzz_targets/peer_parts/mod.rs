@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, atomic::AtomicBool, atomic::Ordering};
 use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
@@ -487,7 +486,8 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
         return end.converse(says);
     }
     end.wait()?;
-    end.say(&framed(&encode(&Message::Begun { receives: None, reads_on: Some(true) }), 0).ok()?)?;
+    let begun = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None };
+    end.say(&framed(&encode(&begun), 0).ok()?)?;
     while let Some(heard) = end.hear() {
         if heard.is_some_and(|(_, body)| matches!(decode(&body), Ok(Message::Report(_)))) {
             return end.say(&framed(&encode(&Message::Agreed(Box::default())), 0).ok()?);

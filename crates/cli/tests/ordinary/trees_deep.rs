@@ -40,6 +40,10 @@ fn a_deep_tree_of_another_host_takes_memory_for_its_names_alone_at_both() {
     let serving = Serving::start(support::after(&home, LIMITED, &words));
     run(&home, &["copy", "--lanes=2", "--ticket-file=ticket", &serving.at("deep"), "pulled"], "pulled");
     run(&home, &["copy", "--lanes=2", "--ticket-file=ticket", "pulled", &serving.at("pushed")], "pushed");
+    // Over a long path the session would have one connection more, for which this server has no room.
+    let words =
+        ["copy", "--lanes=2", "--read-ahead=always", "--ticket-file=ticket", &serving.at("deep"), "far"];
+    run(&home, &words, "pulled over a long path");
     drop(serving);
-    ["served", "pulled"].iter().for_each(|name| remove(&home.path(name)));
+    ["served", "pulled", "far"].iter().for_each(|name| remove(&home.path(name)));
 }

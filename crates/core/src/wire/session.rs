@@ -313,6 +313,9 @@ pub enum Message {
         /// This side knows `PeerRequest::ReadOn`.
         #[n(1)]
         reads_on: Option<bool>,
+        /// False: this side has no room for what would be sent without a request; it has to be requested.
+        #[n(2)]
+        sends_ahead: Option<bool>,
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]

@@ -79,11 +79,18 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
     match way {
         Direction::Push => (
             vec![begin(way), agreed],
-            [vec![Message::Begun { receives: Some(true), reads_on: Some(true) }], job].concat(),
+            [
+                vec![Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) }],
+                job,
+            ]
+            .concat(),
         ),
         Direction::Pull => (
             [vec![begin(way)], job].concat(),
-            vec![Message::Begun { receives: Some(true), reads_on: Some(true) }, agreed],
+            vec![
+                Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) },
+                agreed,
+            ],
         ),
     }
 }
@@ -148,7 +155,10 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 fn what_is_out_of_turn_is_refused() {
     let agreed = || Message::Agreed(Box::default());
     for (says, unexpected) in [
-        (vec![Message::Begun { receives: Some(true), reads_on: Some(true) }], "that a session has begun"),
+        (
+            vec![Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) }],
+            "that a session has begun",
+        ),
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),

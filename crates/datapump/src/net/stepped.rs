@@ -161,7 +161,11 @@ impl TwoHosts {
             }
             Direction::Push => {
                 assert!(matches!(control.hear()?, Message::Begin(_)));
-                control.say(Message::Begun { receives: Some(false), reads_on: Some(true) })?;
+                control.say(Message::Begun {
+                    receives: Some(false),
+                    reads_on: Some(true),
+                    sends_ahead: Some(true),
+                })?;
             }
         }
         let (cancel, share) = (CancelToken::default(), Budget::new(self.memory_bytes).share());
@@ -220,7 +224,7 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
     let mut said = None;
     let mut hear = |message| match message {
         Message::Begin(_) => {
-            said = Some(Message::Begun { receives: None, reads_on: Some(true) });
+            said = Some(Message::Begun { receives: None, reads_on: Some(true), sends_ahead: Some(true) });
             Follows::Go
         }
         Message::Report(_) => Follows::Agree,

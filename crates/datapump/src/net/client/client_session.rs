@@ -137,12 +137,13 @@ impl RemoteCopy {
             session => session.map_err(lost)?,
         };
         match (session, answer) {
-            (mut session, Message::Begun { receives, reads_on }) => {
+            (mut session, Message::Begun { receives, reads_on, sends_ahead }) => {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 let receives = last.map_or(receives.or_else(|| self.receives()), |(_, first)| first);
                 *last = Some((session.welcome.session, receives));
                 drop(last);
                 session.reads_on &= reads_on == Some(true);
+                session.ahead &= sends_ahead != Some(false);
                 // From now on a stop lets come what was asked for.
                 session.control.join(&session.cancel);
                 Ok(Beginning::Begun(Box::new(session)))

@@ -79,7 +79,8 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         Ok((wanted, memory)) => {
             state.agree(&left, wanted.connections, wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
-            control.say(Message::Begun { receives, reads_on: Some(true) })?;
+            let sends_ahead = Some(wanted.sends_ahead);
+            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead })?;
             control.join(&cancel);
             let done = match begin.way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
@@ -252,6 +253,11 @@ impl Wanted {
         }
     }
 
+    /// Whether this side reads, and gives what is not requested.
+    fn gives_ahead(&self) -> bool {
+        self.sends_ahead && self.target.is_none()
+    }
+
     /// What its slots take with so many requests at the source, unless the caller asks for another number.
     fn slots_bytes(&self, usual_depth: u32) -> u64 {
         let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
@@ -260,14 +266,24 @@ impl Wanted {
         let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
         let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
         // What is sent ahead has slots of its own at the side that reads.
-        let ahead = u64::from(self.sends_ahead && self.target.is_none());
+        let ahead = u64::from(self.gives_ahead());
         (u64::from(self.connections) + ahead).saturating_mul(of_one)
     }
 }
 
+/// Reserves what the slots of a session take; where that is too much, without those for what is sent ahead.
+fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
+    let reserved = reserve_all(state, wanted);
+    if reserved.is_ok() || !wanted.gives_ahead() {
+        return reserved;
+    }
+    wanted.sends_ahead = false;
+    reserve_all(state, wanted)
+}
+
 /// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
 /// now. Where little is free, a long path is filled with fewer requests, and trees are asked for as files are.
-fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
+fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
     let memory_bytes = state.options.memory_bytes;
     let [files, trees] = [Reads::FarFiles, Reads::FarTrees].map(Options::defaults);
     if wanted.slots_bytes(files.source_depth) > memory_bytes {
