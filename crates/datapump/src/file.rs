@@ -2,6 +2,7 @@
 //!
 //! Must not know: how blocks are moved, how names of trees are found.
 
+pub(crate) mod block_hook;
 pub(crate) mod changed;
 pub(crate) mod completing;
 pub(crate) mod fault;

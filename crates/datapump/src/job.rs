@@ -29,6 +29,7 @@ use datapump_transport::{Channel, is_far};
 
 pub use planned::Planned;
 
+use crate::file::block_hook::BlockHook;
 use crate::file::finish::abandon;
 use crate::job::options::{Choice, EngineChoice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
@@ -82,6 +83,8 @@ pub struct Job {
     found: Option<PathAt>,
     /// Somebody else says where the target is: links in its place are not followed.
     is_confined: bool,
+    /// What makes or inspects its blocks.
+    hook: Option<Arc<dyn BlockHook>>,
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
     tells_files: bool,
@@ -127,6 +130,7 @@ impl Job {
             remote_host: None,
             found: None,
             is_confined: false,
+            hook: None,
             shared_rate: None,
             tells_files: true,
             retry_for: RETRY_FOR,
@@ -211,6 +215,11 @@ impl Job {
 
     fn meters(&self) -> Option<Meters> {
         self.options.bill.then(Meters::begin)
+    }
+
+    /// What makes the blocks of a null source that is [`Fill::Overwritten`], or looks at those that a job would hash.
+    pub fn hook(self, hook: Arc<dyn BlockHook>) -> Job {
+        Job { hook: Some(hook), ..self }
     }
 
     /// Live counters.
@@ -388,6 +397,7 @@ impl Job {
             usual_lanes: Options::defaults(request_plan::reads(&items, false)).lanes,
             compares: self.work == JobKind::Compare,
             hashes: self.hashes(),
+            hook: self.hook.as_deref(),
             // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
             queued_nulls: QueuedNulls {
                 source: self.platform.is_simulated() || (only_null && queued),

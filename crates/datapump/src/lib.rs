@@ -55,6 +55,7 @@ pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn
 pub(crate) use datapump_core::problem;
 
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Waits, Why};
+pub use file::block_hook::BlockHook;
 pub use job::defaults::{Defaults, Reads};
 pub use job::options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
 pub use job::platform::Platform;

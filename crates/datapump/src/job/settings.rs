@@ -11,6 +11,7 @@ use datapump_engine::{
     meter::{Here, Meters},
 };
 
+use crate::file::block_hook::BlockHook;
 use crate::job::options::Options;
 use crate::job::platform::Platform;
 use crate::target::place::Fill;
@@ -41,6 +42,8 @@ pub(crate) struct Settings<'run> {
     pub(crate) compares: bool,
     /// Blocks are hashed.
     pub(crate) hashes: bool,
+    /// Makes blocks of null sources, or looks at those that would be hashed.
+    pub(crate) hook: Option<&'run dyn BlockHook>,
     pub(crate) queued_nulls: QueuedNulls,
     /// What null sources deliver.
     pub(crate) null_fill: Option<Fill>,

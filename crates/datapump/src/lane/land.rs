@@ -64,19 +64,31 @@ impl Lane<'_> {
         let Some(hash) = task.and_then(|task| task.hash.as_ref()) else { return };
         let _stage = within(CpuStage::Hash);
         let start_ns = self.now_ns();
-        hash.add(block, self.performer.engine.bytes(Slot(slot)));
+        let bytes = self.performer.engine.bytes(Slot(slot));
+        match self.shared.settings.hook {
+            Some(hook) => hook.inspect(block.at, &bytes[..block.len as usize]),
+            None => hash.add(block, bytes),
+        }
         self.performer.waits.hashing += self.now_ns() - start_ns;
     }
 
-    /// What a program that makes its data does to each block; only the lab asks for it.
+    /// What a program that makes its data does to each block; only the lab and its hooks ask for it.
     #[cold]
     fn overwrite(&mut self, slot: u32, block: Block) {
         let is_null =
             matches!(self.tasks[slot as usize].as_ref().map(|task| &task.source), Some(Source::Null));
-        if is_null {
-            let value = (block.at >> 10) as u8;
-            self.performer.engine.bytes_mut(Slot(slot))[..block.len as usize].fill(value);
+        if !is_null {
+            return;
         }
+        let Some(hook) = self.shared.settings.hook else {
+            let value = (block.at >> 10) as u8;
+            return self.performer.engine.bytes_mut(Slot(slot))[..block.len as usize].fill(value);
+        };
+        self.performer.submit();
+        let _stage = within(CpuStage::Hash);
+        let start_ns = self.now_ns();
+        hook.fill(block.at, &mut self.performer.engine.bytes_mut(Slot(slot))[..block.len as usize]);
+        self.performer.waits.hashing += self.now_ns() - start_ns;
     }
 
     /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to
