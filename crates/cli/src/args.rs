@@ -25,7 +25,7 @@ pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{
     ChangesArguments, CompareAsked, FilesArguments, LabArguments, LabCommand, LabCompareArguments,
     LabFitArguments, LabModel, LabPredictArguments, LabProfileArguments, LabReportArguments,
-    LabRerunArguments, LabRunArguments,
+    LabRerunArguments, LabRunArguments, LabScrubArguments,
 };
 pub use lab::{DepthsArguments, SimulateCommand};
 pub use look::{

@@ -27,6 +27,7 @@ mod probe;
 mod report;
 mod rig;
 pub mod row;
+pub mod scrub;
 mod session;
 pub mod study;
 

@@ -9,6 +9,7 @@ mod predict;
 mod profile;
 mod report;
 mod rerun;
+mod scrub;
 mod simulate;
 pub mod tcp_watch;
 
@@ -25,6 +26,7 @@ pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
 pub use report::LabReportArguments;
 pub use rerun::LabRerunArguments;
+pub use scrub::LabScrubArguments;
 use simulate::SimulateArguments;
 pub use simulate::{DepthsArguments, SimulateCommand};
 
@@ -62,6 +64,7 @@ pub enum LabCommand {
     TcpWatch(TcpWatchArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
+    Scrub(LabScrubArguments),
     Report(LabReportArguments),
     /// Print medians, intervals and ratios of rows
     View {
@@ -157,6 +160,7 @@ impl LabCommand {
             LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
+            LabCommand::Scrub(scrub) => scrub.json,
             LabCommand::View { json, .. } => *json,
         }
     }

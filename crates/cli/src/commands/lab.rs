@@ -8,6 +8,7 @@ mod predict;
 mod profile;
 mod report;
 mod rerun;
+mod scrub;
 mod simulate;
 mod tcp_watch;
 
@@ -42,6 +43,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
+        LabCommand::Scrub(arguments) => scrub::scrub(arguments, &output),
         LabCommand::Report(arguments) => report::report(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
             Ok(summary) => print(&summary, Status::Done, &output),

@@ -12,6 +12,7 @@ use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
 use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::depths::DepthOutcome;
+use datapump_lab::scrub::Scrubbed;
 use datapump_lab::tcp_trace::{TcpSample, TcpTraced};
 use datapump_lab::{Comparison, StudySummary};
 use schemars::JsonSchema;
@@ -68,6 +69,8 @@ pub enum EventLine<'a> {
     Profile(&'a Profile),
     /// A forecast beside rows (pump lab predict --against).
     Against(&'a ProfileCheck),
+    /// What was written to show corruption, or found of it (pump lab scrub).
+    Scrub(&'a Scrubbed),
 }
 
 /// The beginning of a job.

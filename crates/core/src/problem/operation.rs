@@ -61,6 +61,7 @@ closed_list! {
         Replace "replace"
         Reserve "reserve"
         Sample "sample"
+        Scrub "scrub"
         SetAttributes "set the attributes of"
         SetLength "set the length of"
         SetMode "set the mode of"
