@@ -2,7 +2,7 @@
 //! cannot be meant so is refused before anything is written.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::support::schema;
 use crate::support::{Home, Outcome, as_ordinary_user, expect, make_fifo, noise, set_mode};
@@ -72,8 +72,11 @@ fn clean_files_are_status_0_and_what_checking_costs_is_told() {
     assert!(cost("hash_ns_per_byte") > 0.0 && cost("hash_ns_per_byte") <= cost("cpu_ns_per_byte"), "{event}");
     let people = scrub(&home, &[]);
     expect(&people, 0, &["no faults in 8,192 sectors", "checking cost ", "the page cache was told"], "words");
-    let again = written(2);
-    assert_eq!(told(&again)["generation"], 2);
+    let inode = || open(&home, 0).metadata().expect("a file").ino();
+    let first = inode();
+    expect(&scrub(&home, &["--write"]), 0, &["generation 2"], "again");
+    assert_eq!(inode(), first, "in place: a write that is lost leaves what was there");
+    assert_eq!(told(&home)["generation"], 2);
 }
 
 #[test]

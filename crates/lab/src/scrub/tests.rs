@@ -1,4 +1,4 @@
-//! S68: faults that are planted are found, where they are and as what they are, and nothing else is.
+//! S68: 10,000 faults that are planted are found, where they are and as what they are, and nothing else is.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,11 @@ fn ten_thousand_single_bits_are_found_and_nothing_else() {
 fn ten_thousand_faults_of_every_other_kind_are_found_and_nothing_else() {
     let kinds = std::cell::RefCell::new(BTreeSet::new());
     let clean = plant_everywhere(&|form, (file, offset), sector, random| {
-        let other = |random: &mut Random| (random.below(8) as u32, random.below(1 << 30) * SECTOR);
+        // From anywhere, or from the same place in another file.
+        let other = |random: &mut Random| match random.below(2) {
+            0 => (random.below(8) as u32, (1 << 40) + random.below(1 << 30) * SECTOR),
+            _ => (2 + random.below(6) as u32, offset),
+        };
         let planted = match random.below(5) {
             0 => {
                 random.fill(sector);

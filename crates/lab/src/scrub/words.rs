@@ -78,7 +78,8 @@ impl Scrubbed {
             Some(0) => "the page cache was told to let the files go, and holds none of them: the disk was read".into(),
             Some(stayed) => format!(
                 "the page cache was told to let the files go, and kept {}: this much was read from memory, and says \
-                 nothing about the disk; as root, `echo 3 > /proc/sys/vm/drop_caches` empties it",
+                 nothing about the disk; as root, `echo 3 > /proc/sys/vm/drop_caches` empties it, but not a file \
+                 system in memory",
                 bytes_words(stayed)
             ),
             None => "the page cache was told to let the files go; whether it did is told to their owner or root, by \
