@@ -28,6 +28,7 @@ mod lab_binaries;
 mod lab_cost;
 mod lab_pages;
 mod lab_profile;
+mod lab_readers;
 mod lab_scrub;
 mod lab_simulate;
 mod lists;
