@@ -1,10 +1,12 @@
-//! Chores of the repository: `cargo xtask wider [--full]` and `cargo xtask mutants [NAME | --check]`.
+//! Chores of the repository: `cargo xtask wider [--full]`, `cargo xtask mutants [NAME | --check]` and `cargo xtask
+//! statements`.
 //!
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
 #![forbid(unsafe_code)]
 
 mod install;
 mod mutants;
+mod statements;
 mod steps;
 mod wider;
 
@@ -18,7 +20,8 @@ cargo xtask wider [--full]    the suites that need root, loop mounts, Debian pac
                               --full: a million simulated copies, 200 kills, 20 rounds of the truth tests, 600 s a
                               fuzz target, kept in bench/soak
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
-cargo xtask mutants --check   only looks whether every planted bug still has its place";
+cargo xtask mutants --check   only looks whether every planted bug still has its place
+cargo xtask statements        writes docs/statements.md from docs/statements.toml";
 
 fn main() -> ExitCode {
     match run() {
@@ -39,6 +42,7 @@ fn run() -> Result<()> {
         ["mutants"] => mutants::run(&root(), None),
         ["mutants", "--check"] => mutants::check(&root()),
         ["mutants", name] => mutants::run(&root(), Some(name)),
+        ["statements"] => statements::write(&root()),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

@@ -1,0 +1,169 @@
+//! docs/statements.md from docs/statements.toml: what is shown, by which test or study, and what came out. A statement
+//! that nothing shows, and a test, a study or rows that are gone, are told.
+//!
+//! Must not know: what the tests test; it looks for their names.
+
+mod page;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+const LIST: &str = "docs/statements.toml";
+const PAGE: &str = "docs/statements.md";
+/// The reference has so many.
+const STATEMENTS: usize = 70;
+
+/// How a statement is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CheckedBy {
+    Exact,
+    Golden,
+    Simulated,
+    Paced,
+    Host,
+}
+
+/// One statement of the list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListedStatement {
+    id: String,
+    says: String,
+    kinds: Vec<CheckedBy>,
+    #[serde(default)]
+    tests: Vec<String>,
+    #[serde(default)]
+    studies: Vec<String>,
+    #[serde(default)]
+    rows: Vec<String>,
+    result: Option<String>,
+    pending: Option<String>,
+    reason: Option<String>,
+}
+
+/// The list as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatementList {
+    statement: Vec<ListedStatement>,
+}
+
+/// Writes the page, if the list is in order.
+///
+/// Errors: a file that cannot be read or written; everything in the list that is not in order.
+pub fn write(root: &Path) -> Result<()> {
+    let list = read(root)?;
+    let violations = violations(&list, root);
+    ensure!(violations.is_empty(), "{LIST} is not in order:\n  {}", violations.join("\n  "));
+    fs::write(root.join(PAGE), page::page(&list)).with_context(|| format!("write {PAGE}"))?;
+    println!("{PAGE}: {} statements", list.len());
+    Ok(())
+}
+
+fn read(root: &Path) -> Result<Vec<ListedStatement>> {
+    let text = fs::read_to_string(root.join(LIST)).with_context(|| format!("read {LIST}"))?;
+    parse(&text)
+}
+
+fn parse(text: &str) -> Result<Vec<ListedStatement>> {
+    Ok(toml::from_str::<StatementList>(text).context(LIST)?.statement)
+}
+
+/// Everything that is not in order, each with its statement.
+fn violations(list: &[ListedStatement], root: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut files = SourceFiles { root, texts: BTreeMap::new() };
+    for (at, statement) in list.iter().enumerate() {
+        let mut tell = |what: String| found.push(format!("{}: {what}", statement.id));
+        if statement.id != format!("S{}", at + 1) {
+            tell(format!("S{} should stand here: each once, in order", at + 1));
+        }
+        words(statement).into_iter().for_each(&mut tell);
+        statement.tests.iter().filter_map(|test| files.without_test(test)).for_each(&mut tell);
+        statement.studies.iter().filter_map(|study| without_study(study, root)).for_each(&mut tell);
+        statement.rows.iter().filter_map(|rows| without_rows(rows, root)).for_each(&mut tell);
+    }
+    if list.len() != STATEMENTS {
+        found.push(format!("{} statements, and the reference has {STATEMENTS}", list.len()));
+    }
+    found
+}
+
+/// What a statement lacks in itself.
+fn words(statement: &ListedStatement) -> Vec<String> {
+    let ListedStatement { says, kinds, tests, studies, result, pending, reason, .. } = statement;
+    let is_shown = !tests.is_empty() || !studies.is_empty();
+    let is_explained = pending.is_some() || reason.is_some();
+    let optional = [result, pending, reason].map(|text| text.as_deref().unwrap_or("-"));
+    let texts = [&[says.as_str()][..], &optional].concat();
+    let lacks = [
+        (!is_shown && !is_explained).then_some("name a test or a study, or say why there is none"),
+        (is_shown && result.is_none()).then_some("say what came out: `result`"),
+        kinds.is_empty().then_some("say how it is checked: `kinds`"),
+        texts.iter().any(|text| text.trim().is_empty()).then_some("a text is empty"),
+        texts
+            .iter()
+            .any(|text| text.contains('\n'))
+            .then_some("a text has several lines: the page is a table"),
+    ];
+    lacks.into_iter().flatten().map(String::from).collect()
+}
+
+/// The files that are asked about, each read once.
+struct SourceFiles<'root> {
+    root: &'root Path,
+    texts: BTreeMap<String, Option<String>>,
+}
+
+impl SourceFiles<'_> {
+    fn text(&mut self, path: &str) -> Option<&str> {
+        let root = self.root;
+        let read = || fs::read_to_string(root.join(path)).ok();
+        self.texts.entry(path.into()).or_insert_with(read).as_deref()
+    }
+
+    /// What is wrong with `path::name`.
+    fn without_test(&mut self, test: &str) -> Option<String> {
+        let Some((path, name)) = test.split_once("::") else {
+            return Some(format!("`{test}`: write `file::name of the test`"));
+        };
+        match self.text(path) {
+            None => Some(format!("there is no file `{path}`")),
+            Some(text) if has_test(text, name) => None,
+            Some(_) => Some(format!("there is no test `{name}` in {path}")),
+        }
+    }
+}
+
+/// Whether a function of this name is a test: `#[test]` stands before it, with other attributes and comments between.
+fn has_test(text: &str, name: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let is_function = |line: &str| {
+        let rest = line.strip_prefix("fn ").and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with('('))
+    };
+    let before = |at: usize| lines[..at].iter().rev();
+    (0..lines.len()).filter(|&at| is_function(lines[at])).any(|at| {
+        let mut above = before(at).take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+        above.any(|line| *line == "#[test]")
+    })
+}
+
+fn without_study(study: &str, root: &Path) -> Option<String> {
+    let path = format!("crates/lab/studies/{study}.toml");
+    (study.contains('/') || !root.join(&path).is_file())
+        .then(|| format!("there is no study `{study}` ({path})"))
+}
+
+fn without_rows(rows: &str, root: &Path) -> Option<String> {
+    let is_kept = rows.starts_with("bench/") && !rows.contains("..") && root.join(rows).is_file();
+    (!is_kept).then(|| format!("there are no rows `{rows}` below bench/"))
+}
+
+#[cfg(test)]
+mod tests;
