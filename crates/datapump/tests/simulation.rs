@@ -309,3 +309,25 @@ fn the_slower_device_is_waited_for() {
         assert!(more > 5 * less, "source {source_mb} MB/s, sink {sink_mb} MB/s: {waits:?}");
     }
 }
+
+/// S4: both depths are reached where the device is slower than the loop.
+#[test]
+fn a_slower_device_has_as_many_requests_as_its_depth() {
+    for (source_mb, sink_mb) in [(10, 1000), (1000, 10)] {
+        let mut case = Case::random(1);
+        case.content = vec![7; 400 * 1024];
+        let (source_depth, sink_depth) = (3, 5);
+        case.options = Options {
+            request_bytes: Some(4096),
+            source_depth: Some(source_depth),
+            sink_depth: Some(sink_depth),
+            ..Options::default()
+        };
+        case.source = Device { latency_ps: 0, bytes_per_s: source_mb * 1_000_000, synchronous: false };
+        case.sink = Device { latency_ps: 0, bytes_per_s: sink_mb * 1_000_000, synchronous: false };
+        let (.., peaks) = case.run(&case.disk(), Faults::default());
+        let (got, depth) =
+            if source_mb < sink_mb { (peaks.reads(), source_depth) } else { (peaks.writes(), sink_depth) };
+        assert_eq!(got, depth, "source {source_mb} MB/s, sink {sink_mb} MB/s: {peaks:?}");
+    }
+}
