@@ -14,6 +14,7 @@ use crate::steps::{Step, Steps};
 /// What the wider tests use.
 const PACKAGES: &[&str] = &[
     "rsync",
+    "fio",
     "mbuffer",
     "b3sum",
     "fuse3",

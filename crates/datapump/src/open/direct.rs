@@ -20,8 +20,13 @@ pub(crate) fn direct(shared: &Shared<'_>, handle: Option<&Handle>, name: &Path) 
     let align_bytes = handle.direct_alignment_bytes();
     // Whole pages: a buffered tail must share none with a direct request.
     let unit_bytes = align_bytes.max(PAGE_BYTES);
-    if !shared.settings.shape.request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
-        let words = format!("direct I/O needs requests that are multiples of {unit_bytes} bytes");
+    let request_bytes = shared.settings.shape.request_bytes;
+    if !request_bytes.is_multiple_of(unit_bytes) || align_bytes > PAGE_BYTES {
+        let nearest = (request_bytes.saturating_add(unit_bytes / 2) / unit_bytes).max(1) * unit_bytes;
+        let words = format!(
+            "direct I/O needs requests that are multiples of {unit_bytes} bytes: --request-size={nearest}B is the \
+             nearest to {request_bytes}"
+        );
         return if demanded { Err(Problem::usage(words)) } else { Ok(false) };
     }
     match handle.set_direct() {

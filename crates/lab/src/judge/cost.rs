@@ -9,6 +9,7 @@ mod cpu;
 mod fit;
 mod golden;
 mod groups;
+mod half_power;
 mod input;
 mod parts;
 mod pipeline;
@@ -22,6 +23,7 @@ pub use fit::{CostFit, Figure, FitPoint, SizeResult, TooFew, fit_cost};
 pub use golden::{Statement, check_golden};
 pub(crate) use groups::fit_rows;
 pub use groups::{Fit, Fits, GroupFit, Model, UnfitGroup, fit_file};
+pub use half_power::{HalfPower, half_power};
 pub use input::InputError;
 pub use parts::{
     CostPart, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, sum_without_pumps, without_pump,

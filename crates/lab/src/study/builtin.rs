@@ -56,6 +56,7 @@ built_in!(
     "explain-prediction",
     "tune",
     "seqio",
+    "seqio-fio",
 );
 
 /// The study of this name.

@@ -125,6 +125,8 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         take_form(&mut study, written.full, "full")?;
     }
     if changes.quick {
+        // It is not to measure.
+        study.prepare.retain(|step| *step != StudyStep::WaitQuiet {});
         take_form(&mut study, written.quick, "quick")?;
     }
     change(&mut study, changes)?;

@@ -13,10 +13,11 @@ use serde::Serialize;
 use crate::judge::cost::cpu::{CpuBy, cpu_ns};
 use crate::judge::cost::fit::level_off::{LevelOff, MeasuredLatency, fit_level_off};
 use crate::judge::cost::fit::{CostFit, FitPoint, fit_cost};
+use crate::judge::cost::half_power::{HalfPower, half_power};
 use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::{CsvRow, CsvTable};
 use crate::row::{BYTE_ORDER_MARK, Row, rows_of};
-use crate::study::Level;
+use crate::study::{Level, SOAKER};
 
 /// The columns of a table that say how large a request is.
 const SIZE_COLUMNS: [&str; 2] = ["request_size_bytes", "request_size"];
@@ -55,6 +56,8 @@ pub struct GroupFit {
     pub asked: GroupLevels,
     /// How CPU time was measured; `None` for a table.
     pub cpu_by: Option<CpuBy>,
+    /// The smallest request that reaches half of the full speed: of rows without the soaker.
+    pub half_power: Option<HalfPower>,
     /// The fit.
     #[serde(flatten)]
     pub fit: Fit,
@@ -108,6 +111,24 @@ impl Fits {
         self.fits.push(group);
     }
 
+    /// The fit by the best measure of CPU time. Beside the soaker's stands that of the process: the one may say too
+    /// little, the other too much (SCIENCE E21).
+    fn add_costs(&mut self, component: String, asked: GroupLevels, rows: &[&Row]) {
+        let half_power = half_power_of(&asked, rows);
+        let both = cost_of_rows(rows).map(|(fit, by)| {
+            let beside = (by == CpuBy::Soaker).then(|| cost_by(rows, CpuBy::Process));
+            let beside = beside.and_then(Result::ok).map(|fit| (fit, CpuBy::Process));
+            [Some((fit, by)), beside]
+        });
+        match both {
+            Ok(both) => both.into_iter().flatten().for_each(|(fit, by)| {
+                let (component, asked) = (component.clone(), asked.clone());
+                self.add(GroupFit { component, asked, cpu_by: Some(by), half_power, fit: Fit::Cost(fit) });
+            }),
+            Err(why) => self.refuse(name(&component, &asked), why),
+        }
+    }
+
     fn refuse(&mut self, group: String, why: impl ToString) {
         self.refused.push(UnfitGroup { group, why: why.to_string() });
     }
@@ -115,7 +136,7 @@ impl Fits {
 
 impl GroupFit {
     fn of_table(component: String, fit: Fit) -> GroupFit {
-        GroupFit { component, asked: GroupLevels::new(), cpu_by: None, fit }
+        GroupFit { component, asked: GroupLevels::new(), cpu_by: None, half_power: None, fit }
     }
 
     /// The component with the levels of its factors: `disk-source, depth 4`.
@@ -213,18 +234,42 @@ pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
         groups.entry((row.study.clone(), asked)).or_default().push(row);
     }
     let mut fits = Fits { notes: notes(rows, torn), ..Fits::default() };
+    let all = groups.len();
+    // A study that varies one factor at a time has groups of one cell beside those that are fitted.
+    groups.retain(|_, rows| model != Model::Cost || distinct_sizes(rows) != 1 || all == 1);
+    if groups.len() < all {
+        fits.notes.push(format!("{} groups have one request size and no fit", all - groups.len()));
+    }
     for ((component, asked), rows) in groups {
-        let group = name(&component, &asked);
-        let fit = match model {
-            Model::Cost => cost_of_rows(&rows).map(|(fit, by)| (Fit::Cost(fit), Some(by))),
-            Model::LevelOff => level_off_of_rows(&component, &asked, &rows).map(|fit| (fit, None)),
-        };
-        match fit {
-            Ok((fit, cpu_by)) => fits.add(GroupFit { component, asked, cpu_by, fit }),
-            Err(why) => fits.refuse(group, why),
+        match model {
+            Model::Cost => fits.add_costs(component, asked, &rows),
+            Model::LevelOff => match level_off_of_rows(&component, &asked, &rows) {
+                Ok(fit) => {
+                    fits.add(GroupFit { component, asked, cpu_by: None, half_power: None, fit });
+                }
+                Err(why) => fits.refuse(name(&component, &asked), why),
+            },
         }
     }
     fits
+}
+
+/// How many request sizes the rows have; 0 if one does not say its own.
+fn distinct_sizes(rows: &[&Row]) -> usize {
+    let sizes: Result<BTreeSet<u64>, String> = rows.iter().map(|row| row.request_bytes()).collect();
+    sizes.map_or(0, |sizes| sizes.len())
+}
+
+/// The speed against the request size, of runs without the soaker (SCIENCE E8).
+fn half_power_of(asked: &GroupLevels, rows: &[&Row]) -> Option<HalfPower> {
+    if asked.get(SOAKER).is_some_and(|level| level.to_string() != "off") {
+        return None;
+    }
+    let run = |row: &&Row| {
+        let seconds = row.elapsed_ns as f64 / 1e9;
+        Some((request_size_bytes(row).ok()?, row.bytes as f64 / seconds)).filter(|_| seconds > 0.0)
+    };
+    half_power(&rows.iter().filter_map(run).collect::<Vec<(f64, f64)>>())
 }
 
 fn notes(rows: &[Row], torn: bool) -> Vec<String> {
@@ -243,12 +288,18 @@ fn cost_of_rows(rows: &[&Row]) -> Result<(CostFit, CpuBy), String> {
     let sized: Vec<(f64, &Row)> =
         rows.iter().map(|row| Ok((request_size_bytes(row)?, *row))).collect::<Result<_, String>>()?;
     let by = best_measure(&sized).ok_or("no measure of CPU time is there for every request size")?;
+    cost_by(rows, by).map(|fit| (fit, by))
+}
+
+fn cost_by(rows: &[&Row], by: CpuBy) -> Result<CostFit, String> {
+    let sized: Vec<(f64, &Row)> =
+        rows.iter().map(|row| Ok((request_size_bytes(row)?, *row))).collect::<Result<_, String>>()?;
     let point = |&(request_size_bytes, row): &(f64, &Row)| {
         let ns_per_byte = cpu_ns(row, by)? / row.bytes as f64;
         Some(FitPoint { request_size_bytes, ns_per_byte })
     };
     let points: Vec<FitPoint> = sized.iter().filter_map(point).collect();
-    fit_cost(&points).map(|fit| (fit, by)).map_err(|why| why.to_string())
+    fit_cost(&points).map_err(|why| why.to_string())
 }
 
 /// The best measure of CPU time that some row of each request size has. Rows without it are left out, so that

@@ -9,6 +9,7 @@ use crate::judge::cost::fit::level_off::{LevelOff, Readers};
 use crate::judge::cost::fit::{CostFit, Figure, SizeResult};
 use crate::judge::cost::golden::Statement;
 use crate::judge::cost::groups::{Fit, Fits, GroupFit};
+use crate::judge::cost::half_power::HalfPower;
 use crate::judge::cost::pipeline::PipelineRow;
 use crate::report::table::Table;
 use crate::report::words::figures;
@@ -29,6 +30,9 @@ impl fmt::Display for GroupFit {
         match &self.fit {
             Fit::Cost(fit) => {
                 writeln!(out, "{}: {} points{by}", self.name(), fit.points)?;
+                if let Some(point) = &self.half_power {
+                    writeln!(out, "  {}", half_power_words(point))?;
+                }
                 fit.fmt(out)
             }
             Fit::LevelOff(fit) => {
@@ -37,6 +41,14 @@ impl fmt::Display for GroupFit {
             }
         }
     }
+}
+
+/// `half of 2.64 GB/s from 64 KiB on (1.5 GB/s)`.
+fn half_power_words(point: &HalfPower) -> String {
+    let rate = datapump::units::rate_words;
+    let size = datapump::units::bytes_words(point.request_size_bytes as u64);
+    let below = if point.is_smallest { ", the smallest, or below" } else { "" };
+    format!("half of {} from {size} on{below} ({})", rate(point.full_bytes_per_s), rate(point.bytes_per_s))
 }
 
 impl fmt::Display for CostFit {

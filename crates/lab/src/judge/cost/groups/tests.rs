@@ -80,6 +80,41 @@ fn the_best_measure_of_cpu_time_is_taken_and_none_is_mixed() {
 }
 
 #[test]
+fn beside_the_soaker_stands_the_process_and_the_half_power_point_is_of_runs_without() {
+    let soaker = |level: &'static str| {
+        move |mut row: Row| {
+            row.asked.insert("soaker".into(), level.into());
+            let bytes = row.request_bytes().expect("a size");
+            // 10 us a request, and 10 s for all bytes: half of full speed where a request costs what its bytes do.
+            row.elapsed_ns = 10_000_000_000 + row.bytes / bytes * 1_000_000;
+            if level == "on" {
+                row.soaked_ns = Some(2 * row.elapsed_ns - row.machine_cpu_ns.unwrap_or(0));
+                row.machine_cpu_ns = Some(2 * row.elapsed_ns);
+            }
+            row
+        }
+    };
+    let mut both = rows(soaker("off"));
+    both.extend(rows(soaker("on")));
+    both.push(row("tiny", 8, "1MiB", 0));
+    let fits = fit_rows(&both, Model::Cost, false);
+    let told: Vec<(String, Option<CpuBy>, bool)> =
+        fits.fits.iter().map(|group| (group.name(), group.cpu_by, group.half_power.is_some())).collect();
+    let (machine, soaked, process) = (Some(CpuBy::Machine), Some(CpuBy::Soaker), Some(CpuBy::Process));
+    let expected = [1, 4].map(|depth| {
+        let name = |level: &str| format!("tiny, depth {depth}, soaker {level}");
+        [(name("off"), machine, true), (name("on"), soaked, false), (name("on"), process, false)]
+    });
+    assert_eq!(told, expected.concat());
+    let point = fits.fits[0].half_power.expect("a point");
+    assert!(point.bytes_per_s >= point.full_bytes_per_s / 2.0, "{point:?}");
+    assert_eq!(fits.notes, ["1 groups have one request size and no fit"]);
+    assert_eq!(fits.refused, vec![]);
+    let text = fits.to_string();
+    assert!(text.contains("half of ") && text.contains("CPU time of the process"), "{text}");
+}
+
+#[test]
 fn rows_without_a_fit_are_named() {
     let unsized_row = |mut row: Row| {
         row.asked.remove("request_size");

@@ -1,0 +1,59 @@
+//! Every study of the file lab runs in its small form: each cell has a row, and what failed says why.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use support::{Home, expect};
+
+/// The studies. What a machine cannot do is a row with a reason, and status 23.
+const STUDIES: [&str; 2] = ["seqio", "seqio-fio"];
+
+fn rows(home: &Home, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(home.path(name)).expect("rows");
+    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
+/// A row for each cell, and a reason for each that has no result.
+fn check(study: &str, rows: &[Value]) {
+    assert!(!rows.is_empty(), "{study}");
+    let cells: BTreeSet<String> = rows.iter().map(|row| row["asked"].to_string()).collect();
+    assert_eq!(cells.len(), rows.len(), "{study}: a cell is there twice");
+    let completed = rows.iter().filter(|row| row["outcome"] == "completed");
+    assert!(completed.clone().count() * 2 > rows.len(), "{study}: {rows:?}");
+    completed.for_each(|row| assert!(row["elapsed_ns"].as_u64() > Some(0), "{row}"));
+    for row in rows.iter().filter(|row| row["outcome"] != "completed") {
+        let why = row["message"].as_str().unwrap_or_default();
+        println!("{study}: {}: {why}", row["asked"]);
+        assert!(!why.is_empty(), "no reason: {row}");
+    }
+}
+
+#[test]
+fn every_study_of_files_runs_in_its_small_form() {
+    for study in STUDIES {
+        let home = Home::new();
+        let run = home.pump(&["lab", "run", study, "--quick", "--out", "rows.jsonl"]);
+        let row = format!("{study}: {}", run.err);
+        assert!([0, 23].contains(&run.status), "{row}");
+        expect(&run, run.status, &["runs"], &row);
+        check(study, &rows(&home, "rows.jsonl"));
+        println!("{study}: {} cells", rows(&home, "rows.jsonl").len());
+    }
+}
+
+/// The report of the grid: half-power point and both measures of CPU time.
+#[test]
+fn the_costs_of_requests_are_fitted_from_the_rows_of_a_grid() {
+    let home = Home::new();
+    let set =
+        ["--set", "request_size=16KiB,64KiB,1MiB", "--set", "soaker=off,on", "--set", "caching=buffered"];
+    let set =
+        [&set[..], &["--set", "command=pump", "--set", "operation=read", "--set", "engine=inline"]].concat();
+    let words =
+        [&["lab", "run", "seqio", "--quick", "--repeats=2", "--out", "rows.jsonl"][..], &set].concat();
+    expect(&home.pump(&words), 0, &[], "run");
+    let fits = home.pump(&["lab", "fit", "rows.jsonl", "--model", "cost"]);
+    expect(&fits, 0, &["half of ", "CPU time by the soaker", "CPU time of the process"], "fit");
+}
