@@ -8,19 +8,18 @@
 
 #![forbid(unsafe_code)]
 
-mod closed_list;
 mod file_life;
 mod hash_tree;
 mod marks;
 pub mod model;
 pub mod problem;
 mod pump;
+mod stripe;
 pub mod units;
 pub mod verdict;
 pub mod wildcard;
 pub mod wire;
 
-pub use closed_list::InWords;
 pub use file_life::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
 pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use marks::{journal, resume};
@@ -30,3 +29,5 @@ pub use pump::path_window::PathWindow;
 pub use pump::talk::{
     Claimed, Counts, FaultKind, PumpEvent, PumpFault, PumpSide, Request, Settled, Shape, Step, Transfer,
 };
+pub use stripe::{StripeMap, StripePlace};
+pub use units::closed_list::InWords;

@@ -5,6 +5,8 @@
 //!
 //! Must not know: what the sizes are for.
 
+pub(crate) mod closed_list;
+
 use std::time::Duration;
 
 const BINARY: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
