@@ -12,45 +12,26 @@
 //! # Device model
 //! M5 of the science reference: a request becomes eligible `latency_ps` after it was posted (latencies of different
 //! requests overlap), then occupies its device's one channel for `len` bytes / `bytes_per_s`, first come first served.
+//! A file may lie on a device of its own ([`SimDisk::put_on`]), as the members of a stripe do.
 //!
 //! Must not know: which blocks the requests belong to, and in which order they ought to come.
 
 mod clock;
+mod device;
 mod disk;
 mod random;
 
 pub use clock::SimClock;
+pub use device::Device;
 pub use disk::{SimDisk, SimFile, SimMeta};
 pub use random::Random;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Completion, Errno, Op, TransferPlace};
-
-/// One simulated device. The default takes no time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Device {
-    /// Time from posting until a request may use the channel, in picoseconds.
-    pub latency_ps: u64,
-    /// Bandwidth of the channel in bytes per second; 0 means that transfers take no time.
-    pub bytes_per_s: u64,
-    /// Posting returns only when the request is done, as for a write that makes a file longer on some systems.
-    pub synchronous: bool,
-}
-
-impl Device {
-    /// Time that `len` bytes occupy the channel, in picoseconds, rounded to the nearest.
-    fn service_ps(&self, len: u32) -> u64 {
-        const PS_PER_S: u128 = 1_000_000_000_000;
-        match u128::from(self.bytes_per_s) {
-            0 => 0,
-            rate => ((u128::from(len) * PS_PER_S + rate / 2) / rate) as u64,
-        }
-    }
-}
+use crate::{Completion, Errno, Handle, Op, TransferPlace};
 
 /// What goes wrong, and when. The default is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,6 +130,8 @@ pub struct Sim {
     random: Random,
     /// When each channel is free again: source, sink.
     free_ps: [u64; 2],
+    /// The same of files on devices of their own.
+    own_free_ps: BTreeMap<usize, u64>,
     posted: u64,
     pending: BinaryHeap<Reverse<Pending>>,
     peaks: Peaks,
@@ -165,6 +148,7 @@ impl Sim {
             faults,
             random,
             free_ps: [0; 2],
+            own_free_ps: BTreeMap::new(),
             posted: 0,
             pending: BinaryHeap::new(),
             peaks: Peaks::default(),
@@ -197,6 +181,14 @@ impl Sim {
             Op::Nop { len, .. } | Op::CopyRange { len, .. } => *len,
             Op::Read { span, .. } | Op::Write { span, .. } => span.len,
         };
+        if let Op::Read { file, .. } | Op::Write { file, .. } = op
+            && let Handle::Sim(file) = &**file
+            && let Some((number, device)) = file.device()
+        {
+            let free_ps = self.own_free_ps.entry(number).or_default();
+            *free_ps = (now_ps + device.latency_ps).max(*free_ps) + device.service_ps(len);
+            return *free_ps;
+        }
         let mut done_ps = now_ps;
         for channel in sides(op) {
             let device = [self.source, self.sink][channel];

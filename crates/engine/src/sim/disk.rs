@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::Random;
+use super::{Device, Random};
 use crate::Errno;
 
 const ENOENT: Errno = Errno(2);
@@ -50,6 +50,8 @@ struct Inode {
     mtime_ns: i64,
     ctime_ns: i64,
     locked: bool,
+    /// It lies on a device of its own.
+    device: Option<Device>,
 }
 
 /// A change of the names: what a name refers to from then on.
@@ -98,10 +100,25 @@ impl Drop for Lock {
     }
 }
 
+impl SimFile {
+    /// The device of its own, if it lies on one, and the number that tells it from others.
+    pub(crate) fn device(&self) -> Option<(usize, Device)> {
+        self.disk.inner().inodes[self.inode].device.map(|device| (self.inode, device))
+    }
+}
+
 impl SimDisk {
     /// An empty disk.
     pub fn new() -> Arc<SimDisk> {
         Arc::default()
+    }
+
+    /// From now on the file lies on a device of its own, with one channel for reads and writes.
+    pub fn put_on(&self, name: &[u8], device: Device) {
+        let mut inner = self.inner();
+        if let Some(&inode) = inner.names.get(name) {
+            inner.inodes[inode].device = Some(device);
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, DiskInner> {
