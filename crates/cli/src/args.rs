@@ -66,8 +66,9 @@ command line wins. Of a flag that is typed several times the last one counts, bu
 ///
 /// Places are paths, `-` (standard input or output), `null:` (an endless sink; as a source with a size, as in
 /// null:10GiB), HOST:PATH or USER@HOST:PATH (over ssh; without a slash in front the path begins in the home folder
-/// there), pump://HOST:PORT/PATH (below a folder that `pump serve` serves there) and, as a source, http://… and
-/// https://…. A local path with a colon is written ./a:b. Sizes need a unit: 64KiB (65536), 64kB (64000), 65536B.
+/// there), pump://HOST:PORT/PATH (below a folder that `pump serve` serves there), stripe:FILE.toml (files or devices
+/// that it names as one) and, as a source, http://… and https://…. A local path with a colon is written ./a:b. Sizes
+/// need a unit: 64KiB (65536), 64kB (64000), 65536B.
 #[derive(Debug, Parser)]
 #[command(name = "pump", version, long_version = LONG_VERSION, after_long_help = STATUSES)]
 #[command(max_term_width = 110, color = clap::ColorChoice::Never, infer_long_args = false, args_override_self = true)]

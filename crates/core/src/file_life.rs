@@ -20,6 +20,8 @@ pub enum Ending {
     Name,
     /// The data of a device are put on stable storage.
     Device,
+    /// Files and devices that hold it together get their lengths and are put on stable storage.
+    Members,
     /// A stream, a null end or a comparison: nothing is left behind.
     Nothing,
     /// What stands at the target has this content already; its attributes are put right.
@@ -234,7 +236,7 @@ impl FileLife {
     fn after(&self, step: FileStep) -> FileStep {
         let FileGoal { ending, syncs_data, reads_back, syncs_folder, .. } = self.goal;
         match (step, ending) {
-            (FileStep::Move(Pass::Copy), Ending::Name) => FileStep::SetLength,
+            (FileStep::Move(Pass::Copy), Ending::Name | Ending::Members) => FileStep::SetLength,
             (FileStep::Move(Pass::Copy), _) | (FileStep::SetLength, _) => FileStep::CheckSource,
             (FileStep::Move(pass), _) => FileStep::Compare(pass),
             (FileStep::CheckSource, Ending::Name | Ending::Equal) => FileStep::SetAttributes,
@@ -242,8 +244,11 @@ impl FileLife {
             (FileStep::CheckSource | FileStep::SetAttributes, _) if syncs_data => FileStep::Sync,
             (FileStep::SetAttributes | FileStep::Sync, Ending::Name) if reads_back => FileStep::ReadBack,
             (FileStep::SetAttributes | FileStep::Sync, Ending::Name) => FileStep::Close,
+            (FileStep::CheckSource | FileStep::Sync, Ending::Members) => FileStep::Close,
             (FileStep::Close, Ending::Name) => FileStep::Rename,
-            (FileStep::Rename, _) if syncs_folder => FileStep::SyncFolder,
+            (FileStep::Rename, _) | (FileStep::Close, Ending::Members) if syncs_folder => {
+                FileStep::SyncFolder
+            }
             (FileStep::Enqueue | FileStep::Over, _) => FileStep::Over,
             (FileStep::ReadBack | FileStep::Repair, _) => step,
             (FileStep::Compare(_) | FileStep::Refuse(_), _) => step,

@@ -3,7 +3,7 @@
 use datapump_core::{Ending, FileGoal, FileLife, FileStep, Mismatch, Pass, PassesCompared, REPAIRS_MAX};
 use proptest::prelude::*;
 
-const ENDINGS: [Ending; 4] = [Ending::Name, Ending::Device, Ending::Nothing, Ending::Equal];
+const ENDINGS: [Ending; 5] = [Ending::Name, Ending::Device, Ending::Members, Ending::Nothing, Ending::Equal];
 const COMPARED: [PassesCompared; 3] =
     [PassesCompared::Same, PassesCompared::Damaged, PassesCompared::Differs];
 
@@ -15,7 +15,7 @@ fn goal() -> impl Strategy<Value = FileGoal> {
             syncs_data: syncs || (back && is_named),
             reads_back: back && is_named,
             is_repairable: again,
-            syncs_folder: folder && is_named,
+            syncs_folder: folder && (is_named || ending == Ending::Members),
         }
     })
 }

@@ -1,8 +1,8 @@
 //! The ends of the copy loop. An end is whole: it makes requests of the blocks that the pump names, has them performed,
 //! and settles what comes back.
 //!
-//! Sources and sinks are closed sets: file, stream, null, another host, and a sink that compares with another file
-//! instead of writing. A new one is a file here, and a line in `source` or `sink`.
+//! Sources and sinks are closed sets: file, stripe, stream, null, another host, and a sink that compares with
+//! another file instead of writing. A new one is a file here, and a line in `source` or `sink`.
 //!
 //! Must not know: which block comes next, when a file is finished, which engine performs.
 
@@ -15,6 +15,7 @@ mod send_lane;
 mod sink;
 mod source;
 mod stream;
+mod stripe;
 
 pub(crate) use copy::{copied, copy};
 pub(crate) use file::FileEnd;
@@ -23,6 +24,7 @@ pub(crate) use receive_lane::{ReceiveLane, TRIES_MAX, Trouble};
 pub(crate) use send_lane::{Reading, SendLane};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
+pub(crate) use stripe::StripeEnd;
 
 use datapump_core::{Block, Settled};
 use datapump_engine::Errno;

@@ -284,6 +284,7 @@ impl Job {
             Target::File(_) | Target::Tree(_) | Target::Compare(_) | Target::Entry(_) => return Ok(()),
             _ if !self.options.verify => return Ok(()),
             Target::Device(_) => "leave it out, and compare afterwards with cmp",
+            Target::Stripe(_) => "leave it out, and compare afterwards: pump verify stripe:FILE.toml SOURCE",
             Target::Special(_) | Target::Stream | Target::Null => "leave it out",
         };
         Err(Problem::usage(format!(

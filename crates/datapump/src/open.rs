@@ -12,6 +12,7 @@ pub(crate) mod opened;
 pub(crate) mod reserve;
 pub(crate) mod resumed;
 pub(crate) mod sizes;
+pub(crate) mod stripe;
 mod web;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ use crate::open::existing::FileNext;
 use crate::open::held::{Held, Original};
 use crate::open::opened::Opened;
 use crate::open::reserve::{rehearsed, reserve};
+use crate::open::sizes::ranges_to;
+use crate::open::stripe::target::OpenStripe;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::Shared;
 use crate::target::other_names;
@@ -44,7 +47,7 @@ use crate::target::{Item, Target};
 use crate::tree;
 use datapump_files::commit::StagedFile;
 use datapump_files::devices::{device_bytes, open_device};
-use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, PathAt, kind};
+use datapump_files::disk::{Access, FileCalls, FileKind, PathAt, kind};
 use datapump_files::holes::ByteRanges;
 use datapump_files::holes::mapped;
 use datapump_files::{holes, stream};
@@ -69,7 +72,7 @@ fn open_far(shared: &Shared<'_>, item: &Item, path: &Path) -> Result<Opened, Pro
         return Err(Problem::new(Class::Io, Operation::Open, path, words));
     }
     let here = || Ok(file.ranges(&meta, shared.settings.options.ignore_holes));
-    let ranges = ranges(shared, here, &meta, &item.target);
+    let ranges = ranges_to(shared, here, &meta, &item.target);
     let ranges = Some(ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?);
     let held = Held::There(file);
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched: true };
@@ -190,6 +193,7 @@ pub(crate) fn ends(
 pub(crate) enum OpenTarget {
     StagedFile(StagedFile),
     Device(PathAt, Arc<Handle>),
+    Stripe(Arc<OpenStripe>),
     Stream(Arc<Handle>),
     Compare(Arc<Handle>),
     Null,
@@ -200,6 +204,7 @@ impl OpenTarget {
         match self {
             OpenTarget::StagedFile(staged) => Finish::Commit(staged),
             OpenTarget::Device(_, handle) => Finish::Device(handle),
+            OpenTarget::Stripe(stripe) => Finish::Stripe(stripe),
             OpenTarget::Stream(_) | OpenTarget::Compare(_) | OpenTarget::Null => Finish::Nothing,
         }
     }
@@ -210,6 +215,7 @@ impl OpenTarget {
             OpenTarget::StagedFile(staged)
                 if staged.earlier().is_some() && problem.class != Class::NoSpace => {}
             OpenTarget::StagedFile(staged) => staged.discard(),
+            OpenTarget::Stripe(stripe) => stripe.give_up(),
             OpenTarget::Device(..) | OpenTarget::Stream(_) | OpenTarget::Compare(_) | OpenTarget::Null => {}
         }
     }
@@ -220,7 +226,7 @@ impl OpenTarget {
             OpenTarget::Device(_, handle) | OpenTarget::Stream(handle) | OpenTarget::Compare(handle) => {
                 Some(handle)
             }
-            OpenTarget::Null => None,
+            OpenTarget::Stripe(_) | OpenTarget::Null => None,
         }
     }
 }
@@ -228,7 +234,7 @@ impl OpenTarget {
 fn name_of(place: &Place) -> PathBuf {
     match place {
         Place::Path(path) => path.clone(),
-        Place::Remote(_) | Place::Web(_) => PathBuf::from(place.to_string()),
+        Place::Remote(_) | Place::Web(_) | Place::Stripe(_) => PathBuf::from(place.to_string()),
         Place::Stream => PathBuf::from("standard input"),
         Place::Null { .. } => PathBuf::from("null:"),
     }
@@ -253,6 +259,10 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
         (Place::Path(path), _) => open_path(shared, path, &item.target),
         (Place::Remote(remote), _) => open_far(shared, item, &remote.path),
         (Place::Web(web), _) => web::open(shared, web),
+        (Place::Stripe(place), _) => {
+            let (opened, held) = stripe::open(shared, place)?;
+            Ok(Opened { stripe: Some(held), ..opened })
+        }
     }
 }
 
@@ -275,7 +285,7 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
         FileKind::Regular if goes_on => (None, true),
         FileKind::Regular => {
             let here = || holes::ranges(&handle, &meta, shared.settings.options.ignore_holes, &shared.stop);
-            (Some(ranges(shared, here, &meta, target).map_err(system)?), true)
+            (Some(ranges_to(shared, here, &meta, target).map_err(system)?), true)
         }
         FileKind::CharDevice | FileKind::Fifo => (None, false),
         FileKind::Folder | FileKind::Socket | FileKind::Symlink => {
@@ -287,46 +297,14 @@ fn open_path(shared: &Shared<'_>, path: &Path, target: &Target) -> Result<Opened
     let held = Held::Here(Arc::clone(&handle));
     let original = Original { path: path.to_path_buf(), held, meta, folder: None, watched };
     let ordinary = watched && ranges.is_some();
-    Ok(Opened { handle: Some(handle), elsewhere: None, original: Some(original), ranges, is_file, ordinary })
-}
-
-/// The ranges to move. A hole may be left out where nothing stands yet, or where the other file has one too.
-fn ranges(
-    shared: &Shared<'_>,
-    here: impl FnOnce() -> Outcome<ByteRanges>,
-    meta: &Meta,
-    target: &Target,
-) -> Outcome<ByteRanges> {
-    let there = match target {
-        Target::File(_) if !shared.settings.options.inplace => return here(),
-        Target::File(at) => ranges_there(shared, at, meta, false),
-        Target::Compare(at) => ranges_there(shared, at, meta, true),
-        Target::Special(_)
-        | Target::Device(_)
-        | Target::Tree(_)
-        | Target::Entry(_)
-        | Target::Stream
-        | Target::Null => None,
-    };
-    match there {
-        Some(there) => Ok(holes::union(here()?, there, meta.size_bytes)),
-        None => Ok(vec![(0, meta.size_bytes)]),
-    }
-}
-
-/// What the other file holds; `None` when every byte counts. What is wrong with that file is told when it is opened to
-/// be used.
-fn ranges_there(shared: &Shared<'_>, at: &PathAt, meta: &Meta, same_size: bool) -> Option<ByteRanges> {
-    let other = match at.open(Access::Read) {
-        Ok(other) => other,
-        Err(errno) => return (errno.0 == 2).then(Vec::new), // ENOENT: nothing stands there
-    };
-    let there = other.meta().ok()?;
-    let of_use = there.kind == FileKind::Regular && (!same_size || there.size_bytes == meta.size_bytes);
-    if !of_use {
-        return None;
-    }
-    holes::ranges(&other, &there, shared.settings.options.ignore_holes, &shared.stop).ok()
+    Ok(Opened {
+        handle: Some(handle),
+        original: Some(original),
+        ranges,
+        is_file,
+        ordinary,
+        ..Opened::default()
+    })
 }
 
 fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
@@ -337,6 +315,7 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         None => u64::MAX,
     };
     let cached = match (&opened.handle, &opened.original) {
+        _ if opened.stripe.is_some() => opened.stripe.as_ref().and_then(|stripe| stripe.cached_fraction()),
         (Some(handle), Some(original)) if opened.ordinary => handle.cached_fraction(original.meta.size_bytes),
         _ => None,
     };
@@ -345,8 +324,8 @@ fn facts(shared: &Shared<'_>, item: &Item, opened: &Opened) -> Facts {
         size_bytes,
         cached,
         source_is_file: opened.is_file,
-        sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
-        bytes_are_looked_at: shared.settings.hashes || compares || opened.elsewhere.is_some(),
+        sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_) | Target::Stripe(_)),
+        bytes_are_looked_at: shared.settings.hashes || compares || opened.is_elsewhere(),
         same_file_system: same_file_system(item, opened),
         whole_file: opened.ordinary && matches!(item.target, Target::File(_)),
         synced_alone: true,
@@ -392,10 +371,12 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             }
             Ok(OpenTarget::Compare(Arc::new(handle)))
         }
+        Target::Stripe(stripe) => {
+            let stripe = OpenStripe::open(stripe, meta.as_ref(), opened.length_bytes())?;
+            Ok(OpenTarget::Stripe(Arc::new(stripe)))
+        }
         Target::Device(at) => {
-            let needed_bytes =
-                opened.ranges.as_ref().and_then(|ranges| ranges.last()).map_or(0, |&(_, end)| end);
-            let handle = open_device(at, needed_bytes)?;
+            let handle = open_device(at, opened.length_bytes().unwrap_or(0))?;
             Ok(OpenTarget::Device(at.clone(), Arc::new(handle)))
         }
     }
@@ -444,11 +425,22 @@ fn complete(
     }
     // A direct read cannot tell less than one unit from the end, which alone ends such a file.
     let ends = opened.ranges.is_some();
-    let source_direct = how.source_direct && ends && direct(shared, opened.handle.as_deref(), source_name)?;
-    let sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
+    let mut source_direct =
+        how.source_direct && ends && direct(shared, opened.handle.as_deref(), source_name)?;
+    let mut sink_direct = how.sink_direct && direct(shared, landing.handle().map(|handle| &**handle), name)?;
+    let (mut from_stripe, mut to_stripe) = (None, None);
+    if let Some(held) = &opened.stripe {
+        let (source, is_direct) = held.end(shared, how.source_direct)?;
+        (from_stripe, source_direct) = (Some(source), is_direct);
+    }
+    if let OpenTarget::Stripe(open) = landing {
+        let (sink, is_direct) = stripe::sink(shared, open, how.sink_direct)?;
+        (to_stripe, sink_direct) = (Some(sink), is_direct);
+        reserve::of_stripe(shared, open, opened.ranges.as_deref())?;
+    }
     shared.ledger.note_direct(source_direct, sink_direct, how.why);
     shared.ledger.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
-    let source = match (opened.elsewhere, opened.handle, opened.is_file) {
+    let source = match (from_stripe.or(opened.elsewhere), opened.handle, opened.is_file) {
         (Some(Source::RemoteHost(file)), ..) if takes_sums(shared, landing) => Source::RemoteSums(file),
         (Some(elsewhere), ..) => elsewhere,
         (None, None, _) => Source::Null,
@@ -456,6 +448,7 @@ fn complete(
         (None, Some(handle), false) => Source::Stream(handle),
     };
     let sink = match landing {
+        OpenTarget::Stripe(_) => to_stripe.expect("it was made above"),
         OpenTarget::Null => Sink::Null,
         OpenTarget::Stream(handle) => Sink::Stream(Arc::clone(handle)),
         OpenTarget::Compare(handle) => {

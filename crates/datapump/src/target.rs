@@ -12,6 +12,7 @@ mod items;
 pub(crate) mod listed;
 pub(crate) mod other_names;
 pub(crate) mod place;
+pub(crate) mod stripe;
 pub(crate) mod target_names;
 pub(crate) mod web;
 mod within;
@@ -29,6 +30,7 @@ use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::target::change::{Change, ChangeKind, Findings};
 use crate::target::place::Place;
+use crate::target::stripe::{StripeTarget, refusals};
 use crate::tree::list::header::SourceRoot;
 use crate::tree::list::list_file;
 use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
@@ -48,6 +50,8 @@ pub(crate) enum Target {
     Special(PathAt),
     /// A block device.
     Device(PathAt),
+    /// Several files or devices, each written where it stands.
+    Stripe(Arc<StripeTarget>),
     /// Standard output.
     Stream,
     Null,
@@ -69,6 +73,7 @@ impl Target {
             | Target::Tree(at)
             | Target::Entry(at)
             | Target::Compare(at) => Some(&at.path),
+            Target::Stripe(stripe) => Some(&stripe.name),
             Target::Stream | Target::Null => None,
         }
     }
@@ -99,6 +104,7 @@ impl Item {
         match (&self.source, &self.meta) {
             _ if self.is_entry() => Some(0),
             (Place::Null { bytes, .. }, _) => *bytes,
+            (Place::Stripe(_), Some(meta)) => Some(meta.size_bytes),
             (Place::Web(_), Some(meta)) if meta.size_bytes > 0 => Some(meta.size_bytes),
             (Place::Path(_) | Place::Remote(_), Some(meta))
                 if meta.kind == FileKind::Regular && meta.size_bytes > 0 =>
@@ -191,6 +197,7 @@ impl Hosts<'_> {
                 "'{source}' is on another host, and there is no session with it"
             )))),
             (Place::Web(web), _) => Some(web.file(self.patience, self.stop).map(|file| web::meta(&file))),
+            (Place::Stripe(stripe), _) => Some(stripe.source(self.disk).map(|source| source.meta())),
             (Place::Stream | Place::Null { .. }, _) => None,
         }
     }
@@ -207,6 +214,7 @@ fn target_folder<'at>(
     (target, found): (&Place, Option<&'at PathAt>),
     options: &Options,
 ) -> Result<Option<&'at PathAt>, Problem> {
+    refusals::refuse_several(sources, target)?;
     let several = sources.len() > 1;
     let (Place::Path(path), Some(found)) = (target, found) else {
         return if several && *target == Place::Stream {
@@ -250,6 +258,10 @@ fn source_meta(
     if matches!(source, Place::Null { bytes: None, .. }) {
         return Err(Problem::usage(NULL_WANTS_SIZE));
     }
+    if let Place::Stripe(stripe) = source {
+        let stripe = stripe.source(hosts.disk)?;
+        return stripe.refuse_devices(options.devices).map(|()| Some(stripe.meta()));
+    }
     let Some(meta) = hosts.meta(number, source).transpose()? else { return Ok(None) };
     let path = source.path().unwrap_or(Path::new(""));
     match meta.kind {
@@ -279,6 +291,7 @@ fn resolve(
     let found = match (target, found) {
         (Place::Stream, _) => return Ok(Target::Stream),
         (Place::Path(_), Some(found)) => found,
+        (Place::Stripe(stripe), _) => return refusals::target(hosts, (source, stripe), options),
         (Place::Null { .. } | Place::Path(_), _) => return Ok(Target::Null),
         (Place::Remote(_), _) => {
             return Err(Problem::usage("both places are on other hosts; copy in two steps"));

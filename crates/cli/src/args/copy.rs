@@ -56,8 +56,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct CopyArguments {
-    /// Files and folders, HOST:PATH over ssh, pump://HOST:PORT/PATH, http(s)://…, `-` for standard input, null:SIZE for
-    /// noise
+    /// Files and folders, HOST:PATH over ssh, pump://HOST:PORT/PATH, http(s)://…, stripe:FILE.toml, `-` for standard
+    /// input, null:SIZE for noise
     ///
     /// A file on the web has the last part of its URL as name, behind all redirects, and the time of Last-Modified. It
     /// comes in parts of 32 MiB over several connections (--lanes, default 4) where the server gives parts and tells
@@ -66,10 +66,16 @@ pub struct CopyArguments {
     /// ($NETRC), or the value of an Authorization header in PUMP_HTTP_AUTHORIZATION; the host that you name gets it,
     /// and nobody else. A password in a URL is refused. http_proxy, https_proxy, all_proxy and no_proxy hold, and
     /// SSL_CERT_FILE names other roots of trust than the system's.
+    ///
+    /// A stripe is RAID-0 over files or devices: FILE.toml says chunk = "192KiB" (4 KiB to 64 MiB, a multiple of 4 KiB)
+    /// and members = ["/a/x", "/b/x"] in their order; relative ones lie beside it. As a target each member is written
+    /// where it stands, or made, and all are synced before the end. After a copy that was cut the content of a stripe
+    /// is undefined, and the same command starts over. Devices need --devices, and are of one size.
     #[arg(required = true, value_name = "SRC", help_heading = WHAT, display_order = 0)]
     pub sources: Vec<OsString>,
 
-    /// Where to: a name, an existing folder, HOST:PATH over ssh, pump://HOST:PORT/PATH, `-` for standard output, null:
+    /// Where to: a name, an existing folder, HOST:PATH over ssh, pump://HOST:PORT/PATH, stripe:FILE.toml, `-` for
+    /// standard output, null:
     #[arg(required = true, value_name = "DST", help_heading = WHAT, display_order = 0)]
     pub target: OsString,
 

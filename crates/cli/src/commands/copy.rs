@@ -56,7 +56,11 @@ fn read_places(arguments: &CopyArguments) -> Result<(Vec<Place>, Place), String>
 
 /// What cannot be a folder, wherever it is.
 fn refuse_no_folders(sources: &[Place], target: &Place) -> Result<(), String> {
-    match sources.iter().chain([target]).find(|place| matches!(place, Place::Stream | Place::Null { .. })) {
+    match sources
+        .iter()
+        .chain([target])
+        .find(|place| matches!(place, Place::Stream | Place::Null { .. } | Place::Stripe(_)))
+    {
         Some(place) => Err(format!("'{place}' is no folder, and a mirror is of one; use pump copy")),
         None => Ok(()),
     }

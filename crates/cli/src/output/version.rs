@@ -8,7 +8,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Version, build, features and system: what a report of a problem should name.
 pub const LONG_VERSION: &str = concat!(
     env!("PUMP_VERSION"),
-    "\nfeatures: engines uring threads inline; hash blake3; TLS 1.3; places path - null: ssh pump: http:; events v1"
+    "\nfeatures: engines uring threads inline; hash blake3; TLS 1.3; \
+     places path - null: ssh pump: http: stripe:; events v1"
 );
 
 /// The commit, with `-dirty` where files had changed since; without a repository the hash of this program's file.

@@ -28,21 +28,31 @@ pub(crate) struct FileEnd {
 
 impl FileEnd {
     pub(crate) fn read(&self, slot: u32, block: Block, done: u32) -> Op {
-        let (at, len) = rest(block, done);
-        let span = Span { slot: Slot(slot), start: done, len: len.next_multiple_of(self.align_bytes) };
+        self.read_at((slot, done), rest(block, done))
+    }
+
+    /// Reads so many bytes of the file into the slot, from `start` of the slot on.
+    pub(super) fn read_at(&self, (slot, start): (u32, u32), (at, len): (u64, u32)) -> Op {
+        let span = Span { slot: Slot(slot), start, len: len.next_multiple_of(self.align_bytes) };
         Op::Read { file: Arc::clone(&self.handle), place: TransferPlace::At(at), span, flags: self.flags }
     }
 
     pub(crate) fn write(&self, slot: u32, block: Block, done: u32) -> Op {
-        let (at, len) = rest(block, done);
+        let has_tail = !block.len.is_multiple_of(self.align_bytes);
+        self.write_at((slot, done), rest(block, done), has_tail)
+    }
+
+    /// Writes so many bytes of the slot, from `start` of the slot on. `has_tail`: they belong to a part of the file
+    /// that ends inside of a unit.
+    pub(super) fn write_at(&self, (slot, start): (u32, u32), (at, len): (u64, u32), has_tail: bool) -> Op {
         let (file, len) = match &self.buffered {
-            Some(buffered) if !block.len.is_multiple_of(self.align_bytes) => (buffered, len),
+            Some(buffered) if has_tail => (buffered, len),
             _ => (&self.handle, len.next_multiple_of(self.align_bytes)),
         };
         Op::Write {
             file: Arc::clone(file),
             place: TransferPlace::At(at),
-            span: Span { slot: Slot(slot), start: done, len },
+            span: Span { slot: Slot(slot), start, len },
             flags: self.flags,
         }
     }
@@ -56,7 +66,11 @@ impl FileEnd {
     }
 
     pub(crate) fn settle(&self, block: Block, done: u32, result: Result<u32, Errno>) -> Settled {
-        let left = block.len - done;
+        self.settle_part(block.len - done, result)
+    }
+
+    /// What a completion means of a request of which so many bytes are left.
+    pub(super) fn settle_part(&self, left: u32, result: Result<u32, Errno>) -> Settled {
         match settled(result, left) {
             Settled::Moved(bytes) if bytes < left => match bytes - bytes % self.align_bytes {
                 // Less than one unit: a file that ends here. What it holds is too short either way.

@@ -8,13 +8,14 @@ use datapump_core::{Request, Settled};
 use datapump_engine::{CpuStage, Engine, Errno, Handle, Op, Slot, meter::within};
 
 use super::performer::{Performer, Posted};
-use super::{FileEnd, settled, stream};
+use super::{FileEnd, StripeEnd, settled, stream};
 use crate::file::hash::BlockHash;
 
 /// A sink.
 #[derive(Clone, Debug)]
 pub(crate) enum Sink {
     File(FileEnd),
+    Stripe(Arc<StripeEnd>),
     Stream(Arc<Handle>),
     Null,
     /// Sent to another host, over the lane's own connection.
@@ -37,7 +38,7 @@ impl Sink {
         }
         match self {
             Sink::RemoteHost => by.send(request),
-            Sink::Null | Sink::File(_) | Sink::Stream(_) | Sink::Compare(_) => {
+            Sink::Null | Sink::File(_) | Sink::Stripe(_) | Sink::Stream(_) | Sink::Compare(_) => {
                 self.pad(by, request);
                 let op = self.op(by.twin(request.slot), request);
                 let performed = by.perform(request, op, is_inline());
@@ -64,6 +65,7 @@ impl Sink {
         match self {
             Sink::Null | Sink::RemoteHost => Op::Nop { len: block.len - done, write: true },
             Sink::File(file) => file.write(slot, block, done),
+            Sink::Stripe(stripe) => stripe.write(slot, block, done),
             Sink::Compare(file) => file.read(twin, block, done),
             Sink::Stream(handle) => stream::write(handle, slot, block, done),
         }
@@ -83,6 +85,7 @@ impl Sink {
         match self {
             Sink::Null | Sink::RemoteHost | Sink::Stream(_) => settled(result, block.len - done),
             Sink::File(file) => file.settle(block, done, result),
+            Sink::Stripe(stripe) => stripe.settle(block, done, result),
             Sink::Compare(file) => match file.settle(block, done, result) {
                 Settled::Moved(bytes) => compared(by, request, bytes),
                 Settled::EndOfData => Settled::Differs(0),

@@ -11,13 +11,14 @@ use datapump_engine::{Errno, Handle, Op};
 use datapump_transport::{NetFault, WebFault, WebFile};
 
 use super::performer::{Performer, Posted};
-use super::{FileEnd, settled, stream};
+use super::{FileEnd, StripeEnd, settled, stream};
 use crate::net::folder::remote_host::RemoteFile;
 
 /// A source.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     File(FileEnd),
+    Stripe(Arc<StripeEnd>),
     Stream(Arc<Handle>),
     /// Requested of another host, over the lane's own connection.
     RemoteHost(Arc<RemoteFile>),
@@ -46,7 +47,7 @@ impl Source {
             Source::RemoteHost(file) => by.request(request, file, false),
             Source::RemoteSums(file) => by.request(request, file, true),
             Source::Web(file) => web::post(by, request, file),
-            Source::Null | Source::File(_) | Source::Stream(_) => {
+            Source::Null | Source::File(_) | Source::Stripe(_) | Source::Stream(_) => {
                 let performed = by.perform(request, self.op(request), is_inline());
                 performed.settled(|result| self.settle(by, request, result))
             }
@@ -64,7 +65,9 @@ impl Source {
         match self {
             Source::RemoteHost(file) => by.announce(extent, (file, request_bytes, false)),
             Source::RemoteSums(file) => by.announce(extent, (file, request_bytes, true)),
-            Source::Null | Source::File(_) | Source::Stream(_) | Source::Web(_) => Ok(false),
+            Source::Null | Source::File(_) | Source::Stripe(_) | Source::Stream(_) | Source::Web(_) => {
+                Ok(false)
+            }
         }
     }
 
@@ -79,6 +82,7 @@ impl Source {
         let result = by.completed(request, result, || self.op(request));
         match self {
             Source::File(file) => file.settle(request.block, request.done, result),
+            Source::Stripe(stripe) => stripe.settle(request.block, request.done, result),
             Source::Null
             | Source::Stream(_)
             | Source::RemoteHost(_)
@@ -92,6 +96,7 @@ impl Source {
         let Request { slot, block, done, .. } = request;
         match self {
             Source::File(file) => file.read(slot, block, done),
+            Source::Stripe(stripe) => stripe.read(slot, block, done),
             Source::Stream(handle) => stream::read(handle, slot, block, done),
             Source::Null | Source::RemoteHost(_) | Source::RemoteSums(_) | Source::Web(_) => {
                 Op::Nop { len: block.len - done, write: false }

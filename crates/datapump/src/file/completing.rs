@@ -70,6 +70,9 @@ pub(crate) fn check_source(shared: &Shared<'_>, task: &Task) -> Result<(), Probl
 
 /// Closes the journal and gives the file its length.
 pub(crate) fn set_length(task: &Task) -> Result<(), Problem> {
+    if let Finish::Stripe(stripe) = &task.finish {
+        return stripe.set_length(task.length());
+    }
     let staged = staged(task);
     // A sync that failed beside the copy counts as the last one does: what it was to keep may be lost.
     let synced_aside = staged.journal().map_or(Ok(()), Journal::close);
@@ -84,6 +87,7 @@ pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
         Finish::Device(handle) => {
             handle.sync().map_err(|errno| Problem::system(Operation::Sync, &task.target_name, errno.0))
         }
+        Finish::Stripe(stripe) => stripe.sync(),
         _ => staged(task).sync(),
     }
 }
@@ -92,6 +96,7 @@ pub(crate) fn sync(task: &Task) -> Result<(), Problem> {
 /// keep what was written only then, or fail to. Standard output may be a file of such a file system.
 pub(crate) fn close(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     let handle = match (&task.finish, &task.sink) {
+        (Finish::Stripe(stripe), _) => return stripe.close(),
         (Finish::Commit(staged), _) if !is_rehearsal(shared) && !closes_silently(task, staged) => {
             &staged.handle
         }
@@ -113,7 +118,10 @@ pub(crate) fn rename(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
 
 /// Makes the name durable.
 pub(crate) fn sync_folder(task: &Task) -> Result<(), Problem> {
-    staged(task).sync_name()
+    match &task.finish {
+        Finish::Stripe(stripe) => stripe.sync_names(),
+        _ => staged(task).sync_name(),
+    }
 }
 
 fn is_rehearsal(shared: &Shared<'_>) -> bool {

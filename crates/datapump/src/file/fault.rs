@@ -8,7 +8,7 @@ use datapump_core::wire::bounds::ErrorNumber;
 use datapump_core::wire::peer_request;
 use datapump_core::{FaultKind, PumpFault, PumpSide};
 
-use crate::end::{Sink, TRIES_MAX, Trouble};
+use crate::end::{Sink, Source, TRIES_MAX, Trouble};
 use crate::file::task::Task;
 use crate::net::folder::refusal;
 use crate::problem::{Class, Operation, Problem};
@@ -35,6 +35,7 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: PumpFault) -> 
         (PumpSide::Sink, _, Sink::Compare(_)) => (Operation::Read, &task.target_name),
         (PumpSide::Sink, _, _) => (Operation::Write, &task.target_name),
     };
+    let (name, fault) = of_member(task, (name.as_path(), fault));
     match (fault.kind, task.source.fault()) {
         (FaultKind::Errno(_), Some(said)) if fault.side == PumpSide::Source => {
             Problem::new(said.class, operation, name, said.words).at(fault.at)
@@ -43,21 +44,31 @@ pub(crate) fn problem_of(shared: &Shared<'_>, task: &Task, fault: PumpFault) -> 
     }
 }
 
+/// Of a stripe the member is told that the bytes lie on, and where on it.
+fn of_member<'task>(task: &'task Task, (name, fault): (&'task Path, PumpFault)) -> (&'task Path, PumpFault) {
+    let stripe = match (fault.side, &task.source, &task.sink) {
+        (PumpSide::Source, Source::Stripe(stripe), _) | (PumpSide::Sink, _, Sink::Stripe(stripe)) => stripe,
+        _ => return (name, fault),
+    };
+    let (name, at) = stripe.told(fault.at);
+    (name, PumpFault { at, ..fault })
+}
+
 fn of_kind(
     shared: &Shared<'_>,
     task: &Task,
     (operation, name): (Operation, &Path),
     fault: PumpFault,
 ) -> Problem {
+    // What was read back is no source.
+    let source_name = if task.reads_back() { task.source_name.as_path() } else { name };
     match fault.kind {
         FaultKind::Errno(errno) => shared.system_problem(operation, name, errno, task).at(fault.at),
         FaultKind::SourceEnded => {
             let words = format!("was truncated: it ended at byte {}", fault.at);
-            identity::changed(&task.source_name, &words, task.target_is_kept()).at(fault.at)
+            identity::changed(source_name, &words, task.target_is_kept()).at(fault.at)
         }
-        FaultKind::SourceGrew => {
-            identity::changed(&task.source_name, "grew", task.target_is_kept()).at(fault.at)
-        }
+        FaultKind::SourceGrew => identity::changed(source_name, "grew", task.target_is_kept()).at(fault.at),
         FaultKind::WroteNothing => {
             Problem::new(Class::Io, operation, name, "the system took no bytes and gave no error")
                 .at(fault.at)

@@ -196,6 +196,6 @@ pub(crate) fn abandon(task: &Task, goes_on_later: bool) {
         Finish::Commit(staged) if goes_on_later => staged.leave(),
         Finish::Commit(staged) => staged.discard(),
         Finish::ReadBack(written) | Finish::Repair(written) => abandon(written, goes_on_later),
-        Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => {}
+        Finish::Nothing | Finish::Checked(_) | Finish::Device(_) | Finish::Stripe(_) => {}
     }
 }

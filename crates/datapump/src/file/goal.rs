@@ -38,6 +38,11 @@ pub(crate) fn goal(
             let syncs_data = options.sync != Sync::None;
             FileGoal { ending: Ending::Device, syncs_data, ..FileGoal::NOTHING }
         }
+        Finish::Stripe(_) => {
+            let syncs_data = options.sync != Sync::None;
+            let syncs_folder = syncs_data;
+            FileGoal { ending: Ending::Members, syncs_data, syncs_folder, ..FileGoal::NOTHING }
+        }
         Finish::Checked(_) => FileGoal { ending: Ending::Equal, ..FileGoal::NOTHING },
         Finish::Nothing | Finish::ReadBack(_) | Finish::Repair(_) => FileGoal::NOTHING,
     }

@@ -15,6 +15,7 @@ use datapump_engine::Handle;
 use crate::end::{Sink, Source};
 use crate::file::hash::FileHash;
 use crate::open::held::Original;
+use crate::open::stripe::target::OpenStripe;
 use crate::problem::Problem;
 use crate::target::Item;
 use crate::target::change::Change;
@@ -31,6 +32,8 @@ pub(crate) enum Finish {
     Commit(StagedFile),
     /// The data of a device are put on stable storage.
     Device(Arc<Handle>),
+    /// The same of each member of a stripe; files get their length.
+    Stripe(Arc<OpenStripe>),
     /// A file was compared with the source (`--checksum`).
     Checked(Against),
     /// A pass over the target of this task: what comes back must be what was written.
@@ -171,7 +174,11 @@ impl Task {
     pub(crate) fn written(&self) -> Option<&Arc<Task>> {
         match &self.finish {
             Finish::ReadBack(written) | Finish::Repair(written) => Some(written),
-            Finish::Nothing | Finish::Commit(_) | Finish::Device(_) | Finish::Checked(_) => None,
+            Finish::Nothing
+            | Finish::Commit(_)
+            | Finish::Device(_)
+            | Finish::Stripe(_)
+            | Finish::Checked(_) => None,
         }
     }
 
@@ -213,7 +220,7 @@ impl Task {
         match &self.finish {
             Finish::Commit(staged) => !staged.is_in_place(),
             Finish::ReadBack(written) | Finish::Repair(written) => written.target_is_kept(),
-            Finish::Nothing | Finish::Checked(_) | Finish::Device(_) => false,
+            Finish::Nothing | Finish::Checked(_) | Finish::Device(_) | Finish::Stripe(_) => false,
         }
     }
 

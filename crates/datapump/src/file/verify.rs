@@ -122,7 +122,7 @@ fn hash(task: &Task) -> &FileHash {
 /// Whether a source can be read a second time.
 pub(crate) fn gives_again(source: &Source) -> bool {
     match source {
-        Source::File(_) => true,
+        Source::File(_) | Source::Stripe(_) => true,
         Source::RemoteHost(file) => !matches!(**file, RemoteFile::Stream(_)),
         Source::Web(file) => file.has_ranges(),
         _ => false,

@@ -20,8 +20,13 @@ pub(crate) fn items(
     target: &Place,
     options: &Options,
 ) -> Result<ComparedPlaces, Problem> {
-    let Place::Path(other) = target else {
-        return Err(Problem::usage("the second place must be a file"));
+    let other = match target {
+        Place::Path(other) => other,
+        Place::Stripe(_) => {
+            let words = format!("the second place must be a file; write '{target}' first, then the file");
+            return Err(Problem::usage(words));
+        }
+        _ => return Err(Problem::usage("the second place must be a file")),
     };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
         && let Some(answer) = folders(hosts, one, other)?

@@ -38,8 +38,9 @@ impl Job {
         let facts = Facts {
             size_bytes: item.bytes().unwrap_or(0),
             cached: None,
-            source_is_file: matches!(item.source, Place::Path(_)) && !item.source_is_stream(),
-            sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_)),
+            source_is_file: matches!(item.source, Place::Path(_) | Place::Stripe(_))
+                && !item.source_is_stream(),
+            sink_is_file: matches!(item.target, Target::File(_) | Target::Device(_) | Target::Stripe(_)),
             bytes_are_looked_at: self.hashes(),
             same_file_system: false,
             whole_file: true,

@@ -4,13 +4,13 @@
 
 use std::ffi::OsStr;
 
-use datapump_core::Shape;
+use datapump_core::{Shape, StripeMap};
 
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::net::folder::remote_host::AheadWish;
-use crate::target::Item;
 use crate::target::place::{Fill, Place};
+use crate::target::{Item, Target};
 use crate::tree::rules::decide::Rules;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;
@@ -20,20 +20,42 @@ pub(crate) fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) 
     let usual = Options::defaults(reads);
     let source_serial = items.iter().any(Item::source_is_stream);
     let sink_serial = items.iter().any(Item::target_is_stream);
-    let source_depth = options.source_depth.unwrap_or(usual.source_depth);
+    let asked_bytes = options.request_bytes.unwrap_or_else(|| request_bytes(items, usual.request_bytes));
+    let [from, to] = stripes(items);
+    let request_bytes =
+        from.iter().chain(&to).fold(asked_bytes, |bytes, stripe: &StripeMap| stripe.request_bytes(bytes));
+    let depth = |asked: Option<u32>, usual: u32, stripe: Option<StripeMap>| {
+        asked.unwrap_or_else(|| {
+            stripe.map_or(usual, |stripe| stripe.depth(request_bytes).min(Options::DEPTH_MAX))
+        })
+    };
+    let source_depth = depth(options.source_depth, usual.source_depth, from);
     let grows = options.source_depth.is_none() && !source_serial;
     let most = options.source_depth_max.unwrap_or(usual.source_depth_max).max(source_depth);
     Shape {
-        request_bytes: options.request_bytes.unwrap_or_else(|| request_bytes(items, usual.request_bytes)),
+        request_bytes,
         source_depth,
         source_depth_max: if grows { most } else { source_depth },
-        sink_depth: options.sink_depth.unwrap_or(usual.sink_depth),
+        sink_depth: depth(options.sink_depth, usual.sink_depth, to),
         in_order: sink_serial,
         source_serial,
         sink_serial,
         // From pipe to pipe data are passed on as they come: someone may be waiting for them.
         assemble: !(source_serial && sink_serial) || hashes,
     }
+}
+
+/// The stripe among sources and the one that is the target.
+fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
+    let from = items.iter().find_map(|item| match &item.source {
+        Place::Stripe(stripe) => stripe.map(),
+        _ => None,
+    });
+    let to = items.iter().find_map(|item| match &item.target {
+        Target::Stripe(stripe) => Some(stripe.members.map),
+        _ => None,
+    });
+    [from, to]
 }
 
 /// The same, with more requests under way where the path is long, as far as so many lanes have memory for them.

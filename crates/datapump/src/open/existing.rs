@@ -31,7 +31,12 @@ impl Target {
     pub(crate) fn at(&self) -> Option<&PathAt> {
         match self {
             Target::File(at) | Target::Special(at) | Target::Device(at) => Some(at),
-            Target::Stream | Target::Null | Target::Tree(_) | Target::Entry(_) | Target::Compare(_) => None,
+            Target::Stripe(_)
+            | Target::Stream
+            | Target::Null
+            | Target::Tree(_)
+            | Target::Entry(_)
+            | Target::Compare(_) => None,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datapump_engine::Handle;
 
 use super::held::{Held, Original};
+use super::stripe::held::HeldStripe;
 use crate::end::Source;
 use datapump_files::holes::ByteRanges;
 
@@ -16,6 +17,8 @@ pub(crate) struct Opened {
     pub(crate) handle: Option<Arc<Handle>>,
     /// The end of what this host's system has not opened; without that and a handle, null.
     pub(crate) elsewhere: Option<Source>,
+    /// Of several files that are one source.
+    pub(crate) stripe: Option<Arc<HeldStripe>>,
     pub(crate) original: Option<Original>,
     /// Ranges to copy; `None` until the end of data.
     pub(crate) ranges: Option<ByteRanges>,
@@ -31,6 +34,17 @@ impl Opened {
             Held::Here(handle) => (Some(Arc::clone(handle)), None),
             Held::There(file) => (None, Arc::clone(file).remote_host().map(Source::RemoteHost)),
         };
-        Opened { handle, elsewhere, original: Some(original), ranges, is_file: true, ordinary: true }
+        let original = Some(original);
+        Opened { handle, elsewhere, stripe: None, original, ranges, is_file: true, ordinary: true }
+    }
+
+    /// Its bytes come through this process: the system has not opened it as one file.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some() || self.stripe.is_some()
+    }
+
+    /// Where what is copied ends, if that is known.
+    pub(crate) fn length_bytes(&self) -> Option<u64> {
+        self.ranges.as_ref().map(|ranges| ranges.last().map_or(0, |&(_, end)| end))
     }
 }

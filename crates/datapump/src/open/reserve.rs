@@ -3,6 +3,7 @@
 //! Must not know: how room is reserved (`commit`).
 
 use crate::job::options::Sync;
+use crate::open::stripe::target::OpenStripe;
 use crate::problem::Problem;
 use crate::run::Shared;
 use datapump_files::commit::StagedFile;
@@ -39,6 +40,20 @@ pub(crate) fn reserve(
 ) -> Result<(), Problem> {
     let Some(length) = wanted(shared, staged, ranges, meta)? else { return Ok(()) };
     shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(|_| ())
+}
+
+/// The same of the members of a stripe.
+pub(crate) fn of_stripe(
+    shared: &Shared<'_>,
+    stripe: &OpenStripe,
+    ranges: Option<&[(u64, u64)]>,
+) -> Result<(), Problem> {
+    let options = shared.settings.options;
+    let Some(&(_, end)) = ranges.and_then(|ranges| ranges.last()) else { return Ok(()) };
+    if options.no_reserve || (options.sync == Sync::None && end <= RESERVE_UNSYNCED_MIN_BYTES) {
+        return Ok(());
+    }
+    shared.aside(|waits| &mut waits.reserving, || stripe.reserve(end))
 }
 
 /// The length of the file for which room is to be reserved, if it is.

@@ -7,6 +7,7 @@ use crate::job::options::Options;
 use crate::open::existing;
 use crate::problem::{Class, Problem};
 use crate::target::place::Place;
+use crate::target::stripe::refusals;
 use crate::target::target_names::TargetNames;
 use crate::tree::rules::select::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
@@ -80,6 +81,7 @@ impl Goal<'_> {
         })?;
         let Some((target, warning)) = self.resolved(source, meta.as_ref())? else { return Ok(None) };
         refuse_same_file(source, meta.as_ref(), &target).map_err(Unfit::All)?;
+        refusals::refuse_same(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use datapump_transport::{Host, WebError, WebUrl};
 
+use super::stripe::Stripe;
 use super::web::Web;
 use crate::units::parse_bytes;
 
@@ -42,6 +43,8 @@ pub enum Place {
     Remote(Remote),
     /// What a server of HTTP gives; a source only.
     Web(Web),
+    /// Files or devices that hold one sequence of bytes in turn, as a descriptor names them.
+    Stripe(Stripe),
 }
 
 /// A place on another host.
@@ -67,6 +70,12 @@ impl Place {
             b"-" => Ok(Place::Stream),
             b"null:" => Ok(Place::Null { bytes: None, fill: Fill::Noise }),
             _ if bytes.starts_with(b"null:") => parse_null(&word.to_string_lossy()),
+            b"stripe:" => {
+                Err(PlaceError("stripe: needs the name of its descriptor: stripe:FILE.toml".into()))
+            }
+            _ if bytes.starts_with(STRIPE) => {
+                Ok(Place::Stripe(Stripe::new(OsStr::from_bytes(&bytes[STRIPE.len()..]).into())))
+            }
             _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
             _ if WebUrl::is_one(bytes) => parse_web(&word.to_string_lossy()).map(Place::Web),
             _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
@@ -76,6 +85,7 @@ impl Place {
 }
 
 const SCHEME: &[u8] = b"pump://";
+const STRIPE: &[u8] = b"stripe:";
 
 impl Place {
     /// Nowhere.
@@ -92,7 +102,7 @@ impl Place {
     pub fn local_path(&self) -> Option<&Path> {
         match self {
             Place::Path(path) => Some(path),
-            Place::Remote(_) | Place::Web(_) | Place::Stream | Place::Null { .. } => None,
+            Place::Remote(_) | Place::Web(_) | Place::Stripe(_) | Place::Stream | Place::Null { .. } => None,
         }
     }
 
@@ -101,7 +111,7 @@ impl Place {
         match self {
             Place::Path(path) | Place::Remote(Remote { path, .. }) => Some(path),
             Place::Web(web) => web.name(),
-            Place::Stream | Place::Null { .. } => None,
+            Place::Stripe(_) | Place::Stream | Place::Null { .. } => None,
         }
     }
 }
@@ -197,6 +207,7 @@ impl fmt::Display for Place {
             Place::Stream => out.write_str("-"),
             Place::Remote(remote) => write!(out, "{remote}"),
             Place::Web(web) => write!(out, "{web}"),
+            Place::Stripe(stripe) => write!(out, "{stripe}"),
             Place::Null { bytes: None, .. } => out.write_str("null:"),
             Place::Null { bytes: Some(bytes), fill: Fill::Noise } => write!(out, "null:{bytes}B"),
             Place::Null { bytes: Some(bytes), fill: Fill::Zero } => write!(out, "null:{bytes}B,zero"),
@@ -251,13 +262,22 @@ mod tests {
             ("user@host:", ssh("user@host", "")),
             ("host:[a]:b", ssh("host", "[a]:b")),
             ("user@[fe80::1]:/b:c", ssh("user@fe80::1", "/b:c")),
+            ("stripe:a/b.toml", Place::Stripe(Stripe::new("a/b.toml".into()))),
+            ("./stripe:b", Place::Path("./stripe:b".into())),
             ("pump://host:1/x", served("host:1", "x")),
             ("pump://[::1]:65535", served("[::1]:65535", "")),
             ("pump://host:1//%20:y", served("host:1", "/%20:y")),
         ] {
             assert_eq!(parse(word), Ok(place), "{word}");
         }
-        for word in ["host:b", "user@host:", "[::1]:/b", "user@[fe80::1%eth0]:b:c", "pump://[::1]:65535/x"] {
+        for word in [
+            "host:b",
+            "stripe:/a/b",
+            "user@host:",
+            "[::1]:/b",
+            "user@[fe80::1%eth0]:b:c",
+            "pump://[::1]:65535/x",
+        ] {
             assert_eq!(parse(word).map(|place| place.to_string()).as_deref(), Ok(word));
         }
     }
@@ -277,6 +297,7 @@ mod tests {
             ("user@[::1:b", "names no host"),
             ("a[::1]:b", "names no host"),
             ("[]:b", "names no host"),
+            ("stripe:", "stripe:FILE.toml"),
             ("pump://host/x", "no port"),
             ("pump://:1/x", "no port"),
             ("pump://host:0/x", "no port"),

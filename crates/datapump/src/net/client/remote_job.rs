@@ -123,6 +123,10 @@ impl RemoteCopy {
                 Ok(HandlePlace::Flow(Flow::Null { bytes: *bytes, fill: *fill }))
             }
             Place::Null { bytes: None, .. } => Err(Problem::usage(NULL_WANTS_SIZE)),
+            Place::Stripe(_) => Err(Problem::usage(format!(
+                "'{place}' is not given to another host; send it through a pipe: pump copy {place} - | \
+                 pump copy - HOST:FILE"
+            ))),
             _ => Err(Problem::usage("both places are on other hosts; copy in two steps")),
         }
     }

@@ -63,7 +63,9 @@ pub(crate) fn of_files(
     other_path: &Path,
 ) -> Result<(), Problem> {
     let (Some(one), Ok(there)) = (&opened.original, other.meta()) else { return Ok(()) };
-    if shared.settings.options.content_only || !opened.is_file || there.kind != FileKind::Regular {
+    // Members have modes and times, and a stripe has none.
+    let is_file = opened.is_file && opened.stripe.is_none();
+    if shared.settings.options.content_only || !is_file || there.kind != FileKind::Regular {
         return Ok(());
     }
     let paths = (one.path.as_path(), other_path);

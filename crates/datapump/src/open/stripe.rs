@@ -1,0 +1,91 @@
+//! Opens a stripe as a source, and makes the ends of one that is open.
+//!
+//! Must not know: how bytes are dealt to members, where the copy goes.
+
+pub(crate) mod held;
+pub(crate) mod target;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datapump_engine::{Errno, Handle};
+
+use super::direct::direct;
+use super::file_end;
+use super::held::{Elsewhere, Held, Original};
+use super::opened::Opened;
+use crate::end::{Sink, StripeEnd};
+use crate::open::stripe::held::HeldStripe;
+use crate::open::stripe::target::OpenStripe;
+use crate::problem::{Operation, Problem};
+use crate::run::Shared;
+use crate::target::stripe::Stripe;
+use datapump_files::disk::{Access, FileCalls, FileKind, Meta};
+use datapump_files::holes::mapped;
+use datapump_files::identity::changed;
+
+/// Opens the members. What they are is looked at again: it may be another stripe by now.
+pub(super) fn open(shared: &Shared<'_>, stripe: &Stripe) -> Result<(Opened, Arc<HeldStripe>), Problem> {
+    let disk = &shared.settings.platform.disk;
+    let mut source = stripe.source(disk)?;
+    source.refuse_devices(shared.settings.options.devices)?;
+    let mut handles = Vec::new();
+    for (path, seen) in source.members.paths.iter().zip(&mut source.metas) {
+        let (handle, now) = open_member(shared, path, seen)?;
+        handles.push(Arc::new(handle));
+        *seen = now;
+    }
+    let (meta, bytes) = (source.meta(), source.bytes);
+    let (disk, attributes) = (disk.clone(), Vec::new());
+    let held = Arc::new(HeldStripe { disk, source, handles, meta, attributes });
+    let there: Arc<dyn Elsewhere> = Arc::clone(&held) as Arc<dyn Elsewhere>;
+    let path = PathBuf::from(stripe.to_string());
+    let original = Original { path, held: Held::There(there), meta, folder: None, watched: true };
+    shared.ledger.note(|| format!("'{stripe}': {}, {bytes} bytes", held.source.members.words()));
+    Ok((Opened { ordinary: bytes > 0, ..Opened::file(original, Some(vec![(0, bytes)])) }, held))
+}
+
+/// Opens a member, and says what it is before its first byte is read.
+fn open_member(shared: &Shared<'_>, path: &Path, seen: &Meta) -> Result<(Handle, Meta), Problem> {
+    let system = |errno: Errno| Problem::system(Operation::Open, path, errno.0);
+    let handle = shared.settings.platform.disk.open(path, Access::Read).map_err(system)?;
+    let now = handle.meta().map_err(system)?;
+    if (now.device, now.inode, now.kind) != (seen.device, seen.inode, seen.kind) {
+        return Err(changed(path, "was replaced by another file", true));
+    }
+    if now.kind != FileKind::Regular {
+        return Ok((handle, *seen));
+    }
+    let now = mapped::believed(&handle, now, &shared.stop).map_err(system)?;
+    match now.size_bytes == seen.size_bytes {
+        true => Ok((handle, now)),
+        false => Err(changed(path, "was made longer or shorter", true)),
+    }
+}
+
+/// The end of a stripe that is written; whether all of it goes past the page cache.
+pub(super) fn sink(
+    shared: &Shared<'_>,
+    stripe: &OpenStripe,
+    is_direct: bool,
+) -> Result<(Sink, bool), Problem> {
+    let (mut members, mut all_direct) = (Vec::new(), is_direct);
+    for member in &stripe.members {
+        let path = member.at.path.clone();
+        // Before the other becomes direct: both are opened alike.
+        let buffered = Arc::new(member.open_again()?);
+        let is_direct = is_direct && direct(shared, Some(&member.handle), &path)?;
+        all_direct &= is_direct;
+        members.push((path, file_end::of_device(shared, Arc::clone(&member.handle), buffered, is_direct)));
+    }
+    let shape = shared.settings.shape;
+    shared.ledger.note(|| {
+        let (name, words) = (crate::problem::shown_path(&stripe.name), stripe.words());
+        let (request_bytes, depth) = (shape.request_bytes, shape.sink_depth);
+        format!(
+            "'{name}': {words}, each written where it stands, {depth} requests of {request_bytes} bytes; cut off, its \
+             content is undefined, and the same command starts over"
+        )
+    });
+    Ok((Sink::Stripe(Arc::new(StripeEnd::new(stripe.map(), members))), all_direct))
+}

@@ -1,0 +1,207 @@
+//! A stripe that is written: its open members, and what is done with them before and behind their blocks.
+//!
+//! Each member is written where it stands, as a device is. A file that is not there is made, and gets its length when
+//! all has landed; a file that is there keeps its owner and mode.
+//!
+//! Must not know: how blocks are moved, where they come from, which step comes next.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datapump_core::StripeMap;
+use datapump_engine::{Errno, Handle};
+
+use crate::problem::{Class, Operation, Problem, class_of};
+use crate::target::stripe::{StripeMembers, StripeTarget};
+use datapump_files::commit::room_words;
+use datapump_files::commit::temporary::busy;
+use datapump_files::devices::open_device;
+use datapump_files::disk::{Access, AttributeHolder, FileCalls, FileKind, Meta, PathAt, umask};
+
+/// An open stripe that is written.
+#[derive(Debug)]
+pub(crate) struct OpenStripe {
+    /// As the user named it.
+    pub(crate) name: PathBuf,
+    pub(crate) members: Vec<StripeMember>,
+    description: Arc<StripeMembers>,
+}
+
+/// One of its members.
+#[derive(Debug)]
+pub(crate) struct StripeMember {
+    pub(crate) at: PathAt,
+    pub(crate) handle: Arc<Handle>,
+    /// What it was; `None` if it was made.
+    before: Option<Meta>,
+}
+
+impl OpenStripe {
+    /// Opens the members, and makes those that are not there, no more readable than the source. `bytes`: the length of
+    /// what is to come, if it is known.
+    pub(crate) fn open(
+        target: &StripeTarget,
+        source: Option<&Meta>,
+        bytes: Option<u64>,
+    ) -> Result<OpenStripe, Problem> {
+        let (name, description) = (target.name.clone(), Arc::clone(&target.members));
+        let mut stripe = OpenStripe { name, members: Vec::new(), description };
+        for (member, (at, before)) in target.ats.iter().enumerate() {
+            let needed_bytes = bytes.map_or(0, |bytes| stripe.map().member_bytes(bytes, member));
+            let opened = match before {
+                Some(meta) if meta.kind == FileKind::BlockDevice => open_device(at, needed_bytes),
+                Some(meta) => open_file(at, meta),
+                None => make_file(at, source),
+            };
+            let handle = Arc::new(opened.inspect_err(|_| stripe.give_up())?);
+            stripe.members.push(StripeMember { at: at.clone(), handle, before: *before });
+        }
+        Ok(stripe)
+    }
+
+    pub(crate) fn map(&self) -> StripeMap {
+        self.description.map
+    }
+
+    /// For who looks at what is done.
+    pub(crate) fn words(&self) -> String {
+        self.description.words()
+    }
+
+    /// Takes the room for so many bytes before the first is written, where the file system can.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Problem> {
+        for (number, member) in self.members.iter().enumerate().filter(|(_, member)| !member.is_device()) {
+            let needed_bytes = self.map().member_bytes(bytes, number);
+            if let Err(problem) = member.reserve(needed_bytes) {
+                self.members[..=number].iter().for_each(StripeMember::give_back);
+                return Err(problem);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing was written: what was made goes again.
+    pub(crate) fn give_up(&self) {
+        for member in self.members.iter().filter(|member| member.before.is_none()) {
+            // Best effort on the way out: an empty file is left.
+            let _ = member.at.folder().and_then(|folder| folder.remove(member.at.name().unwrap_or_default()));
+        }
+    }
+
+    /// Gives each file the length that it has in a stripe of so many bytes.
+    pub(crate) fn set_length(&self, bytes: u64) -> Result<(), Problem> {
+        let length = |number| self.map().member_bytes(bytes, number);
+        let mut files = (0..).zip(&self.members).filter(|(_, member)| !member.is_device());
+        files.try_for_each(|(number, member)| {
+            member.done(Operation::SetLength, |handle| handle.set_len(length(number)))
+        })
+    }
+
+    /// Puts all members on stable storage, each by a thread of its own: their devices work at the same time.
+    pub(crate) fn sync(&self) -> Result<(), Problem> {
+        let sync = |member: &StripeMember| member.done(Operation::Sync, Handle::sync);
+        std::thread::scope(|scope| {
+            let spawn = |member| std::thread::Builder::new().spawn_scoped(scope, move || sync(member));
+            let threads: Vec<_> = self.members[1..].iter().map(|member| (member, spawn(member))).collect();
+            let first = sync(&self.members[0]);
+            // Where the system gives no more threads it is done here. All are waited for, whatever the first says.
+            let others: Vec<_> = threads
+                .into_iter()
+                .map(|(member, thread)| match thread {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(_) => sync(member),
+                })
+                .collect();
+            others.into_iter().fold(first, Result::and)
+        })
+    }
+
+    /// Hears what a close tells of each.
+    pub(crate) fn close(&self) -> Result<(), Problem> {
+        self.members.iter().try_for_each(|member| member.done(Operation::Close, FileCalls::flush))
+    }
+
+    /// Makes the names of those that were made durable.
+    pub(crate) fn sync_names(&self) -> Result<(), Problem> {
+        let mut made = self.members.iter().filter(|member| member.before.is_none());
+        made.try_for_each(|member| {
+            let synced = member.at.folder_to_sync().and_then(|folder| folder.sync());
+            synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &member.at.path, errno.0))
+        })
+    }
+}
+
+impl StripeMember {
+    /// Another handle, which goes through the page cache when the first does not.
+    pub(crate) fn open_again(&self) -> Result<Handle, Problem> {
+        let opened = self.at.open(Access::Write);
+        opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.at.path, errno.0))
+    }
+
+    fn is_device(&self) -> bool {
+        self.before.is_some_and(|meta| meta.kind == FileKind::BlockDevice)
+    }
+
+    fn done(&self, operation: Operation, act: impl Fn(&Handle) -> Result<(), Errno>) -> Result<(), Problem> {
+        act(&self.handle).map_err(|errno| Problem::system(operation, &self.at.path, errno.0))
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<(), Problem> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // Asked before: an allocation that fails may have taken all there was.
+        let free_bytes = self.handle.room().free_bytes;
+        match self.handle.reserve(0, bytes) {
+            Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL) => Ok(()),
+            Err(errno) => {
+                let mut problem = Problem::system(Operation::Reserve, &self.at.path, errno.0);
+                if class_of(errno.0) == Class::NoSpace {
+                    problem.message = format!("{}; {}", problem.message, room_words(Some(bytes), free_bytes));
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    /// What was reserved, but not what stood there before.
+    fn give_back(&self) {
+        if !self.is_device() {
+            let _ = self.handle.set_len(self.before.map_or(0, |meta| meta.size_bytes));
+        }
+    }
+}
+
+/// A file that stands there, for this pump alone.
+fn open_file(at: &PathAt, before: &Meta) -> Result<Handle, Problem> {
+    let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
+    let handle = at.open(Access::ReadWrite).map_err(system(Operation::Open))?;
+    let now = handle.meta().map_err(system(Operation::Stat))?;
+    if (now.device, now.inode, now.kind) != (before.device, before.inode, before.kind) {
+        return Err(Problem::new(
+            Class::Changed,
+            Operation::Open,
+            &at.path,
+            "was replaced meanwhile; copy again",
+        ));
+    }
+    locked(at, handle)
+}
+
+fn locked(at: &PathAt, handle: Handle) -> Result<Handle, Problem> {
+    match handle.lock().map_err(|errno| Problem::system(Operation::Lock, &at.path, errno.0))? {
+        true => Ok(handle),
+        false => Err(busy(&at.path)),
+    }
+}
+
+fn make_file(at: &PathAt, source: Option<&Meta>) -> Result<Handle, Problem> {
+    let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
+    let folder = at.folder().map_err(system(Operation::OpenFolder))?;
+    let handle = folder.create_new(at.name().unwrap_or_default()).map_err(system(Operation::Create))?;
+    if let Handle::Os(file) = &handle {
+        let mode = source.map_or(0o666, |source| source.mode & 0o777) & !umask();
+        AttributeHolder::Open(file).set_mode(mode).map_err(system(Operation::SetMode))?;
+    }
+    locked(at, handle)
+}
