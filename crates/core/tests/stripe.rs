@@ -7,8 +7,7 @@ const KIB: u64 = 1 << 10;
 /// The request size of E1 of which its sizes are made.
 const REQUEST: u64 = 64 * KIB;
 /// E1.
-const SIZES: [u64; 9] =
-    [0, 1, 511, 512, REQUEST - 1, REQUEST, REQUEST + 1, 7 * REQUEST + 13, 100_000_000];
+const SIZES: [u64; 9] = [0, 1, 511, 512, REQUEST - 1, REQUEST, REQUEST + 1, 7 * REQUEST + 13, 100_000_000];
 const CHUNKS: [u64; 6] = [4 * KIB, 12 * KIB, 64 * KIB, 192 * KIB, 1 << 20, 64 << 20];
 
 fn maps() -> impl Iterator<Item = StripeMap> {
@@ -45,7 +44,9 @@ fn all_sizes_of_e1_lie_whole_on_the_members() {
 
 proptest! {
     #[test]
-    fn the_map_is_a_bijection(chunk in 1u64..=16_384, members in 1usize..=9, at in 0u64..1 << 50, inside in 0u64..1 << 50) {
+    fn the_map_is_a_bijection(
+        chunk in 1u64..=16_384, members in 1usize..=9, at in 0u64..1 << 50, inside in 0u64..1 << 50,
+    ) {
         let map = StripeMap::new(chunk * 4 * KIB, members).expect("a stripe");
         let place = map.place(at);
         prop_assert!(place.member < members);
@@ -57,7 +58,9 @@ proptest! {
     }
 
     #[test]
-    fn sizes_tell_the_length_and_the_length_the_sizes(chunk in 1u64..=64, members in 1usize..=6, total in 0u64..1 << 24) {
+    fn sizes_tell_the_length_and_the_length_the_sizes(
+        chunk in 1u64..=64, members in 1usize..=6, total in 0u64..1 << 24,
+    ) {
         let map = StripeMap::new(chunk * 4 * KIB, members).expect("a stripe");
         check_runs(map, total);
         let sizes: Vec<u64> = (0..members).map(|member| map.member_bytes(total, member)).collect();

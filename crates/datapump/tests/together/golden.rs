@@ -5,7 +5,7 @@ use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation}
 use datapump::{Fill, Job, Options, Place, Platform, Report};
 
 /// A table with a header, as maps from column to value.
-fn table(name: &str) -> Vec<Row> {
+pub fn table(name: &str) -> Vec<Row> {
     let path = format!("{}/../lab/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut lines = text.lines();
@@ -15,13 +15,13 @@ fn table(name: &str) -> Vec<Row> {
         .collect()
 }
 
-struct Row {
+pub struct Row {
     header: Vec<String>,
     cells: Vec<String>,
 }
 
 impl Row {
-    fn text(&self, column: &str) -> &str {
+    pub fn text(&self, column: &str) -> &str {
         let index = self
             .header
             .iter()
@@ -30,7 +30,7 @@ impl Row {
         &self.cells[index]
     }
 
-    fn number(&self, column: &str) -> f64 {
+    pub fn number(&self, column: &str) -> f64 {
         self.text(column).parse().unwrap_or_else(|_| panic!("{column}: {}", self.text(column)))
     }
 
@@ -95,7 +95,7 @@ fn bottleneck_name(bottleneck: Bottleneck) -> &'static str {
     }
 }
 
-fn relative(one: f64, other: f64) -> f64 {
+pub fn relative(one: f64, other: f64) -> f64 {
     (one / other - 1.0).abs()
 }
 

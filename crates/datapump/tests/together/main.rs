@@ -7,6 +7,7 @@ mod net_parts;
 mod ends;
 mod golden;
 mod rehearsal;
+mod stripes;
 mod trees;
 mod two_hosts;
 mod two_hosts_control;
