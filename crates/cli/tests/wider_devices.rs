@@ -183,3 +183,42 @@ fn a_read_only_device_is_told() {
     expect(&run, 1, &[&device.device, "(os error "], "read-only");
     assert!(device.content() == old);
 }
+
+#[test]
+fn a_stripe_of_devices_needs_the_flag_and_devices_of_one_size() {
+    let home = Home::new();
+    let source = path(&home, "file");
+    let content = with_content(&source, 5 * MIB + 13, 8);
+    let (one, other, longer) =
+        (Loop::new(&noise(8 * MIB, 9)), Loop::new(&noise(8 * MIB, 10)), Loop::new(&noise(9 * MIB, 11)));
+    let stripe = |members: [&str; 2]| {
+        let text = format!("chunk = \"64KiB\"\nmembers = {members:?}\n");
+        std::fs::write(home.path("s.toml"), text).expect("room");
+        format!("stripe:{}", path(&home, "s.toml"))
+    };
+    let place = stripe([&one.device, &other.device]);
+    expect(
+        &pump(&["copy", &source, &place]),
+        2,
+        &["is a block device; say --devices", &one.device],
+        "no flag",
+    );
+    for options in [&[][..], &["--direct=always"], &["--direct=never"]] {
+        let row = format!("{options:?}");
+        expect(&pump_with(&["copy", "--devices", &source, &place], options), 0, &[], &row);
+        let back = path(&home, "back");
+        expect(&pump_with(&["copy", "--devices", &place, &back], options), 0, &[], &row);
+        let back = std::fs::read(&back).expect("the copy");
+        assert_eq!(back.len(), 16 * MIB, "{row}: devices are read whole");
+        assert!(back[..content.len()] == content, "{row}");
+    }
+    let large = path(&home, "large");
+    with_content(&large, 16 * MIB + 1, 12);
+    expect(&pump(&["copy", "--devices", &large, &place]), 1, &["are needed", &one.device], "no room");
+    let place = stripe([&one.device, &longer.device]);
+    let run = pump(&["copy", "--devices", &place, &path(&home, "to")]);
+    expect(&run, 2, &["are devices of one size", &longer.device], "other sizes");
+    let place = stripe([&one.device, "new"]);
+    expect(&pump(&["copy", "--devices", &source, &place]), 2, &["files and devices"], "both kinds");
+    assert!(!home.path("new").exists());
+}

@@ -40,6 +40,7 @@ mod resume;
 mod secrets;
 mod selection;
 mod special_arguments;
+mod stripe;
 mod target_in_source;
 mod temporary_names;
 mod trees;
