@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use claim_ahead::reads_on;
 use datapump_core::verdict::Waits;
-use datapump_core::{Claimed, Counts, Pump, Step};
+use datapump_core::{Claimed, Counts, Pump, Shape, Step};
 use datapump_engine::{
-    CpuStage, WAIT_MAX,
+    CpuStage, Engine, WAIT_MAX,
     meter::{add_workers, within},
 };
 use datapump_transport::{Channel, ConnectionStats, CutOnPanic};
@@ -100,6 +100,20 @@ pub(crate) enum Stepped {
     Over,
 }
 
+/// A pump and an engine with its slots. Where there is no memory for the greater depth that a long path could have, it
+/// does without.
+fn pump_with_slots(shared: &Shared<'_>) -> Result<(Pump, (Engine, AskedAndGot)), Problem> {
+    let shape = shared.settings.shape;
+    let twins = if shared.settings.has_twins { 2 } else { 1 };
+    let with = |shape: Shape| {
+        let pump = Pump::new(shape);
+        let slots = pump.slots();
+        shared.engine(slots * twins, slots).map(|engine| (pump, engine))
+    };
+    let least = Shape { source_depth_max: shape.source_depth, ..shape };
+    with(shape).or_else(|problem| if least == shape { Err(problem) } else { with(least) })
+}
+
 impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
@@ -131,10 +145,8 @@ impl<'run> Lane<'run> {
 
     fn with(shared: &'run Shared<'run>, index: usize, connection: Connection) -> Result<Lane<'run>, Problem> {
         let settings = &shared.settings;
-        let mut pump = Pump::new(settings.shape);
+        let (mut pump, (mut engine, asked)) = pump_with_slots(shared)?;
         let slots = pump.slots();
-        let twins = if settings.has_twins { 2 } else { 1 };
-        let (mut engine, asked) = shared.engine(slots * twins, slots)?;
         settings.fill_null_slots(&mut engine, slots, index);
         let way = (&settings.platform.clock, settings.queued_nulls, settings.meters.is_some());
         let mut performer = Performer::new(engine, slots, connection, way);

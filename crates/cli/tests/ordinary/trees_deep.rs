@@ -47,3 +47,17 @@ fn a_deep_tree_of_another_host_takes_memory_for_its_names_alone_at_both() {
     drop(serving);
     ["served", "pulled", "far"].iter().for_each(|name| remove(&home.path(name)));
 }
+
+/// Over a long path a lane has slots for what may be under way: 128 requests.
+#[test]
+fn who_may_not_have_the_slots_of_a_long_path_does_with_fewer() {
+    let home = Home::new();
+    make_folder(&home, "served");
+    let content = support::noise_file(&home, "served/large", 40 << 20, 3);
+    let serving = Serving::start(home.command(&["serve", "served", "--ticket-file", "ticket"]));
+    let from = serving.at("large");
+    let words = ["copy", "--lanes=1", "--read-ahead=always", "--ticket-file=ticket", &from, "pulled"];
+    let run = support::outcome(support::after(&home, "ulimit -d 65536", &words), b"");
+    expect(&run, 0, &[], "pulled");
+    support::has_content(&home.path("pulled"), &content, "pulled");
+}
