@@ -57,6 +57,8 @@ built_in!(
     "tune",
     "seqio",
     "seqio-fio",
+    "growth-size",
+    "growth-files",
 );
 
 /// The study of this name.
