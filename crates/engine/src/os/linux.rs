@@ -18,6 +18,7 @@ mod cache;
 mod extents;
 mod host;
 mod idle;
+mod mapped;
 mod owners;
 mod socket;
 mod standard;
@@ -30,6 +31,9 @@ pub use host::{
     timer_slack, wait_with_usage,
 };
 pub use idle::{Lowest, allowed_cpus, lowest_priority, pin_to};
+pub use mapped::{
+    MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, WORD_BYTES, fill_words, sum_words,
+};
 pub use owners::{group_id, group_name, user_id, user_name};
 pub use socket::{TcpInfo, set_busy_poll, tcp_info};
 pub use standard::was_closed;
