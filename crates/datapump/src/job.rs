@@ -85,6 +85,8 @@ pub struct Job {
     is_confined: bool,
     /// What makes or inspects its blocks.
     hook: Option<Arc<dyn BlockHook>>,
+    /// Only these bytes of its one file are moved, in this order.
+    pieces: Option<Arc<[(u64, u64)]>>,
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
     tells_files: bool,
@@ -131,6 +133,7 @@ impl Job {
             found: None,
             is_confined: false,
             hook: None,
+            pieces: None,
             shared_rate: None,
             tells_files: true,
             retry_for: RETRY_FOR,
@@ -220,6 +223,12 @@ impl Job {
     /// What makes the blocks of a null source that is [`Fill::Overwritten`], or looks at those that a job would hash.
     pub fn hook(self, hook: Arc<dyn BlockHook>) -> Job {
         Job { hook: Some(hook), ..self }
+    }
+
+    /// Only these bytes of the one file are moved, each from its start to before its end, in this order; the target's
+    /// length stays as it is. For measuring, with a null place at the other end, or none; what overlaps is moved twice.
+    pub fn pieces(self, pieces: Arc<[(u64, u64)]>) -> Job {
+        Job { pieces: Some(pieces), ..self }
     }
 
     /// Live counters.
@@ -399,6 +408,7 @@ impl Job {
             compares: self.work == JobKind::Compare,
             hashes: self.hashes(),
             hook: self.hook.as_deref(),
+            pieces: self.pieces.as_deref(),
             // Simulated devices stand behind both ends; an engine asked for by name is studied at one of them.
             queued_nulls: QueuedNulls {
                 source: self.platform.is_simulated() || (only_null && queued),

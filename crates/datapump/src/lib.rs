@@ -43,8 +43,9 @@ pub mod simulation {
 /// What this host tells beyond the standard library, for programs that measure.
 pub mod host {
     pub use datapump_engine::os::linux::{
-        ChildUsage, Lowest, TcpInfo, allowed_cpus, cached_fraction, lowest_priority, pin_to, wait_with_usage,
-        was_closed,
+        ChildUsage, Lowest, MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, TcpInfo,
+        WORD_BYTES, allowed_cpus, cached_fraction, fill_words, lowest_priority, pin_to, process_cpu_ns,
+        sum_words, wait_with_usage, was_closed,
     };
 }
 

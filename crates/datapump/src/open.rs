@@ -103,7 +103,10 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, nex
 type PreparedEnds = (Task, Option<ByteRanges>, bool);
 
 fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedEnds, Problem> {
-    let opened = open_source(shared, item)?;
+    let mut opened = open_source(shared, item)?;
+    if let Some(pieces) = shared.settings.pieces {
+        opened.ranges = Some(pieces.to_vec());
+    }
     let how = decide(&facts(shared, item, &opened), shared.settings.options);
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
@@ -128,6 +131,15 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         ranges: ranges.clone(),
         tree_file: None,
     });
+    if shared.settings.pieces.is_some()
+        && let Sink::File(file) = &task.sink
+    {
+        let meta = file
+            .handle
+            .meta()
+            .map_err(|errno| Problem::system(Operation::Stat, &task.target_name, errno.0))?;
+        task.keep_length(meta.size_bytes);
+    }
     task.change = change;
     task.first_name = (copies && !item.other_names.is_empty()).then(|| Box::new(item.clone()));
     Ok((task, ranges, how.in_kernel))

@@ -210,6 +210,11 @@ impl Task {
         self.life().handle_ended(at)
     }
 
+    /// Its length is that of what stands at the target, whatever is written of it.
+    pub(crate) fn keep_length(&self, bytes: u64) {
+        self.length_bytes.store(bytes, Ordering::Release);
+    }
+
     /// Gives the file up; true for the first call.
     pub(crate) fn fail(&self) -> bool {
         self.life().handle_failed()

@@ -6,6 +6,7 @@ mod net_parts;
 
 mod ends;
 mod golden;
+mod pieces;
 mod rehearsal;
 mod stripes;
 mod trees;
