@@ -20,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::bail;
 
+pub mod access;
 pub mod advise;
 pub mod judge;
 mod perform;

@@ -7,6 +7,7 @@ use crate::closed_list;
 closed_list! {
     /// What was being done: `open`, `read`, `set the attributes of`, …
     Operation {
+        Access "access"
         Allocate "allocate"
         Arguments "arguments"
         Close "close"
@@ -32,6 +33,7 @@ closed_list! {
         MakeLink "make the link"
         MakePipe "make the pipe"
         MakeTemporaryFolder "make a temporary folder in"
+        Map "map"
         Measure "measure"
         Mirror "mirror"
         Open "open"

@@ -1,0 +1,117 @@
+use datapump::InWords;
+
+use super::*;
+
+const PAGE: u64 = 4096;
+
+fn all<T: InWords>() -> impl Iterator<Item = T> {
+    T::ALL.iter().map(|(choice, ..)| *choice)
+}
+
+fn asked(file: &Path, touch: Touch, operation: AccessUse) -> AccessArguments {
+    AccessArguments {
+        file: file.to_path_buf(),
+        interface: AccessInterface::Stream,
+        pattern: AccessPattern::Sequential,
+        touch,
+        operation,
+        page_bytes: PAGE,
+        depth: 4,
+        sync: Sync::None,
+        seed: 7,
+        stop: Arc::default(),
+    }
+}
+
+/// 70 pages and a part of one, so that every order differs, each word with a value of its own.
+fn content() -> Vec<u8> {
+    (0..(70 * PAGE + 1000) / 8).flat_map(u64::to_le_bytes).collect()
+}
+
+const TOUCHES: [Touch; 4] = [Touch::Word, Touch::Part(0.125), Touch::Part(0.75), Touch::Part(1.0)];
+
+#[test]
+fn all_interfaces_read_the_same_words_in_every_order() {
+    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("room");
+    let (path, content) = (folder.path().join("file"), content());
+    fs::write(&path, &content).expect("room");
+    for touch in TOUCHES {
+        let touched = touch.bytes(PAGE) as usize;
+        let words = |page: &[u8]| host::sum_words(&page[..touched.min(page.len())]);
+        let expected = content.chunks(PAGE as usize).map(words).fold(0, u64::wrapping_add);
+        for interface in all::<AccessInterface>() {
+            for pattern in all::<AccessPattern>() {
+                let arguments =
+                    AccessArguments { interface, pattern, ..asked(&path, touch, AccessUse::Read) };
+                let done = access(&arguments).expect("a file");
+                let row = format!("{interface:?} {pattern:?} {touch:?}: {:?}", done.problems);
+                assert_eq!((done.report.exit_status, done.sum), (0, expected), "{row}");
+                assert_eq!((done.pages, done.bytes), (71, content.len() as u64), "{row}");
+                assert_eq!(done.report.requests, 71, "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_interfaces_write_the_touched_words_and_nothing_else() {
+    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("room");
+    let (path, content) = (folder.path().join("file"), content());
+    for touch in TOUCHES {
+        let touched = touch.bytes(PAGE) as usize;
+        let mut expected = content.clone();
+        for page in expected.chunks_mut(PAGE as usize) {
+            let end = touched.min(page.len());
+            host::fill_words(&mut page[..end], value(7));
+        }
+        for interface in all::<AccessInterface>() {
+            for pattern in all::<AccessPattern>() {
+                fs::write(&path, &content).expect("room");
+                let sync = if pattern == AccessPattern::Random { Sync::End } else { Sync::None };
+                let arguments =
+                    AccessArguments { interface, pattern, sync, ..asked(&path, touch, AccessUse::Write) };
+                let done = access(&arguments).expect("a file");
+                let row = format!("{interface:?} {pattern:?} {touch:?}: {:?}", done.problems);
+                assert_eq!((done.report.exit_status, done.bytes), (0, content.len() as u64), "{row}");
+                assert_eq!(done.report.synced_ns.is_some(), sync == Sync::End, "{row}");
+                assert!(fs::read(&path).expect("there") == expected, "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_so_is_refused() {
+    let folder = tempfile::tempdir().expect("room");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("empty"), b"").expect("room");
+    fs::write(at("file"), b"content").expect("room");
+    for (path, page_bytes, words) in [
+        (at("empty"), PAGE, "is empty: there is no page to touch"),
+        (folder.path().to_path_buf(), PAGE, "is a folder; name a regular file"),
+        (PathBuf::from("/dev/zero"), PAGE, "is a device, and a pass is made through a regular file"),
+        (at("missing"), PAGE, "No such file or directory"),
+        (at("file"), 5000, "--page must be a power of two from 4KiB to 1MiB, not 5,000 bytes; give 8KiB"),
+        (at("file"), 0, "--page must be a power of two"),
+        (at("file"), 2048, "--page must be a power of two from 4KiB to 1MiB, not 2,048 bytes"),
+        (at("file"), 2 << 20, "--page must be a power of two from 4KiB to 1MiB, not 2,097,152 bytes"),
+    ] {
+        let arguments = AccessArguments { page_bytes, ..asked(&path, Touch::Word, AccessUse::Write) };
+        let problem = access(&arguments).expect_err("it cannot be meant so").to_string();
+        assert!(problem.contains(words), "{}: {problem}", path.display());
+    }
+    assert_eq!(fs::read(at("file")).expect("there"), b"content", "nothing was written");
+}
+
+#[test]
+fn a_pass_that_is_stopped_says_so() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("file");
+    fs::write(&path, content()).expect("room");
+    for interface in all::<AccessInterface>() {
+        let arguments = AccessArguments { interface, ..asked(&path, Touch::Word, AccessUse::Read) };
+        arguments.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let done = access(&arguments).expect("a file");
+        assert_eq!(done.report.exit_status, Status::Interrupted as i32, "{interface:?}");
+    }
+}
