@@ -23,9 +23,9 @@ pub use copy::tuning::OutputArguments;
 pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{
-    ChangesArguments, CompareAsked, FilesArguments, LabArguments, LabCommand, LabCompareArguments,
-    LabFitArguments, LabModel, LabPredictArguments, LabProfileArguments, LabReportArguments,
-    LabRerunArguments, LabRunArguments, LabScrubArguments,
+    ChangesArguments, CompareAsked, FilesArguments, LabAccessArguments, LabArguments, LabCommand,
+    LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments, LabProfileArguments,
+    LabReportArguments, LabRerunArguments, LabRunArguments, LabScrubArguments,
 };
 pub use lab::{DepthsArguments, SimulateCommand};
 pub use look::{

@@ -164,7 +164,8 @@ impl<'run> AccessPlan<'run> {
         let page_bytes = arguments.page_bytes;
         if !page_bytes.is_power_of_two() || !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&page_bytes) {
             let page = with_commas(page_bytes);
-            let words = format!("--page must be a power of two from 4KiB to 1MiB, not {page} bytes; give 8KiB");
+            let words =
+                format!("--page must be a power of two from 4KiB to 1MiB, not {page} bytes; give 8KiB");
             return Err(Problem::usage(words));
         }
         let touched_bytes = arguments.touch.bytes(page_bytes);

@@ -5,4 +5,5 @@
 pub(crate) mod compare;
 pub mod cost;
 pub mod depths;
+pub mod pages;
 pub mod stats;

@@ -2,6 +2,7 @@
 //!
 //! Must not know: what a study is made of.
 
+mod access;
 mod compare;
 mod files;
 mod fit;
@@ -20,6 +21,7 @@ use clap::{ArgAction, Args, Subcommand};
 
 use crate::args::{HOW, OUTPUT, WHAT};
 
+pub use access::LabAccessArguments;
 pub use files::FilesArguments;
 pub use fit::{LabFitArguments, LabModel};
 pub use predict::LabPredictArguments;
@@ -64,6 +66,7 @@ pub enum LabCommand {
     TcpWatch(TcpWatchArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
+    Access(LabAccessArguments),
     Scrub(LabScrubArguments),
     Report(LabReportArguments),
     /// Print medians, intervals and ratios of rows
@@ -160,6 +163,7 @@ impl LabCommand {
             LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
+            LabCommand::Access(access) => access.json,
             LabCommand::Scrub(scrub) => scrub.json,
             LabCommand::View { json, .. } => *json,
         }

@@ -2,6 +2,7 @@
 //!
 //! Must not know: what a study is made of, how rows are judged.
 
+mod access;
 mod compare;
 mod fit;
 mod predict;
@@ -43,6 +44,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
+        LabCommand::Access(arguments) => access::access(arguments, &output),
         LabCommand::Scrub(arguments) => scrub::scrub(arguments, &output),
         LabCommand::Report(arguments) => report::report(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {

@@ -6,12 +6,14 @@
 use std::collections::BTreeMap;
 
 use datapump::{Class, LimitedBy, Operation, Report};
+use datapump_lab::access::Accessed;
 use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
 use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
 use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::depths::DepthOutcome;
+use datapump_lab::judge::pages::PageCurve;
 use datapump_lab::scrub::Scrubbed;
 use datapump_lab::tcp_trace::{TcpSample, TcpTraced};
 use datapump_lab::{Comparison, StudySummary};
@@ -71,6 +73,10 @@ pub enum EventLine<'a> {
     Against(&'a ProfileCheck),
     /// What was written to show corruption, or found of it (pump lab scrub).
     Scrub(&'a Scrubbed),
+    /// What a pass through a file did and cost (pump lab access).
+    Access(&'a Accessed),
+    /// One interface's curve over what is used of each page (pump lab fit --model touch).
+    Curve(&'a PageCurve),
 }
 
 /// The beginning of a job.

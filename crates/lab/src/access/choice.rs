@@ -11,7 +11,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessInterface {
-    /// read(2) and write(2), one page a call.
+    /// read(2) and write(2): a call for what is used of each page, and a copy of it.
     Stream,
     /// A mapping whose pages come when they are touched.
     Mmap,
@@ -50,7 +50,7 @@ pub enum AccessUse {
 impl InWords for AccessInterface {
     const WHAT: &'static str = "interface";
     const ALL: &'static [(AccessInterface, &'static str, &'static str)] = &[
-        (AccessInterface::Stream, "stream", "read(2) or write(2), a call for each page"),
+        (AccessInterface::Stream, "stream", "read(2) or write(2): a call for what is used of each page"),
         (AccessInterface::Mmap, "mmap", "A mapping: pages come when they are touched"),
         (AccessInterface::MmapPopulate, "mmap-populate", "A mapping whose pages all come first"),
         (AccessInterface::MmapAdvise, "mmap-advise", "A mapping; the kernel is told the order"),

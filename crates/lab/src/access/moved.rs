@@ -65,16 +65,18 @@ fn options(plan: &AccessPlan<'_>) -> Options {
     }
 }
 
-/// What is moved, in the order of the pass: whole pages when reading, what is touched of them when writing.
+/// What is moved, in the order of the pass: what is used of each page, as a program would ask for it; where requests go
+/// past the cache, and so by blocks of the device, whole pages when reading.
 fn pieces(plan: &AccessPlan<'_>) -> Vec<(u64, u64)> {
-    let reads = plan.arguments.operation == AccessUse::Read;
-    let is_whole = reads || plan.is_full_page();
+    let takes_pages =
+        plan.arguments.operation == AccessUse::Read && plan.arguments.interface == AccessInterface::Ring;
+    let is_whole = takes_pages || plan.is_full_page();
     if is_whole && plan.arguments.pattern == AccessPattern::Sequential {
         return vec![(0, plan.bytes)];
     }
     let piece = |page: u64| {
         let (at, touched) = plan.touched(page);
-        let bytes = if reads { plan.arguments.page_bytes.min(plan.bytes - at) } else { touched };
+        let bytes = if takes_pages { plan.arguments.page_bytes.min(plan.bytes - at) } else { touched };
         (at, at + bytes)
     };
     plan.order.pages().into_iter().map(piece).collect()

@@ -19,6 +19,7 @@ mod told;
 pub use chain::{ChainPrediction, PartsFile};
 pub use cpu::{CpuBy, cpu_ns};
 pub use fit::level_off::{LevelOff, MeasuredLatency, Readers, fit_level_off};
+pub(crate) use fit::line::FittedLine;
 pub use fit::{CostFit, Figure, FitPoint, SizeResult, TooFew, fit_cost};
 pub use golden::{Statement, check_golden};
 pub(crate) use groups::fit_rows;

@@ -59,6 +59,8 @@ built_in!(
     "seqio-fio",
     "growth-size",
     "growth-files",
+    "access",
+    "access-network",
 );
 
 /// The study of this name.

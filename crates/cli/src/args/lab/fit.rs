@@ -11,8 +11,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Fit a model to rows or to a table, with intervals
 ///
-/// Rows are fitted in groups that agree in every factor but the one that the model is about (`request_size`, or
-/// `readers`); rows of failed runs are left out. A table is a CSV file with a header.
+/// Rows are fitted in groups that agree in every factor but the one that the model is about (`request_size`,
+/// `readers` or `touch`); rows of failed runs are left out. A table is a CSV file with a header.
 #[derive(Debug, Args)]
 pub struct LabFitArguments {
     /// A file of rows, or a table
@@ -49,4 +49,6 @@ pub enum LabModel {
     Cost,
     /// Latency of n readers of one server = max(R1, n D)
     LevelOff,
+    /// Bandwidth and CPU time over what is used of each page (rows of the study access)
+    Touch,
 }

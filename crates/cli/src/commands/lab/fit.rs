@@ -4,6 +4,7 @@
 
 use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, Fits, Model};
+use datapump_lab::judge::pages;
 
 use crate::args::{LabFitArguments, LabModel};
 use crate::output::Output;
@@ -15,9 +16,21 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
     let model = match arguments.model {
         LabModel::Cost => Model::Cost,
         LabModel::LevelOff => Model::LevelOff,
+        LabModel::Touch => return touch(arguments, output),
     };
     match cost::fit_file(&arguments.file, model) {
         Ok(fits) => print(&fits, output),
+        Err(error) => super::refuse_input(&error, Operation::Fit, output),
+    }
+}
+
+/// The curves over what is used of each page.
+fn touch(arguments: &LabFitArguments, output: &Output) -> i32 {
+    match pages::page_curves(&arguments.file) {
+        Ok(curves) => {
+            let events: Vec<EventLine<'_>> = curves.iter().map(EventLine::Curve).collect();
+            super::print_figures(&events, &pages::curves_words(&curves), Status::Done, output)
+        }
         Err(error) => super::refuse_input(&error, Operation::Fit, output),
     }
 }

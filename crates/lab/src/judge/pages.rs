@@ -1,0 +1,231 @@
+//! Curves over what is used of each page, from rows of the study `access`: bandwidth, CPU time, and how the kernel's CPU
+//! time for a page grows with the bytes that are touched (S34, S35, S38).
+//!
+//! Every claim rests on intervals of 95 % that do not overlap; else it is "not separable". Times and CPU times are those
+//! of the pass, without the start of the program. Must not know: how a pass is made.
+
+mod words;
+
+pub use words::curves_words;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::access::Touch;
+use crate::judge::cost::{FittedLine, InputError};
+use crate::judge::stats::{Estimate, Interval, mean};
+use crate::row::{Row, rows_of};
+use crate::study::Level;
+
+const DOUBT: f64 = 0.05;
+/// Fewer points have no interval: two lie on a line whatever the noise is.
+const POINTS_MIN: usize = 3;
+/// A mapped page may cost the kernel this part of what a page by calls does for each byte (S38).
+const QUARTER: f64 = 0.25;
+
+/// One pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PagePoint {
+    /// Bytes that were used of each page.
+    pub touched_bytes: f64,
+    /// Bytes of the pages over the time; nothing where the soaker ran beside it.
+    pub bytes_per_second: Option<f64>,
+    /// CPU time of the process in the kernel for each page.
+    pub kernel_ns_per_page: f64,
+    /// All CPU time for each byte of the pages.
+    pub cpu_ns_per_byte: f64,
+}
+
+/// What was seen at one touch.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageLevel {
+    /// Bytes that were used of each page.
+    pub touched_bytes: f64,
+    /// Passes.
+    pub n: usize,
+    /// Their mean bandwidth; null if the soaker ran beside all of them.
+    pub bytes_per_second: Option<f64>,
+    /// Its 95 % interval; null below three passes.
+    pub bytes_per_second_interval: Option<[f64; 2]>,
+    /// CPU time in the kernel for each page.
+    pub kernel_ns_per_page: f64,
+    /// All CPU time for each byte of the pages.
+    pub cpu_ns_per_byte: f64,
+}
+
+/// How one thing compares with another, by intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PageVerdict {
+    /// It lies below.
+    Below,
+    /// It lies above.
+    Above,
+    /// The intervals overlap, or there are none.
+    NotSeparable,
+}
+
+/// The curve of one interface.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PageCurve {
+    /// The interface.
+    pub interface: String,
+    /// The level of every other factor but the touch.
+    pub asked: BTreeMap<String, Level>,
+    /// By touch, the least first.
+    pub levels: Vec<PageLevel>,
+    /// By how many nanoseconds the kernel's CPU time for a page grows with each byte that is touched; null below three
+    /// passes or with one touch.
+    pub kernel_ns_per_touched_byte: Option<f64>,
+    /// Its 95 % interval.
+    pub kernel_ns_per_touched_byte_interval: Option<[f64; 2]>,
+    /// Of another interface than `stream`: that slope beside a quarter of stream's.
+    pub slope_beside_quarter_of_stream: Option<PageVerdict>,
+    /// Of another interface than `stream`: its bandwidth beside stream's where whole pages are touched.
+    pub dense_beside_stream: Option<PageVerdict>,
+}
+
+/// A slope with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct PageSlope {
+    value: f64,
+    interval: Interval,
+}
+
+const STREAM: &str = "stream";
+
+type PageGroup = BTreeMap<String, Level>;
+
+/// The curves of a file of rows.
+///
+/// Errors: the file cannot be read, or no completed row in it has an interface and a touch.
+pub fn page_curves(path: &Path) -> anyhow::Result<Vec<PageCurve>> {
+    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    let curves = curves_of(&rows_of(path, &bytes)?);
+    if curves.is_empty() {
+        let words =
+            "nothing to fit: no completed run has the factors interface and touch; run the study access";
+        return Err(InputError::of_file(path, words).into());
+    }
+    Ok(curves)
+}
+
+fn curves_of(rows: &[Row]) -> Vec<PageCurve> {
+    let mut groups: BTreeMap<PageGroup, BTreeMap<String, Vec<PagePoint>>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.is_completed()) {
+        let Some((group, interface, point)) = point(row) else { continue };
+        groups.entry(group).or_default().entry(interface).or_default().push(point);
+    }
+    groups.iter().flat_map(|(group, interfaces)| curves(group, interfaces)).collect()
+}
+
+/// The pass of a row, if it is one.
+fn point(row: &Row) -> Option<(PageGroup, String, PagePoint)> {
+    let mut group = row.asked.clone();
+    let (interface, touch) = (group.remove("interface")?.to_string(), group.remove("touch")?.to_string());
+    group.remove("soaker");
+    let page_bytes = group.get("request_size").and_then(Level::value)?;
+    let touched_bytes = touch.parse::<Touch>().ok()?.bytes(page_bytes as u64) as f64;
+    let report = row.report.as_ref().filter(|report| report.bytes > 0 && report.elapsed_ns > 0)?;
+    let bytes = report.bytes as f64;
+    let process_ns = (report.cpu.user_ns + report.cpu.system_ns) as f64;
+    let is_soaked = row.soaked_ns.is_some();
+    let point = PagePoint {
+        touched_bytes,
+        bytes_per_second: (!is_soaked).then(|| report.bytes_per_second()),
+        kernel_ns_per_page: report.cpu.system_ns as f64 / (bytes / page_bytes).ceil(),
+        cpu_ns_per_byte: process_ns / bytes,
+    };
+    Some((group, interface, point))
+}
+
+fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> Vec<PageCurve> {
+    let stream = interfaces.get(STREAM);
+    let stream_slope = stream.and_then(|points| kernel_slope(points));
+    let stream_dense = stream.and_then(|points| dense(points));
+    let curve = |(interface, points): (&String, &Vec<PagePoint>)| {
+        let slope = kernel_slope(points);
+        let is_other = interface != STREAM;
+        PageCurve {
+            interface: interface.clone(),
+            asked: group.clone(),
+            levels: levels(points),
+            kernel_ns_per_touched_byte: slope.map(|slope| slope.value),
+            kernel_ns_per_touched_byte_interval: slope.map(|slope| [slope.interval.low, slope.interval.high]),
+            slope_beside_quarter_of_stream: (is_other && stream.is_some())
+                .then(|| beside(slope.map(|slope| slope.interval), stream_slope.map(quarter))),
+            dense_beside_stream: (is_other && stream.is_some()).then(|| beside(dense(points), stream_dense)),
+        }
+    };
+    interfaces.iter().map(curve).collect()
+}
+
+fn quarter(slope: PageSlope) -> Interval {
+    Interval { low: slope.interval.low * QUARTER, high: slope.interval.high * QUARTER }
+}
+
+fn beside(one: Option<Interval>, other: Option<Interval>) -> PageVerdict {
+    match one.zip(other) {
+        Some((one, other)) if one.high < other.low => PageVerdict::Below,
+        Some((one, other)) if one.low > other.high => PageVerdict::Above,
+        _ => PageVerdict::NotSeparable,
+    }
+}
+
+/// The slope of the kernel's CPU time for a page over the touched bytes: least squares, Student's t.
+fn kernel_slope(points: &[PagePoint]) -> Option<PageSlope> {
+    let x: Vec<f64> = points.iter().map(|point| point.touched_bytes).collect();
+    let is_one_touch = x.iter().all(|touched| *touched == x[0]);
+    if points.len() < POINTS_MIN || is_one_touch {
+        return None;
+    }
+    let center = mean(&x)?;
+    let spread: f64 = x.iter().map(|touched| (touched - center).powi(2)).sum();
+    let line = FittedLine::through(x, points.iter().map(|point| point.kernel_ns_per_page).collect());
+    let freedom = points.len() as f64 - 2.0;
+    let squares: f64 = line.residuals().iter().map(|residual| residual.powi(2)).sum();
+    let estimate = Estimate { center: line.slope, variance: squares / freedom / spread, freedom };
+    Some(PageSlope { value: line.slope, interval: estimate.interval(DOUBT) })
+}
+
+/// The bandwidth where the most of a page is touched, with its interval.
+fn dense(points: &[PagePoint]) -> Option<Interval> {
+    let most = points.iter().map(|point| point.touched_bytes).max_by(f64::total_cmp)?;
+    bandwidth(points, most).1
+}
+
+fn bandwidth(points: &[PagePoint], touched_bytes: f64) -> (Option<f64>, Option<Interval>) {
+    let of_touch = points.iter().filter(|point| point.touched_bytes == touched_bytes);
+    let rates: Vec<f64> = of_touch.filter_map(|point| point.bytes_per_second).collect();
+    (mean(&rates), Estimate::of(&rates).map(|estimate| estimate.interval(DOUBT)))
+}
+
+fn levels(points: &[PagePoint]) -> Vec<PageLevel> {
+    let mut touches: Vec<f64> = points.iter().map(|point| point.touched_bytes).collect();
+    touches.sort_by(f64::total_cmp);
+    touches.dedup();
+    let level = |touched_bytes: f64| {
+        let here: Vec<&PagePoint> =
+            points.iter().filter(|point| point.touched_bytes == touched_bytes).collect();
+        let of = |figure: fn(&PagePoint) -> f64| {
+            mean(&here.iter().map(|point| figure(point)).collect::<Vec<_>>()).unwrap_or_default()
+        };
+        let (bytes_per_second, interval) = bandwidth(points, touched_bytes);
+        PageLevel {
+            touched_bytes,
+            n: here.len(),
+            bytes_per_second,
+            bytes_per_second_interval: interval.map(|interval| [interval.low, interval.high]),
+            kernel_ns_per_page: of(|point| point.kernel_ns_per_page),
+            cpu_ns_per_byte: of(|point| point.cpu_ns_per_byte),
+        }
+    };
+    touches.into_iter().map(level).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Curves in words.
+//!
+//! Must not know: how they were computed.
+
+use std::fmt::Write;
+
+use datapump::units::bytes_words;
+
+use super::{PageCurve, PageLevel, PageVerdict};
+
+/// All curves, one below the other.
+pub fn curves_words(curves: &[PageCurve]) -> String {
+    let mut text = String::new();
+    for curve in curves {
+        let levels: Vec<String> = curve.asked.iter().map(|(name, level)| format!("{name} {level}")).collect();
+        // Writing to text cannot fail.
+        let _ = writeln!(text, "{} ({})", curve.interface, levels.join(", "));
+        curve.levels.iter().for_each(|level| text.push_str(&level_words(level)));
+        text.push_str(&slope_words(curve));
+        let beside = [
+            (curve.slope_beside_quarter_of_stream, "that slope is", "a quarter of stream's"),
+            (curve.dense_beside_stream, "touching most of a page its bandwidth is", "stream's"),
+        ];
+        for (verdict, what, other) in beside {
+            let _ = verdict.map(|verdict| match verdict {
+                PageVerdict::Below => writeln!(text, "  {what} below {other}"),
+                PageVerdict::Above => writeln!(text, "  {what} above {other}"),
+                PageVerdict::NotSeparable => writeln!(text, "  {what} not separable from {other}"),
+            });
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn level_words(level: &PageLevel) -> String {
+    let rate = |bytes: f64| format!("{}/s", bytes_words(bytes as u64));
+    let speed = level.bytes_per_second.map(rate).unwrap_or_else(|| "not timed".into());
+    let range = level.bytes_per_second_interval;
+    let range = range.map(|[low, high]| format!(" ({} to {})", rate(low.max(0.0)), rate(high)));
+    format!(
+        "  {} touched, {} passes: {speed}{}; kernel {:.2} us a page, CPU {:.3} ns/byte\n",
+        bytes_words(level.touched_bytes as u64),
+        level.n,
+        range.unwrap_or_default(),
+        level.kernel_ns_per_page / 1e3,
+        level.cpu_ns_per_byte
+    )
+}
+
+fn slope_words(curve: &PageCurve) -> String {
+    match curve.kernel_ns_per_touched_byte.zip(curve.kernel_ns_per_touched_byte_interval) {
+        Some((slope, [low, high])) => {
+            format!(
+                "  kernel CPU time of a page: {slope:.4} ns for each byte touched ({low:.4} to {high:.4})\n"
+            )
+        }
+        None => "  too few passes or touches for a slope\n".into(),
+    }
+}
