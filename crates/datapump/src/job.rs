@@ -83,9 +83,8 @@ pub struct Job {
     found: Option<PathAt>,
     /// Somebody else says where the target is: links in its place are not followed.
     is_confined: bool,
-    /// What makes or inspects its blocks.
+    /// What makes or inspects its blocks, and which of them are all that is moved.
     hook: Option<Arc<dyn BlockHook>>,
-    /// Only these bytes of its one file are moved, in this order.
     pieces: Option<Arc<[(u64, u64)]>>,
     /// A limit that it shares with other jobs.
     shared_rate: Option<Arc<Rate>>,
@@ -225,8 +224,7 @@ impl Job {
         Job { hook: Some(hook), ..self }
     }
 
-    /// Only these bytes of the one file are moved, each from its start to before its end, in this order; the target's
-    /// length stays as it is. For measuring, with a null place at the other end, or none; what overlaps is moved twice.
+    /// Only these bytes of the one file (start, end) are moved, in this order; a target keeps its length.
     pub fn pieces(self, pieces: Arc<[(u64, u64)]>) -> Job {
         Job { pieces: Some(pieces), ..self }
     }

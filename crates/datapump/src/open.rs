@@ -131,14 +131,8 @@ fn prepare(shared: &Shared<'_>, item: &Item, next: FileNext) -> Result<PreparedE
         ranges: ranges.clone(),
         tree_file: None,
     });
-    if shared.settings.pieces.is_some()
-        && let Sink::File(file) = &task.sink
-    {
-        let meta = file
-            .handle
-            .meta()
-            .map_err(|errno| Problem::system(Operation::Stat, &task.target_name, errno.0))?;
-        task.keep_length(meta.size_bytes);
+    if shared.settings.pieces.is_some() {
+        task.keep_length()?;
     }
     task.change = change;
     task.first_name = (copies && !item.other_names.is_empty()).then(|| Box::new(item.clone()));

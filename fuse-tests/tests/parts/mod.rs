@@ -3,6 +3,7 @@
 //! Each test file uses a part of it.
 #![allow(dead_code, unused_imports)]
 
+pub mod counting;
 pub mod fuse;
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 pub mod support;

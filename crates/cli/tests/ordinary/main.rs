@@ -24,6 +24,7 @@ mod hosts_swaps;
 mod hosts_traced;
 mod hosts_unreached;
 mod itemized;
+mod lab_access;
 mod lab_binaries;
 mod lab_cost;
 mod lab_pages;

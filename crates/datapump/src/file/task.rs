@@ -16,11 +16,12 @@ use crate::end::{Sink, Source};
 use crate::file::hash::FileHash;
 use crate::open::held::Original;
 use crate::open::stripe::target::OpenStripe;
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::target::Item;
 use crate::target::change::Change;
 use crate::tree::links::{FileState, TreeEntry};
 use datapump_files::commit::StagedFile;
+use datapump_files::disk::FileCalls;
 use datapump_files::resume::Journal;
 
 /// What is done when the last block has landed.
@@ -211,8 +212,12 @@ impl Task {
     }
 
     /// Its length is that of what stands at the target, whatever is written of it.
-    pub(crate) fn keep_length(&self, bytes: u64) {
-        self.length_bytes.store(bytes, Ordering::Release);
+    pub(crate) fn keep_length(&self) -> Result<(), Problem> {
+        let Sink::File(file) = &self.sink else { return Ok(()) };
+        let meta = file.handle.meta();
+        let meta = meta.map_err(|errno| Problem::system(Operation::Stat, &self.target_name, errno.0))?;
+        self.length_bytes.store(meta.size_bytes, Ordering::Release);
+        Ok(())
     }
 
     /// Gives the file up; true for the first call.

@@ -1,3 +1,5 @@
+//! Passes on real files: all interfaces touch the same words, whatever the order.
+
 use datapump::InWords;
 
 use super::*;

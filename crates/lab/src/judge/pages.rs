@@ -1,8 +1,8 @@
-//! Curves over what is used of each page, from rows of the study `access`: bandwidth, CPU time, and how the kernel's CPU
-//! time for a page grows with the bytes that are touched (S34, S35, S38).
+//! Curves over what is used of each page, from rows of the study `access`: bandwidth, CPU time, and how the kernel's
+//! CPU time for a page grows with the bytes that are touched (S34, S35, S38).
 //!
-//! Every claim rests on intervals of 95 % that do not overlap; else it is "not separable". Times and CPU times are those
-//! of the pass, without the start of the program. Must not know: how a pass is made.
+//! Every claim rests on intervals of 95 % that do not overlap; else it is "not separable". Times and CPU times are
+//! those of the pass, without the start of the program. Must not know: how a pass is made.
 
 mod words;
 
@@ -85,8 +85,12 @@ pub struct PageCurve {
     pub kernel_ns_per_touched_byte_interval: Option<[f64; 2]>,
     /// Of another interface than `stream`: that slope beside a quarter of stream's.
     pub slope_beside_quarter_of_stream: Option<PageVerdict>,
-    /// Of another interface than `stream`: its bandwidth beside stream's where whole pages are touched.
+    /// Of another interface than `stream`: its bandwidth beside stream's where the most of a page is touched.
     pub dense_beside_stream: Option<PageVerdict>,
+    /// Of another interface than `stream`: its mean bandwidth over stream's where the least of a page is touched.
+    pub sparse_ratio_to_stream: Option<f64>,
+    /// The bandwidth where the most is touched beside that where the least is: `above` is what must not be.
+    pub dense_beside_sparse: PageVerdict,
 }
 
 /// A slope with its interval.
@@ -146,7 +150,8 @@ fn point(row: &Row) -> Option<(PageGroup, String, PagePoint)> {
 fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> Vec<PageCurve> {
     let stream = interfaces.get(STREAM);
     let stream_slope = stream.and_then(|points| kernel_slope(points));
-    let stream_dense = stream.and_then(|points| dense(points));
+    let stream_dense = stream.and_then(|points| dense(points).1);
+    let stream_sparse = stream.and_then(|points| sparse(points).0);
     let curve = |(interface, points): (&String, &Vec<PagePoint>)| {
         let slope = kernel_slope(points);
         let is_other = interface != STREAM;
@@ -158,7 +163,14 @@ fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> V
             kernel_ns_per_touched_byte_interval: slope.map(|slope| [slope.interval.low, slope.interval.high]),
             slope_beside_quarter_of_stream: (is_other && stream.is_some())
                 .then(|| beside(slope.map(|slope| slope.interval), stream_slope.map(quarter))),
-            dense_beside_stream: (is_other && stream.is_some()).then(|| beside(dense(points), stream_dense)),
+            dense_beside_stream: (is_other && stream.is_some())
+                .then(|| beside(dense(points).1, stream_dense)),
+            sparse_ratio_to_stream: sparse(points)
+                .0
+                .zip(stream_sparse)
+                .filter(|_| is_other)
+                .map(|(one, other)| one / other),
+            dense_beside_sparse: beside(dense(points).1, sparse(points).1),
         }
     };
     interfaces.iter().map(curve).collect()
@@ -192,13 +204,22 @@ fn kernel_slope(points: &[PagePoint]) -> Option<PageSlope> {
     Some(PageSlope { value: line.slope, interval: estimate.interval(DOUBT) })
 }
 
-/// The bandwidth where the most of a page is touched, with its interval.
-fn dense(points: &[PagePoint]) -> Option<Interval> {
-    let most = points.iter().map(|point| point.touched_bytes).max_by(f64::total_cmp)?;
-    bandwidth(points, most).1
+/// A mean with its interval, as far as there are enough passes for them.
+type PageMean = (Option<f64>, Option<Interval>);
+
+/// The bandwidth where the most of a page is touched.
+fn dense(points: &[PagePoint]) -> PageMean {
+    let most = points.iter().map(|point| point.touched_bytes).max_by(f64::total_cmp);
+    most.map_or((None, None), |most| bandwidth(points, most))
 }
 
-fn bandwidth(points: &[PagePoint], touched_bytes: f64) -> (Option<f64>, Option<Interval>) {
+/// The bandwidth where the least of a page is touched.
+fn sparse(points: &[PagePoint]) -> PageMean {
+    let least = points.iter().map(|point| point.touched_bytes).min_by(f64::total_cmp);
+    least.map_or((None, None), |least| bandwidth(points, least))
+}
+
+fn bandwidth(points: &[PagePoint], touched_bytes: f64) -> PageMean {
     let of_touch = points.iter().filter(|point| point.touched_bytes == touched_bytes);
     let rates: Vec<f64> = of_touch.filter_map(|point| point.bytes_per_second).collect();
     (mean(&rates), Estimate::of(&rates).map(|estimate| estimate.interval(DOUBT)))

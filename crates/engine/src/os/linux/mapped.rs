@@ -21,7 +21,7 @@ use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
 use super::super::unix::errno;
 use crate::Errno;
-use bus::Watched;
+use bus::WatchedMapping;
 pub use words::{WORD_BYTES, fill_words, sum_words};
 
 /// What a mapping is for.
@@ -73,7 +73,7 @@ pub struct MappedFile {
     start: NonNull<u8>,
     len: usize,
     purpose: MappedFor,
-    watched: Watched,
+    watched: WatchedMapping,
 }
 
 impl MappedFile {
@@ -99,7 +99,7 @@ impl MappedFile {
             rustix::mm::mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED | populate, &file, 0)
         };
         let start: NonNull<u8> = NonNull::new(start.map_err(errno)?.cast()).ok_or(Errno(libc::EINVAL))?;
-        let Some(watched) = Watched::new(start.as_ptr() as usize, len) else {
+        let Some(watched) = WatchedMapping::new(start.as_ptr() as usize, len) else {
             // SAFETY: it was made above, and nobody else knows it.
             let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), len) };
             return Err(Errno(libc::EMFILE));

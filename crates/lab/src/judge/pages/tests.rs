@@ -1,3 +1,5 @@
+//! Curves of rows whose costs were planted.
+
 use datapump::{Cpu, Report};
 
 use super::*;
@@ -7,7 +9,7 @@ const PAGE: f64 = 8192.0;
 const PAGES: u64 = 1000;
 const TOUCHES: [&str; 4] = ["word", "1/4", "1/2", "1"];
 
-/// What a pass of this interface costs: so much for a page and so much for each byte of it, with an error that is known.
+/// What a pass of this interface costs: so much for a page, and for each byte of it, with an error that is known.
 #[derive(Clone, Copy)]
 struct Law {
     interface: &'static str,
@@ -88,6 +90,20 @@ fn what_is_not_separable_is_told_so() {
         assert_eq!(curves[0].dense_beside_stream, Some(dense), "{row}");
         let words = words::curves_words(&curves);
         assert!(words.contains("kernel CPU time of a page: 0.1000 ns for each byte touched ("), "{words}");
+    }
+}
+
+#[test]
+fn behind_a_slow_source_interfaces_agree_and_more_touch_is_not_faster() {
+    let slow = |interface, bytes_per_second| Law { interface, bytes_per_second, ..MAPPED };
+    let curves = of(&[slow("mmap", 101e6), slow("ring", 90e6), slow("stream", 100e6)]);
+    for (curve, ratio) in curves.iter().zip([Some(1.01), Some(0.9), None]) {
+        let row = format!("{}: {:?}", curve.interface, curve.sparse_ratio_to_stream);
+        match curve.sparse_ratio_to_stream.zip(ratio) {
+            Some((told, ratio)) => assert!((told - ratio).abs() < 1e-6, "{row}"),
+            None => assert_eq!(curve.sparse_ratio_to_stream, ratio, "{row}"),
+        }
+        assert_eq!(curve.dense_beside_sparse, PageVerdict::Below, "{row}: 15 % were planted");
     }
 }
 

@@ -20,7 +20,15 @@ pub fn curves_words(curves: &[PageCurve]) -> String {
         let beside = [
             (curve.slope_beside_quarter_of_stream, "that slope is", "a quarter of stream's"),
             (curve.dense_beside_stream, "touching most of a page its bandwidth is", "stream's"),
+            (
+                Some(curve.dense_beside_sparse),
+                "touching most of a page its bandwidth is",
+                "that of touching least",
+            ),
         ];
+        if let Some(ratio) = curve.sparse_ratio_to_stream {
+            let _ = writeln!(text, "  touching least of a page it is {ratio:.3} times as fast as stream");
+        }
         for (verdict, what, other) in beside {
             let _ = verdict.map(|verdict| match verdict {
                 PageVerdict::Below => writeln!(text, "  {what} below {other}"),

@@ -15,7 +15,7 @@ use libc::{c_int, c_void, siginfo_t};
 const MAPPINGS_MAX: usize = 32;
 
 /// One mapping; `len` 0 means that the entry is free, `TAKEN` that it is being filled.
-struct Entry {
+struct MappedEntry {
     start: AtomicUsize,
     len: AtomicUsize,
     /// One more than the first offset that did not come; 0 if all did.
@@ -25,9 +25,9 @@ struct Entry {
 /// Longer than any mapping, and no address lies in it, because the start is 0 meanwhile.
 const TAKEN: usize = 1;
 
-static TABLE: [Entry; MAPPINGS_MAX] =
-    [const { Entry { start: AtomicUsize::new(0), len: AtomicUsize::new(0), fault: AtomicUsize::new(0) } };
-        MAPPINGS_MAX];
+static TABLE: [MappedEntry; MAPPINGS_MAX] = [const {
+    MappedEntry { start: AtomicUsize::new(0), len: AtomicUsize::new(0), fault: AtomicUsize::new(0) }
+}; MAPPINGS_MAX];
 
 static INSTALLED: Once = Once::new();
 /// Who had the signal before: written once, before the handler can run.
@@ -35,19 +35,20 @@ static mut BEFORE: Option<libc::sigaction> = None;
 
 /// An entry of the table; its owner ends it before the mapping goes.
 #[derive(Debug)]
-pub(super) struct Watched(usize);
+pub(super) struct WatchedMapping(usize);
 
-impl Watched {
+impl WatchedMapping {
     /// Watches a mapping; `None` if there are too many.
-    pub(super) fn new(start: usize, len: usize) -> Option<Watched> {
+    pub(super) fn new(start: usize, len: usize) -> Option<WatchedMapping> {
         INSTALLED.call_once(install);
-        let take = |entry: &Entry| entry.len.compare_exchange(0, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
+        let take =
+            |entry: &MappedEntry| entry.len.compare_exchange(0, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
         let index = TABLE.iter().position(|entry| take(entry).is_ok())?;
         let entry = &TABLE[index];
         entry.fault.store(0, Ordering::Relaxed);
         entry.start.store(start, Ordering::Release);
         entry.len.store(len, Ordering::Release);
-        Some(Watched(index))
+        Some(WatchedMapping(index))
     }
 
     /// The first offset that did not come.
@@ -87,7 +88,7 @@ extern "C" fn on_bus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
     }
 }
 
-impl Entry {
+impl MappedEntry {
     /// Puts a page of zeros in the place of the one at this address, if it is of this mapping.
     fn replace(&self, address: usize) -> bool {
         let (start, len) = (self.start.load(Ordering::Acquire), self.len.load(Ordering::Acquire));

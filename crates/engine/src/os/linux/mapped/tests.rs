@@ -1,3 +1,5 @@
+//! Words through a mapping, and what becomes of one whose file is cut.
+
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
