@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump::{Choice, EngineChoice, Event, Fill, Job, Options, Place};
 
-use super::choice::{AccessInterface, AccessPattern, AccessUse};
+use super::choice::{AccessInterface, AccessUse};
 use super::hook::TouchHook;
 use super::{AccessPlan, Passed};
 
@@ -66,14 +66,11 @@ fn options(plan: &AccessPlan<'_>) -> Options {
 }
 
 /// What is moved, in the order of the pass: what is used of each page, as a program would ask for it; where requests go
-/// past the cache, and so by blocks of the device, whole pages when reading.
+/// past the cache, and so by blocks of the device, whole pages when reading. Each page is a piece of its own in every
+/// order and at every touch, so that the loop costs the same for all of them.
 fn pieces(plan: &AccessPlan<'_>) -> Vec<(u64, u64)> {
     let takes_pages =
         plan.arguments.operation == AccessUse::Read && plan.arguments.interface == AccessInterface::Ring;
-    let is_whole = takes_pages || plan.is_full_page();
-    if is_whole && plan.arguments.pattern == AccessPattern::Sequential {
-        return vec![(0, plan.bytes)];
-    }
     let piece = |page: u64| {
         let (at, touched) = plan.touched(page);
         let bytes = if takes_pages { plan.arguments.page_bytes.min(plan.bytes - at) } else { touched };
