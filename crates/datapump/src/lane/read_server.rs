@@ -15,7 +15,8 @@ use datapump_transport::NetFault;
 
 use crate::end::{FileEnd, Reading, SendLane, Sink, Source};
 use crate::file::task::{Finish, Parts, Task};
-use crate::net::folder::handle_table::{Flow, GivenFile, Taken};
+use crate::net::folder::given_file::GivenFile;
+use crate::net::folder::handle_table::{Flow, Taken};
 use crate::run::plan::Claim;
 use crate::run::{Shared, Work};
 use datapump_engine::TransferFlags;

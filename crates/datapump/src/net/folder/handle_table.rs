@@ -22,19 +22,18 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use crate::job::budget::{Charge, Share};
-use crate::job::options::Options;
 use crate::net::folder::convert::{Tell, generation};
 use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, to_wire};
+use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use crate::net::folder::owners::OwnNames;
-use crate::open::copy_method::{self, Facts};
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{self, Name};
 use crate::target::place::Fill;
 use crate::tree::folder::side::{FolderSide, Keeper};
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary;
-use datapump_files::disk::{Access, AttributeHolder, FileCalls, FileKind, Meta, file_meta, folder_of, names};
+use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta, folder_of, names};
 use datapump_files::disk::{folder_is_made_up, is_made_up};
 use datapump_files::holes;
 use datapump_files::holes::mapped;
@@ -83,19 +82,6 @@ pub(crate) enum Flow {
 pub(crate) enum Taken {
     File(Arc<GivenFile>),
     Flow(Flow),
-}
-
-/// A file that was opened.
-#[derive(Debug)]
-pub(crate) struct GivenFile {
-    pub(crate) handle: Arc<Handle>,
-    pub(crate) meta: Meta,
-    /// Alignment of direct requests; 1 where it is read through the cache.
-    pub(crate) align_bytes: u32,
-    /// For what is not aligned, where direct requests are made.
-    buffered: Option<Arc<Handle>>,
-    /// Where its name stands.
-    above: Option<(Arc<FolderSide>, OsString)>,
 }
 
 /// What is open.
@@ -311,8 +297,7 @@ impl HandleTable {
         };
         let attributes = attributes(AttributeHolder::Open(handle.os()))?;
         let answer = to_wire(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
-        let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above };
-        let taken = Taken::File(Arc::new(given.made_direct()));
+        let taken = Taken::File(Arc::new(GivenFile::new(handle, meta, above).made_direct()));
         self.files().insert(number, (taken, charge));
         Ok(Answer::File { meta: answer, attributes, ranges, owners: None, follows: None })
     }
@@ -365,46 +350,8 @@ impl HandleTable {
         let attributes = attributes(AttributeHolder::Open(handle.os()))?;
         let answer =
             Answer::File { meta: to_wire(&meta), attributes, ranges: None, owners: None, follows: None };
-        let given = GivenFile { handle, meta, align_bytes: 1, buffered: None, above: Some((side, name)) };
+        let given = GivenFile::new(handle, meta, Some((side, name)));
         Ok((answer, (meta.size_bytes == u64::from(len)).then_some(given)))
-    }
-}
-
-impl GivenFile {
-    /// Reads past the cache what is large and not in it, as a copy on one host does (LIMITS §1).
-    fn made_direct(mut self) -> GivenFile {
-        let facts = Facts {
-            size_bytes: self.meta.size_bytes,
-            cached: self.handle.cached_fraction(self.meta.size_bytes),
-            source_is_file: true,
-            sink_is_file: false,
-            bytes_are_looked_at: true,
-            same_file_system: false,
-            whole_file: true,
-            synced_alone: true,
-        };
-        if !copy_method::decide(&facts, &Options::default()).source_direct {
-            return self;
-        }
-        let again = names::open_again(self.handle.os(), Access::Read).map(Handle::Os);
-        if let Ok(direct) = again
-            && direct.set_direct().is_ok()
-        {
-            self.align_bytes = direct.direct_alignment_bytes();
-            self.buffered = Some(std::mem::replace(&mut self.handle, Arc::new(direct)));
-        }
-        self
-    }
-
-    /// The file for requests that are not aligned.
-    pub(crate) fn buffered(&self) -> &Arc<Handle> {
-        self.buffered.as_ref().unwrap_or(&self.handle)
-    }
-
-    /// Whether the file is still what it was when it was opened.
-    pub(crate) fn stood_still(&self) -> bool {
-        !mapped::was_stored_to(&self.handle, &self.meta)
-            && self.handle.meta().is_ok_and(|now| now == Meta { atime_ns: now.atime_ns, ..self.meta })
     }
 }
 
