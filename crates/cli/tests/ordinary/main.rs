@@ -18,6 +18,7 @@ mod file_flags;
 mod hard_links;
 mod hosts;
 mod hosts_attributes;
+mod hosts_shared;
 mod hosts_silence;
 mod hosts_stopped;
 mod hosts_swaps;

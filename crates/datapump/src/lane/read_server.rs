@@ -190,8 +190,8 @@ fn stream_task(shared: &Shared<'_>, flow: &Flow) -> Arc<Task> {
 
 /// One block of a file. It needs no name: what goes wrong with it is told to the other host, which knows its path.
 fn task(shared: &Shared<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
-    let align_bytes = if at.is_multiple_of(given.align_bytes.into()) { given.align_bytes } else { 1 };
-    let handle = Arc::clone(if align_bytes > 1 { &given.handle } else { given.buffered() });
+    let (handle, align_bytes) = given.for_block(at, len);
+    let handle = Arc::clone(handle);
     let source =
         Source::File(FileEnd { handle, align_bytes, buffered: None, flags: TransferFlags::default() });
     Arc::new(Task::new(parts(shared, PathBuf::new(), source, Some(vec![(at, at + u64::from(len))]))))

@@ -10,4 +10,5 @@ pub(crate) mod listing;
 pub(crate) mod owners;
 pub(crate) mod refusal;
 pub(crate) mod remote_host;
+pub(crate) mod shared_reads;
 pub(crate) mod weight;

@@ -35,6 +35,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::job::budget::Budget;
 use crate::job::platform::Platform;
 pub(crate) use crate::net::client::root::ServedRoot;
+use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::NewSession;
 use crate::net::server::serve_options::ServeOptions;
 use crate::net::server::server_state::{Admitted, LOOK_AGAIN_AFTER, ServerState};
@@ -113,6 +114,8 @@ impl Server {
             greeting: AtomicU32::new(0),
             budget,
             rate,
+            // Who was started over ssh has one client.
+            shared_reads: listener.is_some().then(|| SharedReads::new(Platform::real().clock)),
         };
         let config = called_config(&maker);
         Ok(Server {

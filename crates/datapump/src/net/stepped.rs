@@ -90,6 +90,7 @@ impl TwoHosts {
             vec![HandlePlace::Path(source.into())],
             Arc::default(),
             Budget::of_client().share(),
+            None,
         ));
         let served_connection =
             Job::copy(Vec::new(), Place::null()).options(self.options()).platform(self.platform());

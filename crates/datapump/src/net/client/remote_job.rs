@@ -142,7 +142,8 @@ impl RemoteCopy {
     fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
-        let handles = Arc::new(HandleTable::of(origins, Arc::clone(&self.stop), Budget::of_client().share()));
+        let share = Budget::of_client().share();
+        let handles = Arc::new(HandleTable::of(origins, Arc::clone(&self.stop), share, None));
         let mut session = self.begin(Direction::Push, remote, last, (events, None))?;
         // The side that writes holds itself to the rate.
         let options = Options { bytes_per_second: None, ..self.options.clone() };

@@ -11,6 +11,7 @@ use datapump_files::disk::{Access, FileCalls, Meta, names};
 use datapump_files::holes::mapped;
 
 use crate::job::options::Options;
+use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::open::copy_method::{self, Facts};
 use crate::tree::folder::side::FolderSide;
 
@@ -20,9 +21,11 @@ pub(crate) struct GivenFile {
     pub(crate) handle: Arc<Handle>,
     pub(crate) meta: Meta,
     /// Alignment of direct requests; 1 where it is read through the cache.
-    pub(crate) align_bytes: u32,
+    align_bytes: u32,
     /// For what is not aligned, where direct requests are made.
     buffered: Option<Arc<Handle>>,
+    /// The clients that have it open, where several may.
+    group: Option<Arc<ReaderGroup>>,
     /// Where its name stands.
     pub(crate) above: Option<(Arc<FolderSide>, OsString)>,
 }
@@ -34,7 +37,13 @@ impl GivenFile {
         meta: Meta,
         above: Option<(Arc<FolderSide>, OsString)>,
     ) -> GivenFile {
-        GivenFile { handle, meta, align_bytes: 1, buffered: None, above }
+        GivenFile { handle, meta, align_bytes: 1, buffered: None, group: None, above }
+    }
+
+    /// Other clients may have it open, too.
+    pub(crate) fn joined(self, reads: Option<&SharedReads>) -> GivenFile {
+        let file = (self.meta.device, self.meta.inode);
+        GivenFile { group: reads.map(|reads| reads.join(file, self.meta.size_bytes)), ..self }
     }
 
     /// Reads past the cache what is large and not in it, as a copy on one host does (LIMITS §1).
@@ -62,9 +71,14 @@ impl GivenFile {
         self
     }
 
-    /// The file for requests that are not aligned.
-    pub(crate) fn buffered(&self) -> &Arc<Handle> {
-        self.buffered.as_ref().unwrap_or(&self.handle)
+    /// The file for a block at this offset, and the alignment of its requests.
+    pub(crate) fn for_block(&self, at: u64, len: u32) -> (&Arc<Handle>, u32) {
+        let Some(buffered) = &self.buffered else { return (&self.handle, 1) };
+        let is_alone = || self.group.as_ref().is_none_or(|group| group.may_go_past_cache(len));
+        match at.is_multiple_of(self.align_bytes.into()) && is_alone() {
+            true => (&self.handle, self.align_bytes),
+            false => (buffered, 1),
+        }
     }
 
     /// Whether the file is still what it was when it was opened.

@@ -27,6 +27,7 @@ use crate::net::folder::convert::{attributes_of, fault, refuse_more, stored_to, 
 use crate::net::folder::given_file::GivenFile;
 use crate::net::folder::listing::{self, ATTRIBUTES_BYTES_MAX, Listed, attributes_bytes};
 use crate::net::folder::owners::OwnNames;
+use crate::net::folder::shared_reads::{ReaderGroup, SharedReads};
 use crate::problem::{Class, Operation, Problem};
 use crate::target::listed::{self, Name};
 use crate::target::place::Fill;
@@ -45,7 +46,7 @@ const OPEN_FOLDERS_MIN: u64 = 4;
 /// What a folder takes besides its name: itself, its place in the table, what an allocator rounds up to.
 const FOLDER_BYTES: usize = size_of::<FolderSide>() + 128;
 /// The same of a file.
-const FILE_BYTES: usize = size_of::<GivenFile>() + size_of::<Handle>() * 2 + 128;
+const FILE_BYTES: usize = size_of::<GivenFile>() + size_of::<ReaderGroup>() + size_of::<Handle>() * 2 + 192;
 /// Folders of other numbers are listed at the same time.
 const LISTING_LOCKS: usize = 16;
 /// One through the cache, one past it.
@@ -98,13 +99,20 @@ pub(crate) struct HandleTable {
     /// One lists a folder at a time: an open folder has one place at which it goes on. By its number.
     listing: [Mutex<()>; LISTING_LOCKS],
     stop: Arc<AtomicBool>,
+    /// What other sessions of a server have open; a client's are not read by others.
+    shared_reads: Option<Arc<SharedReads>>,
 }
 
 type ShelfOutcome<T> = Result<T, Fault>;
 
 impl HandleTable {
     /// Of these places. What the other side has opened is charged to this session's part.
-    pub(crate) fn of(places: Vec<HandlePlace>, stop: Arc<AtomicBool>, share: Arc<Share>) -> HandleTable {
+    pub(crate) fn of(
+        places: Vec<HandlePlace>,
+        stop: Arc<AtomicBool>,
+        share: Arc<Share>,
+        shared_reads: Option<Arc<SharedReads>>,
+    ) -> HandleTable {
         let kept_open = (share.budget().files_max() / 8).clamp(OPEN_FOLDERS_MIN, OPEN_FOLDERS);
         let charge = share.charge(0, kept_open).ok();
         let keeper = Keeper::new(if charge.is_some() { kept_open } else { OPEN_FOLDERS_MIN } as usize);
@@ -122,6 +130,7 @@ impl HandleTable {
             magics,
             own_names,
             stop,
+            shared_reads,
         }
     }
 
@@ -297,7 +306,8 @@ impl HandleTable {
         };
         let attributes = attributes(AttributeHolder::Open(handle.os()))?;
         let answer = to_wire(&Meta { generation: generation(&meta, || handle.generation()), ..meta });
-        let taken = Taken::File(Arc::new(GivenFile::new(handle, meta, above).made_direct()));
+        let given = GivenFile::new(handle, meta, above).joined(self.shared_reads.as_deref());
+        let taken = Taken::File(Arc::new(given.made_direct()));
         self.files().insert(number, (taken, charge));
         Ok(Answer::File { meta: answer, attributes, ranges, owners: None, follows: None })
     }

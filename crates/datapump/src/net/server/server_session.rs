@@ -461,7 +461,8 @@ fn read(
             HandlePlace::Flow(Flow::Null { bytes: bytes.unwrap_or(0), fill: *fill })
         }
     });
-    let handles = Arc::new(HandleTable::of(origins.collect(), Arc::clone(&state.stop), state.budget.share()));
+    let (stop, share, reads) = (Arc::clone(&state.stop), state.budget.share(), state.shared_reads.clone());
+    let handles = Arc::new(HandleTable::of(origins.collect(), stop, share, reads));
     let sockets = wanted.options.sockets.clone();
     let served_connection =
         Job::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());

@@ -17,6 +17,7 @@ use datapump_transport::{CancelToken, HANDSHAKE_MAX, PublicKey, random};
 
 use crate::job::budget::Budget;
 pub(crate) use crate::net::client::root::ServedRoot;
+use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::{ConnectionAcceptor, ConnectionQuota, NewSession};
 use crate::net::server::control::boxes;
 use crate::report::account::version;
@@ -60,6 +61,8 @@ pub(crate) struct ServerState {
     pub(crate) budget: Arc<Budget>,
     /// The limit that all sessions share.
     pub(crate) rate: Option<Arc<Rate>>,
+    /// The files that sessions have open, where there may be several sessions.
+    pub(crate) shared_reads: Option<Arc<SharedReads>>,
 }
 
 /// A session that is open.
