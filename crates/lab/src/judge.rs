@@ -6,4 +6,5 @@ pub(crate) mod compare;
 pub mod cost;
 pub mod depths;
 pub mod pages;
+pub mod stages;
 pub mod stats;

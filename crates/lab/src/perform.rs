@@ -13,7 +13,7 @@ mod job;
 pub use command::{CommandLine, quoted};
 pub use job::run_job;
 
-use crate::row::ExplainedRow;
+use crate::row::{ExplainedRow, ReaderRow};
 
 /// What one run did and cost. The fields are those of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Measured {
     pub max_rss_bytes: Option<u64>,
     /// What this program's own report says, if there is one.
     pub report: Option<Reported>,
+    /// What each program that was started beside others says of itself.
+    pub readers: Vec<ReaderRow>,
 }
 
 /// A job's report, whether the job ran here or in another process, perhaps of another version.

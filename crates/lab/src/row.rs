@@ -16,11 +16,13 @@ use crate::study::Level;
 mod explained;
 mod file;
 mod read;
+mod reader;
 
 pub use explained::{ExplainedRow, words as explained_words};
 pub use file::{RowFile, read_rows};
 pub(crate) use file::{rows_of, with_losses};
 pub(crate) use read::BYTE_ORDER_MARK;
+pub use reader::ReaderRow;
 
 /// Version of the form. Fields may be added under the same version.
 pub const VERSION: u32 = 1;
@@ -83,6 +85,9 @@ pub struct Row {
     /// What was predicted of the copy, if the run was an explanation.
     #[serde(default)]
     pub explained: Option<ExplainedRow>,
+    /// Each of the readers that the run started together; null where the study has no factor `readers`.
+    #[serde(default)]
+    pub readers: Option<Vec<ReaderRow>>,
     /// Name of the host.
     pub host: String,
     /// Model of its processors.

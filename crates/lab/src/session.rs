@@ -35,7 +35,7 @@ use crate::session::notice::tell;
 use crate::session::other::run_by;
 use crate::session::programs::Programs;
 use crate::session::progress::StudyProgress;
-use crate::study::{COMMAND, Cell, Check, Level, Probe, Run, Study, Template, fill};
+use crate::study::{COMMAND, Cell, Check, Level, Probe, READERS, Run, Study, Template, fill};
 
 /// What one run of a study needs.
 #[derive(Debug)]
@@ -252,10 +252,14 @@ impl<'study> StudySession<'study> {
         };
         let running = self.meters.begin(coverage(&cell.levels))?;
         let time = format!("{:.3}", jiff::Timestamp::now());
-        let measured = self.perform(cell, prepared)?;
+        let mut measured = self.perform(cell, prepared)?;
+        let readers = std::mem::take(&mut measured.readers);
         let bill = running.end();
         let tcp = sampling.map(Sampling::finish).transpose()?.flatten();
-        let row = Row { time, load, tcp, ..row_of(prepared, measured) };
+        let mut row = Row { time, load, tcp, ..row_of(prepared, measured) };
+        if cell.levels.contains_key(READERS) {
+            row = row.with_readers(readers);
+        }
         let in_process = matches!(self.study.template, Template::Job(_));
         Ok(bill.put_into(row, in_process).with_cpu_per_request())
     }

@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 37] = [
+pub const FACTORS: [&str; 38] = [
     "command",
     "size",
     "request_size",
@@ -44,7 +44,7 @@ pub const FACTORS: [&str; 37] = [
     "interface",
     "pattern",
     "touch",
-    "readers",
+    READERS,
     "files",
     "levels",
     "stage",
@@ -66,11 +66,15 @@ pub const FACTORS: [&str; 37] = [
     "bill",
     "point",
     "assemble",
+    "debug_pump",
     BINARY,
 ];
 
 /// The factor whose levels are command lines.
 pub const COMMAND: &str = "command";
+
+/// The factor that says how many readers a run starts together.
+pub const READERS: &str = "readers";
 
 /// The factor that says which CPUs the soaker has during a run, and its levels.
 pub const SOAKER: &str = "soaker";

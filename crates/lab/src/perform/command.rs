@@ -17,9 +17,10 @@ use serde_json::Value;
 
 use super::{Measured, Reported};
 use crate::probe::children;
+use crate::row::ReaderRow;
 
-/// The end of a command's output that is kept: a report is below 2 KiB, and messages are short.
-const OUTPUT_BYTES_MAX: usize = 64 << 10;
+/// The end of a command's output that is kept: a report is below 4 KiB, there may be twenty, and messages are short.
+const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
 /// A shell's statuses for a program that is not there and for one that may not be run (POSIX, 2.8.2).
 const NOT_FOUND: i32 = 127;
@@ -51,7 +52,7 @@ impl CommandLine {
             (ended, output.join().unwrap_or_default(), errors.join().unwrap_or_default())
         });
         let ended = ended.context("wait for sh")?;
-        let report = report_in(&output);
+        let (report, readers) = (report_in(&output), readers_in(&output));
         Ok(Measured {
             problem: problem(ended.status, report.as_ref(), &errors),
             command: self.0,
@@ -60,6 +61,7 @@ impl CommandLine {
             system_ns: Some(ended.system_ns),
             max_rss_bytes: Some(ended.max_rss_bytes),
             report,
+            readers,
         })
     }
 
@@ -120,6 +122,12 @@ fn report_in(output: &str) -> Option<Reported> {
     if line["event"] == "report" { Reported::read(line) } else { None }
 }
 
+/// Each that was started by `readers` of rig/host.sh.
+fn readers_in(output: &str) -> Vec<ReaderRow> {
+    let lines = output.lines().filter_map(|line| serde_json::from_str(line).ok());
+    lines.filter_map(|line: Value| ReaderRow::read(&line)).collect()
+}
+
 fn problem(status: ExitStatus, report: Option<&Reported>, errors: &str) -> Option<(String, String)> {
     if status.success() {
         return None;
@@ -171,7 +179,7 @@ mod tests {
     fn much_output_does_not_block_a_command() {
         let measured = run("yes | head -c 3000000; yes | head -c 3000000 >&2");
         assert_eq!(measured.problem, None);
-        assert_eq!(tail(Some(&[7_u8; 100_000][..])).len(), OUTPUT_BYTES_MAX);
+        assert_eq!(tail(Some(&vec![7_u8; 300_000][..])).len(), OUTPUT_BYTES_MAX);
     }
 
     #[test]

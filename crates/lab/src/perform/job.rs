@@ -32,5 +32,6 @@ pub fn run_job(filled: FilledJob, stop: Arc<AtomicBool>) -> anyhow::Result<Measu
         system_ns: Some(report.cpu.system_ns),
         max_rss_bytes: None,
         report: Some(Reported { report, explained: None }),
+        readers: Vec::new(),
     })
 }

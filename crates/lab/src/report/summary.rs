@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::{CpuBy, cpu_ns};
+use crate::judge::stages::{StagePair, stage_pairs};
 use crate::judge::stats::{self, Interval, Ratio};
 use crate::row::{Row, explained_words};
 use crate::study::{COMMAND, Level};
@@ -46,6 +47,8 @@ pub struct StudySummary {
     pub counts: bool,
     /// The cells: by their levels, commands by their median.
     pub cells: Vec<CellSummary>,
+    /// What the levels of the factor `stage` show of each other, where there is that factor.
+    pub stages: Vec<StagePair>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
 }
@@ -82,8 +85,12 @@ pub struct CellSummary {
     pub bytes: u64,
     /// Wall time of a run; null if none completed.
     pub elapsed_ns: Option<Sample>,
-    /// Bytes over the median time.
+    /// Bytes over the median time; of readers that were started together, over their mean latency.
     pub bytes_per_second: Option<f64>,
+    /// Latency of a reader, where several are started together.
+    pub reader_ns: Option<Sample>,
+    /// Bytes of a reader over that mean latency.
+    pub reader_bytes_per_second: Option<f64>,
     /// Wall time for a request; null where requests are not known.
     pub ns_per_request: Option<Sample>,
     /// Mean size of what a receive from the network returned; null without a network.
@@ -155,6 +162,7 @@ impl StudySummary {
             counts: absent.is_empty(),
             absent: absent.into_iter().cloned().collect(),
             cells: summaries,
+            stages: stage_pairs(rows.iter().map(|(_, row)| *row)),
             notes: notes(rows),
         }
     }
@@ -169,6 +177,8 @@ impl CellSummary {
         failures.clone().for_each(|row| *failed.entry(row.outcome.clone()).or_default() += 1);
         let elapsed_ns = sample(&completed, |row| Some(row.elapsed_ns as f64));
         let bytes = completed.first().map_or(0, |row| row.bytes);
+        let whole_rate = || elapsed_ns.filter(|_| bytes > 0).map(|time| bytes as f64 * 1e9 / time.median);
+        let readers = OfReaders::new(&completed);
         let per_gib = |row: &Row, ns: f64| (row.bytes > 0).then(|| ns / 1e9 / (row.bytes as f64 / GIB));
         CellSummary {
             asked: asked.clone(),
@@ -177,7 +187,9 @@ impl CellSummary {
             message: failures.into_iter().find_map(|row| row.message.clone()),
             bytes,
             elapsed_ns,
-            bytes_per_second: elapsed_ns.filter(|_| bytes > 0).map(|time| bytes as f64 * 1e9 / time.median),
+            bytes_per_second: readers.map_or_else(whole_rate, |readers| readers.all_bytes_per_second),
+            reader_ns: readers.map(|readers| readers.latency_ns),
+            reader_bytes_per_second: readers.and_then(|readers| readers.bytes_per_second),
             ns_per_request: sample(&completed, |row| {
                 row.requests.filter(|&count| count > 0).map(|count| row.elapsed_ns as f64 / count as f64)
             }),
@@ -207,20 +219,48 @@ impl CellSummary {
     }
 }
 
+/// The readers of a cell.
+#[derive(Clone, Copy)]
+struct OfReaders {
+    latency_ns: Sample,
+    bytes_per_second: Option<f64>,
+    all_bytes_per_second: Option<f64>,
+}
+
+impl OfReaders {
+    /// `None` where runs started none together.
+    fn new(rows: &[&Row]) -> Option<OfReaders> {
+        let rows = || rows.iter().filter(|row| row.readers.is_some());
+        let latencies_ns: Vec<f64> = rows().flat_map(|row| row.latencies_s()).map(|s| s * 1e9).collect();
+        let latency_ns = sample_of(&latencies_ns)?;
+        let (runs, readers) = (rows().count() as f64, latencies_ns.len() as f64);
+        let bytes: u64 = rows().map(|row| row.bytes).sum();
+        let rate = |bytes: f64| (bytes > 0.0).then(|| bytes * 1e9 / latency_ns.mean);
+        Some(OfReaders {
+            latency_ns,
+            bytes_per_second: rate(bytes as f64 / readers),
+            all_bytes_per_second: rate(bytes as f64 / runs),
+        })
+    }
+}
+
 fn soaker_ns_per(row: &Row, count: Option<u64>) -> Option<f64> {
     let cpu_ns = row.soaker.as_ref()?.cpu_ns? as f64;
     count.filter(|&count| count > 0).map(|count| cpu_ns / count as f64)
 }
 
 fn sample(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Option<Sample> {
-    let values: Vec<f64> = rows.iter().filter_map(|row| value(row)).collect();
+    sample_of(&rows.iter().filter_map(|row| value(row)).collect::<Vec<f64>>())
+}
+
+fn sample_of(values: &[f64]) -> Option<Sample> {
     Some(Sample {
         n: values.len(),
-        median: stats::median(&values)?,
-        interval: stats::median_interval(&values, SEED),
-        mean: stats::mean(&values)?,
-        standard_deviation: stats::standard_deviation(&values),
-        standard_error: stats::standard_error(&values),
+        median: stats::median(values)?,
+        interval: stats::median_interval(values, SEED),
+        mean: stats::mean(values)?,
+        standard_deviation: stats::standard_deviation(values),
+        standard_error: stats::standard_error(values),
     })
 }
 

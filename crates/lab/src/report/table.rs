@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::judge::stages::StagePair;
 use crate::judge::stats::{ComparisonVerdict, Interval};
 use crate::report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 use crate::report::words;
@@ -67,6 +68,10 @@ impl StudySummary {
             "time",
             "95 % interval",
             "MB/s",
+            "readers' n",
+            "reader's mean",
+            "deviation",
+            "reader's MB/s",
             "ns/request",
             "KiB/receive",
             "CPU s/GiB",
@@ -112,7 +117,8 @@ impl StudySummary {
             let message = cell.message.as_deref().map_or(String::new(), |words| format!(" ({words})"));
             format!("{}: failed runs: {}{message}", levels.join(" "), counts.join(", "))
         });
-        failures.chain(self.notes.iter().cloned()).collect()
+        let stages = self.stages.iter().filter_map(StagePair::words);
+        failures.chain(stages).chain(self.notes.iter().cloned()).collect()
     }
 }
 
@@ -123,11 +129,16 @@ fn level(cell: &CellSummary, name: &str) -> String {
 fn figures_of(cell: &CellSummary) -> Vec<String> {
     let median = |sample: &Option<Sample>| sample.map_or(String::new(), |it| words::figures(it.median));
     let interval = cell.elapsed_ns.and_then(|time| time.interval);
+    let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| words::figures(rate / 1e6));
     vec![
         cell.completed.to_string(),
         cell.elapsed_ns.map_or(String::new(), |time| words::ns(time.median)),
         interval.map_or(String::new(), |it| format!("{} .. {}", words::ns(it.low), words::ns(it.high))),
-        cell.bytes_per_second.map_or(String::new(), |rate| words::figures(rate / 1e6)),
+        rate(cell.bytes_per_second),
+        cell.reader_ns.map_or(String::new(), |it| it.n.to_string()),
+        cell.reader_ns.map_or(String::new(), |it| words::ns(it.mean)),
+        cell.reader_ns.and_then(|it| it.standard_deviation).map_or(String::new(), words::ns),
+        rate(cell.reader_bytes_per_second),
         median(&cell.ns_per_request),
         cell.mean_part_bytes.map_or(String::new(), |part| words::figures(part.median / 1024.0)),
         median(&cell.cpu_seconds_per_gib),

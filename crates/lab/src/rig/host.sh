@@ -33,6 +33,36 @@ has_ticket() {
   esac
 }
 
+# `readers N COMMAND …` runs a command N times at once, each time with the reader's number behind its words, and waits for
+# all. The last line of each is printed, if it is the report of a pump; of a reader that gave none, what it ended with.
+# The status is that of the first reader that failed.
+readers() {
+  READERS=$1
+  FAILED=0
+  PIDS=
+  shift
+  for READER in $(seq "$READERS"); do
+    "$@" "$READER" > "$HOST/reader-$READER" &
+    PIDS="$PIDS $!"
+  done
+  READER=0
+  for PID in $PIDS; do
+    READER=$((READER + 1))
+    ENDED=0
+    wait "$PID" || ENDED=$?
+    REPORT=$(tail -n 1 "$HOST/reader-$READER")
+    case $REPORT in
+      '{'*'"event":"report"'*) ;;
+      *) REPORT="{\"event\":\"reader\",\"exit_status\":$ENDED}" ;;
+    esac
+    printf '%s\n' "$REPORT"
+    [ "$ENDED" != 0 ] || continue
+    echo "reader $READER of $READERS ended with status $ENDED" >&2
+    [ "$FAILED" != 0 ] || FAILED=$ENDED
+  done
+  return "$FAILED"
+}
+
 sessions() {
   cat "/proc/$STARTED/task/$STARTED/children" 2> /dev/null
 }

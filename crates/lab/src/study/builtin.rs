@@ -48,6 +48,7 @@ built_in!(
     "distance-file",
     "distance-tree",
     "distance-update",
+    "readers",
     "remote-tls-cost",
     "start-remote",
     "resume-remote",

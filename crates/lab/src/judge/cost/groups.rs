@@ -16,8 +16,9 @@ use crate::judge::cost::fit::{CostFit, FitPoint, fit_cost};
 use crate::judge::cost::half_power::{HalfPower, half_power};
 use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::{CsvRow, CsvTable};
+use crate::judge::stages::{STAGE, StagePair, stage_pairs};
 use crate::row::{BYTE_ORDER_MARK, Row, rows_of};
-use crate::study::{Level, SOAKER};
+use crate::study::{Level, READERS, SOAKER};
 
 /// The columns of a table that say how large a request is.
 const SIZE_COLUMNS: [&str; 2] = ["request_size_bytes", "request_size"];
@@ -226,7 +227,7 @@ fn latency(row: &CsvRow<'_>) -> Result<MeasuredLatency, InputError> {
 
 /// Fits a model to rows; `torn` if some were lost.
 pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
-    let factor = if model == Model::Cost { "request_size" } else { "readers" };
+    let factor = if model == Model::Cost { "request_size" } else { READERS };
     let mut groups: BTreeMap<(String, GroupLevels), Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_completed()) {
         let mut asked = row.asked.clone();
@@ -250,6 +251,9 @@ pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
                 Err(why) => fits.refuse(name(&component, &asked), why),
             },
         }
+    }
+    if model == Model::LevelOff {
+        fits.notes.extend(stage_pairs(rows).iter().filter_map(StagePair::words));
     }
     fits
 }
@@ -321,22 +325,30 @@ fn request_size_bytes(row: &Row) -> Result<f64, String> {
 }
 
 fn level_off_of_rows(component: &str, asked: &GroupLevels, rows: &[&Row]) -> Result<Fit, String> {
-    let latencies = rows.iter().map(|row| {
-        let readers = match row.asked.get("readers") {
-            Some(&Level::Number(readers)) => u32::try_from(readers).ok().filter(|&readers| readers > 0),
-            _ => None,
-        };
-        let latency_s = row.elapsed_ns as f64 / 1e9;
-        let readers = readers.ok_or("the factor readers must be a whole number above 0 in every row")?;
-        let aggregate_bytes_per_s = (row.bytes > 0).then(|| row.bytes as f64 / latency_s);
-        match row.elapsed_ns {
-            0 => Err("a run took no time"),
-            _ => Ok(MeasuredLatency { readers, latency_s, aggregate_bytes_per_s }),
-        }
-    });
+    let latencies = rows.iter().flat_map(|row| latencies_of_row(row));
     let latencies = latencies.collect::<Result<Vec<MeasuredLatency>, &str>>()?;
-    let stage = asked.get("stage").map_or_else(|| component.to_string(), Level::to_string);
+    let stage = asked.get(STAGE).map_or_else(|| component.to_string(), Level::to_string);
     fit_level_off(&stage, &latencies).map(Fit::LevelOff).map_err(|why| why.to_string())
+}
+
+/// Of each reader, or where the row does not tell them apart, of all together.
+fn latencies_of_row(row: &Row) -> Vec<Result<MeasuredLatency, &'static str>> {
+    let readers = match row.asked.get(READERS) {
+        Some(&Level::Number(readers)) => u32::try_from(readers).ok().filter(|&readers| readers > 0),
+        _ => None,
+    };
+    let Some(readers) = readers else {
+        return vec![Err("the factor readers must be a whole number above 0 in every row")];
+    };
+    let latency = |latency_s: f64| match latency_s > 0.0 {
+        false => Err("a run took no time"),
+        true => {
+            // The row's bytes are those of all readers.
+            let aggregate_bytes_per_s = (row.bytes > 0).then(|| row.bytes as f64 / latency_s);
+            Ok(MeasuredLatency { readers, latency_s, aggregate_bytes_per_s })
+        }
+    };
+    row.latencies_s().into_iter().map(latency).collect()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::judge::cost::golden::Statement;
 use crate::judge::cost::groups::{Fit, Fits, GroupFit};
 use crate::judge::cost::half_power::HalfPower;
 use crate::judge::cost::pipeline::PipelineRow;
+use crate::judge::stages::STAGE;
 use crate::report::table::Table;
 use crate::report::words::figures;
 
@@ -36,7 +37,10 @@ impl fmt::Display for GroupFit {
                 fit.fmt(out)
             }
             Fit::LevelOff(fit) => {
-                writeln!(out, "{}, stage {}: latency(n) = max(R1, n D)", self.component, fit.stage)?;
+                // The levels of rows name the stage among others.
+                let stage =
+                    if self.asked.contains_key(STAGE) { "" } else { &format!(", stage {}", fit.stage) };
+                writeln!(out, "{}{stage}: latency(n) = max(R1, n D)", self.name())?;
                 fit.fmt(out)
             }
         }

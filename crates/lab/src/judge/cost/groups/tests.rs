@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::judge::cost::tests::golden;
+use crate::row::ReaderRow;
 use crate::row::{COMPLETED, RowFile, VERSION};
 use serde_json::json;
 
@@ -177,6 +178,34 @@ fn many_readers_are_fitted_from_rows() {
     assert_eq!(fit["plateau_bytes_per_s"], 1e7);
     let refused = fit_rows(&[row("tiny", 1, "1MiB", 0)], Model::LevelOff, false).refused;
     assert!(refused[0].why.contains("factor readers"), "{refused:?}");
+}
+
+#[test]
+fn the_latency_of_each_reader_is_fitted_and_not_the_time_of_the_run() {
+    let reader = |ns: u64| ReaderRow {
+        outcome: "completed".into(),
+        elapsed_ns: Some(ns),
+        bytes: 10_000_000,
+        ..ReaderRow::default()
+    };
+    let of = |readers: u64, stage: &str, spread_ns: u64| {
+        let second_ns = 1_000_000_000 * readers.max(3);
+        let latencies_ns = (0..readers).map(|at| second_ns + spread_ns - 2 * spread_ns * (at % 2));
+        let levels = [("readers", Level::Number(readers as i64)), ("stage", stage.into())];
+        let asked = levels.map(|(name, level)| (name.to_string(), level)).into();
+        Row { asked, elapsed_ns: u64::MAX, ..row("many", 1, "1MiB", 0) }
+            .with_readers(latencies_ns.map(reader).collect())
+    };
+    let rows = [1, 2, 10].map(|readers| of(readers, "plain", 0)).into_iter();
+    let rows: Vec<Row> = rows.chain([1, 2, 10].map(|readers| of(readers, "wide", 1_000_000))).collect();
+    let fits = fit_rows(&rows, Model::LevelOff, false);
+    let fit = json!(&fits.fits[0]);
+    assert_eq!((&fit["r1_s"], &fit["d_s"], &fit["stage"]), (&3.0.into(), &1.0.into(), &"plain".into()));
+    assert_eq!(fit["plateau_bytes_per_s"], 1e7, "of ten readers with 10 MB each, in 10 s");
+    assert_eq!(fit["readers"][2]["n"], 10, "samples");
+    assert!(fits.fits[0].to_string().starts_with("many, stage plain: latency(n)"), "{}", fits.fits[0]);
+    let told = |what: &str| fits.notes.iter().filter(|note| note.contains(what)).count();
+    assert_eq!((told("too few samples"), told("stages plain and wide: not separable")), (2, 1), "{fits}");
 }
 
 #[test]
