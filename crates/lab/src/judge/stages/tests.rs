@@ -111,7 +111,8 @@ fn rows_are_judged_by_the_latencies_of_their_readers() {
     let words: Vec<String> = pairs.iter().filter_map(StagePair::words).collect();
     let expected = [
         "readers 1, stages one and two: too few samples: 1.00 s and 1.00 s, n = 1 and 1, 3 are needed",
-        "readers 2, stages one and same: not separable: 1.00 s and 1.00 s, 0.0 standard deviations apart, two are needed",
+        "readers 2, stages one and same: not separable: 1.00 s and 1.00 s, 0.0 standard deviations apart, two are \
+         needed",
     ];
     assert_eq!(words, expected);
 }
