@@ -16,7 +16,7 @@ use crate::job::platform::Clock;
 /// How long a second client is waited for.
 const JOIN_WITHIN_NS: u64 = 1_000_000_000;
 /// Until then an eighth of the file goes past the cache, which is all that is read twice if a second client comes. The
-/// goal of issue 18 is at most 1.2 times the file; a file that takes eight seconds or more never notices the wait.
+/// goal is at most 1.2 times the file in all; a file that takes eight seconds or more never notices the wait.
 const DIRECT_PART: u64 = 8;
 /// Files that were closed are forgotten when there are as many again as were open before, and these at least.
 const SWEEP_MIN: usize = 64;
