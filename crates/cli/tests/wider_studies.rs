@@ -1,4 +1,4 @@
-//! Every study of the file lab runs in its small form: each cell has a row, and what failed says why.
+//! Every study of the file lab runs in its small form: each cell has a row in each round, and what failed says why.
 
 mod support;
 
@@ -16,11 +16,12 @@ fn rows(home: &Home, name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
 }
 
-/// A row for each cell, and a reason for each that has no result.
+/// A row for each cell and round, and a reason for each that has no result.
 fn check(study: &str, rows: &[Value]) {
     assert!(!rows.is_empty(), "{study}");
-    let cells: BTreeSet<String> = rows.iter().map(|row| row["asked"].to_string()).collect();
-    assert_eq!(cells.len(), rows.len(), "{study}: a cell is there twice");
+    let runs: BTreeSet<String> =
+        rows.iter().map(|row| format!("{} {}", row["asked"], row["repeat"])).collect();
+    assert_eq!(runs.len(), rows.len(), "{study}: a cell is twice in a round");
     let completed = rows.iter().filter(|row| row["outcome"] == "completed");
     assert!(completed.clone().count() * 2 > rows.len(), "{study}: {rows:?}");
     completed.for_each(|row| assert!(row["elapsed_ns"].as_u64() > Some(0), "{row}"));
@@ -40,7 +41,7 @@ fn every_study_of_files_runs_in_its_small_form() {
         assert!([0, 23].contains(&run.status), "{row}");
         expect(&run, run.status, &["runs"], &row);
         check(study, &rows(&home, "rows.jsonl"));
-        println!("{study}: {} cells", rows(&home, "rows.jsonl").len());
+        println!("{study}: {} runs", rows(&home, "rows.jsonl").len());
     }
 }
 
