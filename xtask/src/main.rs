@@ -20,7 +20,7 @@ cargo xtask wider [--full]    the suites that need root, loop mounts, Debian pac
                               --full: a million simulated copies, 200 kills, 20 rounds of the truth tests, 600 s a
                               fuzz target, kept in bench/soak
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
-cargo xtask mutants --check   only looks whether every planted bug still has its place
+cargo xtask mutants --check   only looks whether every mutant still has its place
 cargo xtask statements        writes docs/statements.md from docs/statements.toml";
 
 fn main() -> ExitCode {

@@ -124,7 +124,7 @@ struct ScrubCost {
 }
 
 impl Scrub<'_> {
-    fn begun(&self, generation: u64) -> Scrubbed {
+    fn empty_result(&self, generation: u64) -> Scrubbed {
         Scrubbed {
             folder: self.arguments.folder.to_string_lossy().into_owned(),
             written: self.arguments.write,
@@ -142,7 +142,7 @@ impl Scrub<'_> {
         self.folder.refuse_others()?;
         self.folder.check_room()?;
         let FirstLook { newest, .. } = self.folder.look(&self.form)?;
-        let (mut done, mut spent) = (self.begun(newest + 1), ScrubCost::default());
+        let (mut done, mut spent) = (self.empty_result(newest + 1), ScrubCost::default());
         for file in self.layout.files() {
             let length = self.layout.file_bytes(file);
             let hook = Arc::new(ScrubHook::new(&self.form, (file, length), done.generation));
@@ -165,7 +165,7 @@ impl Scrub<'_> {
             let words = "holds no files of a scrub; --write makes them";
             return Err(Problem::new(Class::Missing, Operation::Scrub, &self.arguments.folder, words));
         }
-        let (mut done, mut spent) = (self.begun(0), ScrubCost::default());
+        let (mut done, mut spent) = (self.empty_result(0), ScrubCost::default());
         let mut found = Vec::new();
         done.cached_bytes = Some(0);
         for file in self.layout.files() {

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry,
-    ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite,
+    Request, TimeOrNow, WriteFlags,
 };
 
-use super::support::Home;
+use super::mounted::{Mounted, lock};
 
 const NAME: &str = "file";
 const FILE: INodeNo = INodeNo(2);
@@ -33,21 +33,16 @@ struct CountedFile {
 
 /// The mount; dropping it unmounts.
 pub struct Counting {
-    home: Home,
+    mounted: Mounted,
     file: Arc<Mutex<CountedFile>>,
-    session: Option<BackgroundSession>,
 }
 
 impl Counting {
     /// With a file of this content. `None`, with a printed reason, where the kernel keeps no written pages for FUSE.
     pub fn new(content: Vec<u8>) -> Option<Counting> {
-        let home = Home::new();
         let file = Arc::new(Mutex::new(CountedFile { content, ..CountedFile::default() }));
-        std::fs::create_dir(home.path("mnt")).expect("a folder to mount on");
-        let session =
-            fuser::spawn_mount(CountingDisk(Arc::clone(&file)), home.path("mnt"), &Config::default());
-        let session = Some(session.expect("FUSE: /dev/fuse, and root or fusermount3"));
-        let counting = Counting { home, file, session };
+        let mounted = Mounted::new(CountingDisk(Arc::clone(&file)), &Config::default());
+        let counting = Counting { mounted, file };
         std::fs::metadata(counting.path()).expect("it is mounted");
         if !counting.file().has_writeback {
             println!("not tested: this kernel has no FUSE_WRITEBACK_CACHE");
@@ -58,7 +53,7 @@ impl Counting {
 
     /// The path of the file.
     pub fn path(&self) -> String {
-        self.home.path("mnt").join(NAME).display().to_string()
+        self.mounted.home.path("mnt").join(NAME).display().to_string()
     }
 
     /// How often each page was asked for, and what was written back.
@@ -75,18 +70,6 @@ impl Counting {
     fn file(&self) -> MutexGuard<'_, CountedFile> {
         lock(&self.file)
     }
-}
-
-impl Drop for Counting {
-    fn drop(&mut self) {
-        if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
-            eprintln!("the FUSE file system is still mounted: {error}");
-        }
-    }
-}
-
-fn lock(file: &Mutex<CountedFile>) -> MutexGuard<'_, CountedFile> {
-    file.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn attributes(number: INodeNo, bytes: u64) -> FileAttr {

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow,
-    WriteFlags,
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
+    MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use super::support::Home;
+use super::mounted::{Mounted, lock};
 
 /// Nothing is kept by the kernel: what the file system says holds now.
 const NOW: Duration = Duration::ZERO;
@@ -60,20 +59,16 @@ struct State {
 
 /// The mount; dropping it unmounts.
 pub struct Fuse {
-    home: Home,
+    mounted: Mounted,
     state: Arc<Mutex<State>>,
-    session: Option<BackgroundSession>,
 }
 
 impl Fuse {
     pub fn new() -> Fuse {
-        let home = Home::new();
         let state = Arc::new(Mutex::new(State::default()));
-        std::fs::create_dir(home.path("mnt")).expect("a folder to mount on");
         let mut config = Config::default();
         config.mount_options.push(MountOption::FSName("pump-test".into()));
-        let session = fuser::spawn_mount(Memory(Arc::clone(&state)), home.path("mnt"), &config);
-        Fuse { home, state, session: Some(session.expect("FUSE: /dev/fuse, and root or fusermount3")) }
+        Fuse { mounted: Mounted::new(Memory(Arc::clone(&state)), &config), state }
     }
 
     /// Names that differ in case only are one name.
@@ -85,7 +80,7 @@ impl Fuse {
 
     /// The path of a name in it.
     pub fn at(&self, name: &str) -> String {
-        self.home.path("mnt").join(name).display().to_string()
+        self.mounted.home.path("mnt").join(name).display().to_string()
     }
 
     pub fn put(&self, name: &str, content: &[u8]) {
@@ -125,18 +120,6 @@ impl Fuse {
     pub fn fail(&self, fault: Option<Fault>) {
         lock(&self.state).fault = fault;
     }
-}
-
-impl Drop for Fuse {
-    fn drop(&mut self) {
-        if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
-            eprintln!("the FUSE file system is still mounted: {error}");
-        }
-    }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl State {

@@ -5,6 +5,7 @@
 
 pub mod counting;
 pub mod fuse;
+pub mod mounted;
 #[path = "../../../crates/cli/tests/support/mod.rs"]
 pub mod support;
 #[path = "../../../crates/cli/tests/wider_parts/mod.rs"]

@@ -486,8 +486,8 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
         return end.converse(says);
     }
     end.wait()?;
-    let begun = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None };
-    end.say(&framed(&encode(&begun), 0).ok()?)?;
+    let reply = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None };
+    end.say(&framed(&encode(&reply), 0).ok()?)?;
     while let Some(heard) = end.hear() {
         if heard.is_some_and(|(_, body)| matches!(decode(&body), Ok(Message::Report(_)))) {
             return end.say(&framed(&encode(&Message::Agreed(Box::default())), 0).ok()?);

@@ -56,13 +56,13 @@ fn s40_latencies_of_one_server_level_off_at_its_cost() {
                 (mean(&one_server(stage, readers)), stage.r1_s.max(f64::from(readers) * stage.d_s));
             assert!(apart(got, law) <= 5.0, "{}, {readers} readers: {got} s, not {law} s", stage.name);
         }
-        for (field, planted) in [
+        for (field, known) in [
             ("r1_s", stage.r1_s),
             ("d_s", stage.d_s),
             ("knee_readers", stage.r1_s / stage.d_s),
             ("plateau_bytes_per_s", READER_BYTES / stage.d_s),
         ] {
-            assert!(apart(number(&fit, field), planted) <= 5.0, "{field} of {}: {fit}", stage.name);
+            assert!(apart(number(&fit, field), known) <= 5.0, "{field} of {}: {fit}", stage.name);
         }
     }
     let people = fitted(&table, &[]).out;

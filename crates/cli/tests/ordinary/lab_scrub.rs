@@ -1,4 +1,4 @@
-//! `pump lab scrub` on real files: what is planted is told with its place and kind, what is clean is status 0, and what
+//! `pump lab scrub` on real files: an injected fault is reported with its place and kind, what is clean is status 0, and what
 //! cannot be meant so is refused before anything is written.
 
 use std::fs::{self, File};

@@ -37,11 +37,15 @@ pub(crate) enum Held {
 /// A source file that this host's system cannot open: what is known of it.
 pub(crate) trait Elsewhere: Debug + Send + Sync {
     /// It is requested of another host, over the lane's own connection.
-    fn remote_host(self: Arc<Self>) -> Option<Arc<RemoteFile>>;
+    fn remote_host(self: Arc<Self>) -> Option<Arc<RemoteFile>> {
+        None
+    }
     /// What it is and carries besides its bytes, as far as is known.
     fn told(&self) -> Option<(&Meta, &Attributes)>;
     /// The ranges that hold data.
-    fn ranges(&self, meta: &Meta, ignore_holes: bool) -> ByteRanges;
+    fn ranges(&self, meta: &Meta, _ignore_holes: bool) -> ByteRanges {
+        vec![(0, meta.size_bytes)]
+    }
     /// What happened to it since its copy began, if something did.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem>;
 }

@@ -11,13 +11,11 @@ use datapump_transport::WebFile;
 use super::held::{Elsewhere, Held, Original};
 use super::opened::Opened;
 use crate::end::Source;
-use crate::net::folder::remote_host::RemoteFile;
 use crate::problem::{Operation, Problem};
 use crate::run::Shared;
 use crate::target::listed::Attributes;
 use crate::target::web::{self, Web};
 use datapump_files::disk::Meta;
-use datapump_files::holes::ByteRanges;
 use datapump_files::identity::SourceChange;
 
 const ONE_STREAM: &str = "the server gives no parts of it, or does not tell one state of it from another: it is read \
@@ -56,16 +54,8 @@ pub(super) fn open(shared: &Shared<'_>, web: &Web) -> Result<Opened, Problem> {
 }
 
 impl Elsewhere for HeldWeb {
-    fn remote_host(self: Arc<HeldWeb>) -> Option<Arc<RemoteFile>> {
-        None
-    }
-
     fn told(&self) -> Option<(&Meta, &Attributes)> {
         Some((&self.meta, &self.attributes))
-    }
-
-    fn ranges(&self, meta: &Meta, _ignore_holes: bool) -> ByteRanges {
-        vec![(0, meta.size_bytes)]
     }
 
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {

@@ -1,4 +1,4 @@
-//! S68: 10,000 faults that are planted are found, where they are and as what they are, and nothing else is.
+//! S68: 10,000 injected faults are all found, each with its place and kind, and nothing else is.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::sector::{Judgement, SECTOR_BYTES, SectorForm, SectorName};
 const SECTOR: u64 = SECTOR_BYTES as u64;
 const SEED: u64 = 77;
 const NEWEST: u64 = 5;
-const PLANTED: u64 = 10_000;
+const INJECTED: u64 = 10_000;
 
 type Sector = [u8; SECTOR_BYTES];
 
@@ -25,14 +25,14 @@ fn fault(file: u32, offset: u64, length: u64, kind: ScrubFaultKind) -> ScrubFaul
     ScrubFault { file: file_name(file), offset, length, kind, bits: None, generation: None, from: None }
 }
 
-/// Plants one fault in a sector and says what must be reported.
-type Plant<'a> = &'a dyn Fn(&SectorForm, (u32, u64), &mut Sector, &mut Random) -> ScrubFault;
+/// Injects one fault in a sector and says what must be reported.
+type Inject<'a> = &'a dyn Fn(&SectorForm, (u32, u64), &mut Sector, &mut Random) -> ScrubFault;
 
-/// Plants in every second sector of two files, judges all in a random order by blocks, and compares. Gives how many
+/// Injects into every second sector of two files, judges all in a random order by blocks, and compares. Gives how many
 /// clean sectors there were.
-fn plant_everywhere(plant: Plant<'_>) -> u64 {
+fn inject_everywhere(inject: Inject<'_>) -> u64 {
     let (form, mut random) = (SectorForm::new(SEED), Random::of(SEED, "plant"));
-    let each = PLANTED / 2;
+    let each = INJECTED / 2;
     let mut clean = 0;
     for file in [0, 1] {
         let (mut expected, mut runs) = (Vec::new(), FileRuns::default());
@@ -42,7 +42,7 @@ fn plant_everywhere(plant: Plant<'_>) -> u64 {
             let offset = number * SECTOR;
             let mut sector = made(&form, file, offset, NEWEST);
             if number % 2 == 1 {
-                expected.push(plant(&form, (file, offset), &mut sector, &mut random));
+                expected.push(inject(&form, (file, offset), &mut sector, &mut random));
             } else {
                 clean += 1;
             }
@@ -58,31 +58,31 @@ fn plant_everywhere(plant: Plant<'_>) -> u64 {
         let found = runs.faults(&form, file, NEWEST, (sectors * SECTOR, Some(sectors * SECTOR)));
         assert_eq!(found.len() as u64, each, "file {file}");
         let wrong = found.iter().zip(&expected).find(|(found, expected)| found != expected);
-        assert_eq!(wrong, None, "found, planted");
+        assert_eq!(wrong, None, "found, injected");
     }
     clean
 }
 
 #[test]
 fn ten_thousand_single_bits_are_found_and_nothing_else() {
-    let clean = plant_everywhere(&|_, (file, offset), sector, random| {
+    let clean = inject_everywhere(&|_, (file, offset), sector, random| {
         let (byte, bit) = (random.below(SECTOR), random.below(8));
         sector[byte as usize] ^= 1 << bit;
         ScrubFault { bits: Some(1), ..fault(file, offset + byte, 1, ScrubFaultKind::Bit) }
     });
-    assert!(clean >= PLANTED);
+    assert!(clean >= INJECTED);
 }
 
 #[test]
 fn ten_thousand_faults_of_every_other_kind_are_found_and_nothing_else() {
     let kinds = std::cell::RefCell::new(BTreeSet::new());
-    let clean = plant_everywhere(&|form, (file, offset), sector, random| {
+    let clean = inject_everywhere(&|form, (file, offset), sector, random| {
         // From anywhere, or from the same place in another file.
         let other = |random: &mut Random| match random.below(2) {
             0 => (random.below(8) as u32, (1 << 40) + random.below(1 << 30) * SECTOR),
             _ => (2 + random.below(6) as u32, offset),
         };
-        let planted = match random.below(5) {
+        let fault = match random.below(5) {
             0 => {
                 random.fill(sector);
                 fault(file, offset, SECTOR, ScrubFaultKind::Sector)
@@ -111,10 +111,10 @@ fn ten_thousand_faults_of_every_other_kind_are_found_and_nothing_else() {
                 ScrubFault { generation: Some(NEWEST), from, ..swapped }
             }
         };
-        kinds.borrow_mut().insert(planted.kind);
-        planted
+        kinds.borrow_mut().insert(fault.kind);
+        fault
     });
-    assert!(clean >= PLANTED);
+    assert!(clean >= INJECTED);
     assert_eq!(kinds.borrow().len(), 4, "{kinds:?}");
 }
 

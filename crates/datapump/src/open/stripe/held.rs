@@ -7,7 +7,6 @@ use std::sync::Arc;
 use datapump_engine::Handle;
 
 use crate::end::{Source, StripeEnd};
-use crate::net::folder::remote_host::RemoteFile;
 use crate::open::direct::direct;
 use crate::open::file_end;
 use crate::open::held::{Elsewhere, Original};
@@ -16,7 +15,6 @@ use crate::run::Shared;
 use crate::target::listed::Attributes;
 use crate::target::stripe::StripeSource;
 use datapump_files::disk::{Disk, FileCalls, FileKind, Meta};
-use datapump_files::holes::ByteRanges;
 use datapump_files::identity::{OpenSource, SourceChange, find_change};
 
 /// The open members of a source, as they were when its copy began.
@@ -56,16 +54,8 @@ impl HeldStripe {
 }
 
 impl Elsewhere for HeldStripe {
-    fn remote_host(self: Arc<HeldStripe>) -> Option<Arc<RemoteFile>> {
-        None
-    }
-
     fn told(&self) -> Option<(&Meta, &Attributes)> {
         Some((&self.meta, &self.attributes))
-    }
-
-    fn ranges(&self, meta: &Meta, _ignore_holes: bool) -> ByteRanges {
-        vec![(0, meta.size_bytes)]
     }
 
     /// Of the first member with which something happened.

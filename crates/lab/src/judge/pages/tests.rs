@@ -1,4 +1,4 @@
-//! Curves of rows whose costs were planted.
+//! Curves of rows whose costs are known.
 
 use datapump::{Cpu, Report};
 
@@ -56,14 +56,14 @@ fn of(laws: &[Law]) -> Vec<PageCurve> {
 }
 
 #[test]
-fn the_slope_of_what_was_planted_is_found_within_its_interval() {
+fn a_known_slope_is_found_within_its_interval() {
     let curves = of(&[STREAM_LAW, MAPPED]);
     let [mapped, stream] = &curves[..] else { panic!("two curves: {curves:?}") };
-    for (curve, planted) in [(mapped, 0.0), (stream, 0.1)] {
+    for (curve, known) in [(mapped, 0.0), (stream, 0.1)] {
         let [low, high] = curve.kernel_ns_per_touched_byte_interval.expect("sixteen passes");
         let slope = curve.kernel_ns_per_touched_byte.expect("sixteen passes");
-        assert!((slope - planted).abs() < 1e-4, "{slope} of {planted}");
-        assert!(low < planted && planted < high && high - low < 0.01, "{low} to {high}");
+        assert!((slope - known).abs() < 1e-4, "{slope} of {known}");
+        assert!(low < known && known < high && high - low < 0.01, "{low} to {high}");
     }
     assert!(stream.kernel_ns_per_touched_byte_interval.is_some_and(|[low, _]| low > 0.0), "it grows");
     assert_eq!(mapped.slope_beside_quarter_of_stream, Some(PageVerdict::Below));
@@ -103,7 +103,7 @@ fn behind_a_slow_source_interfaces_agree_and_more_touch_is_not_faster() {
             Some((told, ratio)) => assert!((told - ratio).abs() < 1e-6, "{row}"),
             None => assert_eq!(curve.sparse_ratio_to_stream, ratio, "{row}"),
         }
-        assert_eq!(curve.dense_beside_sparse, PageVerdict::Below, "{row}: 15 % were planted");
+        assert_eq!(curve.dense_beside_sparse, PageVerdict::Below, "{row}: 15 % were added");
     }
 }
 

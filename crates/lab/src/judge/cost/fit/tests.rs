@@ -1,4 +1,4 @@
-//! The fit recovers what was planted: exact lines exactly, noisy ones within their intervals.
+//! The fit recovers the costs that the samples were made with: exact lines exactly, noisy ones within their intervals.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn sizes(smallest_kib: f64, count: i32) -> Vec<f64> {
 }
 
 /// Points on a line, each moved by `noise(ns_per_byte)` times a normal deviate.
-fn planted(
+fn samples(
     sizes: &[f64],
     repeats: usize,
     (cb, cr): (f64, f64),
@@ -30,7 +30,7 @@ fn planted(
     .collect()
 }
 
-/// In how many of 1000 seeded draws the intervals cover the planted Cb and Cr.
+/// In how many of 1000 seeded draws the intervals cover the known Cb and Cr.
 fn covered(
     sizes: &[f64],
     repeats: usize,
@@ -39,7 +39,7 @@ fn covered(
 ) -> (usize, usize) {
     let holds = |figure: Figure, truth: f64| usize::from((figure.low..=figure.high).contains(&truth));
     (0..1000).fold((0, 0), |(cb, cr), seed| {
-        let fit = fit_cost(&planted(sizes, repeats, truth, noise, seed)).expect("enough points");
+        let fit = fit_cost(&samples(sizes, repeats, truth, noise, seed)).expect("enough points");
         (cb + holds(fit.cb_ns_per_byte, truth.0), cr + holds(fit.cr_us_per_request, truth.1))
     })
 }
@@ -48,7 +48,7 @@ fn covered(
 const TRUTHS: [(f64, f64); 3] = [(0.64, 84.0), (1.6, 73.0), (20.0, 40.0)];
 
 #[test]
-fn intervals_cover_what_was_planted_in_93_percent_of_draws() {
+fn intervals_cover_the_known_costs_in_93_percent_of_draws() {
     for (smallest_kib, count) in [(32.0, 4), (4.0, 6), (32.0, 8)] {
         for truth in TRUTHS {
             for repeats in [1, 3, 5, 10] {
@@ -73,7 +73,7 @@ fn s47_fixed_and_marginal_cost_of_requests_are_recovered() {
     let truth = (16.0 * 1000.0 / KIB, 20.0);
     let (mut outside, mut worst) = (0, (0.0_f64, 0.0_f64));
     for seed in 0..1000 {
-        let points = planted(&sizes(2.0, 7), 10, truth, |exact| 0.05 * exact, seed);
+        let points = samples(&sizes(2.0, 7), 10, truth, |exact| 0.05 * exact, seed);
         let fit = fit_cost(&points).expect("enough points");
         let fixed = (fit.cr_us_per_request.value / truth.1 - 1.0).abs();
         let marginal = (fit.cb_ns_per_byte.value / truth.0 - 1.0).abs();
@@ -88,7 +88,7 @@ fn s47_fixed_and_marginal_cost_of_requests_are_recovered() {
 
 #[test]
 fn intervals_are_not_wide_for_safety_alone() {
-    let wide = planted(&sizes(32.0, 4), 10, (1.6, 73.0), |exact| 0.05 * exact, 1);
+    let wide = samples(&sizes(32.0, 4), 10, (1.6, 73.0), |exact| 0.05 * exact, 1);
     let fit = fit_cost(&wide).expect("enough points");
     for figure in [fit.cb_ns_per_byte, fit.cr_us_per_request] {
         let half = (figure.high - figure.low) / 2.0;
@@ -112,7 +112,7 @@ fn too_few_points_have_no_interval() {
 
 #[test]
 fn lines_that_do_not_fit_are_told() {
-    let straight = |repeats| planted(&sizes(32.0, 4), repeats, (1.6, 73.0), |exact| 0.02 * exact, 3);
+    let straight = |repeats| samples(&sizes(32.0, 4), repeats, (1.6, 73.0), |exact| 0.02 * exact, 3);
     let bent = |repeats| -> Vec<FitPoint> {
         let points = straight(repeats).into_iter();
         let bent = |point: FitPoint| match point.request_size_bytes == 65_536.0 {
@@ -126,9 +126,9 @@ fn lines_that_do_not_fit_are_told() {
         (straight(5), None),
         (bent(1), Some("without repeats nothing says whether that is noise")),
         (bent(5), Some("more than repeats differ")),
-        (planted(&sizes(32.0, 2), 5, (1.6, 73.0), |exact| 0.02 * exact, 3), Some("with two request sizes")),
-        (planted(&sizes(32.0, 4), 5, (40.0, -90.0), |_| 0.1, 3), Some("Cr is negative")),
-        (planted(&sizes(32.0, 4), 5, (-0.5, 90.0), |_| 0.01, 3), Some("Cb is negative")),
+        (samples(&sizes(32.0, 2), 5, (1.6, 73.0), |exact| 0.02 * exact, 3), Some("with two request sizes")),
+        (samples(&sizes(32.0, 4), 5, (40.0, -90.0), |_| 0.1, 3), Some("Cr is negative")),
+        (samples(&sizes(32.0, 4), 5, (-0.5, 90.0), |_| 0.01, 3), Some("Cb is negative")),
     ] {
         let warning = fit_cost(&points).expect("enough points").warning;
         match words {
@@ -164,7 +164,7 @@ fn the_change_from_size_to_size_has_a_direction() {
     let fit = fit_cost(&points.collect::<Vec<_>>()).expect("enough points");
     let changes: Vec<_> = fit.sizes.iter().map(|size| size.change).collect();
     assert_eq!(changes, [None, Some("falls"), Some("level"), Some("rises")]);
-    let once = fit_cost(&planted(&sizes(32.0, 4), 1, (1.6, 73.0), |_| 0.0, 1)).expect("enough points");
+    let once = fit_cost(&samples(&sizes(32.0, 4), 1, (1.6, 73.0), |_| 0.0, 1)).expect("enough points");
     assert!(once.sizes.iter().all(|size| size.change.is_none() && size.change_ns_per_byte_low.is_none()));
     assert!(once.sizes[1].change_ns_per_byte.is_some_and(|change| change < 0.0));
 }
@@ -178,7 +178,7 @@ proptest! {
         count in 3..10,
         repeats in 1..7_usize,
     ) {
-        let points = planted(&sizes(f64::from(smallest_kib), count), repeats, (cb, cr), |_| 0.0, 1);
+        let points = samples(&sizes(f64::from(smallest_kib), count), repeats, (cb, cr), |_| 0.0, 1);
         let fit = fit_cost(&points).expect("enough points");
         let (cb_got, cr_got) = (fit.cb_ns_per_byte, fit.cr_us_per_request);
         let scale = cb.abs() + cr.abs() / f64::from(smallest_kib);
