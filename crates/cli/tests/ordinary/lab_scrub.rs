@@ -1,5 +1,5 @@
-//! `pump lab scrub` on real files: an injected fault is reported with its place and kind, what is clean is status 0, and what
-//! cannot be meant so is refused before anything is written.
+//! `pump lab scrub` on real files: an injected fault is reported with its place and kind, clean files are status 0, and
+//! bad input is refused.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
