@@ -118,7 +118,7 @@ impl Ground {
             Way::Pull => (serving.at("tree"), "client/new".to_owned()),
         };
         // Who is left alone soon gives up: the other one comes back with another ticket.
-        let words = ["copy", "--json", "--retry-for=1ms", "--peer-timeout=5s", "--ticket-file", "ticket"];
+        let words = ["copy", "--json", "--retry-for=0s", "--peer-timeout=5s", "--ticket-file", "ticket"];
         let sync = format!("--sync={}", self.sync);
         self.home.command(&[&words[..], &[&sync, &source, &target]].concat())
     }

@@ -99,7 +99,7 @@ impl Ground {
         } else {
             let address = self.address();
             let there = |name: &str| format!("pump://{address}/{name}");
-            words.extend(["--retry-for=1ms".to_owned(), format!("--ticket-file={}", self.word("ticket"))]);
+            words.extend(["--retry-for=0s".to_owned(), format!("--ticket-file={}", self.word("ticket"))]);
             words.extend(match way {
                 Way::Push => [here(self, "source"), there("target")],
                 _ => [there("source"), here(self, "target")],

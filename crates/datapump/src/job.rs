@@ -11,6 +11,7 @@ pub(crate) mod neighbours;
 pub(crate) mod options;
 mod planned;
 pub(crate) mod platform;
+mod refusals;
 pub(crate) mod request_plan;
 pub(crate) mod settings;
 
@@ -38,7 +39,7 @@ use crate::lane::{self, LaneResult};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::remote_host::RemoteHost;
 use crate::net::server::served_connection;
-use crate::problem::{Class, Operation, Problem, Status};
+use crate::problem::{Class, Problem, Status};
 use crate::report::account::{Account, Around, sorted, unexplained, version};
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::{cpu_now, cpu_since};
@@ -219,11 +220,13 @@ impl Job {
     }
 
     /// What makes the blocks of a null source that is [`Fill::Overwritten`], or looks at those that a job would hash.
+    /// It takes the hash's place: nothing is verified.
     pub fn hook(self, hook: Arc<dyn BlockHook>) -> Job {
         Job { hook: Some(hook), ..self }
     }
 
-    /// Only these bytes of the one file (start, end) are moved, in this order; a target keeps its length.
+    /// Only these bytes of the one file (start, end) are moved, in this order; a target is written in place
+    /// ([`Options::inplace`]) and keeps its length.
     pub fn pieces(self, pieces: Arc<[(u64, u64)]>) -> Job {
         Job { pieces: Some(pieces), ..self }
     }
@@ -264,6 +267,7 @@ impl Job {
             return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options);
         }
         self.refuse_missing_link_dest()?;
+        self.refuse_wrong_pieces()?;
         mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
         let find = |path| self.found.clone().unwrap_or_else(|| PathAt::find(&self.platform.disk, path));
         let found = self.target.local_path().map(find);
@@ -272,31 +276,6 @@ impl Job {
         items.0.iter().try_for_each(|item| self.refuse_impossible_verify(item))?;
         neighbours::refuse_clashes(&items.0)?;
         Ok(items)
-    }
-
-    fn refuse_missing_link_dest(&self) -> Result<(), Problem> {
-        let Some(path) = &self.options.link_dest else { return Ok(()) };
-        let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);
-        match self.platform.disk.metadata(path) {
-            Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
-            Ok(_) => Err(wrong("is no folder")),
-            Err(errno) => Err(wrong(&crate::problem::system_words(errno.0))),
-        }
-    }
-
-    /// Only files are read back. A device has been written where it stands, and what a stream took is gone.
-    fn refuse_impossible_verify(&self, item: &Item) -> Result<(), Problem> {
-        let words = match item.target {
-            Target::File(_) | Target::Tree(_) | Target::Compare(_) | Target::Entry(_) => return Ok(()),
-            _ if !self.options.verify => return Ok(()),
-            Target::Device(_) => "leave it out, and compare afterwards with cmp",
-            Target::Stripe(_) => "leave it out, and compare afterwards: pump verify stripe:FILE.toml SOURCE",
-            Target::Special(_) | Target::Stream | Target::Null => "leave it out",
-        };
-        Err(Problem::usage(format!(
-            "--verify reads the target back, and '{}' cannot be read; {words}",
-            self.target
-        )))
     }
 
     /// Performs the job and returns when it is done, committed and synced as the options say, or has failed.

@@ -125,7 +125,7 @@ fn a_server_for_one_session_ends_with_it() {
     let target = serving.at("x");
     expect(&home.pump(&["copy", "--ticket-file", "ticket", "file", &target]), 0, &[], "the one");
     assert_eq!(serving.status(), 0);
-    let run = home.pump(&["copy", "--retry-for", "1ms", "--ticket-file", "ticket", "file", &target]);
+    let run = home.pump(&["copy", "--retry-for", "0s", "--ticket-file", "ticket", "file", &target]);
     expect(&run, 10, &["onnection refused"], "nobody is there");
 }
 
@@ -138,7 +138,7 @@ fn places_that_cannot_be_reached_are_usage_errors() {
         ("pump://a:1/x", "pump://b:1/x", "both places are on other hosts"),
         ("-", "pump://127.0.0.1:1/x", ""),
     ] {
-        let run = home.pump(&["copy", "--retry-for", "1ms", "--ticket-file", "t", source, target]);
+        let run = home.pump(&["copy", "--retry-for", "0s", "--ticket-file", "t", source, target]);
         assert_ne!(run.status, 0, "{run:?}");
         assert!(run.err.contains(part) && !run.err.contains("panicked"), "{run:?}");
     }

@@ -96,7 +96,7 @@ fn nothing_outside_is_written_while_names_of_targets_are_swapped_for_links() {
         for number in 0..COPIES.len() {
             let (flags, source, target) = COPIES[(number + client * 3) % COPIES.len()];
             let target = serving.at(target);
-            let words = ["copy", "--retry-for", "1ms", "--ticket-file", "ticket", source, &target];
+            let words = ["copy", "--retry-for", "0s", "--ticket-file", "ticket", source, &target];
             let run = home.pump(&[&words[..], flags].concat());
             expect(&run, run.status, &[], &format!("round {round}: {flags:?} {source} to {target}"));
         }

@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::support::{Home, Outcome, expect, has_content, noise_file, only};
+use crate::support::serving::Serving;
+use crate::support::{Home, Outcome, expect, has_content, make_folder, noise_file, only};
 
 const BYTES: usize = (8 << 20) + 13;
 
@@ -51,6 +52,26 @@ fn nothing_stays_in_the_cache_and_every_byte_arrives() {
     }
 }
 
+/// The side that reads is another host: small files go through the cache there.
+#[test]
+fn nothing_stays_in_the_cache_of_the_other_host() {
+    let home = Home::new();
+    if !has_uncached(&home) {
+        return;
+    }
+    make_folder(&home, "served");
+    let content = noise_file(&home, "served/source", 500_000, 7);
+    let serving = Serving::start(home.command(&["serve", "served", "--ticket-file", "ticket"]));
+    let row = format!("copy -q --uncached --ticket-file ticket {} copy", serving.at("source"));
+    let file = File::open(home.path("served/source")).expect("it is there");
+    file.sync_all().expect("a disk");
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+    expect(&pump(&home, &row), 0, &[], &row);
+    let part = datapump_engine::os::linux::cached_fraction(&file, 500_000);
+    assert!(part.is_none_or(|part| part < 0.5), "{part:?}");
+    has_content(&home.path("copy"), &content, &row);
+}
+
 #[test]
 fn where_there_is_none_the_error_says_what_to_do() {
     let home = Home::new();
@@ -71,4 +92,16 @@ fn it_goes_with_no_direct_io() {
     let row = "copy --uncached --direct=always source copy";
     expect(&pump(&home, row), 2, &["leave out --uncached or --direct=always"], row);
     only(&home, &["source"], row);
+}
+
+#[test]
+fn direct_requests_of_no_whole_page_name_the_nearest_size() {
+    let home = Home::new();
+    noise_file(&home, "source", 100_000, 7);
+    for (asked, nearest) in [("5KiB", "4096B"), ("7KiB", "8192B"), ("1KiB", "4096B")] {
+        let row = format!("copy --direct=always --request-size={asked} source copy");
+        let hint = format!("--request-size={nearest} is the nearest");
+        expect(&pump(&home, &row), 2, &[&hint], &row);
+    }
+    only(&home, &["source"], "refused");
 }

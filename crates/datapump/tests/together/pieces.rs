@@ -89,3 +89,25 @@ fn pieces_are_read_in_their_order() {
         assert_eq!(seen, blocks, "{engine:?}");
     }
 }
+
+#[test]
+fn pieces_that_would_lose_the_rest_are_refused() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("room");
+    let (path, other) = (file(folder.path()), folder.path().join("other"));
+    std::fs::write(&other, b"kept").expect("room");
+    let null = || Place::Null { bytes: Some(PAGE), fill: Fill::Noise };
+    let pieces: Arc<[(u64, u64)]> = Arc::from([(0, PAGE)]);
+    let inplace = Options { inplace: true, ..Options::default() };
+    for job in [
+        Job::copy(vec![null()], Place::Path(other.clone())),
+        Job::copy(vec![Place::Path(path.clone()), null()], Place::Path(other.clone())).options(inplace),
+    ] {
+        let report = job.pieces(Arc::clone(&pieces)).run(&|_| {});
+        assert_eq!(report.exit_status, 2, "{report:?}");
+        assert_eq!(std::fs::read(&other).expect("there"), b"kept");
+    }
+    let options = Options { verify: true, ..Options::default() };
+    let job = Job::copy(vec![Place::Path(path)], Place::Path(folder.path().join("new")));
+    let report = job.hook(Arc::new(Marks::default())).options(options).run(&|_| {});
+    assert_eq!(report.exit_status, 2, "{report:?}");
+}

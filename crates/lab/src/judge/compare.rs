@@ -167,11 +167,10 @@ impl Comparison {
             return Ok(comparison);
         };
         normalise.check(by.metric)?;
-        let (a, of_a) = normalise.rows("A", rows[0])?;
-        let (b, of_b) = normalise.rows("B", rows[1])?;
+        let ([a, b], note) = normalise.rows(rows)?;
         let mut comparison = Comparison::of(files, [&a, &b], by.metric)?;
         comparison.normalise = Some(normalise);
-        comparison.notes.push(format!("{}: {of_a}; {of_b}", normalise.words()));
+        comparison.notes.push(note);
         Ok(comparison)
     }
 

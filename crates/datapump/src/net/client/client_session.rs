@@ -254,6 +254,7 @@ impl RemoteCopy {
             }
             Direction::Pull => serde_json::to_string(&Options {
                 request_bytes: self.options.request_bytes,
+                uncached: self.options.uncached,
                 source_depth: self.options.source_depth,
                 unhashed: self.options.unhashed,
                 bill: self.options.bill,

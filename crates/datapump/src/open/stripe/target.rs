@@ -121,10 +121,10 @@ impl OpenStripe {
         self.members.iter().try_for_each(|member| member.done(Operation::Close, FileCalls::flush))
     }
 
-    /// Makes the names of those that were made durable.
+    /// Makes the names of the files durable: one that stands there may have been made by a copy that was cut.
     pub(crate) fn sync_names(&self) -> Result<(), Problem> {
-        let mut made = self.members.iter().filter(|member| member.before.is_none());
-        made.try_for_each(|member| {
+        let mut files = self.members.iter().filter(|member| !member.is_device());
+        files.try_for_each(|member| {
             let synced = member.at.folder_to_sync().and_then(|folder| folder.sync());
             synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &member.at.path, errno.0))
         })
@@ -198,10 +198,17 @@ fn locked(at: &PathAt, handle: Handle) -> Result<Handle, Problem> {
 fn make_file(at: &PathAt, source: Option<&Meta>) -> Result<Handle, Problem> {
     let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
     let folder = at.folder().map_err(system(Operation::OpenFolder))?;
-    let handle = folder.create_new(at.name().unwrap_or_default()).map_err(system(Operation::Create))?;
-    if let Handle::Os(file) = &handle {
-        let mode = source.map_or(0o666, |source| source.mode & 0o777) & !umask();
-        AttributeHolder::Open(file).set_mode(mode).map_err(system(Operation::SetMode))?;
-    }
-    locked(at, handle)
+    let name = at.name().unwrap_or_default();
+    let handle = folder.create_new(name).map_err(system(Operation::Create))?;
+    let has_mode = match &handle {
+        Handle::Os(file) => {
+            let mode = source.map_or(0o666, |source| source.mode & 0o777) & !umask();
+            AttributeHolder::Open(file).set_mode(mode).map_err(system(Operation::SetMode))
+        }
+        _ => Ok(()),
+    };
+    has_mode.and_then(|()| locked(at, handle)).inspect_err(|_| {
+        // Best effort on the way out: an empty file is left.
+        let _ = folder.remove(name);
+    })
 }

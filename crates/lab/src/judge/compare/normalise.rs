@@ -3,7 +3,7 @@
 //! Times are put into the proportion of one device or clock: as a disk of 1 GB/s would give them, or a processor of
 //! 1 GHz. Must not know: how two sides are judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,32 +41,48 @@ impl fmt::Display for NoProportion {
 
 impl std::error::Error for NoProportion {}
 
+/// Of a row whose source was read into the page cache before.
+const WARM: &str = "warm";
+
 /// A study and what is done: a disk reads at one speed and writes at another.
 type DiskUse = (String, Option<Level>);
+/// A study and the level of every factor.
+type RowCell<'rows> = (&'rows String, &'rows BTreeMap<String, Level>);
 
 impl Normalise {
     /// Whether the metric has such a proportion.
     pub(super) fn check(self, metric: Metric) -> Result<(), NoProportion> {
         match (self, metric) {
             (Normalise::Disk, Metric::Elapsed | Metric::ElapsedPerByte) => Ok(()),
+            (
+                Normalise::Clock,
+                Metric::Cpu | Metric::CpuPerByte | Metric::CpuPerRequest | Metric::MachineCpu,
+            ) => Ok(()),
+            (_, Metric::Memory) => {
+                Err(NoProportion("memory has no proportion to disk or clock; leave out --normalise".into()))
+            }
             (Normalise::Disk, _) => Err(NoProportion(format!(
                 "--normalise=disk is for elapsed and elapsed-per-byte, not for {metric}; write --normalise=clock"
             ))),
-            (Normalise::Clock, Metric::Memory) => {
-                Err(NoProportion("memory has no proportion to a clock; leave out --normalise".into()))
-            }
-            (Normalise::Clock, _) => Ok(()),
+            (Normalise::Clock, _) => Err(NoProportion(format!(
+                "--normalise=clock is for CPU time, not for {metric}; write --metric=cpu or --normalise=disk"
+            ))),
         }
     }
 
-    /// The rows in that proportion, and what was found.
+    /// The rows of both sides in that proportion, and what was found.
     ///
     /// Errors: rows that do not say what their side's proportion is.
-    pub(super) fn rows(self, side: &str, rows: &[Row]) -> Result<(Vec<Row>, String), NoProportion> {
-        match self {
-            Normalise::Disk => by_disk(side, rows),
+    pub(super) fn rows(self, sides: [&[Row]; 2]) -> Result<([Vec<Row>; 2], String), NoProportion> {
+        let cells = sides.map(|rows| rows.iter().filter(|row| is_of_the_disk(row)).map(cell).collect());
+        let [a, b]: [BTreeSet<RowCell<'_>>; 2] = cells;
+        let common: BTreeSet<RowCell<'_>> = a.intersection(&b).copied().collect();
+        let of = |side: &str, rows: &[Row]| match self {
+            Normalise::Disk => by_disk(side, rows, &common),
             Normalise::Clock => by_clock(side, rows),
-        }
+        };
+        let ((a, of_a), (b, of_b)) = (of("A", sides[0])?, of("B", sides[1])?);
+        Ok(([a, b], format!("{}: {of_a}; {of_b}", self.words())))
     }
 }
 
@@ -74,29 +90,44 @@ fn disk_use(row: &Row) -> DiskUse {
     (row.study.clone(), row.asked.get("operation").cloned())
 }
 
-/// The speed of a disk is the largest median of any cell: what it gave when it was asked best.
-fn by_disk(side: &str, rows: &[Row]) -> Result<(Vec<Row>, String), NoProportion> {
-    let speeds = disk_speeds(rows);
+fn cell(row: &Row) -> RowCell<'_> {
+    (&row.study, &row.asked)
+}
+
+/// Whether a row says how fast the disk is: without the soaker, and not from the page cache.
+fn is_of_the_disk(row: &Row) -> bool {
+    let is_soaked = row.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off");
+    row.is_completed() && row.elapsed_ns > 0 && !is_soaked && row.cache_state != WARM
+}
+
+/// The speed of a disk is the largest median of any cell that both sides have: what it gave when it was asked best.
+/// Rows of a use of the disk that has no such cell are left out.
+fn by_disk(
+    side: &str,
+    rows: &[Row],
+    common: &BTreeSet<RowCell<'_>>,
+) -> Result<(Vec<Row>, String), NoProportion> {
+    let speeds = disk_speeds(rows.iter().filter(|row| is_of_the_disk(row) && common.contains(&cell(row))));
     if speeds.is_empty() {
-        return Err(NoProportion(format!("{side}: no completed run says how fast its disk is")));
+        let words =
+            "no run that both sides have, past the page cache and not soaked, says how fast its disk is";
+        return Err(NoProportion(format!("{side}: {words}")));
     }
     let scaled = |row: &Row| {
-        let factor = speeds.get(&disk_use(row)).map_or(1.0, |speed| speed / DISK_BYTES_PER_NS);
-        let times = |ns: u64| (ns as f64 * factor).round() as u64;
-        Row { elapsed_ns: times(row.elapsed_ns), ..row.clone() }
+        let factor = speeds.get(&disk_use(row))? / DISK_BYTES_PER_NS;
+        Some(Row { elapsed_ns: (row.elapsed_ns as f64 * factor).round() as u64, ..row.clone() })
     };
     let told = speeds.iter().map(|((_, operation), speed)| {
         let what = operation.as_ref().map_or("moves".into(), |word| format!("{word}s"));
         format!("{what} {}", datapump::units::rate_words(speed * 1e9))
     });
     let told: Vec<String> = told.collect();
-    Ok((rows.iter().map(scaled).collect(), format!("{side}'s disk {}", told.join(", "))))
+    Ok((rows.iter().filter_map(scaled).collect(), format!("{side}'s disk {}", told.join(", "))))
 }
 
-fn disk_speeds(rows: &[Row]) -> BTreeMap<DiskUse, f64> {
-    let is_soaked = |row: &Row| row.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off");
+fn disk_speeds<'rows>(rows: impl Iterator<Item = &'rows Row>) -> BTreeMap<DiskUse, f64> {
     let mut cells: BTreeMap<(DiskUse, &BTreeMap<String, Level>), Vec<f64>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.is_completed() && row.elapsed_ns > 0 && !is_soaked(row)) {
+    for row in rows {
         let speed = row.bytes as f64 / row.elapsed_ns as f64;
         cells.entry((disk_use(row), &row.asked)).or_default().push(speed);
     }
@@ -121,7 +152,6 @@ fn by_clock(side: &str, rows: &[Row]) -> Result<(Vec<Row>, String), NoProportion
         let factor = row.cpu_mhz.unwrap_or(mhz) / CLOCK_MHZ;
         let times = |ns: Option<u64>| ns.map(|ns| (ns as f64 * factor).round() as u64);
         Row {
-            elapsed_ns: (row.elapsed_ns as f64 * factor).round() as u64,
             user_ns: times(row.user_ns),
             system_ns: times(row.system_ns),
             machine_cpu_ns: times(row.machine_cpu_ns),

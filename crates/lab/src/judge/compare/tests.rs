@@ -255,21 +255,27 @@ fn what_differs_besides_is_warned_of() {
 /// SCIENCE E23, S49: other devices or clocks are compared in proportion only, and the report says so.
 #[test]
 fn rows_of_two_machines_have_a_verdict_only_in_proportion() {
-    let by = |normalise| Yardstick { metric: Metric::Elapsed, normalise };
     let names = || ["a".to_string(), "b".to_string()];
     let mut random = Random::new(5);
     // B's disk is half as fast, and its cell 2 takes three times as long as on A's.
     let mut side = |mhz: f64, factor: &dyn Fn(usize) -> f64| -> Vec<Row> {
         let rows = file(4, ROUNDS, &mut random, factor);
-        rows.into_iter().map(|row| Row { cpu_mhz: Some(mhz), ..row }).collect()
+        let signed = |row: Row| Row {
+            cpu_mhz: Some(mhz),
+            user_ns: Some(row.elapsed_ns / 2),
+            system_ns: Some(row.elapsed_ns / 2),
+            ..row
+        };
+        rows.into_iter().map(signed).collect()
     };
     let (a, b) = (side(2000.0, &|_| 1.0), side(1000.0, &|cell| if cell == 2 { 6.0 } else { 2.0 }));
-    let plain = Comparison::by(names(), [&a, &b], by(None)).expect("cells in common");
+    let plain = Comparison::by(names(), [&a, &b], Yardstick::default()).expect("cells in common");
     assert!(plain.cells.iter().all(|cell| cell.judged.why == Some(OTHER_MACHINE)), "{plain:?}");
     assert!(verdicts(&plain).iter().all(|verdict| *verdict == ComparisonVerdict::CannotBeJudged));
     assert!(plain.is_empty());
-    for normalise in [Normalise::Disk, Normalise::Clock] {
-        let told = Comparison::by(names(), [&a, &b], by(Some(normalise))).expect("in proportion");
+    for (metric, normalise) in [(Metric::Elapsed, Normalise::Disk), (Metric::Cpu, Normalise::Clock)] {
+        let by = Yardstick { metric, normalise: Some(normalise) };
+        let told = Comparison::by(names(), [&a, &b], by).expect("in proportion");
         let slower: Vec<usize> =
             (0..4).filter(|&cell| verdicts(&told)[cell] != ComparisonVerdict::NoDifferenceShown).collect();
         assert_eq!(slower, [2], "{normalise}: {told}");
@@ -277,12 +283,47 @@ fn rows_of_two_machines_have_a_verdict_only_in_proportion() {
         assert!((ratio - 1.0 / 3.0).abs() < 0.03, "{normalise}: {ratio}");
         assert!(told.to_string().contains(normalise.words()), "{told}");
     }
-    let disk_of_cpu = Yardstick { metric: Metric::Cpu, normalise: Some(Normalise::Disk) };
-    let error = Comparison::by(names(), [&a, &b], disk_of_cpu).expect_err("no proportion");
-    assert!(error.is::<NoProportion>() && error.to_string().contains("--normalise=clock"), "{error}");
     let unknown = file(4, 3, &mut Random::new(6), |_| 1.0);
-    let error = Comparison::by(names(), [&a, &unknown], by(Some(Normalise::Clock))).expect_err("no clock");
-    assert!(error.to_string().contains("cpu_mhz"), "{error}");
+    for (metric, normalise, other, hint) in [
+        (Metric::Cpu, Normalise::Disk, &b, "--normalise=clock"),
+        (Metric::Elapsed, Normalise::Clock, &b, "--normalise=disk"),
+        (Metric::Memory, Normalise::Clock, &b, "leave out"),
+        (Metric::Cpu, Normalise::Clock, &unknown, "cpu_mhz"),
+    ] {
+        let by = Yardstick { metric, normalise: Some(normalise) };
+        let error = Comparison::by(names(), [&a, other], by).expect_err("no proportion");
+        assert!(error.is::<NoProportion>() && error.to_string().contains(hint), "{error}");
+    }
+}
+
+/// What only one side has measured says nothing of the disks, and what came from memory neither.
+#[test]
+fn the_speed_of_a_disk_is_of_cells_that_both_sides_have() {
+    let mut random = Random::new(8);
+    // Cell 3 is three times as fast, and A's alone; B's warm run of cell 0 is fast by its memory.
+    let mut side = |cells: usize| file(cells, ROUNDS, &mut random, |cell| if cell == 3 { 0.3 } else { 1.0 });
+    let (a, mut b) = (side(4), side(3));
+    let warm = |row: &Row| Row { cache_state: "warm".into(), seed: 9, elapsed_ns: 1_000_000, ..row.clone() };
+    b.extend(b[..1].iter().map(warm).collect::<Vec<Row>>());
+    let by = Yardstick { metric: Metric::Elapsed, normalise: Some(Normalise::Disk) };
+    let told = Comparison::by(["a".into(), "b".into()], [&a, &b], by).expect("in proportion");
+    assert_eq!(verdicts(&told), vec![ComparisonVerdict::NoDifferenceShown; 3], "{told}");
+}
+
+#[test]
+fn one_row_of_another_machine_is_enough_for_no_verdict() {
+    let rows = |id: &str| {
+        file(1, 3, &mut Random::new(1), |_| 1.0)
+            .into_iter()
+            .map(|row| Row { machine_id: Some(id.into()), ..row })
+            .collect::<Vec<Row>>()
+    };
+    let (mut a, b) = (rows("one"), rows("one"));
+    let by = Yardstick::default();
+    let of = |a: &[Row]| Comparison::by(["a".into(), "b".into()], [a, &b], by).expect("cells").overall.why;
+    assert_ne!(of(&a), Some(OTHER_MACHINE));
+    a[2].machine_id = Some("two".into());
+    assert_eq!(of(&a), Some(OTHER_MACHINE));
 }
 
 #[test]

@@ -76,18 +76,19 @@ pub fn warnings(sides: &[RowsSide<'_>; 2], metric: Metric) -> Vec<String> {
     machine.chain(common.flat_map(|(cell, rows)| of_cell(cell, rows, metric))).collect()
 }
 
-/// Whether nothing of A and B is of one machine: processors of other models or clocks, or another installation. Rows
-/// that do not say so are taken for the same.
+/// Clocks that lie further apart than this are other clocks: the kernel tells that of the moment on some machines.
+const SAME_CLOCK: f64 = 1.05;
+
+/// Whether not all rows are of one machine: processors of other models or clocks, or another installation. Rows that do
+/// not say so are taken for the same.
 pub fn are_of_other_machines(rows: [&[Row]; 2]) -> bool {
-    let facts: [fn(&Row) -> Option<String>; 3] = [
-        |row| Some(row.cpu_model.clone()).filter(|model| !model.is_empty()),
-        |row| row.cpu_mhz.map(|mhz| format!("{mhz:.0}")),
-        |row| row.machine_id.clone(),
-    ];
-    facts.iter().any(|fact| {
-        let [a, b] = rows.map(|rows| rows.iter().filter_map(fact).collect::<BTreeSet<String>>());
-        !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
-    })
+    let all = || rows.into_iter().flatten();
+    let models: BTreeSet<&String> =
+        all().map(|row| &row.cpu_model).filter(|model| !model.is_empty()).collect();
+    let installations: BTreeSet<&String> = all().filter_map(|row| row.machine_id.as_ref()).collect();
+    let clocks = || all().filter_map(|row| row.cpu_mhz);
+    let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(0.0, f64::max));
+    models.len() > 1 || installations.len() > 1 || most > least * SAME_CLOCK
 }
 
 fn of_cell(cell: ComparedCell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec<String> {

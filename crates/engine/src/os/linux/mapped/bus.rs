@@ -112,14 +112,25 @@ impl MappedEntry {
     }
 }
 
-/// Whoever had the signal before gets it. Where nobody had, it is made deadly again, and comes again at once.
+/// Whoever had the signal before gets it. Where nobody had, it is made deadly again: a faulting access comes again at
+/// once, what a process sent (kill(2): a code of 0 or less, sigaction(2)) is raised again.
 fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: written before this handler stood, and never after.
     let before = unsafe { BEFORE };
     let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
+    // SAFETY: the kernel gives a whole siginfo_t.
+    let was_sent = unsafe { (*info).si_code } <= 0;
+    if handler == libc::SIG_IGN && was_sent {
+        return;
+    }
     if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
-        // SAFETY: takes numbers alone.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        // SAFETY: both take numbers alone. The signal is blocked until the handler has returned.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            if was_sent {
+                libc::raise(signal);
+            }
+        }
         return;
     }
     let takes_info = before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
