@@ -150,7 +150,8 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     let Extent { seeds, one_case_in, .. } = extent;
     if *one_case_in > 1 {
         steps.say(&format!(
-            "== left to --full: all but one case in {one_case_in} of wider_explain, and of wider_network's cut cable"
+            "== left to --full: all but one case in {one_case_in} of wider_explain, and of wider_network's cut cable; \
+             half of the entries of trees"
         ))?;
     }
     steps.run(&Step::new("the program", "cargo build --release"))?;
