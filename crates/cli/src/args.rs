@@ -24,8 +24,8 @@ pub use explain::ExplainArguments;
 pub use lab::tcp_watch::TcpWatchArguments;
 pub use lab::{
     ChangesArguments, CompareAsked, FilesArguments, LabAccessArguments, LabArguments, LabCommand,
-    LabCompareArguments, LabFitArguments, LabModel, LabPredictArguments, LabProfileArguments,
-    LabReportArguments, LabRerunArguments, LabRunArguments, LabScrubArguments,
+    LabCompareArguments, LabFitArguments, LabMemoryArguments, LabModel, LabPredictArguments,
+    LabProfileArguments, LabReportArguments, LabRerunArguments, LabRunArguments, LabScrubArguments,
 };
 pub use lab::{DepthsArguments, SimulateCommand};
 pub use look::{

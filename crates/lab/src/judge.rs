@@ -4,6 +4,7 @@
 
 pub(crate) mod compare;
 pub mod cost;
+pub mod crossings;
 pub mod depths;
 pub mod pages;
 pub mod stages;

@@ -7,7 +7,7 @@ pub mod host;
 pub mod identity;
 pub mod limits;
 pub mod machine;
-pub mod netlink;
+pub mod memory;
 pub mod soaked;
 pub mod soaker;
 pub mod sock_diag;

@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 38] = [
+pub const FACTORS: [&str; 39] = [
     "command",
     "size",
     "request_size",
@@ -66,6 +66,7 @@ pub const FACTORS: [&str; 38] = [
     "bill",
     "point",
     "assemble",
+    "crossings",
     "debug_pump",
     BINARY,
 ];

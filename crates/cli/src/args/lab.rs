@@ -6,6 +6,7 @@ mod access;
 mod compare;
 mod files;
 mod fit;
+mod memory;
 mod predict;
 mod profile;
 mod report;
@@ -24,6 +25,7 @@ use crate::args::{HOW, OUTPUT, WHAT};
 pub use access::LabAccessArguments;
 pub use files::FilesArguments;
 pub use fit::{LabFitArguments, LabModel};
+pub use memory::LabMemoryArguments;
 pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
 pub use report::LabReportArguments;
@@ -67,6 +69,7 @@ pub enum LabCommand {
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
     Access(LabAccessArguments),
+    Memory(LabMemoryArguments),
     Scrub(LabScrubArguments),
     Report(LabReportArguments),
     /// Print medians, intervals and ratios of rows
@@ -164,6 +167,7 @@ impl LabCommand {
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::Access(access) => access.json,
+            LabCommand::Memory(memory) => memory.json,
             LabCommand::Scrub(scrub) => scrub.json,
             LabCommand::View { json, .. } => *json,
         }

@@ -5,6 +5,7 @@
 mod access;
 mod compare;
 mod fit;
+mod memory;
 mod predict;
 mod profile;
 mod report;
@@ -45,6 +46,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
         LabCommand::Access(arguments) => access::access(arguments, &output),
+        LabCommand::Memory(arguments) => memory::memory(arguments, &output),
         LabCommand::Scrub(arguments) => scrub::scrub(arguments, &output),
         LabCommand::Report(arguments) => report::report(arguments, &output),
         LabCommand::View { rows, .. } => match datapump_lab::view(rows) {

@@ -12,8 +12,10 @@ use datapump_lab::advise::pid::{Verdict, watched::Watched};
 use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
 use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
+use datapump_lab::judge::crossings::CrossingWay;
 use datapump_lab::judge::depths::DepthOutcome;
 use datapump_lab::judge::pages::PageCurve;
+use datapump_lab::memory::MemoryCopied;
 use datapump_lab::scrub::Scrubbed;
 use datapump_lab::tcp_trace::{TcpSample, TcpTraced};
 use datapump_lab::{Comparison, StudySummary};
@@ -77,6 +79,10 @@ pub enum EventLine<'a> {
     Access(&'a Accessed),
     /// One interface's curve over what is used of each page (pump lab fit --model touch).
     Curve(&'a PageCurve),
+    /// What memory gave (pump lab memory).
+    Memory(&'a MemoryCopied),
+    /// One way's rate beside what memory allows it (pump lab fit --model crossings).
+    Crossings(&'a CrossingWay),
 }
 
 /// The beginning of a job.

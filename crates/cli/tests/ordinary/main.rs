@@ -28,6 +28,7 @@ mod itemized;
 mod lab_access;
 mod lab_binaries;
 mod lab_cost;
+mod lab_crossings;
 mod lab_many_readers;
 mod lab_pages;
 mod lab_profile;

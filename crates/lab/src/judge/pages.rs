@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::access::Touch;
 use crate::judge::cost::{FittedLine, InputError};
-use crate::judge::stats::{Estimate, Interval, mean};
+use crate::judge::stats::{Estimate, Interval, IntervalVerdict, mean};
 use crate::row::{Row, rows_of};
 use crate::study::Level;
 
@@ -57,18 +57,6 @@ pub struct PageLevel {
     pub cpu_ns_per_byte: f64,
 }
 
-/// How one thing compares with another, by intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PageVerdict {
-    /// It lies below.
-    Below,
-    /// It lies above.
-    Above,
-    /// The intervals overlap, or there are none.
-    NotSeparable,
-}
-
 /// The curve of one interface.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PageCurve {
@@ -84,13 +72,13 @@ pub struct PageCurve {
     /// Its 95 % interval.
     pub kernel_ns_per_touched_byte_interval: Option<[f64; 2]>,
     /// Of another interface than `stream`: that slope beside a quarter of stream's.
-    pub slope_beside_quarter_of_stream: Option<PageVerdict>,
+    pub slope_beside_quarter_of_stream: Option<IntervalVerdict>,
     /// Of another interface than `stream`: its bandwidth beside stream's where the most of a page is touched.
-    pub dense_beside_stream: Option<PageVerdict>,
+    pub dense_beside_stream: Option<IntervalVerdict>,
     /// Of another interface than `stream`: its mean bandwidth over stream's where the least of a page is touched.
     pub sparse_ratio_to_stream: Option<f64>,
     /// The bandwidth where the most is touched beside that where the least is: `above` is what must not be.
-    pub dense_beside_sparse: PageVerdict,
+    pub dense_beside_sparse: IntervalVerdict,
 }
 
 /// A slope with its interval.
@@ -162,15 +150,15 @@ fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> V
             kernel_ns_per_touched_byte: slope.map(|slope| slope.value),
             kernel_ns_per_touched_byte_interval: slope.map(|slope| [slope.interval.low, slope.interval.high]),
             slope_beside_quarter_of_stream: (is_other && stream.is_some())
-                .then(|| beside(slope.map(|slope| slope.interval), stream_slope.map(quarter))),
+                .then(|| IntervalVerdict::of(slope.map(|slope| slope.interval), stream_slope.map(quarter))),
             dense_beside_stream: (is_other && stream.is_some())
-                .then(|| beside(dense(points).1, stream_dense)),
+                .then(|| IntervalVerdict::of(dense(points).1, stream_dense)),
             sparse_ratio_to_stream: sparse(points)
                 .0
                 .zip(stream_sparse)
                 .filter(|_| is_other)
                 .map(|(one, other)| one / other),
-            dense_beside_sparse: beside(dense(points).1, sparse(points).1),
+            dense_beside_sparse: IntervalVerdict::of(dense(points).1, sparse(points).1),
         }
     };
     interfaces.iter().map(curve).collect()
@@ -178,14 +166,6 @@ fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> V
 
 fn quarter(slope: PageSlope) -> Interval {
     Interval { low: slope.interval.low * QUARTER, high: slope.interval.high * QUARTER }
-}
-
-fn beside(one: Option<Interval>, other: Option<Interval>) -> PageVerdict {
-    match one.zip(other) {
-        Some((one, other)) if one.high < other.low => PageVerdict::Below,
-        Some((one, other)) if one.low > other.high => PageVerdict::Above,
-        _ => PageVerdict::NotSeparable,
-    }
 }
 
 /// The slope of the kernel's CPU time for a page over the touched bytes: least squares, Student's t.

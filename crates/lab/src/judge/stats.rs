@@ -37,6 +37,38 @@ impl Interval {
     }
 }
 
+/// How one thing lies beside another, by intervals that do not overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalVerdict {
+    /// Below.
+    Below,
+    /// Above.
+    Above,
+    /// The intervals overlap, or there are none.
+    NotSeparable,
+}
+
+impl IntervalVerdict {
+    /// Where the first lies beside the other.
+    pub fn of(one: Option<Interval>, other: Option<Interval>) -> IntervalVerdict {
+        match one.zip(other) {
+            Some((one, other)) if one.high < other.low => IntervalVerdict::Below,
+            Some((one, other)) if one.low > other.high => IntervalVerdict::Above,
+            _ => IntervalVerdict::NotSeparable,
+        }
+    }
+
+    /// What stands before the other's name.
+    pub fn words(self) -> &'static str {
+        match self {
+            IntervalVerdict::Below => "below",
+            IntervalVerdict::Above => "above",
+            IntervalVerdict::NotSeparable => "not separable from",
+        }
+    }
+}
+
 /// The middle value, or the mean of the two middle ones. `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();

@@ -2,6 +2,8 @@
 //!
 //! Must not know: whose connections they are, why they are looked at.
 
+mod netlink;
+
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use datapump::host::TcpInfo;
 use rustix::net::netlink::SOCK_DIAG;
 
-use super::netlink::{Netlink, NetlinkMessage, attributes, u32_at};
+use netlink::{Netlink, NetlinkMessage, attributes, u32_at};
 
 /// `SOCK_DIAG_BY_FAMILY`.
 const BY_FAMILY: u16 = 20;

@@ -58,6 +58,7 @@ built_in!(
     "tune",
     "seqio",
     "seqio-fio",
+    "crossings",
     "growth-size",
     "growth-files",
     "access",

@@ -51,4 +51,6 @@ pub enum LabModel {
     LevelOff,
     /// Bandwidth and CPU time over what is used of each page (rows of the study access)
     Touch,
+    /// Rates beside what memory allows for the times their bytes cross it (rows of the study crossings)
+    Crossings,
 }

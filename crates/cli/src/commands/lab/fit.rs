@@ -4,7 +4,7 @@
 
 use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, Fits, Model};
-use datapump_lab::judge::pages;
+use datapump_lab::judge::{crossings, pages};
 
 use crate::args::{LabFitArguments, LabModel};
 use crate::output::Output;
@@ -17,6 +17,7 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
         LabModel::Cost => Model::Cost,
         LabModel::LevelOff => Model::LevelOff,
         LabModel::Touch => return touch(arguments, output),
+        LabModel::Crossings => return crossings(arguments, output),
     };
     match cost::fit_file(&arguments.file, model) {
         Ok(fits) => print(&fits, output),
@@ -30,6 +31,17 @@ fn touch(arguments: &LabFitArguments, output: &Output) -> i32 {
         Ok(curves) => {
             let events: Vec<EventLine<'_>> = curves.iter().map(EventLine::Curve).collect();
             super::print_figures(&events, &pages::curves_words(&curves), Status::Done, output)
+        }
+        Err(error) => super::refuse_input(&error, Operation::Fit, output),
+    }
+}
+
+/// Rates beside what memory allows.
+fn crossings(arguments: &LabFitArguments, output: &Output) -> i32 {
+    match crossings::crossing_ways(&arguments.file) {
+        Ok(ways) => {
+            let events: Vec<EventLine<'_>> = ways.iter().map(EventLine::Crossings).collect();
+            super::print_figures(&events, &crossings::crossings_words(&ways), Status::Done, output)
         }
         Err(error) => super::refuse_input(&error, Operation::Fit, output),
     }

@@ -66,7 +66,7 @@ fn a_known_slope_is_found_within_its_interval() {
         assert!(low < known && known < high && high - low < 0.01, "{low} to {high}");
     }
     assert!(stream.kernel_ns_per_touched_byte_interval.is_some_and(|[low, _]| low > 0.0), "it grows");
-    assert_eq!(mapped.slope_beside_quarter_of_stream, Some(PageVerdict::Below));
+    assert_eq!(mapped.slope_beside_quarter_of_stream, Some(IntervalVerdict::Below));
     assert_eq!(stream.slope_beside_quarter_of_stream, None);
     assert_eq!(mapped.levels.iter().map(|level| level.n).collect::<Vec<_>>(), [4; 4]);
     let touched: Vec<f64> = stream.levels.iter().map(|level| level.touched_bytes).collect();
@@ -77,12 +77,12 @@ fn a_known_slope_is_found_within_its_interval() {
 #[test]
 fn what_is_not_separable_is_told_so() {
     for (law, slope, dense) in [
-        (MAPPED, PageVerdict::Below, PageVerdict::Above),
-        (Law { byte_ns: 0.05, ..MAPPED }, PageVerdict::Above, PageVerdict::Above),
-        (Law { byte_ns: 0.025, ..MAPPED }, PageVerdict::NotSeparable, PageVerdict::Above),
-        (Law { error_ns: 2000.0, ..MAPPED }, PageVerdict::NotSeparable, PageVerdict::Above),
-        (Law { bytes_per_second: 4e9, ..MAPPED }, PageVerdict::Below, PageVerdict::NotSeparable),
-        (Law { bytes_per_second: 3e9, ..MAPPED }, PageVerdict::Below, PageVerdict::Below),
+        (MAPPED, IntervalVerdict::Below, IntervalVerdict::Above),
+        (Law { byte_ns: 0.05, ..MAPPED }, IntervalVerdict::Above, IntervalVerdict::Above),
+        (Law { byte_ns: 0.025, ..MAPPED }, IntervalVerdict::NotSeparable, IntervalVerdict::Above),
+        (Law { error_ns: 2000.0, ..MAPPED }, IntervalVerdict::NotSeparable, IntervalVerdict::Above),
+        (Law { bytes_per_second: 4e9, ..MAPPED }, IntervalVerdict::Below, IntervalVerdict::NotSeparable),
+        (Law { bytes_per_second: 3e9, ..MAPPED }, IntervalVerdict::Below, IntervalVerdict::Below),
     ] {
         let curves = of(&[STREAM_LAW, law]);
         let row = format!("{} ns/byte, error {}, {}/s", law.byte_ns, law.error_ns, law.bytes_per_second);
@@ -103,7 +103,7 @@ fn behind_a_slow_source_interfaces_agree_and_more_touch_is_not_faster() {
             Some((told, ratio)) => assert!((told - ratio).abs() < 1e-6, "{row}"),
             None => assert_eq!(curve.sparse_ratio_to_stream, ratio, "{row}"),
         }
-        assert_eq!(curve.dense_beside_sparse, PageVerdict::Below, "{row}: 15 % were added");
+        assert_eq!(curve.dense_beside_sparse, IntervalVerdict::Below, "{row}: 15 % were added");
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use datapump::units::bytes_words;
 
-use super::{PageCurve, PageLevel, PageVerdict};
+use super::{PageCurve, PageLevel};
 
 /// All curves, one below the other.
 pub fn curves_words(curves: &[PageCurve]) -> String {
@@ -30,11 +30,7 @@ pub fn curves_words(curves: &[PageCurve]) -> String {
             let _ = writeln!(text, "  touching least of a page it is {ratio:.3} times as fast as stream");
         }
         for (verdict, what, other) in beside {
-            let _ = verdict.map(|verdict| match verdict {
-                PageVerdict::Below => writeln!(text, "  {what} below {other}"),
-                PageVerdict::Above => writeln!(text, "  {what} above {other}"),
-                PageVerdict::NotSeparable => writeln!(text, "  {what} not separable from {other}"),
-            });
+            let _ = verdict.map(|verdict| writeln!(text, "  {what} {} {other}", verdict.words()));
         }
         text.push('\n');
     }

@@ -1,0 +1,169 @@
+//! Rates beside what memory allows for the times their bytes cross it, from rows of the study `crossings` (SCIENCE E28,
+//! S58).
+//!
+//! The memory's bandwidth is that of the rows of `pump lab memory` of the same rounds; a ceiling is that over the
+//! crossings that the study counts for a way. Crossings are those that cannot be avoided: a program's slots stay in the
+//! processor's cache and count nothing. Every verdict rests on intervals of 95 % that do not overlap.
+//!
+//! Must not know: why bytes cross memory so often, how a run is made.
+
+mod words;
+
+pub use words::crossings_words;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::judge::cost::{CpuBy, InputError, cpu_ns};
+use crate::judge::stats::{Estimate, Interval, IntervalVerdict, mean};
+use crate::probe::memory::CROSSINGS_OF_A_COPY;
+use crate::row::{Row, rows_of};
+use crate::study::{COMMAND, Level};
+
+const DOUBT: f64 = 0.05;
+/// The level of the command that copies memory.
+const MEMORY: &str = "memory";
+/// What is moved: ways of one use are compared.
+const USE: &str = "operation";
+const CROSSINGS: &str = "crossings";
+
+/// One way that bytes take, and what memory allows it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CrossingWay {
+    /// The level of the command.
+    pub way: String,
+    /// What is moved.
+    pub moves: String,
+    /// How often a byte crosses memory, at least.
+    pub crossings: f64,
+    /// Runs without the soaker.
+    pub n: usize,
+    /// Their mean bandwidth.
+    pub bytes_per_second: f64,
+    /// Its 95 % interval; null below three runs.
+    pub bytes_per_second_interval: Option<[f64; 2]>,
+    /// The memory's bandwidth over the crossings.
+    pub ceiling_bytes_per_second: f64,
+    /// Its 95 % interval; null below three runs.
+    pub ceiling_interval: Option<[f64; 2]>,
+    /// The rate beside the ceiling: `above` is what must not be.
+    pub beside_ceiling: IntervalVerdict,
+    /// CPU time for each byte, by the soaker where there are such runs, else by the process.
+    pub cpu_ns_per_byte: f64,
+    /// Its 95 % interval; null below three runs.
+    pub cpu_ns_per_byte_interval: Option<[f64; 2]>,
+    /// That CPU time beside the ways of the same use whose bytes cross memory more often: `above` is what must not be.
+    pub cpu_beside_more: BTreeMap<String, IntervalVerdict>,
+}
+
+/// A mean with its interval, as far as there are enough runs for one.
+#[derive(Clone, Copy, Debug)]
+struct CrossingMean {
+    value: f64,
+    interval: Option<Interval>,
+}
+
+impl CrossingMean {
+    fn of(values: &[f64]) -> Option<CrossingMean> {
+        let interval = Estimate::of(values).map(|estimate| estimate.interval(DOUBT));
+        Some(CrossingMean { value: mean(values)?, interval })
+    }
+
+    fn over(self, by: f64) -> CrossingMean {
+        let interval = self.interval.map(|it| Interval { low: it.low / by, high: it.high / by });
+        CrossingMean { value: self.value / by, interval }
+    }
+
+    fn ends(self) -> Option<[f64; 2]> {
+        self.interval.map(|interval| [interval.low, interval.high])
+    }
+}
+
+/// The runs of one way.
+#[derive(Debug)]
+struct CrossingRuns {
+    way: String,
+    moves: String,
+    crossings: f64,
+    rates: Vec<f64>,
+    cpu: CrossingMean,
+}
+
+/// The ways of a file of rows, those of one use together.
+///
+/// Errors: the file cannot be read; no completed row in it has copied memory, or crossings.
+pub fn crossing_ways(path: &Path) -> anyhow::Result<Vec<CrossingWay>> {
+    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    ways_of(&rows_of(path, &bytes)?).map_err(|words| InputError::of_file(path, words).into())
+}
+
+fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
+    let mut cells: BTreeMap<(String, String), Vec<&Row>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.is_completed() && row.elapsed_ns > 0 && row.bytes > 0) {
+        let level = |factor: &str| row.asked.get(factor).map(Level::to_string);
+        let Some((way, moves)) = level(COMMAND).zip(level(USE)) else { continue };
+        cells.entry((moves, way)).or_default().push(row);
+    }
+    let runs: Vec<CrossingRuns> = cells.iter().filter_map(|(cell, rows)| runs_of(cell, rows)).collect();
+    let memory = runs.iter().find(|runs| runs.way == MEMORY);
+    let memory = memory.and_then(|runs| CrossingMean::of(&runs.rates));
+    let memory = memory.ok_or("no completed run has copied memory; run the study crossings")?;
+    let memory = memory.over(CROSSINGS_OF_A_COPY.recip());
+    Ok(runs.iter().filter_map(|one| way(one, memory, &runs)).collect())
+}
+
+/// Time comes from runs without the soaker, CPU time from those with it.
+fn runs_of((moves, way): &(String, String), rows: &[&Row]) -> Option<CrossingRuns> {
+    let crossings = rows.iter().find_map(|row| row.asked.get(CROSSINGS)?.value())?;
+    let timed = rows.iter().filter(|row| row.soaked_ns.is_none());
+    let cpu = |by: CpuBy| {
+        let per_byte = |row: &&Row| Some(cpu_ns(row, by)? / moved_bytes(row));
+        CrossingMean::of(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())
+    };
+    Some(CrossingRuns {
+        way: way.clone(),
+        moves: moves.clone(),
+        crossings,
+        rates: timed.map(|row| rate(row)).collect(),
+        cpu: cpu(CpuBy::Soaker).or_else(|| cpu(CpuBy::Process))?,
+    })
+}
+
+/// As the run tells it: a row has the size of the study's file.
+fn moved_bytes(row: &Row) -> f64 {
+    row.report.as_ref().map_or(row.bytes, |report| report.bytes) as f64
+}
+
+/// Of the transfer alone, where the run tells: a program's start is no part of it.
+fn rate(row: &Row) -> f64 {
+    let report = row.report.as_ref().filter(|report| report.elapsed_ns > 0);
+    report.map_or(row.bytes as f64 * 1e9 / row.elapsed_ns as f64, |report| report.bytes_per_second())
+}
+
+fn way(one: &CrossingRuns, memory: CrossingMean, all: &[CrossingRuns]) -> Option<CrossingWay> {
+    let (rate, ceiling) = (CrossingMean::of(&one.rates)?, memory.over(one.crossings));
+    let more = all.iter().filter(|other| other.moves == one.moves && other.crossings > one.crossings);
+    Some(CrossingWay {
+        way: one.way.clone(),
+        moves: one.moves.clone(),
+        crossings: one.crossings,
+        n: one.rates.len(),
+        bytes_per_second: rate.value,
+        bytes_per_second_interval: rate.ends(),
+        ceiling_bytes_per_second: ceiling.value,
+        ceiling_interval: ceiling.ends(),
+        beside_ceiling: IntervalVerdict::of(rate.interval, ceiling.interval),
+        cpu_ns_per_byte: one.cpu.value,
+        cpu_ns_per_byte_interval: one.cpu.ends(),
+        cpu_beside_more: more
+            .map(|other| (other.way.clone(), IntervalVerdict::of(one.cpu.interval, other.cpu.interval)))
+            .collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
