@@ -67,7 +67,7 @@ pub use net::server::serve_options::ServeOptions;
 pub use problem::{Class, Operation, Problem, Status, shown};
 pub use report::bill::{Bill, BillHost, Billed};
 pub use report::watch::{Snapshot, Watch};
-pub use report::{AskedAndGot, Network, Report};
+pub use report::{AskedAndGot, Latency, Network, Report};
 pub use run::event::Event;
 pub use target::change::{Change, ChangeKind};
 pub use target::place::{Fill, Place, PlaceError, Remote};

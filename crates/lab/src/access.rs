@@ -12,6 +12,7 @@ mod hook;
 mod mapped;
 mod moved;
 mod order;
+mod part;
 #[cfg(test)]
 mod tests;
 mod touch;
@@ -30,6 +31,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use choice::{AccessInterface, AccessPattern, AccessUse};
+pub use part::AccessPart;
 pub use touch::Touch;
 
 use order::AccessOrder;
@@ -56,6 +58,12 @@ pub struct AccessArguments {
     pub operation: AccessUse,
     /// Bytes of a page: a power of two.
     pub page_bytes: u64,
+    /// Which part of the file is passed through.
+    pub part: AccessPart,
+    /// The pass ends after so many pages.
+    pub pages_max: u64,
+    /// Whether it is kept how long each request takes.
+    pub latencies: bool,
     /// Requests under way, where there is a ring.
     pub depth: u32,
     /// Whether what was written is on stable storage before the pass is over.
@@ -90,7 +98,7 @@ pub struct Accessed {
     pub page_bytes: u64,
     /// Bytes that were used of each page.
     pub touched_bytes: u64,
-    /// Pages of the file.
+    /// Pages of the pass.
     pub pages: u64,
     /// Bytes of these pages.
     pub bytes: u64,
@@ -132,6 +140,8 @@ struct AccessPlan<'run> {
     arguments: &'run AccessArguments,
     /// Bytes of the file.
     bytes: u64,
+    /// Bytes of the pages of the pass.
+    passed_bytes: u64,
     touched_bytes: u64,
     order: AccessOrder,
 }
@@ -153,7 +163,7 @@ pub fn access(arguments: &AccessArguments) -> Result<Accessed, Problem> {
     };
     let after = page_faults();
     if passed.report.exit_status == Status::Done as i32 {
-        passed.report.bytes = plan.bytes;
+        passed.report.bytes = plan.passed_bytes;
     }
     let faults = PageFaults { minor: after.minor - before.minor, major: after.major - before.major };
     Ok(plan.told(passed, cached_before, faults))
@@ -173,10 +183,18 @@ impl<'run> AccessPlan<'run> {
         let pages = bytes.div_ceil(page_bytes);
         if pages > PAGES_MAX {
             let words = format!("has {pages} pages, and a pass at most {PAGES_MAX}; give a larger --page");
-            return Err(Problem::new(Class::Usage, Operation::Access, &arguments.file, words));
+            return Err(refused(&arguments.file)(words));
         }
-        let order = AccessOrder { pattern: arguments.pattern, pages, seed: arguments.seed };
-        Ok(AccessPlan { arguments, bytes, touched_bytes, order })
+        let range = arguments.part.of(pages).map_err(refused(&arguments.file))?;
+        if arguments.latencies && arguments.interface.advice(arguments.pattern).is_some() {
+            let words = "a mapping has no requests: leave out --latencies, or take --interface ring";
+            return Err(Problem::usage(words));
+        }
+        let AccessArguments { pattern, seed, pages_max, .. } = *arguments;
+        let order =
+            AccessOrder { pattern, first: range.start, pages: range.end - range.start, pages_max, seed };
+        let passed_bytes = order.bytes(page_bytes, bytes);
+        Ok(AccessPlan { arguments, bytes, passed_bytes, touched_bytes, order })
     }
 
     fn path(&self) -> &Path {
@@ -201,7 +219,7 @@ impl<'run> AccessPlan<'run> {
     fn told(&self, passed: Passed, cached_before: Option<f64>, page_faults: PageFaults) -> Accessed {
         let Passed { report, sum, problems } = passed;
         let AccessArguments { interface, pattern, operation, page_bytes, .. } = *self.arguments;
-        let (pages, cpu) = (self.order.pages, report.cpu);
+        let (pages, cpu) = (self.order.count(), report.cpu);
         let per_page = |ns: u64| ns as f64 / pages as f64;
         Accessed {
             file: self.path().to_string_lossy().into_owned(),
@@ -217,7 +235,7 @@ impl<'run> AccessPlan<'run> {
             bytes_per_second: report.bytes_per_second(),
             user_ns_per_page: per_page(cpu.user_ns),
             system_ns_per_page: per_page(cpu.system_ns),
-            cpu_ns_per_byte: (cpu.user_ns + cpu.system_ns) as f64 / self.bytes as f64,
+            cpu_ns_per_byte: (cpu.user_ns + cpu.system_ns) as f64 / self.passed_bytes as f64,
             page_faults,
             sum,
             report,
@@ -244,7 +262,12 @@ fn length(path: &Path) -> Result<u64, Problem> {
         () if meta.len() == 0 => "is empty: there is no page to touch; name a file with content",
         () => return Ok(meta.len()),
     };
-    Err(Problem::new(Class::Usage, Operation::Access, path, words))
+    Err(refused(path)(words.into()))
+}
+
+/// The file is not what is meant.
+fn refused(path: &Path) -> impl FnOnce(String) -> Problem {
+    move |words| Problem::new(Class::Usage, Operation::Access, path, words)
 }
 
 fn failed(operation: Operation, path: &Path, error: &std::io::Error) -> Problem {

@@ -88,7 +88,10 @@ fn the_commands_and_flags_of_the_contract_exist() {
         ("lab predict", "--parts --chain --request-size --pipeline --golden --json"),
         ("lab tcp-watch", "--out --for --json"),
         ("explain", "--pid --for --json"),
-        ("lab access", "--interface --pattern --touch --operation --page --depth --sync --seed --json"),
+        (
+            "lab access",
+            "--interface --pattern --touch --operation --page --part --pages --depth --sync --seed --latencies --json",
+        ),
         ("lab scrub", "--size --seed --write --json"),
         ("lab simulate depths", "--table --json"),
         ("completions", ""),

@@ -83,6 +83,22 @@ fn what_cannot_be_meant_so_is_refused_before_anything_is_written() {
             "--page must be a power of two from 4KiB to 1MiB, not 12,288 bytes",
         ),
         (&["file", "--page", "2MiB"], 2, "--page must be a power of two from 4KiB to 1MiB"),
+        (
+            &["file", "--part", "2/4"],
+            2,
+            "access 'file': has 1 pages, which are not 4 parts; give a smaller --page",
+        ),
+        (
+            &["file", "--part", "5/4"],
+            2,
+            "'5/4' is no part of a file; write its number and how many there are",
+        ),
+        (&["file", "--pages", "0"], 2, "--pages"),
+        (
+            &["file", "--latencies", "--interface", "mmap"],
+            2,
+            "a mapping has no requests: leave out --latencies",
+        ),
         (&["file", "--touch", "0"], 2, "0 of a page cannot be touched; write more than 0 and at most 1"),
         (&["file", "--touch", "1.5"], 2, "1.5 of a page cannot be touched; write more than 0 and at most 1"),
         (&["file", "--touch", "all"], 2, "'all' is no part of a page; write word, 1/8, 0.5 or 1"),

@@ -42,7 +42,7 @@ pub fn pass(plan: &AccessPlan<'_>, advice: MappedAdvice) -> Passed {
         Some(Class::Changed) => Status::Changed,
         Some(_) => Status::Failed,
     };
-    let moved = if status == Status::Done { plan.bytes } else { 0 };
+    let moved = if status == Status::Done { plan.passed_bytes } else { 0 };
     let got = AskedAndGot { asked: "mmap".into(), got: "mmap".into(), why: String::new() };
     let report = Report {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -155,7 +155,7 @@ mod tests {
 
     use super::super::choice::{AccessInterface, AccessPattern};
     use super::super::touch::Touch;
-    use super::super::{AccessArguments, AccessPlan};
+    use super::super::{AccessArguments, AccessPart, AccessPlan};
     use super::*;
 
     #[test]
@@ -174,6 +174,9 @@ mod tests {
                     touch: Touch::Word,
                     operation,
                     page_bytes: 4096,
+                    part: AccessPart::WHOLE,
+                    pages_max: u64::MAX,
+                    latencies: false,
                     depth: 1,
                     sync: Sync::None,
                     seed: 1,

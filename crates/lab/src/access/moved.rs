@@ -61,6 +61,7 @@ fn options(plan: &AccessPlan<'_>) -> Options {
         no_reserve: true,
         ignore_holes: true,
         target_is_name: true,
+        latencies: arguments.latencies,
         ..Options::default()
     }
 }

@@ -18,6 +18,9 @@ fn asked(file: &Path, touch: Touch, operation: AccessUse) -> AccessArguments {
         touch,
         operation,
         page_bytes: PAGE,
+        part: AccessPart::WHOLE,
+        pages_max: u64::MAX,
+        latencies: false,
         depth: 4,
         sync: Sync::None,
         seed: 7,
@@ -77,6 +80,57 @@ fn all_interfaces_write_the_touched_words_and_nothing_else() {
                 assert_eq!((done.report.exit_status, done.bytes), (0, content.len() as u64), "{row}");
                 assert_eq!(done.report.synced_ns.is_some(), sync == Sync::End, "{row}");
                 assert!(fs::read(&path).expect("there") == expected, "{row}");
+            }
+        }
+    }
+}
+
+/// Of 71 pages: the first 35, and of the others two.
+#[test]
+fn a_part_of_a_file_is_passed_through_and_the_rest_is_left_alone() {
+    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("room");
+    let (path, content) = (folder.path().join("file"), content());
+    let part = |word: &str| word.parse::<AccessPart>().expect("a part");
+    let half = (35 * PAGE) as usize;
+    for interface in all::<AccessInterface>() {
+        fs::write(&path, &content).expect("room");
+        let whole = asked(&path, Touch::Part(1.0), AccessUse::Write);
+        let first = AccessArguments { interface, part: part("1/2"), ..whole.clone() };
+        let two = AccessArguments { interface, part: part("2/2"), pages_max: 2, ..whole };
+        for (arguments, pages) in [(first, 35), (two, 2)] {
+            let done = access(&arguments).expect("a file");
+            let row = format!("{interface:?} {pages}: {:?}", done.problems);
+            assert_eq!(
+                (done.report.exit_status, done.report.requests, done.pages),
+                (0, pages, pages),
+                "{row}"
+            );
+            assert_eq!((done.bytes, done.report.bytes), (pages * PAGE, pages * PAGE), "{row}");
+        }
+        let mut expected = content.clone();
+        host::fill_words(&mut expected[..half + 2 * PAGE as usize], value(7));
+        assert!(fs::read(&path).expect("there") == expected, "{interface:?}");
+    }
+}
+
+#[test]
+fn requests_are_timed_and_a_mapping_has_none() {
+    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("room");
+    let path = folder.path().join("file");
+    fs::write(&path, content()).expect("room");
+    for interface in all::<AccessInterface>() {
+        let arguments =
+            AccessArguments { interface, latencies: true, ..asked(&path, Touch::Word, AccessUse::Read) };
+        match access(&arguments) {
+            Ok(done) => {
+                let count = done.report.latency_ns.and_then(|ends| ends.source).map(|reads| reads.count);
+                assert_eq!(count, Some(71), "{interface:?}");
+                assert!(done.to_string().contains("a request took "), "{done}");
+            }
+            Err(problem) => {
+                let words = problem.to_string();
+                assert!(words.contains("a mapping has no requests: leave out --latencies"), "{words}");
+                assert!(format!("{interface:?}").starts_with("Mmap"), "{words}");
             }
         }
     }

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use datapump::InWords;
 use datapump::units::{bytes_words, with_commas};
+use datapump::{InWords, Latency};
 
 use super::{AccessUse, Accessed};
 
@@ -31,6 +31,16 @@ impl fmt::Display for Accessed {
             self.system_ns_per_page / 1e3,
             self.cpu_ns_per_byte
         )?;
+        let ends =
+            self.report.latency_ns.map(|ends| [ends.source, ends.sink]).into_iter().flatten().flatten();
+        for Latency { p50, p90, p99, p999, max, .. } in ends {
+            let [p50, p90, p99, p999, max] = [p50, p90, p99, p999, max].map(|ns| ns as f64 / 1e3);
+            writeln!(
+                out,
+                "a request took {p50:.0} us at the median, {p90:.0} at 90 %, {p99:.0} at 99 %, {p999:.0} at 99.9 %, \
+                 {max:.0} at most"
+            )?;
+        }
         if let Some(cached) = self.cached_before {
             writeln!(out, "{:.0} % of the file was in the page cache before", cached * 100.0)?;
         }

@@ -8,7 +8,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, value_parser};
 use datapump::units::parse_bytes;
 use datapump::{Options, Sync};
-use datapump_lab::access::{AccessInterface, AccessPattern, AccessUse, Touch};
+use datapump_lab::access::{AccessInterface, AccessPart, AccessPattern, AccessUse, Touch};
 
 use crate::args::copy::tuning::choice;
 use crate::args::{HOW, OUTPUT, TUNING, WHAT};
@@ -69,6 +69,24 @@ pub struct LabAccessArguments {
     #[arg(default_value = "8KiB", hide_default_value = true)]
     pub page: u64,
 
+    /// Which part of the file is passed through
+    ///
+    /// Its number and how many there are. Default: 1/1, all of it.
+    ///
+    /// Example: pump lab access big.bin --part 2/4
+    #[arg(long, value_name = "NUMBER/PARTS", env = "PUMP_PART", help_heading = WHAT)]
+    #[arg(value_parser = value_parser!(AccessPart), default_value = "1/1", hide_default_value = true)]
+    pub part: AccessPart,
+
+    /// End after so many pages
+    ///
+    /// By chance these lie everywhere in the file. A count above 0. Default: all.
+    ///
+    /// Example: pump lab access big.bin --pattern random --pages 4096
+    #[arg(long, value_name = "COUNT", env = "PUMP_PAGES", help_heading = WHAT)]
+    #[arg(value_parser = value_parser!(u64).range(1..))]
+    pub pages: Option<u64>,
+
     /// Requests under way in a ring
     ///
     /// A count from 1 to 4096. Default: 16.
@@ -96,6 +114,15 @@ pub struct LabAccessArguments {
     #[arg(long, value_name = "NUMBER", env = "PUMP_SEED", help_heading = HOW)]
     #[arg(default_value_t = 1, hide_default_value = true)]
     pub seed: u64,
+
+    /// Tell how long requests took
+    ///
+    /// Percentiles, from posting to completion; the clock is read twice for each. A mapping has no requests. Default: off.
+    ///
+    /// Example: pump lab access big.bin --interface ring --pattern random --depth 1 --latencies
+    #[arg(long, env = "PUMP_LATENCIES", help_heading = OUTPUT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub latencies: bool,
 
     /// Print the figures as JSON
     ///
