@@ -4,6 +4,7 @@
 //! Must not know: how statements are shown.
 
 mod access;
+mod disks;
 mod readers;
 mod requests;
 
@@ -72,7 +73,7 @@ type CheckFound = anyhow::Result<(f64, String)>;
 /// A statement: number, title, tolerance, unit, check.
 type GoldenCheck = (&'static str, &'static str, f64, &'static str, fn(&Path) -> CheckFound);
 
-const CHECKS: [GoldenCheck; 18] = [
+const CHECKS: [GoldenCheck; 19] = [
     ("S25", "Cb + Cr/RS gives every printed prediction", 1.0, "half of the last digit", printed_predictions),
     ("S25", "printed relative errors", 1.0, "percentage points", printed_errors),
     ("S26", "least squares of each table, a negative Cr included", 1e-6, "relative", linear_fits),
@@ -106,6 +107,7 @@ const CHECKS: [GoldenCheck; 18] = [
     ("S41", "a window moves R1 and the knee, not D", 1.0, "half of the last digit", readers::window),
     ("S43", "an optimised build within the spread", 1.3, "standard deviations", readers::optimised_build),
     ("S46", "20 us and 16 us/KiB give all costs", 1e-6, "relative", requests::costs),
+    ("S67", "zones, failures, and six disks above their rate", 0.05, "percent", disks::parameters),
     ("S69", "drops of a disk beside a network", 0.05, "percentage points", requests::drops),
     ("S6", "the loop in simulated time, closed form and bottleneck", 1e-6, "relative", pipelines),
     ("S7", "the smallest depth with full bandwidth", 1e-6, "relative", depths),
@@ -419,7 +421,8 @@ mod tests {
         change("legion_1file_latency.csv", "sliding_window,1,2.58,", "sliding_window,1,2.68,");
         change("nt4_costs.csv", "2048,20,16,52,", "2048,20,16,53,");
         change("disk_network_interaction.csv", "1218,", "1228,");
-        let all = ["S26", "S32", "S35", "S37", "S39", "S39", "S41", "S43", "S46", "S69", "S7"];
+        change("disk_parameters.csv", "inner_zone_rate,35,", "inner_zone_rate,36,");
+        let all = ["S26", "S32", "S35", "S37", "S39", "S39", "S41", "S43", "S46", "S67", "S69", "S7"];
         assert_eq!(failed(), all);
         std::fs::remove_file(folder.path().join("ref_pipeline.csv")).expect("removable");
         assert!(failed().contains(&"S6"));
