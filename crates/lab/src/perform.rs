@@ -32,6 +32,8 @@ pub struct Measured {
     pub max_rss_bytes: Option<u64>,
     /// What this program's own report says, if there is one.
     pub report: Option<Reported>,
+    /// What a command says was used: a setting of the machine, a rate that was reached.
+    pub achieved: BTreeMap<String, Value>,
     /// What each program that was started beside others says of itself.
     pub readers: Vec<ReaderRow>,
 }

@@ -352,12 +352,14 @@ fn row_of(prepared: &Prepared, measured: Measured) -> Row {
         Some(_) => prepared.source_bytes,
         None => report.map_or(0, |report| report.bytes),
     };
+    let mut achieved = reported.map(Reported::achieved).unwrap_or_default();
+    achieved.extend(measured.achieved);
     let (outcome, message) = match measured.problem {
         None => (COMPLETED.to_string(), None),
         Some((class, words)) => (class, Some(words)),
     };
     Row {
-        achieved: reported.map(Reported::achieved).unwrap_or_default(),
+        achieved,
         outcome,
         message,
         bytes,

@@ -2,7 +2,7 @@
 //!
 //! Must not know: which program is compared with which.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -25,6 +25,10 @@ const OUTPUT_BYTES_MAX: usize = 256 << 10;
 /// A shell's statuses for a program that is not there and for one that may not be run (POSIX, 2.8.2).
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
+/// The status of a command that cannot do here what it is for (sysexits.h).
+const UNAVAILABLE: i32 = 69;
+/// The event of a command that says what was used.
+const ACHIEVED: &str = "achieved";
 
 /// A command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +65,7 @@ impl CommandLine {
             system_ns: Some(ended.system_ns),
             max_rss_bytes: Some(ended.max_rss_bytes),
             report,
+            achieved: achieved_in(&output),
             readers,
         })
     }
@@ -122,6 +127,15 @@ fn report_in(output: &str) -> Option<Reported> {
     if line["event"] == "report" { Reported::read(line) } else { None }
 }
 
+/// The fields of all lines that say what was used; of one name the last.
+fn achieved_in(output: &str) -> BTreeMap<String, Value> {
+    let events = output.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let fields = events.filter_map(|event: serde_json::Map<String, Value>| {
+        (event.get("event")? == ACHIEVED).then(|| event.into_iter().filter(|(name, _)| name != "event"))
+    });
+    fields.flatten().collect()
+}
+
 /// Each that was started by `readers` of rig/host.sh.
 fn readers_in(output: &str) -> Vec<ReaderRow> {
     let lines = output.lines().filter_map(|line| serde_json::from_str(line).ok());
@@ -135,6 +149,7 @@ fn problem(status: ExitStatus, report: Option<&Reported>, errors: &str) -> Optio
     let class = report.and_then(Reported::class).unwrap_or_else(|| match status.code() {
         Some(NOT_FOUND) => "missing".into(),
         Some(NOT_EXECUTABLE) => "denied".into(),
+        Some(UNAVAILABLE) => "unavailable".into(),
         Some(_) | None => "io".into(),
     });
     let words = match errors.trim_end().lines().next_back() {
@@ -167,6 +182,7 @@ mod tests {
             ("echo a >&2; echo no room >&2; exit 1", Some("io"), "exit status: 1: no room"),
             ("no-such-program-anywhere", Some("missing"), "exit status: 127: "),
             ("kill -9 $$", Some("io"), "signal: 9"),
+            ("echo no such disk >&2; exit 69", Some("unavailable"), "exit status: 69: no such disk"),
         ] {
             let problem = run(line).problem;
             let (got, message) = problem.unzip();
@@ -197,6 +213,16 @@ mod tests {
         assert_eq!(report.achieved()["request_size"], 4096);
         assert_eq!(run("echo hello").report, None);
         assert_eq!(run("true").report, None);
+    }
+
+    #[test]
+    fn a_command_says_what_was_used() {
+        let line = r#"{"event":"achieved","scheduler":"none","read_ahead":NUMBER}"#;
+        let lines = [line.replace("NUMBER", "1"), "{".into(), "[1]".into(), line.replace("NUMBER", "2")];
+        let achieved = run(&format!("printf '%s\\n' '{}'; exit 69", lines.join("' '"))).achieved;
+        let expected = [("read_ahead", Value::from(2)), ("scheduler", Value::from("none"))];
+        assert_eq!(achieved, expected.map(|(name, value)| (name.to_string(), value)).into());
+        assert!(run(r#"echo '{"event":"report","bytes":1}'"#).achieved.is_empty());
     }
 
     #[test]

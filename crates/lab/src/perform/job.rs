@@ -2,6 +2,7 @@
 //!
 //! Must not know: why, and what is done with the result.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,6 +33,7 @@ pub fn run_job(filled: FilledJob, stop: Arc<AtomicBool>) -> anyhow::Result<Measu
         system_ns: Some(report.cpu.system_ns),
         max_rss_bytes: None,
         report: Some(Reported { report, explained: None }),
+        achieved: BTreeMap::new(),
         readers: Vec::new(),
     })
 }
