@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 39] = [
+pub const FACTORS: [&str; 44] = [
     "command",
     "size",
     "request_size",
@@ -52,6 +52,7 @@ pub const FACTORS: [&str; 39] = [
     "rtt",
     "rate",
     "loss",
+    MTU,
     "answer_size",
     "frame_size",
     "spacing",
@@ -68,6 +69,10 @@ pub const FACTORS: [&str; 39] = [
     "assemble",
     "crossings",
     "debug_pump",
+    "position",
+    "read_ahead",
+    "scheduler",
+    "file_system",
     BINARY,
 ];
 
@@ -76,6 +81,9 @@ pub const COMMAND: &str = "command";
 
 /// The factor that says how many readers a run starts together.
 pub const READERS: &str = "readers";
+
+/// The factor that says how large the packets are of the traffic beside a run.
+pub const MTU: &str = "mtu";
 
 /// The factor that says which CPUs the soaker has during a run, and its levels.
 pub const SOAKER: &str = "soaker";

@@ -93,6 +93,10 @@ pub struct CellSummary {
     pub reader_bytes_per_second: Option<f64>,
     /// Wall time for a request; null where requests are not known.
     pub ns_per_request: Option<Sample>,
+    /// The median of how long requests at the source took, in nanoseconds; null where that was not kept.
+    pub source_p50_ns: Option<Sample>,
+    /// How long 99 of a hundred of them took at most.
+    pub source_p99_ns: Option<Sample>,
     /// Mean size of what a receive from the network returned; null without a network.
     pub mean_part_bytes: Option<Sample>,
     /// CPU time of the process or the command, user and system, in seconds per GiB.
@@ -193,6 +197,8 @@ impl CellSummary {
             ns_per_request: sample(&completed, |row| {
                 row.requests.filter(|&count| count > 0).map(|count| row.elapsed_ns as f64 / count as f64)
             }),
+            source_p50_ns: sample(&completed, |row| source_latency_ns(row, "p50")),
+            source_p99_ns: sample(&completed, |row| source_latency_ns(row, "p99")),
             mean_part_bytes: sample(&completed, |row| row.mean_part_bytes.map(|bytes| bytes as f64)),
             cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, cpu_ns(row, CpuBy::Process)?)),
             machine_cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.machine_cpu_ns? as f64)),
@@ -244,6 +250,10 @@ impl OfReaders {
     }
 }
 
+fn source_latency_ns(row: &Row, percentile: &str) -> Option<f64> {
+    row.latency_ns.as_ref()?.get("source")?.get(percentile)?.as_f64()
+}
+
 fn soaker_ns_per(row: &Row, count: Option<u64>) -> Option<f64> {
     let cpu_ns = row.soaker.as_ref()?.cpu_ns? as f64;
     count.filter(|&count| count > 0).map(|count| cpu_ns / count as f64)
@@ -280,14 +290,13 @@ fn ratio_to(
     Some(BaselineRatio { baseline: baseline.clone(), ratio })
 }
 
-/// The times of two cells in the rounds that both completed.
+/// The times of two cells in the rounds that both completed: of readers, their mean latency.
 fn pairs(its: &[FoundRow<'_>], others: &[FoundRow<'_>]) -> Vec<(f64, f64)> {
     let round = |&(file, row): &FoundRow<'_>| (file, row.seed, row.repeat);
-    let completed = |found: &&FoundRow<'_>| found.1.is_completed() && found.1.elapsed_ns > 0;
-    let times: BTreeMap<_, u64> =
-        others.iter().filter(completed).map(|found| (round(found), found.1.elapsed_ns)).collect();
-    let pair = |found: &FoundRow<'_>| Some((found.1.elapsed_ns as f64, *times.get(&round(found))? as f64));
-    its.iter().filter(completed).filter_map(pair).collect()
+    let time = |&(_, row): &FoundRow<'_>| row.is_completed().then(|| stats::mean(&row.latencies_s()))?;
+    let timed = |found| Some((round(found), time(found).filter(|&seconds| seconds > 0.0)?));
+    let times: BTreeMap<_, f64> = others.iter().filter_map(timed).collect();
+    its.iter().filter_map(timed).filter_map(|(round, time)| Some((time, *times.get(&round)?))).collect()
 }
 
 fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {

@@ -9,6 +9,7 @@ use crate::judge::stages::StagePair;
 use crate::judge::stats::{ComparisonVerdict, Interval};
 use crate::report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 use crate::report::words;
+use crate::study::MTU;
 
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,6 +74,8 @@ impl StudySummary {
             "deviation",
             "reader's MB/s",
             "ns/request",
+            "read's median",
+            "99 %",
             "KiB/receive",
             "CPU s/GiB",
             "machine s/GiB",
@@ -102,7 +105,8 @@ impl StudySummary {
         let with = |cell: &CellSummary, ratio: &BaselineRatio| {
             let own: Vec<String> = self.varied().into_iter().map(|name| level(cell, name)).collect();
             let other: Vec<String> = ratio.baseline.values().map(ToString::to_string).collect();
-            format!("{} / {}: {}", own.join(" "), other.join(" "), ratio_words(ratio))
+            let drop = if ratio.baseline.contains_key(MTU) { drop_words(ratio) } else { String::new() };
+            format!("{} / {}: {}{drop}", own.join(" "), other.join(" "), ratio_words(ratio))
         };
         let compared = self.cells.iter().filter(|cell| !self.is_baseline(cell));
         let pairs = compared.flat_map(|cell| cell.ratios.iter().map(move |ratio| (cell, ratio)));
@@ -140,6 +144,8 @@ fn figures_of(cell: &CellSummary) -> Vec<String> {
         cell.reader_ns.and_then(|it| it.standard_deviation).map_or(String::new(), words::ns),
         rate(cell.reader_bytes_per_second),
         median(&cell.ns_per_request),
+        cell.source_p50_ns.map_or(String::new(), |it| words::ns(it.median)),
+        cell.source_p99_ns.map_or(String::new(), |it| words::ns(it.median)),
         cell.mean_part_bytes.map_or(String::new(), |part| words::figures(part.median / 1024.0)),
         median(&cell.cpu_seconds_per_gib),
         median(&cell.machine_cpu_seconds_per_gib),
@@ -161,6 +167,15 @@ fn ratio_words(ratio: &BaselineRatio) -> String {
         ComparisonVerdict::Faster | ComparisonVerdict::Slower => String::new(),
     };
     format!("{:.2} {interval}{verdict}", ratio.ratio)
+}
+
+/// What of the baseline's rate is lost, in percent.
+fn drop_words(ratio: &BaselineRatio) -> String {
+    let percent = |ratio: f64| 100.0 * (1.0 - ratio);
+    let lost = percent(ratio.ratio.ratio);
+    let interval =
+        ratio.ratio.interval.map(|it| format!(" [{:.1}..{:.1}]", percent(it.high), percent(it.low)));
+    format!("; a drop of {lost:.1} %{}", interval.unwrap_or_default())
 }
 
 /// Columns as wide as their widest entry, figures to the right.
@@ -224,6 +239,51 @@ times as fast, median of the rounds' ratios [95 % interval]:
 note: cp 1GiB: failed runs: 1 io (exit status: 1)
 ";
         assert_eq!(Summary::of(&[rows]).to_string(), expected);
+    }
+
+    /// The published rates: 1735 Mbit/s alone, 1218 and 1400 beside packets of 1500 and 9000 bytes (SCIENCE, S69).
+    #[test]
+    fn what_a_disk_loses_beside_packets_is_told_in_percent_beside_equal_runs() {
+        let case = |mtu: &str, control: &str, repeat, rate: f64| {
+            let levels = [("mtu", mtu), ("control", control)];
+            let asked = |levels: &[(&str, &str)]| -> BTreeMap<String, crate::study::Level> {
+                levels.iter().map(|(name, level)| (name.to_string(), (*level).into())).collect()
+            };
+            // Every round has a speed of its own.
+            let elapsed_ns = (1e12 / rate * (1.0 + f64::from(repeat) / 10.0)) as u64;
+            let baselines = vec![asked(&[("mtu", "none"), ("control", "a")])];
+            Row { asked: asked(&levels), baselines, ..row("", repeat, elapsed_ns) }
+        };
+        let round = |round| {
+            let of = |mtu, control, rate| case(mtu, control, round, rate);
+            let beside = [of("1500", "a", 1218.0), of("9000", "a", 1400.0)];
+            beside.into_iter().chain([of("none", "a", 1735.0), of("none", "b", 1735.0)])
+        };
+        let rows: Vec<Row> = (0..5).flat_map(round).collect();
+        let text = Summary::of(&[rows]).to_string();
+        for words in [
+            "a 1500 / a none: 0.70 [0.70..0.70], n = 5; a drop of 29.8 % [29.8..29.8]",
+            "a 9000 / a none: 0.81 [0.81..0.81], n = 5; a drop of 19.3 % [19.3..19.3]",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(text.contains("b none / a none: 1.00 ") && text.contains("a drop of "), "{text}");
+    }
+
+    #[test]
+    fn what_reads_took_is_a_column_where_it_was_kept() {
+        let read = |ns: u64| Row {
+            latency_ns: Some(serde_json::json!({"source": {"p50": ns, "p99": 20 * ns}, "sink": null})),
+            ..row("pump", 0, 1_000_000_000)
+        };
+        let rows = [100_000, 300_000, 200_000].map(read).to_vec();
+        let text = Summary::of(&[rows]).to_string();
+        let [head, figures] = ["read's median", "200"].map(|word| {
+            let line = text.lines().find(|line| line.contains(word));
+            line.unwrap_or_else(|| panic!("{word}: {text}"))
+        });
+        assert!(head.contains("99 %") && figures.contains("4.00 ms"), "{text}");
+        assert!(!Summary::of(&[vec![row("cp", 0, 1)]]).to_string().contains("read's median"));
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::study::RelayOptions;
 
 const KIND: &str = "host";
 const FUNCTIONS: &str = include_str!("host.sh");
+/// What else commands may read: each reads the one before it.
+const DISK: &str = include_str!("disk.sh");
+const CABLE: &str = include_str!("cable.sh");
 /// The name under which ssh looks up the host's key, whichever port it connects to.
 const ALIAS: &str = "pump-lab";
 
@@ -73,6 +76,8 @@ impl RigHost {
     fn fill(&self) -> anyhow::Result<()> {
         let functions = format!("HOST={}\nPORT_IN_HEX={:04X}\n{FUNCTIONS}", self.folder.display(), self.port);
         self.write("host.sh", &functions)?;
+        self.write("disk.sh", &format!(". {}/host.sh\n{DISK}", self.folder.display()))?;
+        self.write("cable.sh", &format!(". {}/disk.sh\n{CABLE}", self.folder.display()))?;
         self.write("rsyncd.conf", &self.rsync())?;
         self.write("sshd_config", &self.sshd())?;
         self.write("ssh_config", &self.ssh(self.port))?;

@@ -117,7 +117,7 @@ pub struct LabAccessArguments {
 
     /// Tell how long requests took
     ///
-    /// Percentiles, from posting to completion; the clock is read twice for each. A mapping has no requests. Default: off.
+    /// Percentiles, from posting to completion; the clock is read twice for each. A mapping has none. Default: off.
     ///
     /// Example: pump lab access big.bin --interface ring --pattern random --depth 1 --latencies
     #[arg(long, env = "PUMP_LATENCIES", help_heading = OUTPUT)]
