@@ -8,8 +8,18 @@ use serde_json::Value;
 use support::{Home, expect};
 
 /// The studies. What a machine cannot do is a row with a reason, and status 23.
-const STUDIES: [&str; 8] =
-    ["seqio", "seqio-fio", "access", "access-network", "readers", "growth-size", "growth-files", "crossings"];
+const STUDIES: [&str; 10] = [
+    "seqio",
+    "seqio-fio",
+    "access",
+    "access-network",
+    "readers",
+    "growth-size",
+    "growth-files",
+    "crossings",
+    "disks",
+    "disk-net",
+];
 
 fn rows(home: &Home, name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(home.path(name)).expect("rows");

@@ -29,6 +29,7 @@ mod lab_access;
 mod lab_binaries;
 mod lab_cost;
 mod lab_crossings;
+mod lab_disks;
 mod lab_many_readers;
 mod lab_pages;
 mod lab_profile;

@@ -63,6 +63,8 @@ built_in!(
     "growth-files",
     "access",
     "access-network",
+    "disks",
+    "disk-net",
 );
 
 /// The study of this name.
