@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::{Home, Outcome, expect, noise, outcome};
-use wider_parts::Loop;
+use wider_parts::{Kind, Loop, Mount};
 
 const MIB: usize = 1 << 20;
 /// The studies that this file is about.
@@ -200,6 +200,24 @@ fn a_setting_of_a_disk_is_put_back() {
     assert_eq!(setting(device, name), before, "ended by a signal");
     let wrong = functions.run(device, "set_disk scheduler no-such-scheduler");
     expect(&wrong, 69, &["scheduler of ", "cannot be no-such-scheduler here; it is "], "no such scheduler");
+}
+
+/// The image's file system notices late that the disk below it is full.
+#[test]
+fn an_image_without_room_is_told_and_not_measured() {
+    let (disk, functions) = (Mount::of(Kind::Ext4, 24), Functions::new());
+    let file = functions.home.path("file");
+    for (mebibytes, status) in [(4, 0), (40, 69)] {
+        fs::write(&file, noise(mebibytes * MIB, 6)).expect("room");
+        let image = disk.at("image");
+        let line = format!("make_image ext4 file {image}; on_image {image} cmp file mounted/file");
+        let run = functions.run("loop0", &line);
+        expect(&run, status, &[], &format!("{mebibytes} MiB"));
+        let why = run.err.contains("error") || run.err.contains("No space left");
+        assert_eq!(why, status != 0, "{mebibytes} MiB: {}", run.err);
+        let _ = fs::remove_file(&image);
+    }
+    assert!(!functions.home.path("mounted/file").exists(), "nothing is mounted any more");
 }
 
 fn until(holds: impl Fn() -> bool) {

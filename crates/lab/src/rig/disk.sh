@@ -122,7 +122,12 @@ image() {
   truncate --size $(($(stat -c %s "$2") * 5 / 4 + 536870912)) "$3" || exit
   case $1 in ext4) HOW=-qF ;; *) HOW=-qf ;; esac
   "mkfs.$1" "$HOW" "$3" > /dev/null || exit
-  (in_own_mounts "$3" cp "$2" "$HOST/mounted/file") || exit
+  (in_own_mounts "$3" fill "$2") || exit
+}
+
+# Where there is no room for the image, its file system notices late.
+fill() {
+  cp "$1" "$HOST/mounted/file" && sync "$HOST/mounted/file"
 }
 
 # `on_image IMAGE COMMAND …` with the image at $HOST/mounted. The file system is no longer mounted once this shell is gone.
