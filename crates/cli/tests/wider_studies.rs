@@ -8,7 +8,7 @@ use serde_json::Value;
 use support::{Home, expect};
 
 /// The studies. What a machine cannot do is a row with a reason, and status 23.
-const STUDIES: [&str; 10] = [
+const STUDIES: [&str; 11] = [
     "seqio",
     "seqio-fio",
     "access",
@@ -17,6 +17,7 @@ const STUDIES: [&str; 10] = [
     "growth-size",
     "growth-files",
     "crossings",
+    "stripe",
     "disks",
     "disk-net",
 ];

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub mod cost;
 pub mod crossings;
 pub mod depths;
+pub(crate) mod drift;
 pub mod pages;
 pub mod stages;
 pub mod stats;

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::{CpuBy, cpu_ns};
+use crate::judge::drift::Drift;
 use crate::judge::stages::{StagePair, stage_pairs};
 use crate::judge::stats::{self, Interval, Ratio};
 use crate::row::{Row, explained_words};
@@ -321,7 +322,18 @@ fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     });
     let marked = [(loaded, load), (restless, rest)].into_iter().filter(|(count, _)| *count > 0);
     let explained = explained_words(rows.iter().filter_map(|(_, row)| row.explained.as_ref()));
-    marked.map(|(_, words)| words).chain(mixed).chain(soaker_notes(rows)).chain(explained).collect()
+    let notes = marked.map(|(_, words)| words).chain(mixed).chain(drift_notes(rows));
+    notes.chain(soaker_notes(rows)).chain(explained).collect()
+}
+
+/// Of each file by itself: those of another day are no rounds of it.
+fn drift_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
+    let files: BTreeSet<(usize, u64)> = rows.iter().map(|(file, row)| (*file, row.seed)).collect();
+    let of = |(at, seed): (usize, u64)| {
+        let these = rows.iter().filter(|(file, row)| (*file, row.seed) == (at, seed));
+        Drift::of(these.map(|(_, row)| *row))?.words()
+    };
+    files.into_iter().filter_map(of).collect()
 }
 
 /// What is to be doubted of the CPU time by the soaker, and what it fell back to.

@@ -59,6 +59,7 @@ built_in!(
     "seqio",
     "seqio-fio",
     "crossings",
+    "stripe",
     "growth-size",
     "growth-files",
     "access",
