@@ -221,9 +221,9 @@ fn an_image_without_room_is_told_and_not_measured() {
 }
 
 fn until(holds: impl Fn() -> bool) {
-    let begun = Instant::now();
+    let start = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it hangs");
+        assert!(start.elapsed() < Duration::from_secs(60), "it hangs");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -394,6 +394,7 @@ mod tests {
         let study = study(&[rounds(7)]);
         let commands: Vec<String> = study.cells.iter().map(|cell| cell.asked[COMMAND].to_string()).collect();
         assert_eq!(commands, ["pump", "cp", "same"], "the fastest first");
+        assert!(study.notes.iter().any(|note| note.starts_with("times drift: +")), "{:?}", study.notes);
         for (cell, ratio) in study.cells.iter().zip([
             Some((1.5, ComparisonVerdict::Faster)),
             None,

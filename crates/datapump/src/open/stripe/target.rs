@@ -198,17 +198,11 @@ fn locked(at: &PathAt, handle: Handle) -> Result<Handle, Problem> {
 fn make_file(at: &PathAt, source: Option<&Meta>) -> Result<Handle, Problem> {
     let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
     let folder = at.folder().map_err(system(Operation::OpenFolder))?;
-    let name = at.name().unwrap_or_default();
-    let handle = folder.create_new(name).map_err(system(Operation::Create))?;
-    let has_mode = match &handle {
-        Handle::Os(file) => {
-            let mode = source.map_or(0o666, |source| source.mode & 0o777) & !umask();
-            AttributeHolder::Open(file).set_mode(mode).map_err(system(Operation::SetMode))
-        }
-        _ => Ok(()),
-    };
-    has_mode.and_then(|()| locked(at, handle)).inspect_err(|_| {
-        // Best effort on the way out: an empty file is left.
-        let _ = folder.remove(name);
-    })
+    let handle = folder.create_new(at.name().unwrap_or_default()).map_err(system(Operation::Create))?;
+    // What fails from here on leaves an empty file: another pump may have found it meanwhile, and write it.
+    if let Handle::Os(file) = &handle {
+        let mode = source.map_or(0o666, |source| source.mode & 0o777) & !umask();
+        AttributeHolder::Open(file).set_mode(mode).map_err(system(Operation::SetMode))?;
+    }
+    locked(at, handle)
 }
