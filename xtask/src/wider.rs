@@ -35,13 +35,9 @@ const PACKAGES: &[&str] = &[
     "chromium",
 ];
 
-/// Tests of one program that run at once: some measure what the machine does.
-const THREADS: u32 = 2;
-
-/// Suites that mostly wait for a peer or for a cable: more of their tests run at once, while something else is built.
-const WAITING: [&str; 5] =
-    ["wider_distance", "wider_hosts_kills", "wider_hosts_limits", "wider_network", "wider_ssh"];
-const WAITING_THREADS: u32 = 4;
+/// Tests that run at once on two cores: most of them wait. Of those that measure what the machine does, fewer.
+const THREADS: u32 = 6;
+const MEASURING_THREADS: u32 = 2;
 
 /// Tests of the library that have a long form: cut connections, simulated copies.
 const OF_THE_LIBRARY: [&str; 2] = ["two_hosts_resume", "simulation"];
@@ -60,7 +56,7 @@ struct Extent {
     fuzz_seconds: u32,
     /// Of tests whose cases take many seconds each, one case in so many.
     one_case_in: u32,
-    /// Whole suites that are too long for every change.
+    /// Of the tests that measure, whole suites that are too long for every change.
     left_out: &'static [&'static str],
 }
 
@@ -72,7 +68,7 @@ const SHORT: Extent = Extent {
     rounds: 1,
     fuzz_seconds: 20,
     one_case_in: 6,
-    left_out: &["wider_pid", "wider_soaker"],
+    left_out: &["pid", "soaker"],
 };
 const FULL: Extent = Extent {
     seeds: 1_000_000,
@@ -105,24 +101,14 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
             steps.run(&Step::new(&format!("check {target}"), &line))?;
         }
     }
-    wider(steps, root, extent)?;
+    told_left_out(steps, extent)?;
+    steps.run(&Step::new("the program", "cargo build --release"))?;
+    let fuzzes = install::fuzzer(steps)?;
+    wider(steps, root, extent, fuzzes)?;
+    long(steps, extent)?;
     let line = format!("RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast -p fuse-tests");
     steps.run(&of_the_release("tests with a file system of their own", &line, root))?;
-    let fuzzes = install::fuzzer(steps)?;
-    waiting(steps, root, extent, fuzzes)?;
     if fuzzes { fuzz(steps, extent.fuzz_seconds) } else { Ok(()) }
-}
-
-/// The suites that wait, and beside them the build of the fuzz targets, which takes two and a half minutes alone.
-fn waiting(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Result<()> {
-    let variables = format!("{} RUST_TEST_THREADS={WAITING_THREADS}", of_extent(extent));
-    let names = WAITING.map(|name| format!(" --test {name}")).concat();
-    let line = format!("{variables} cargo test --no-fail-fast{names}");
-    let mut together = vec![of_the_release("wider tests that wait", &line, root)];
-    if fuzzes {
-        together.push(Step::new("build of the fuzz targets", "cargo +nightly fuzz build"));
-    }
-    steps.run_together(&together)
 }
 
 /// The variables by which the tests know how long they may take.
@@ -143,43 +129,53 @@ fn of_the_release(name: &str, line: &str, root: &Path) -> Step {
     step
 }
 
-/// Packages are not named: a choice of them would be a choice of features, and a second build of what `cargo test` and
-/// `cargo run --release` have built. The tests themselves are not optimised: to link each with all of the release's
-/// optimisation takes minutes, and it is the program that works.
-fn wider(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
-    let Extent { seeds, one_case_in, .. } = extent;
+/// What a short run does not do.
+fn told_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
+    let Extent { one_case_in, left_out, .. } = extent;
     if *one_case_in > 1 {
         steps.say(&format!(
-            "== left to --full: all but one case in {one_case_in} of wider_explain, and of wider_network's cut cable; \
-             half of the entries of trees"
+            "== left to --full: all but one case in {one_case_in} of what explain says, and of the cut cable; half of \
+             the entries of trees"
         ))?;
     }
-    steps.run(&Step::new("the program", "cargo build --release"))?;
-    let mut line = format!("{} RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast", of_extent(extent));
-    line += &chosen(steps, root, extent.left_out)?;
-    steps.run(&of_the_release("wider tests", &line, root))?;
-    let mut line = format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={THREADS} ");
+    if !left_out.is_empty() {
+        let left = left_out.join(", ");
+        steps.say(&format!("== left to --full: {left}; the ordinary tests once more, with optimisation"))?;
+    }
+    Ok(())
+}
+
+/// The tests that `cargo test` does not run. In what they leave of the processors the fuzz targets are built.
+///
+/// Packages are not named: a choice of them would be a choice of features, and a second build of what `cargo test` and
+/// `cargo run --release` have built. The tests themselves are not optimised: to link them with all of the release's
+/// optimisation takes minutes, and it is the program that works.
+fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Result<()> {
+    let variables = of_extent(extent);
+    let test = format!("{variables} cargo test --no-fail-fast --test wider");
+    steps.run(&Step::new("build of the wider tests", "cargo test --no-run --test wider"))?;
+    let line = format!("RUST_TEST_THREADS={THREADS} {test} -- --skip measuring::");
+    let mut together = vec![of_the_release("wider tests", &line, root)];
+    if fuzzes {
+        together.push(Step::new("build of the fuzz targets", "nice -n 19 cargo +nightly fuzz build"));
+    }
+    steps.run_together(&together)?;
+    let skipped = extent.left_out.iter().map(|name| format!(" --skip measuring::{name}::"));
+    let mut line = format!("RUST_TEST_THREADS={MEASURING_THREADS} {test} -- measuring::");
+    line.extend(skipped);
+    steps.run(&of_the_release("wider tests that measure", &line, root))
+}
+
+/// The long form of tests that `cargo test` runs in their short one.
+fn long(steps: &mut Steps, extent: &Extent) -> Result<()> {
+    let seeds = extent.seeds;
+    let mut line = format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={MEASURING_THREADS} ");
     line += "cargo test --release --no-fail-fast";
     if extent.left_out.is_empty() {
         return steps.run(&Step::new("the ordinary tests, with optimisation", &line));
     }
     line += &OF_THE_LIBRARY.map(|name| format!(" --test {name}")).concat();
     steps.run(&Step::new("long tests of the library", &line))
-}
-
-/// The tests that `cargo test` does not run, less those that wait and what is left out, as words behind the command.
-fn chosen(steps: &mut Steps, root: &Path, left_out: &[&str]) -> Result<String> {
-    let files = fs::read_dir(root.join("crates/cli/tests"))?.collect::<std::io::Result<Vec<_>>>()?;
-    let stems = files.iter().filter_map(|file| Some(file.path().file_stem()?.to_str()?.to_string()));
-    let is_apart = |name: &str| left_out.contains(&name) || WAITING.contains(&name);
-    let is_chosen = |name: &String| name.starts_with("wider_") && !is_apart(name);
-    let mut names: Vec<String> = stems.filter(is_chosen).filter(|name| name != "wider_parts").collect();
-    names.sort();
-    if !left_out.is_empty() {
-        let left = left_out.join(", ");
-        steps.say(&format!("== left to --full: {left}; the ordinary tests once more, with optimisation"))?;
-    }
-    Ok(names.iter().map(|name| format!(" --test {name}")).collect())
 }
 
 /// Runs the fuzz targets that were built.

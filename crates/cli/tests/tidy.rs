@@ -321,18 +321,15 @@ fn crowded_folders_are_found() {
 #[test]
 fn wider_tests_that_would_run_each_time_are_found() {
     let tree = |manifest: &str| {
-        let tests =
-            ["wider_a.rs", "wider_parts/mod.rs", "b.rs"].map(|name| format!("crates/cli/tests/{name}"));
-        let mut files: Vec<_> = tests.iter().map(|path| File::new(path, "")).collect();
-        files.push(File::new("crates/cli/Cargo.toml", manifest));
         let mut found = Vec::new();
-        rules::wider_tests_are_left_out(&files, &mut found);
+        rules::wider_tests_are_left_out(&[File::new("crates/cli/Cargo.toml", manifest)], &mut found);
         found
     };
-    let found = ["crates/cli/Cargo.toml: the test wider_a is not left out (test = false)"];
-    assert_eq!(tree("[[test]]\nname = \"wider_a\"\ntest = false\n"), [""; 0]);
-    assert_eq!(tree("[[test]]\nname = \"wider_a\"\n"), found);
-    assert_eq!(tree("[[test]]\nname = \"wider_b\"\ntest = false\n"), found);
+    let found = ["crates/cli/Cargo.toml: the test wider is not left out (test = false)"];
+    let entry = "[[test]]\nname = \"wider\"\npath = \"tests/wider/main.rs\"\n";
+    assert_eq!(tree(&format!("{entry}test = false\n")), [""; 0]);
+    assert_eq!(tree(entry), found);
+    assert_eq!(tree(""), found);
 }
 
 #[test]
@@ -348,6 +345,9 @@ fn undeclared_modules_are_found() {
     assert_eq!(tree(&[lib, ("crates/lab/src/odd_name.rs", "")]), [""; 0]);
     assert_eq!(tree(&[lib, ("crates/lab/src/dead.rs", "mod dead_too;")]).len(), 1);
     assert_eq!(tree(&[lib, ("crates/cli/src/row.rs", "")]).len(), 1, "declared by another crate only");
+    let main = ("crates/cli/tests/wider/main.rs", "mod room;");
+    assert_eq!(tree(&[main, ("crates/cli/tests/wider/room.rs", "")]), [""; 0]);
+    assert_eq!(tree(&[main, ("crates/cli/tests/wider/lists.rs", "")]).len(), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What `--bill` tells, of real copies: the stages that there must be, and that all sums agree.
 //!
-//! No figure is compared with what it should be: that needs a quiet machine (`wider_bill.rs`).
+//! No figure is compared with what it should be: that needs a quiet machine (`wider/measuring/bill.rs`).
 
 use crate::support;
 use crate::support::schema;

@@ -1,5 +1,5 @@
 //! HOST:PATH places with a plain script in the place of ssh: it leaves the host out and has a shell run the rest, as
-//! sshd does. With a real sshd: `wider_ssh.rs`.
+//! sshd does. With a real sshd: `wider/ssh.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::net::TcpListener;

@@ -1,0 +1,142 @@
+//! Attributes that a target cannot take, or that are not to be kept: the content is there, and what was lost is named.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::PathBuf;
+
+use crate::support::{expect, set_mode};
+use crate::wider_parts::{Kind, Mount, program, pump, pump_with, with_content};
+
+fn mode(path: &str) -> u32 {
+    fs::metadata(path).expect("it was copied").mode() & 0o7777
+}
+
+/// What stands there, its mode, owner and group.
+fn state(path: &str) -> (u32, u32, u32) {
+    let meta = fs::metadata(path).expect("it was copied");
+    (mode(path), meta.uid(), meta.gid())
+}
+
+/// A folder with a file, in a file system of this kind.
+fn tree(kind: Kind) -> Mount {
+    let mount = Mount::new(kind);
+    fs::create_dir_all(mount.at("tree/folder")).expect("room");
+    with_content(&mount.at("tree/folder/file"), 10_000, 1);
+    mount
+}
+
+/// The same content in both, and nothing else.
+fn is_copied(source: &Mount, target: &str, row: &str) {
+    program(&["diff", "-r", &source.at("tree"), target]);
+    assert!(!PathBuf::from(target).join(".pump-job").exists(), "{row}");
+}
+
+#[test]
+fn attributes_that_do_not_fit_cost_no_content() {
+    let (source, target) = (tree(Kind::Xfs), Mount::new(Kind::Ext4));
+    for name in ["tree/folder/file", "tree/folder"] {
+        program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(8000), &source.at(name)]);
+    }
+    set_mode(source.at("tree/folder").as_ref(), 0o755);
+    let (tree, file) = (source.at("tree"), source.at("tree/folder/file"));
+    for ways in [&[][..], &["--sync=none"], &["--update"]] {
+        let copy = target.at(&format!("copy{}", ways.concat()));
+        let run = pump_with(&["copy", "-T", &tree, &copy], ways);
+        let parts = ["set the attributes of", "user.large", "No space left", "folder/file"];
+        expect(&run, 23, &parts, &copy);
+        is_copied(&source, &copy, &copy);
+        assert_eq!(mode(&format!("{copy}/folder")), 0o755);
+    }
+    expect(&pump(&["copy", &file, &target.at("file")]), 23, &["user.large"], "one file");
+    assert_eq!(fs::read(&file).ok(), fs::read(target.at("file")).ok());
+    expect(&pump(&["copy", "--no-preserve=xattr", &file, &target.at("other")]), 0, &[], "not asked for");
+}
+
+/// What the system refuses of an attribute is no reason to keep what the source does not have any more.
+#[test]
+fn a_copy_that_lost_an_attribute_is_a_copy_for_deletions_too() {
+    let (source, target) = (tree(Kind::Xfs), Mount::new(Kind::Ext4));
+    program(&["setfattr", "-n", "user.large", "-v", &"x".repeat(8000), &source.at("tree/folder/file")]);
+    fs::create_dir(target.at("copy")).expect("room");
+    fs::write(target.at("copy/old"), "old").expect("room");
+    let run = pump(&["copy", "--delete", &format!("{}/.", source.at("tree")), &target.at("copy")]);
+    expect(&run, 23, &["user.large"], "with --delete");
+    is_copied(&source, &target.at("copy"), "with --delete");
+}
+
+#[test]
+fn an_access_control_list_that_the_target_cannot_hold_lets_nobody_else_in() {
+    let (source, target) = (tree(Kind::Ext4), Mount::new(Kind::Ramfs));
+    let file = source.at("tree/folder/file");
+    set_mode(file.as_ref(), 0o600);
+    program(&["setfacl", "-m", "u:1234:rwx,g::---", &file]);
+    assert_eq!(mode(&file), 0o670, "the mask stands for the group");
+    let run = pump(&["copy", "-T", &source.at("tree"), &target.at("copy")]);
+    expect(&run, 23, &["posix_acl_access", "not permitted here"], "tree");
+    assert_eq!(mode(&target.at("copy/folder/file")), 0o600);
+    expect(&pump(&["copy", &file, &target.at("one")]), 23, &["posix_acl_access"], "one file");
+    assert_eq!(mode(&target.at("one")), 0o600);
+    for words in ["--no-preserve=acl", "--no-preserve=mode,xattr"] {
+        let copy = target.at(words);
+        expect(&pump(&["copy", words, &file, &copy]), 0, &[], words);
+        assert_eq!(mode(&copy), if words.contains("acl") { 0o600 } else { 0o644 }, "{words}");
+    }
+}
+
+/// The shell is the judge: what is not kept is as if the content alone had been written there. (`cp --no-preserve=mode`
+/// does the same, but for what a folder hands down.)
+#[test]
+fn what_is_not_kept_is_left_alone() {
+    let mount = tree(Kind::Ext4);
+    let (tree, file) = (mount.at("tree"), mount.at("tree/folder/file"));
+    [&tree, &mount.at("tree/folder")].iter().for_each(|path| set_mode(path.as_ref(), 0o700));
+    set_mode(file.as_ref(), 0o751);
+    chown(&file, Some(1234), Some(4321)).expect("root");
+    let prepare = |place: &str| {
+        fs::create_dir(place).expect("room");
+        match place.rsplit('/').next().expect("a name") {
+            "handed-down" => drop(program(&["setfacl", "-d", "-m", "u:1234:rwx,g::r-x,o::---", place])),
+            "handed-down-short" => drop(program(&["setfacl", "-d", "-m", "u::rwx,g::rwx,o::---", place])),
+            "of-group" => {
+                chown(place, None, Some(77)).expect("root");
+                set_mode(place.as_ref(), 0o2775);
+            }
+            _ => {}
+        }
+        fs::write(format!("{place}/old"), "old").expect("room");
+        chown(format!("{place}/old"), Some(65534), Some(65534)).expect("root");
+        set_mode(format!("{place}/old").as_ref(), 0o600);
+        program(&["setfacl", "-m", "u:99:r--", &format!("{place}/old")]);
+        program(&["setfattr", "-n", "user.old", "-v", "1", &format!("{place}/old")]);
+    };
+    for name in ["plain", "handed-down", "handed-down-short", "of-group"] {
+        for by in ["shell", "pump"] {
+            fs::create_dir_all(mount.at(by)).expect("room");
+            let place = mount.at(&format!("{by}/{name}"));
+            prepare(&place);
+            match by {
+                "shell" => {
+                    let script = "cd $2 && mkdir -p new/folder && tee new/folder/file file old < $1";
+                    drop(program(&["sh", "-c", &format!("{script} > /dev/null"), "sh", &file, &place]));
+                }
+                _ => [(&tree, "new"), (&file, "file"), (&file, "old")].iter().for_each(|(source, name)| {
+                    let target = format!("{place}/{name}");
+                    let what = "--no-preserve=mode,ownership,timestamps,xattr";
+                    expect(&pump(&["copy", what, source, &target]), 0, &[], &target);
+                }),
+            }
+        }
+        for path in ["new", "new/folder", "new/folder/file", "file", "old"] {
+            let of = |by: &str| {
+                let path = mount.at(&format!("{by}/{name}/{path}"));
+                let list = program(&["getfacl", "--omit-header", "--absolute-names", "--numeric", &path]);
+                (
+                    state(&path),
+                    list,
+                    program(&["getfattr", "-d", "--absolute-names", &path]).contains("user.old"),
+                )
+            };
+            assert_eq!(of("pump"), of("shell"), "{name}: {path}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Sources that change while their tree is copied, at a moment that the test chooses: while the copy of a large file
+//! among the sources is stopped.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::support::running::{Running, eventually};
+use crate::support::{Home, Outcome, expect, has_content, noise};
+use crate::wider_parts::mounts::Bind;
+use crate::wider_parts::{Mount, pump_command};
+use rustix::process::Signal;
+
+/// Copies `one`, stands still in `large` until `change` was made, then copies `two`.
+fn copy_around(folder: &Path, options: &[&str], change: impl FnOnce()) -> Outcome {
+    let at = |name: &str| folder.join(name).display().to_string();
+    fs::write(folder.join("large"), noise(400_000, 1)).expect("room");
+    let places = [at("one"), at("large"), at("two"), at("copy")];
+    let slow = ["copy", "--lanes", "1", "--request-size=4KiB", "--bwlimit=100kB"];
+    let words: Vec<&str> = slow.into_iter().chain(options.iter().copied()).collect();
+    let words: Vec<&str> = words.into_iter().chain(places.iter().map(String::as_str)).collect();
+    let mut running = Running::start(pump_command(&words));
+    eventually("the first tree is there", || folder.join("copy/one/first").exists());
+    running.await_temporary(&folder.join("copy"));
+    running.signal(Signal::STOP);
+    assert!(!running.has_ended(), "it is in the middle");
+    change();
+    running.signal(Signal::CONT);
+    running.end()
+}
+
+/// ext4 gives the lowest free number, so that the next file has that of the one removed last.
+#[test]
+fn an_inode_that_is_used_again_is_no_hard_link() {
+    let mount = Mount::ext4(64, &[]);
+    let folder = Path::new(&mount.point()).to_path_buf();
+    for name in ["one", "two", "copy"] {
+        fs::create_dir(folder.join(name)).expect("room");
+    }
+    fs::write(folder.join("one/first"), "the old one").expect("room");
+    fs::hard_link(folder.join("one/first"), folder.join("two/again")).expect("one file system");
+    let inode = |name: &str| fs::metadata(folder.join(name)).expect("it is there").ino();
+    let old = inode("one/first");
+    let run = copy_around(&folder, &[], || {
+        fs::remove_file(folder.join("one/first")).expect("it is there");
+        fs::remove_file(folder.join("two/again")).expect("it is there");
+        fs::write(folder.join("two/new"), "the new one").expect("room");
+        fs::hard_link(folder.join("two/new"), folder.join("two/newer")).expect("one file system");
+        assert_eq!(inode("two/new"), old, "the number is used again");
+    });
+    expect(&run, 0, &["used again"], "used again");
+    has_content(&folder.join("copy/one/first"), b"the old one", "as it was when it was copied");
+    for name in ["copy/two/new", "copy/two/newer"] {
+        has_content(&folder.join(name), b"the new one", name);
+    }
+    assert_eq!(inode("copy/two/new"), inode("copy/two/newer"), "they are one file in the copy, too");
+}
+
+/// Two source trees and their backup, which has one file more in each.
+fn mirrored(folder: &Path) {
+    for name in ["one", "two", "copy", "copy/one", "copy/two"] {
+        fs::create_dir(folder.join(name)).expect("room");
+    }
+    fs::write(folder.join("one/first"), "first").expect("room");
+    for name in ["two/moved", "copy/two/moved", "copy/one/too much", "copy/two/too much"] {
+        fs::write(folder.join(name), "backed up").expect("room");
+    }
+}
+
+/// What is in neither folder as walked may be in one of them all the same.
+#[test]
+fn a_file_that_is_moved_between_folders_stays_in_the_backup() {
+    let (home, options) = (Home::new(), ["--update", "--delete"]);
+    mirrored(&home.path(""));
+    let run = copy_around(&home.path(""), &options, || {
+        fs::rename(home.path("two/moved"), home.path("one/moved")).expect("one file system");
+    });
+    expect(&run, 24, &["one'", "nothing was removed"], "moved");
+    for name in ["copy/two/moved", "copy/one/too much", "copy/two/too much"] {
+        has_content(&home.path(name), b"backed up", name);
+    }
+    fs::remove_file(home.path("copy/large")).expect("it was copied");
+    let again = copy_around(&home.path(""), &options, || {});
+    expect(&again, 0, &[], "quiet");
+    has_content(&home.path("copy/one/moved"), b"backed up", "copied");
+    for name in ["copy/two/moved", "copy/one/too much", "copy/two/too much"] {
+        assert!(!home.path(name).exists(), "{name}: removed");
+    }
+}
+
+#[test]
+fn a_mount_that_goes_away_behind_its_copy_keeps_its_backup() {
+    let home = Home::new();
+    mirrored(&home.path(""));
+    let mounted = home.path("one/mounted");
+    fs::create_dir(&mounted).expect("room");
+    let (mount, point) = (Mount::ext4(16, &[]), mounted.display().to_string());
+    fs::write(mount.at("precious"), "precious").expect("room");
+    let bind = Bind::new(&mount.point(), &point);
+    let run = copy_around(&home.path(""), &["--update", "--delete"], || {
+        eventually("it is copied", || home.path("copy/one/mounted/precious").exists());
+        drop(bind);
+        assert!(!mounted.join("precious").exists(), "nothing is mounted any more");
+    });
+    expect(&run, 24, &["one/mounted'", "nothing was removed"], "a mount that went away");
+    has_content(&home.path("copy/one/mounted/precious"), b"precious", "it was copied by this very run");
+}

@@ -1,0 +1,39 @@
+//! Tests of the program that need root, mounts, a network or minutes, by subject: `cargo xtask wider` runs them. They are
+//! one program, as the ordinary ones are, and many run at once: most wait for a disk, a peer or a cable that is cut.
+//! Those that measure the machine are apart by the path of their names, and nothing runs beside them.
+
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../wider_parts/mod.rs"]
+mod wider_parts;
+
+mod measuring;
+
+mod advice;
+mod attributes;
+mod attributes_lost;
+mod changed_trees;
+mod devices;
+mod differential;
+mod disks;
+mod distance;
+mod file_systems;
+mod filters;
+mod hosts_kills;
+mod hosts_limits;
+mod kills;
+mod limits;
+mod lists;
+mod made;
+mod mapped;
+mod network;
+mod owners;
+mod report;
+mod resume;
+mod room;
+mod ssh;
+mod studies;
+mod tree_kills;
+mod tree_swaps;
+mod trees;
+mod trees_bad_luck;

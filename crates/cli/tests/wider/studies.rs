@@ -1,0 +1,71 @@
+//! Every study of the file lab runs in its small form: each cell has a row in each round, and what failed says why.
+
+use std::collections::BTreeSet;
+
+use crate::support::{Home, expect};
+use serde_json::Value;
+
+/// The studies. What a machine cannot do is a row with a reason, and status 23.
+const STUDIES: [&str; 11] = [
+    "seqio",
+    "seqio-fio",
+    "access",
+    "access-network",
+    "readers",
+    "growth-size",
+    "growth-files",
+    "crossings",
+    "stripe",
+    "disks",
+    "disk-net",
+];
+
+fn rows(home: &Home, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(home.path(name)).expect("rows");
+    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
+/// A row for each cell and round, and a reason for each that has no result.
+fn check(study: &str, rows: &[Value]) {
+    assert!(!rows.is_empty(), "{study}");
+    let runs: BTreeSet<String> =
+        rows.iter().map(|row| format!("{} {}", row["asked"], row["repeat"])).collect();
+    assert_eq!(runs.len(), rows.len(), "{study}: a cell is twice in a round");
+    let completed = rows.iter().filter(|row| row["outcome"] == "completed");
+    let unavailable = rows.iter().filter(|row| row["outcome"] == "unavailable").count();
+    assert!(completed.clone().count() * 2 > rows.len() - unavailable, "{study}: {rows:?}");
+    completed.for_each(|row| assert!(row["elapsed_ns"].as_u64() > Some(0), "{row}"));
+    for row in rows.iter().filter(|row| row["outcome"] != "completed") {
+        let why = row["message"].as_str().unwrap_or_default();
+        println!("{study}: {}: {why}", row["asked"]);
+        assert!(!why.is_empty(), "no reason: {row}");
+    }
+}
+
+#[test]
+fn every_study_of_files_runs_in_its_small_form() {
+    for study in STUDIES {
+        let home = Home::new();
+        let run = home.pump(&["lab", "run", study, "--quick", "--out", "rows.jsonl"]);
+        let row = format!("{study}: {}", run.err);
+        assert!([0, 23].contains(&run.status), "{row}");
+        expect(&run, run.status, &["runs"], &row);
+        check(study, &rows(&home, "rows.jsonl"));
+        println!("{study}: {} runs", rows(&home, "rows.jsonl").len());
+    }
+}
+
+/// The report of the grid: half-power point and both measures of CPU time.
+#[test]
+fn the_costs_of_requests_are_fitted_from_the_rows_of_a_grid() {
+    let home = Home::new();
+    let set =
+        ["--set", "request_size=16KiB,64KiB,1MiB", "--set", "soaker=off,on", "--set", "caching=buffered"];
+    let set =
+        [&set[..], &["--set", "command=pump", "--set", "operation=read", "--set", "engine=inline"]].concat();
+    let words =
+        [&["lab", "run", "seqio", "--quick", "--repeats=2", "--out", "rows.jsonl"][..], &set].concat();
+    expect(&home.pump(&words), 0, &[], "run");
+    let fits = home.pump(&["lab", "fit", "rows.jsonl", "--model", "cost"]);
+    expect(&fits, 0, &["half of ", "CPU time by the soaker", "CPU time of the process"], "fit");
+}
