@@ -10,8 +10,7 @@
 const DEPTH: u32 = 2;
 /// The unit of chunks and requests: a page, which is a multiple of what direct I/O asks for.
 const UNIT_BYTES: u32 = 4096;
-/// A request that is a chunk's part costs more than a partial one at its edge, once it is smaller than what was asked
-/// by this factor.
+/// Requests shrink to an even part of a chunk by at most this factor: below it, a short one at each edge costs less.
 const SHRINKS_MAX: u32 = 4;
 /// What all requests of an end hold at most: a stripe of large chunks is read and written by fewer members at a time.
 const WINDOW_BYTES_MAX: u64 = 512 << 20;
@@ -96,12 +95,6 @@ impl StripeMap {
             std::cmp::Ordering::Greater => 0,
         };
         rows * chunk_bytes + last
-    }
-
-    /// The longest stripe that has room on members of these sizes.
-    pub fn room_bytes(&self, sizes: &[u64]) -> u64 {
-        // A stripe is too long once it has the byte that a member has no more.
-        (0..).zip(sizes).map(|(member, &bytes)| self.offset(member, bytes)).min().unwrap_or(0)
     }
 
     /// The length of the stripe whose members have these sizes. If there is none: the first member that has another

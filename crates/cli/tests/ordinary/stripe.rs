@@ -196,6 +196,9 @@ fn members_that_are_no_stripe_together_are_no_source() {
     noise_file(&home, "a", REQUEST, 1);
     noise_file(&home, "b", REQUEST + 1, 2);
     noise_file(&home, "c", 10, 3);
+    descriptor(&home, "twins.toml", "64KiB", &["new", "a", "./a"]);
+    let twins = home.pump(&["copy", "c", "stripe:twins.toml"]);
+    expect(&twins, 2, &["'a' and './a' are one member"], "one is still to be made");
     for (members, status, words) in [
         (&["a", "b"][..], 2, "'a': has 65536 bytes, and of a stripe of 131073 bytes it would have 65537"),
         (&["c", "a"], 2, "look whether the order of the members"),
@@ -269,6 +272,7 @@ fn a_killed_one_is_written_anew_by_the_same_command() {
         run.signal(signal);
         let ended = run.end();
         assert_ne!(ended.status, 0, "{signal:?}: {ended:?}");
+        expect(&home.pump(&["hash", "stripe:s.toml"]), 2, &["of a stripe of"], "it is not whole");
     }
     eventually("the members are there", || home.path("c").exists());
     expect(&home.pump(&["copy", "source", "stripe:s.toml"]), 0, &[], "again");

@@ -42,7 +42,7 @@ pub(crate) fn reserve(
     shared.aside(|waits| &mut waits.reserving, || staged.reserve(ranges, length)).map(|_| ())
 }
 
-/// The same of the members of a stripe.
+/// The same of the members of a stripe, whose lengths say from here on that it is not whole.
 pub(crate) fn of_stripe(
     shared: &Shared<'_>,
     stripe: &OpenStripe,
@@ -50,10 +50,16 @@ pub(crate) fn of_stripe(
 ) -> Result<(), Problem> {
     let options = shared.settings.options;
     let Some(&(_, end)) = ranges.and_then(|ranges| ranges.last()) else { return Ok(()) };
-    if options.no_reserve || (options.sync == Sync::None && end <= RESERVE_UNSYNCED_MIN_BYTES) {
-        return Ok(());
-    }
-    shared.aside(|waits| &mut waits.reserving, || stripe.reserve(end))
+    let is_reserved = !options.no_reserve && (options.sync != Sync::None || end > RESERVE_UNSYNCED_MIN_BYTES);
+    shared.aside(
+        |waits| &mut waits.reserving,
+        || {
+            if is_reserved {
+                stripe.reserve(end)?;
+            }
+            stripe.mark_unfinished(end)
+        },
+    )
 }
 
 /// The length of the file for which room is to be reserved, if it is.

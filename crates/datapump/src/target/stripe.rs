@@ -121,7 +121,7 @@ impl Stripe {
         let ats =
             members.paths.iter().map(|path| find(disk, &members, path)).collect::<Result<Vec<_>, _>>()?;
         members.refuse_unlike(ats.iter().map(|(_, meta)| meta.as_ref()), disk)?;
-        members.refuse_twins(&ats.iter().map(|(at, meta)| target_id(at, *meta)).collect::<Vec<_>>())?;
+        members.refuse_twins(&ats.iter().map(|(at, meta)| Some(target_id(at, *meta))).collect::<Vec<_>>())?;
         Ok(StripeTarget { name: PathBuf::from(self.to_string()), members, ats })
     }
 }
@@ -260,11 +260,12 @@ impl StripeMembers {
         if metas.clone().flatten().any(|meta| Some(id(meta)) == own) {
             return Err(self.refused("it names itself as a member; name the files that hold the bytes"));
         }
-        self.refuse_twins(&metas.flatten().map(id).collect::<Vec<_>>())
+        self.refuse_twins(&metas.map(|meta| meta.map(id)).collect::<Vec<_>>())
     }
 
-    fn refuse_twins(&self, ids: &[MemberId]) -> Result<(), Problem> {
-        let is_known = |number: usize| ids[..number].contains(&ids[number]);
+    /// One that is still to be made is no other's twin.
+    fn refuse_twins(&self, ids: &[Option<MemberId>]) -> Result<(), Problem> {
+        let is_known = |number: usize| ids[number].is_some() && ids[..number].contains(&ids[number]);
         match (1..ids.len()).find(|&number| is_known(number)) {
             Some(number) => {
                 let first = ids.iter().position(|id| *id == ids[number]).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! A stripe that is written: its open members, and what is done with them before and behind their blocks.
 //!
-//! Each member is written where it stands, as a device is. A file that is not there is made, and gets its length when
-//! all has landed; a file that is there keeps its owner and mode.
+//! Each member is written where it stands, as a device is. Files get their lengths when all has landed; one that is
+//! there keeps its owner and mode.
 //!
 //! Must not know: how blocks are moved, where they come from, which step comes next.
 
@@ -78,6 +78,18 @@ impl OpenStripe {
             }
         }
         Ok(())
+    }
+
+    /// Until all has landed the first member is two chunks longer than in this stripe, and no stripe has such members:
+    /// what a cut copy leaves is refused as a source, whose missing bytes would be read as zeros. [`Self::set_length`]
+    /// ends it. Devices, and a file alone, have no length that tells.
+    pub(crate) fn mark_unfinished(&self, bytes: u64) -> Result<(), Problem> {
+        let (map, first) = (self.map(), &self.members[0]);
+        if first.is_device() || map.members() == 1 {
+            return Ok(());
+        }
+        let length = map.member_bytes(bytes, 0) + 2 * u64::from(map.chunk_bytes());
+        first.done(Operation::SetLength, |handle| handle.set_len(length))
     }
 
     /// Nothing was written: what was made goes again.
