@@ -13,9 +13,10 @@ use std::ptr::NonNull;
 #[cfg(target_os = "linux")]
 const HUGE_BYTES: usize = 2 << 20;
 
-/// From this size on a pool is a part of a huge page. Zeroing one costs what 100 faults of small pages do.
+/// From this size on a pool is a part of a huge page. To get one took 150 µs on a virtual machine, as 50 faults of small
+/// pages do: below, a copy of one small file would pay for what it does not use.
 #[cfg(target_os = "linux")]
-const IN_ONE_PIECE_BYTES: usize = 64 << 10;
+const IN_ONE_PIECE_BYTES: usize = 128 << 10;
 
 /// Zeroed memory that starts at a multiple of the page size. From 2 MiB on it is touched by its first use, not here.
 #[derive(Debug)]
@@ -52,7 +53,8 @@ impl Pages {
     }
 
     /// A part of one huge page: it is touched, so that the system gives it whole, and what lies behind `keep_bytes` of
-    /// the mapping given back. The page's other memory is free for others when the system looks for some.
+    /// the mapping given back. The system splits the page when it looks for memory, and no request pins it: until then
+    /// the pool holds 2 MiB, which no account of the process shows.
     fn cut(mut self, keep_bytes: usize) -> Pages {
         // SAFETY: within the mapping, which nobody else knows yet.
         unsafe { self.base.as_ptr().write_volatile(0) };
