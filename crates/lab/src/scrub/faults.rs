@@ -136,11 +136,10 @@ impl FileRuns {
             Judgement::Zeros => FoundSectors::Zeros,
             Judgement::Garbage => FoundSectors::Garbage,
         };
-        self.newest = self.newest.max(match judged {
-            Judgement::Whole { generation } => generation,
-            Judgement::Elsewhere(name) => name.generation,
-            _ => 0,
-        });
+        // What belongs elsewhere may be of another folder with this seed, whose generations count apart.
+        if let Judgement::Whole { generation } = judged {
+            self.newest = self.newest.max(generation);
+        }
         self.insert(start, SectorRun { end, found });
     }
 
