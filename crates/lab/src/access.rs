@@ -164,6 +164,8 @@ pub fn access(arguments: &AccessArguments) -> Result<Accessed, Problem> {
     let after = page_faults();
     if passed.report.exit_status == Status::Done as i32 {
         passed.report.bytes = plan.passed_bytes;
+        // None is copied.
+        passed.report.files = 0;
     }
     let faults = PageFaults { minor: after.minor - before.minor, major: after.major - before.major };
     Ok(plan.told(passed, cached_before, faults))
@@ -193,6 +195,10 @@ impl<'run> AccessPlan<'run> {
         let AccessArguments { pattern, seed, pages_max, .. } = *arguments;
         let order =
             AccessOrder { pattern, first: range.start, pages: range.end - range.start, pages_max, seed };
+        if arguments.interface == AccessInterface::MmapPopulate && order.count() < pages {
+            let words = "mmap-populate brings in the whole file: leave out --part and --pages, or take mmap";
+            return Err(Problem::usage(words));
+        }
         let passed_bytes = order.bytes(page_bytes, bytes);
         Ok(AccessPlan { arguments, bytes, passed_bytes, touched_bytes, order })
     }

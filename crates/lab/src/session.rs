@@ -348,9 +348,11 @@ fn row_of(prepared: &Prepared, measured: Measured) -> Row {
     let reported = measured.report.as_ref();
     let report = reported.map(|reported| &reported.report);
     let requests = report.map(|report| report.requests);
+    // Who copies no file passes through a part of the source, or over memory: what it says itself counts.
+    let passed_bytes = report.filter(|report| report.files == 0).map_or(0, |report| report.bytes);
     let bytes = match prepared.source {
-        Some(_) => prepared.source_bytes,
-        None => report.map_or(0, |report| report.bytes),
+        Some(_) if passed_bytes == 0 => prepared.source_bytes,
+        _ => report.map_or(0, |report| report.bytes),
     };
     let mut achieved = reported.map(Reported::achieved).unwrap_or_default();
     achieved.extend(measured.achieved);

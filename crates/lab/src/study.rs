@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 44] = [
+pub const FACTORS: [&str; 46] = [
     "command",
     "size",
     "request_size",
@@ -73,6 +73,8 @@ pub const FACTORS: [&str; 44] = [
     "read_ahead",
     "scheduler",
     "file_system",
+    "members",
+    "chunk",
     BINARY,
 ];
 

@@ -123,7 +123,7 @@ fn ran(outcome: anyhow::Result<Summary>, out: Option<&Path>, stop: &AtomicBool, 
     }
 }
 
-/// What a byte and a request cost, where request sizes were varied: the table of the experiments of SCIENCE, E9 to E14.
+/// What a byte and a request cost, for a study that varies request sizes.
 fn print_fit(summary: &Summary, out: Option<&Path>, output: &Output) {
     const SIZES_MIN: usize = 3;
     let Some(study) = summary.studies.first().filter(|_| !output.json) else { return };

@@ -72,6 +72,7 @@ fn what_cannot_be_meant_so_is_refused_before_anything_is_written() {
     fs::write(home.path("empty"), b"").expect("room");
     fs::write(home.path("file"), b"content").expect("room");
     fs::create_dir(home.path("folder")).expect("room");
+    fs::write(home.path("pages"), [0; 65536]).expect("room");
     for (words, status, told) in [
         (&["empty"][..], 2, "access 'empty': is empty: there is no page to touch"),
         (&["folder"], 2, "access 'folder': is a folder; name a regular file"),
@@ -94,6 +95,11 @@ fn what_cannot_be_meant_so_is_refused_before_anything_is_written() {
             "'5/4' is no part of a file; write its number and how many there are",
         ),
         (&["file", "--pages", "0"], 2, "--pages"),
+        (
+            &["pages", "--pages", "1", "--interface", "mmap-populate"],
+            2,
+            "mmap-populate brings in the whole file: leave out --part and --pages, or take mmap",
+        ),
         (
             &["file", "--latencies", "--interface", "mmap"],
             2,

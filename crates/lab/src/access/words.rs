@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use datapump::units::{bytes_words, with_commas};
+use datapump::units::{bytes_words, rate_words, with_commas};
 use datapump::{InWords, Latency};
 
 use super::{AccessUse, Accessed};
@@ -14,7 +14,7 @@ impl fmt::Display for Accessed {
         let verb = if self.operation == AccessUse::Read { "read" } else { "wrote" };
         writeln!(
             out,
-            "{}: {verb} {} of each of {} pages of {} by {}, {}: {:.3} s, {}/s",
+            "{}: {verb} {} of each of {} pages of {} by {}, {}: {:.3} s, {}",
             self.file,
             bytes_words(self.touched_bytes),
             with_commas(self.pages),
@@ -22,7 +22,7 @@ impl fmt::Display for Accessed {
             self.interface.word(),
             self.pattern.word(),
             self.elapsed_ns as f64 / 1e9,
-            bytes_words(self.bytes_per_second as u64),
+            rate_words(self.bytes_per_second),
         )?;
         writeln!(
             out,

@@ -14,14 +14,13 @@ pub use words::crossings_words;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::{CpuBy, InputError, cpu_ns};
 use crate::judge::stats::{Estimate, Interval, IntervalVerdict, mean};
 use crate::probe::memory::CROSSINGS_OF_A_COPY;
-use crate::row::{Row, rows_of};
+use crate::row::{Row, read_rows};
 use crate::study::{COMMAND, Level};
 
 const DOUBT: f64 = 0.05;
@@ -97,13 +96,15 @@ struct CrossingRuns {
 ///
 /// Errors: the file cannot be read; no completed row in it has copied memory, or crossings.
 pub fn crossing_ways(path: &Path) -> anyhow::Result<Vec<CrossingWay>> {
-    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    ways_of(&rows_of(path, &bytes)?).map_err(|words| InputError::of_file(path, words).into())
+    ways_of(&read_rows(path)?).map_err(|words| InputError::of_file(path, words).into())
 }
 
 fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
     let mut cells: BTreeMap<(String, String), Vec<&Row>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.is_completed() && row.elapsed_ns > 0 && row.bytes > 0) {
+    // Where a file system shared the blocks nothing crossed memory.
+    let is_shared = |row: &Row| row.achieved.get("reflink").is_some_and(|reflink| reflink == "always");
+    let did_move = |row: &&Row| row.is_completed() && row.elapsed_ns > 0 && row.bytes > 0 && !is_shared(row);
+    for row in rows.iter().filter(did_move) {
         let level = |factor: &str| row.asked.get(factor).map(Level::to_string);
         let Some((way, moves)) = level(COMMAND).zip(level(USE)) else { continue };
         cells.entry((moves, way)).or_default().push(row);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::judge::cost::FittedLine;
-use crate::judge::stats::{Estimate, Interval, mean};
+use crate::judge::stats::{Interval, mean};
 use crate::row::Row;
 use crate::study::Level;
 
@@ -48,16 +48,11 @@ impl Drift {
         if rounds < ROUNDS_MIN {
             return None;
         }
-        let center = mean(&x)?;
-        let spread: f64 = x.iter().map(|round| (round - center).powi(2)).sum();
-        let line = FittedLine::through(x, y);
-        let freedom = rounds as f64 - 2.0;
-        let squares: f64 = line.residuals().iter().map(|residual| residual.powi(2)).sum();
-        let slope = Estimate { center: line.slope, variance: squares / freedom / spread, freedom };
+        let slope = FittedLine::through(x, y).slope_estimate();
         let interval = slope.interval(DOUBT);
         let factor = |slope: f64| (slope * (last - first)).exp();
         let interval = Interval { low: factor(interval.low), high: factor(interval.high) };
-        Some(Drift { rounds, factor: factor(line.slope), interval })
+        Some(Drift { rounds, factor: factor(slope.center), interval })
     }
 
     /// Where it is shown, a sentence that says so.

@@ -11,14 +11,13 @@ pub use words::curves_words;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::access::Touch;
 use crate::judge::cost::{FittedLine, InputError};
 use crate::judge::stats::{Estimate, Interval, IntervalVerdict, mean};
-use crate::row::{Row, rows_of};
+use crate::row::{Row, read_rows};
 use crate::study::Level;
 
 const DOUBT: f64 = 0.05;
@@ -81,13 +80,6 @@ pub struct PageCurve {
     pub dense_beside_sparse: IntervalVerdict,
 }
 
-/// A slope with its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct PageSlope {
-    value: f64,
-    interval: Interval,
-}
-
 const STREAM: &str = "stream";
 
 type PageGroup = BTreeMap<String, Level>;
@@ -96,8 +88,7 @@ type PageGroup = BTreeMap<String, Level>;
 ///
 /// Errors: the file cannot be read, or no completed row in it has an interface and a touch.
 pub fn page_curves(path: &Path) -> anyhow::Result<Vec<PageCurve>> {
-    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    let curves = curves_of(&rows_of(path, &bytes)?);
+    let curves = curves_of(&read_rows(path)?);
     if curves.is_empty() {
         let words =
             "nothing to fit: no completed run has the factors interface and touch; run the study access";
@@ -142,15 +133,17 @@ fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> V
     let stream_sparse = stream.and_then(|points| sparse(points).0);
     let curve = |(interface, points): (&String, &Vec<PagePoint>)| {
         let slope = kernel_slope(points);
+        let slope_interval = slope.map(|slope| slope.interval(DOUBT));
         let is_other = interface != STREAM;
         PageCurve {
             interface: interface.clone(),
             asked: group.clone(),
             levels: levels(points),
-            kernel_ns_per_touched_byte: slope.map(|slope| slope.value),
-            kernel_ns_per_touched_byte_interval: slope.map(|slope| [slope.interval.low, slope.interval.high]),
-            slope_beside_quarter_of_stream: (is_other && stream.is_some())
-                .then(|| IntervalVerdict::of(slope.map(|slope| slope.interval), stream_slope.map(quarter))),
+            kernel_ns_per_touched_byte: slope.map(|slope| slope.center),
+            kernel_ns_per_touched_byte_interval: slope_interval.map(|it| [it.low, it.high]),
+            slope_beside_quarter_of_stream: (is_other && stream.is_some()).then(|| {
+                IntervalVerdict::of(slope_interval, stream_slope.map(|slope| quarter(slope.interval(DOUBT))))
+            }),
             dense_beside_stream: (is_other && stream.is_some())
                 .then(|| IntervalVerdict::of(dense(points).1, stream_dense)),
             sparse_ratio_to_stream: sparse(points)
@@ -164,24 +157,21 @@ fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> V
     interfaces.iter().map(curve).collect()
 }
 
-fn quarter(slope: PageSlope) -> Interval {
-    Interval { low: slope.interval.low * QUARTER, high: slope.interval.high * QUARTER }
+fn quarter(slope: Interval) -> Interval {
+    Interval { low: slope.low * QUARTER, high: slope.high * QUARTER }
 }
 
 /// The slope of the kernel's CPU time for a page over the touched bytes: least squares, Student's t.
-fn kernel_slope(points: &[PagePoint]) -> Option<PageSlope> {
+fn kernel_slope(points: &[PagePoint]) -> Option<Estimate> {
     let x: Vec<f64> = points.iter().map(|point| point.touched_bytes).collect();
     let is_one_touch = x.iter().all(|touched| *touched == x[0]);
     if points.len() < POINTS_MIN || is_one_touch {
         return None;
     }
-    let center = mean(&x)?;
-    let spread: f64 = x.iter().map(|touched| (touched - center).powi(2)).sum();
-    let line = FittedLine::through(x, points.iter().map(|point| point.kernel_ns_per_page).collect());
-    let freedom = points.len() as f64 - 2.0;
-    let squares: f64 = line.residuals().iter().map(|residual| residual.powi(2)).sum();
-    let estimate = Estimate { center: line.slope, variance: squares / freedom / spread, freedom };
-    Some(PageSlope { value: line.slope, interval: estimate.interval(DOUBT) })
+    Some(
+        FittedLine::through(x, points.iter().map(|point| point.kernel_ns_per_page).collect())
+            .slope_estimate(),
+    )
 }
 
 /// A mean with its interval, as far as there are enough passes for them.

@@ -13,19 +13,22 @@ use crate::study::Level;
 
 /// The factor whose levels are judged.
 pub const STAGE: &str = "stage";
-/// Fewer samples of a cell are no measurement of its deviation.
-pub const SAMPLES_MIN: usize = 3;
+/// Fewer runs of a cell are no measurement of its deviation.
+pub const RUNS_MIN: usize = 3;
 /// Means that are less apart are not separable.
 const DEVIATIONS_MIN: f64 = 2.0;
 
-/// The samples of a stage, in one cell.
+/// The samples of each run of a stage.
+type StageRuns = Vec<Vec<f64>>;
+
+/// The samples of a stage, in one cell: what each run or each of its readers took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StageSpread {
-    /// How many.
+    /// How many runs: readers of one run share its luck.
     pub n: usize,
-    /// Their mean.
+    /// The mean of all samples.
     pub mean: f64,
-    /// Their standard deviation (n - 1); null below two.
+    /// Their standard deviation (that of one fewer); null below two.
     pub standard_deviation: Option<f64>,
 }
 
@@ -38,8 +41,8 @@ pub enum StageVerdict {
     /// They are not.
     #[serde(rename = "not separable")]
     NotSeparable,
-    /// One of them has fewer than three samples.
-    #[serde(rename = "too few samples")]
+    /// One of them has fewer than three runs.
+    #[serde(rename = "too few runs")]
     TooFew,
 }
 
@@ -59,10 +62,11 @@ pub struct StagePair {
 }
 
 impl StageSpread {
-    /// Of these samples. `None` without any.
-    pub fn of(values: &[f64]) -> Option<StageSpread> {
-        let standard_deviation = stats::standard_deviation(values);
-        Some(StageSpread { n: values.len(), mean: stats::mean(values)?, standard_deviation })
+    /// Of the samples of these runs. `None` without any.
+    pub fn of(runs: &[Vec<f64>]) -> Option<StageSpread> {
+        let values = runs.concat();
+        let standard_deviation = stats::standard_deviation(&values);
+        Some(StageSpread { n: runs.len(), mean: stats::mean(&values)?, standard_deviation })
     }
 }
 
@@ -77,7 +81,7 @@ pub fn separate(one: &StageSpread, other: &StageSpread) -> (Option<f64>, StageVe
     // Equal samples have no deviation: any difference is infinitely many of them, and none is none.
     let apart = if difference == 0.0 { 0.0 } else { difference / deviation };
     let verdict = match apart < DEVIATIONS_MIN {
-        _ if one.n.min(other.n) < SAMPLES_MIN => StageVerdict::TooFew,
+        _ if one.n.min(other.n) < RUNS_MIN => StageVerdict::TooFew,
         true => StageVerdict::NotSeparable,
         false => StageVerdict::Separable,
     };
@@ -86,17 +90,17 @@ pub fn separate(one: &StageSpread, other: &StageSpread) -> (Option<f64>, StageVe
 
 /// All pairs of stages that rows have samples of: the latency of each reader, or else the time of each run.
 pub fn stage_pairs<'rows>(rows: impl IntoIterator<Item = &'rows Row>) -> Vec<StagePair> {
-    let mut cells: BTreeMap<BTreeMap<String, Level>, BTreeMap<Level, Vec<f64>>> = BTreeMap::new();
+    let mut cells: BTreeMap<BTreeMap<String, Level>, BTreeMap<Level, StageRuns>> = BTreeMap::new();
     for row in rows.into_iter().filter(|row| row.is_completed()) {
         let mut asked = row.asked.clone();
         let Some(stage) = asked.remove(STAGE) else { continue };
-        cells.entry(asked).or_default().entry(stage).or_default().extend(row.latencies_s());
+        cells.entry(asked).or_default().entry(stage).or_default().push(row.latencies_s());
     }
     cells.iter().flat_map(|(asked, stages)| pairs_of_cell(asked, stages)).collect()
 }
 
-fn pairs_of_cell(asked: &BTreeMap<String, Level>, stages: &BTreeMap<Level, Vec<f64>>) -> Vec<StagePair> {
-    let spreads = stages.iter().filter_map(|(stage, values)| Some((stage, StageSpread::of(values)?)));
+fn pairs_of_cell(asked: &BTreeMap<String, Level>, stages: &BTreeMap<Level, StageRuns>) -> Vec<StagePair> {
+    let spreads = stages.iter().filter_map(|(stage, runs)| Some((stage, StageSpread::of(runs)?)));
     let spreads: Vec<(&Level, StageSpread)> = spreads.collect();
     let pair = |one: &(&Level, StageSpread), other: &(&Level, StageSpread)| {
         let (deviations_apart, verdict) = separate(&one.1, &other.1);
@@ -113,7 +117,7 @@ impl StageVerdict {
         match self {
             StageVerdict::Separable => "separable",
             StageVerdict::NotSeparable => "not separable",
-            StageVerdict::TooFew => "too few samples",
+            StageVerdict::TooFew => "too few runs",
         }
     }
 }
@@ -132,7 +136,7 @@ impl StagePair {
                 format!("{:.1} standard deviations apart, two are needed", apart.unwrap_or(0.0))
             }
             (StageVerdict::TooFew, _) => {
-                format!("n = {} and {}, {SAMPLES_MIN} are needed", self.spreads[0].n, self.spreads[1].n)
+                format!("n = {} and {}, {RUNS_MIN} are needed", self.spreads[0].n, self.spreads[1].n)
             }
         };
         Some(format!("{}stages {one} and {other}: {verdict}: {its} and {others}, {why}", levels.concat()))

@@ -45,8 +45,10 @@ pub enum IntervalVerdict {
     Below,
     /// Above.
     Above,
-    /// The intervals overlap, or there are none.
+    /// The intervals overlap.
     NotSeparable,
+    /// One of them has too few runs for an interval.
+    TooFewRuns,
 }
 
 impl IntervalVerdict {
@@ -55,7 +57,8 @@ impl IntervalVerdict {
         match one.zip(other) {
             Some((one, other)) if one.high < other.low => IntervalVerdict::Below,
             Some((one, other)) if one.low > other.high => IntervalVerdict::Above,
-            _ => IntervalVerdict::NotSeparable,
+            Some(_) => IntervalVerdict::NotSeparable,
+            None => IntervalVerdict::TooFewRuns,
         }
     }
 
@@ -65,6 +68,7 @@ impl IntervalVerdict {
             IntervalVerdict::Below => "below",
             IntervalVerdict::Above => "above",
             IntervalVerdict::NotSeparable => "not separable from",
+            IntervalVerdict::TooFewRuns => "of too few runs to be judged beside",
         }
     }
 }

@@ -81,6 +81,7 @@ tell_traffic() {
 
 end_traffic() {
   RESULT=$?
+  trap '' TERM INT
   kill $ENDS 2> /dev/null
   wait
   (exit $RESULT)

@@ -1,7 +1,7 @@
 # What the commands of a study share that is about the disk below a folder: `. {host}/disk.sh` reads it, and host.sh.
 #
 # What cannot be done or means nothing here ends the command with status 69, which is the outcome `unavailable`. A
-# setting of the disk is put back when the command ends.
+# setting of the disk is put back when the command ends, and its control group and loop devices go.
 
 unavailable() {
   echo "$*" >&2
@@ -58,15 +58,70 @@ set_disk() {
   { echo "$2" > "$SET"; } 2> /dev/null || unavailable "$1 of $DISK cannot be $2 here; it is $WAS, of $(cat "$SET")"
 }
 
+# `new_loop FILE OPTION …` makes LOOP, a loop device with direct I/O.
+new_loop() {
+  LOOP_OF=$1
+  shift
+  LOOP=$(losetup --find --show --direct-io=on "$@" "$LOOP_OF") || unavailable "no loop device with direct I/O on $LOOP_OF"
+  LOOPS="$LOOPS $LOOP"
+}
+
+# `new_group memory|blkio` makes GROUP, a control group: of version 1, or else of version 2, where blkio is io. Who goes in
+# is held by the limits that are set: `sh -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$GROUP" COMMAND …`.
+new_group() {
+  root_only "a control group"
+  GROUPS_AT=/sys/fs/cgroup/$1
+  if [ ! -e "$GROUPS_AT/cgroup.procs" ]; then
+    GROUPS_AT=/sys/fs/cgroup
+    CONTROLLER=${1#blk}
+    if ! grep -qsw "$CONTROLLER" $GROUPS_AT/cgroup.subtree_control; then
+      { echo "+$CONTROLLER" > $GROUPS_AT/cgroup.subtree_control; } 2> /dev/null || unavailable "no control group for $CONTROLLER here"
+      ENABLED=$CONTROLLER
+    fi
+  fi
+  mkdir "$GROUPS_AT/pump-$$" || unavailable "no control group can be made in $GROUPS_AT"
+  GROUP=$GROUPS_AT/pump-$$
+}
+
+limit_memory() {
+  limit memory.limit_in_bytes "$1" memory.max "$1"
+}
+
+# `limit_rate read|write MAJOR:MINOR BYTES_PER_S`
+limit_rate() {
+  case $1 in read) KEY=rbps ;; write) KEY=wbps ;; esac
+  limit "blkio.throttle.$1_bps_device" "$2 $3" io.max "$2 $KEY=$3"
+}
+
+limit() {
+  [ -e "$GROUP/$1" ] || shift 2
+  { echo "$2" > "$GROUP/$1"; } 2> /dev/null || unavailable "the control group takes no $1 of $2"
+}
+
+# A process that has just ended may still count.
+leave_group() {
+  echo $$ > "$GROUPS_AT/cgroup.procs"
+  for ROUND in $(seq 100); do
+    rmdir "$GROUP" 2> /dev/null && break
+    sleep 0.01
+  done
+  [ -z "$ENABLED" ] || echo "-$ENABLED" > "$GROUPS_AT/cgroup.subtree_control"
+}
+
+# A stop is sent again and again, and must not end this.
 put_back() {
   STATUS=$?
+  trap '' TERM INT
   [ -z "$SET" ] || echo "$WAS" > "$SET"
-  [ -z "$LOOP" ] || losetup --detach "$LOOP"
+  [ -z "$GROUP" ] || leave_group
+  for LOOP in $LOOPS; do losetup --detach "$LOOP"; done
   (exit $STATUS)
   finish
 }
 SET=
-LOOP=
+LOOPS=
+GROUP=
+ENABLED=
 trap put_back EXIT
 # A shell that a signal ends would put nothing back.
 trap 'exit 143' TERM
@@ -99,8 +154,7 @@ read_at() {
   [ "$END" -ge 0 ] || unavailable "position: $DISK has no $2 bytes"
   case $1 in first) AT=0 ;; middle) AT=$((END / 2)) ;; last) AT=$END ;; esac
   AT=$((AT / 1048576 * 1048576))
-  LOOP=$(losetup --find --show --read-only --direct-io=on --offset "$AT" --sizelimit "$2" "/dev/$DISK") ||
-    unavailable "position: no loop device on /dev/$DISK"
+  new_loop "/dev/$DISK" --read-only --offset "$AT" --sizelimit "$2"
   PROGRAM=$3
   REQUEST=$4
   readers 1 read_device
@@ -144,7 +198,7 @@ mounted() {
   IMAGE=$1
   shift
   mkdir -p "$HOST/mounted"
-  LOOP=$(losetup --find --show --direct-io=on "$IMAGE") || unavailable "no loop device with direct I/O on $IMAGE"
+  new_loop "$IMAGE"
   mount "$LOOP" "$HOST/mounted" || unavailable "$IMAGE cannot be mounted"
   "$@"
   RESULT=$?

@@ -13,7 +13,7 @@ use datapump_lab::access::{AccessInterface, AccessPart, AccessPattern, AccessUse
 use crate::args::copy::tuning::choice;
 use crate::args::{HOW, OUTPUT, TUNING, WHAT};
 
-/// Pass once through a file by calls, a mapping or a ring, and use a part of each page
+/// Read or overwrite a file once, page by page, by calls, a mapping or io_uring
 ///
 /// For the study `access`: how fast is each interface, and what CPU time does it take? The same words are read or
 /// overwritten by the same instructions whichever it is. --operation=write changes the file where it stands: its
@@ -80,7 +80,7 @@ pub struct LabAccessArguments {
 
     /// End after so many pages
     ///
-    /// By chance these lie everywhere in the file. A count above 0. Default: all.
+    /// With --pattern random they lie everywhere in the file. A count above 0. Default: all.
     ///
     /// Example: pump lab access big.bin --pattern random --pages 4096
     #[arg(long, value_name = "COUNT", env = "PUMP_PAGES", help_heading = WHAT)]

@@ -11,8 +11,9 @@ use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Fit a model to rows or to a table, with intervals
 ///
-/// Rows are fitted in groups that agree in every factor but the one that the model is about (`request_size`,
-/// `readers` or `touch`); rows of failed runs are left out. A table is a CSV file with a header.
+/// Rows are fitted in groups that agree in every factor but the one that the model is about: `request_size` (cost),
+/// `readers` (level-off) or `touch`; `crossings` compares ways with each other. Rows of failed runs are left out. A
+/// table, for cost and level-off, is a CSV file with a header.
 #[derive(Debug, Args)]
 pub struct LabFitArguments {
     /// A file of rows, or a table

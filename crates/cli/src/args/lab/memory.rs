@@ -8,15 +8,15 @@ use datapump::units::parse_bytes;
 
 use crate::args::{HOW, OUTPUT, WHAT};
 
-/// Copy memory that no cache holds, by all processors: what it gives at most
+/// Measure memory bandwidth: copy areas larger than any cache on all processors
 ///
 /// For the study `crossings`: no transfer is faster than memory for the times its bytes cross it. A byte that is copied
 /// crosses twice.
 #[derive(Debug, Args)]
 pub struct LabMemoryArguments {
-    /// Bytes of a copy
+    /// Bytes copied in one pass, by all threads together
     ///
-    /// Twice as much is taken. At least four times the processor's largest cache. Default: that, or 256MiB if more.
+    /// It takes twice as much memory. At least four times the processor's largest cache. Default: that, or 256MiB if more.
     ///
     /// Example: pump lab memory --size 1GiB
     #[arg(long, value_name = "SIZE", env = "PUMP_SIZE", help_heading = WHAT, value_parser = parse_bytes)]

@@ -13,7 +13,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// Predict a chain from its parts, or a pipeline in simulated time
 ///
 /// With --parts the CPU time of a chain: the sums of its parts' costs. With --pipeline the elapsed time and the
-/// bottleneck of copies between two devices. With --golden all of it over published tables, against what they say.
+/// bottleneck of copies between two devices. With --golden the published tables are recomputed and compared with what
+/// was printed.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("of").args(["parts", "profile", "pipeline", "golden"]).required(true))]
 pub struct LabPredictArguments {

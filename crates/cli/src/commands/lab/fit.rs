@@ -16,8 +16,14 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
     let model = match arguments.model {
         LabModel::Cost => Model::Cost,
         LabModel::LevelOff => Model::LevelOff,
-        LabModel::Touch => return touch(arguments, output),
-        LabModel::Crossings => return crossings(arguments, output),
+        LabModel::Touch => {
+            let found = pages::page_curves(&arguments.file);
+            return print_found(&found, EventLine::Curve, pages::curves_words, output);
+        }
+        LabModel::Crossings => {
+            let found = crossings::crossing_ways(&arguments.file);
+            return print_found(&found, EventLine::Crossings, crossings::crossings_words, output);
+        }
     };
     match cost::fit_file(&arguments.file, model) {
         Ok(fits) => print(&fits, output),
@@ -25,25 +31,19 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
     }
 }
 
-/// The curves over what is used of each page.
-fn touch(arguments: &LabFitArguments, output: &Output) -> i32 {
-    match pages::page_curves(&arguments.file) {
-        Ok(curves) => {
-            let events: Vec<EventLine<'_>> = curves.iter().map(EventLine::Curve).collect();
-            super::print_figures(&events, &pages::curves_words(&curves), Status::Done, output)
+/// Prints what was found in rows.
+fn print_found<'found, Found>(
+    found: &'found anyhow::Result<Vec<Found>>,
+    event: fn(&'found Found) -> EventLine<'found>,
+    words: fn(&[Found]) -> String,
+    output: &Output,
+) -> i32 {
+    match found {
+        Ok(found) => {
+            let events: Vec<EventLine<'_>> = found.iter().map(event).collect();
+            super::print_figures(&events, &words(found), Status::Done, output)
         }
-        Err(error) => super::refuse_input(&error, Operation::Fit, output),
-    }
-}
-
-/// Rates beside what memory allows.
-fn crossings(arguments: &LabFitArguments, output: &Output) -> i32 {
-    match crossings::crossing_ways(&arguments.file) {
-        Ok(ways) => {
-            let events: Vec<EventLine<'_>> = ways.iter().map(EventLine::Crossings).collect();
-            super::print_figures(&events, &crossings::crossings_words(&ways), Status::Done, output)
-        }
-        Err(error) => super::refuse_input(&error, Operation::Fit, output),
+        Err(error) => super::refuse_input(error, Operation::Fit, output),
     }
 }
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::{CpuBy, cpu_ns};
+use crate::judge::stats::mean;
 use crate::report::words;
 use crate::row::Row;
 
@@ -16,7 +17,7 @@ use crate::row::Row;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Wall time.
+    /// Wall time; of a run that started readers, their mean latency: what was set up before is not in it.
     #[default]
     Elapsed,
     /// Wall time for a byte: for runs that moved different amounts.
@@ -44,13 +45,17 @@ const NAMES: [(Metric, &str); 7] = [
     (Metric::Memory, "memory"),
 ];
 
+fn elapsed_ns(row: &Row) -> Option<f64> {
+    mean(&row.latencies_s()).map(|seconds| seconds * 1e9)
+}
+
 impl Metric {
     /// The value of a row; `None` if it was not measured. What is 0 was too small to be measured.
     pub fn of(self, row: &Row) -> Option<f64> {
         let cpu = || cpu_ns(row, CpuBy::Process);
         let value = match self {
-            Metric::Elapsed => row.elapsed_ns as f64,
-            Metric::ElapsedPerByte => row.elapsed_ns as f64 / row.bytes as f64,
+            Metric::Elapsed => elapsed_ns(row)?,
+            Metric::ElapsedPerByte => elapsed_ns(row)? / row.bytes as f64,
             Metric::Cpu => cpu()?,
             Metric::CpuPerByte => cpu()? / row.bytes as f64,
             Metric::CpuPerRequest => cpu()? / row.requests? as f64 / 1e3,

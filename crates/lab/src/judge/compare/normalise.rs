@@ -74,7 +74,7 @@ impl Normalise {
     ///
     /// Errors: rows that do not say what their side's proportion is.
     pub(super) fn rows(self, sides: [&[Row]; 2]) -> Result<([Vec<Row>; 2], String), NoProportion> {
-        let cells = sides.map(|rows| rows.iter().filter(|row| is_of_the_disk(row)).map(cell).collect());
+        let cells = sides.map(|rows| of_the_disk(rows).map(cell).collect());
         let [a, b]: [BTreeSet<RowCell<'_>>; 2] = cells;
         let common: BTreeSet<RowCell<'_>> = a.intersection(&b).copied().collect();
         let of = |side: &str, rows: &[Row]| match self {
@@ -94,10 +94,19 @@ fn cell(row: &Row) -> RowCell<'_> {
     (&row.study, &row.asked)
 }
 
-/// Whether a row says how fast the disk is: without the soaker, and not from the page cache.
-fn is_of_the_disk(row: &Row) -> bool {
-    let is_soaked = row.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off");
-    row.is_completed() && row.elapsed_ns > 0 && !is_soaked && row.cache_state != WARM
+/// The rows that say how fast the disk is: without the soaker, and not from the page cache. Where some went past the
+/// cache by what they report, these alone: of the others a command may have brought the file in before.
+fn of_the_disk(rows: &[Row]) -> impl Iterator<Item = &Row> {
+    let any_is_direct = rows.iter().any(is_direct);
+    rows.iter().filter(move |row| {
+        let is_soaked = row.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off");
+        let is_cached = row.cache_state == WARM || (any_is_direct && !is_direct(row));
+        row.is_completed() && row.elapsed_ns > 0 && !is_soaked && !is_cached
+    })
+}
+
+fn is_direct(row: &Row) -> bool {
+    row.achieved.get("direct").is_some_and(|direct| direct != "none")
 }
 
 /// The speed of a disk is the largest median of any cell that both sides have: what it gave when it was asked best.
@@ -107,7 +116,7 @@ fn by_disk(
     rows: &[Row],
     common: &BTreeSet<RowCell<'_>>,
 ) -> Result<(Vec<Row>, String), NoProportion> {
-    let speeds = disk_speeds(rows.iter().filter(|row| is_of_the_disk(row) && common.contains(&cell(row))));
+    let speeds = disk_speeds(of_the_disk(rows).filter(|row| common.contains(&cell(row))));
     if speeds.is_empty() {
         let words =
             "no run that both sides have, past the page cache and not soaked, says how fast its disk is";
@@ -115,7 +124,12 @@ fn by_disk(
     }
     let scaled = |row: &Row| {
         let factor = speeds.get(&disk_use(row))? / DISK_BYTES_PER_NS;
-        Some(Row { elapsed_ns: (row.elapsed_ns as f64 * factor).round() as u64, ..row.clone() })
+        let scaled_ns = |ns: u64| (ns as f64 * factor).round() as u64;
+        let mut row = Row { elapsed_ns: scaled_ns(row.elapsed_ns), ..row.clone() };
+        for reader in row.readers.iter_mut().flatten() {
+            reader.elapsed_ns = reader.elapsed_ns.map(scaled_ns);
+        }
+        Some(row)
     };
     let told = speeds.iter().map(|((_, operation), speed)| {
         let what = operation.as_ref().map_or("moves".into(), |word| format!("{word}s"));

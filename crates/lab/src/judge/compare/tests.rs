@@ -310,6 +310,25 @@ fn the_speed_of_a_disk_is_of_cells_that_both_sides_have() {
     assert_eq!(verdicts(&told), vec![ComparisonVerdict::NoDifferenceShown; 3], "{told}");
 }
 
+/// Cell 0 is read from memory, as fast on both; the disk of B has half the speed.
+#[test]
+fn where_some_runs_went_past_the_cache_they_alone_say_how_fast_the_disk_is() {
+    let mut random = Random::new(9);
+    let mut side = |of_disk: f64| {
+        let rows = file(3, ROUNDS, &mut random, |cell| if cell == 0 { 0.1 } else { of_disk });
+        let is_cached = |row: &Row| row.asked == self::row(0, 0, 1.0).asked;
+        let direct = |row: Row| {
+            let used = if is_cached(&row) { "none" } else { "source" };
+            Row { achieved: [("direct".to_string(), used.into())].into(), ..row }
+        };
+        rows.into_iter().map(direct).collect::<Vec<Row>>()
+    };
+    let (a, b) = (side(1.0), side(2.0));
+    let by = Yardstick { metric: Metric::Elapsed, normalise: Some(Normalise::Disk) };
+    let told = Comparison::by(["a".into(), "b".into()], [&a, &b], by).expect("in proportion");
+    assert_eq!(verdicts(&told)[1..], [ComparisonVerdict::NoDifferenceShown; 2], "{told}");
+}
+
 #[test]
 fn one_row_of_another_machine_is_enough_for_no_verdict() {
     let rows = |id: &str| {

@@ -60,6 +60,23 @@ fn what_must_not_be_is_told() {
 }
 
 #[test]
+fn a_copy_whose_blocks_are_shared_crosses_nothing() {
+    let shared = runs("in-kernel", ("copy", 2), 1e12, 0.001).into_iter();
+    let shared = shared.map(|row| Row { achieved: [("reflink".into(), "always".into())].into(), ..row });
+    let ways = ways(&[runs("memory", ("memory", 2), 8e9, 0.2), shared.collect()]);
+    assert_eq!(ways.len(), 1, "{ways:?}");
+}
+
+#[test]
+fn one_run_is_no_verdict() {
+    let once = |way, crossings| runs(way, ("copy", crossings), 9e9, 0.2)[..1].to_vec();
+    let ways = ways(&[runs("memory", ("memory", 2), 8e9, 0.2), once("buffered", 4), once("direct", 2)]);
+    assert_eq!(ways[0].beside_ceiling, IntervalVerdict::TooFewRuns);
+    let text = crossings_words(&ways);
+    assert!(text.contains("n = 1: of too few runs to be judged beside the ceiling"), "{text}");
+}
+
+#[test]
 fn without_a_copy_of_memory_there_is_no_ceiling() {
     let rows = runs("direct", ("copy", 2), 3.5e9, 0.1);
     assert!(ways_of(&rows).is_err_and(|words| words.contains("crossings")));

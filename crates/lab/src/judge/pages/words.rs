@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use datapump::units::bytes_words;
+use datapump::units::{bytes_words, rate_words};
 
 use super::{PageCurve, PageLevel};
 
@@ -38,10 +38,9 @@ pub fn curves_words(curves: &[PageCurve]) -> String {
 }
 
 fn level_words(level: &PageLevel) -> String {
-    let rate = |bytes: f64| format!("{}/s", bytes_words(bytes as u64));
-    let speed = level.bytes_per_second.map(rate).unwrap_or_else(|| "not timed".into());
+    let speed = level.bytes_per_second.map(rate_words).unwrap_or_else(|| "not timed".into());
     let range = level.bytes_per_second_interval;
-    let range = range.map(|[low, high]| format!(" ({} to {})", rate(low.max(0.0)), rate(high)));
+    let range = range.map(|[low, high]| format!(" ({} to {})", rate_words(low.max(0.0)), rate_words(high)));
     format!(
         "  {} touched, {} passes: {speed}{}; kernel {:.2} us a page, CPU {:.3} ns/byte\n",
         bytes_words(level.touched_bytes as u64),

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what x and y measure.
 
+use crate::judge::stats::Estimate;
+
 /// A line through points: y = intercept + slope x. The points' x must not all be the same.
 #[derive(Debug)]
 pub struct FittedLine {
@@ -61,6 +63,13 @@ impl FittedLine {
         1.0 / self.x.len() as f64 + (one - self.mean_x) * (other - self.mean_x) / self.squares_x
     }
 
+    /// The slope with its variance, for noise that is the same at all points. Of three points or more.
+    pub fn slope_estimate(&self) -> Estimate {
+        let freedom = self.x.len() as f64 - 2.0;
+        let squares: f64 = self.residuals().iter().map(|residual| residual.powi(2)).sum();
+        Estimate { center: self.slope, variance: squares / freedom / self.squares_x, freedom }
+    }
+
     /// What rounding of the points' y in their last digit can move intercept and slope by.
     pub fn rounding(&self) -> [f64; 2] {
         [0, 1].map(|which| {
@@ -71,7 +80,7 @@ impl FittedLine {
 
     /// Moments of the sum of `factors` times squared residuals, for noise with these variances.
     ///
-    /// The residuals are (1 - H) times the noise, H being the matrix of [`Line::pull`]. It has rank 2, so that each
+    /// The residuals are (1 - H) times the noise, H being the matrix of [`FittedLine::pull`]. It has rank 2, so that each
     /// element of (1 - H) F (1 - H) takes a few operations.
     pub fn moments(&self, factors: &[f64], variances: &[f64]) -> Moments {
         let bases: Vec<[f64; 2]> = self.x.iter().map(|&x| self.base(x)).collect();
