@@ -99,9 +99,7 @@ fn is_product(file: &File) -> bool {
 }
 
 fn is_crate_root(file: &File) -> bool {
-    ["/src/lib.rs", "/src/main.rs", "/tests/ordinary/main.rs", "/tests/wider/main.rs"]
-        .iter()
-        .any(|root| file.path.ends_with(root))
+    file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs")
 }
 
 fn short_files(file: &File, found: &mut Vec<String>) {
@@ -420,7 +418,8 @@ pub fn every_module_is_declared(files: &[File], found: &mut Vec<String>) {
 
 fn is_module(file: &File) -> bool {
     let own_program = file.path.contains("/src/bin/") || is_crate_root(file);
-    let of_tests = ["/tests/ordinary/", "/tests/wider/"].iter().any(|folder| file.path.contains(folder));
+    let folders = ["/tests/ordinary/", "/tests/wider/"];
+    let of_tests = folders.iter().any(|it| file.path.contains(it)) && !file.path.ends_with("/main.rs");
     file.is_rust() && (file.path.contains("/src/") || of_tests) && !own_program
 }
 

@@ -1,6 +1,6 @@
-//! Tests of the program that need root, mounts, a network or minutes, by subject: `cargo xtask wider` runs them. They are
-//! one program, as the ordinary ones are, and many run at once: most wait for a disk, a peer or a cable that is cut.
-//! Those that measure the machine are apart by the path of their names, and nothing runs beside them.
+//! Tests of the program that need root, mounts, a network or minutes, by subject: `cargo xtask wider` runs them. They
+//! are one program, as the ordinary ones are, and many run at once: most wait for a disk, a peer or a cable that is
+//! cut. Those that measure the machine are apart by the path of their names, and nothing runs beside them.
 
 #[path = "../support/mod.rs"]
 mod support;

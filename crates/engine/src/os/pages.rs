@@ -13,8 +13,8 @@ use std::ptr::NonNull;
 #[cfg(target_os = "linux")]
 const HUGE_BYTES: usize = 2 << 20;
 
-/// From this size on a pool is a part of a huge page. To get one took 150 µs on a virtual machine, as 50 faults of small
-/// pages do: below, a copy of one small file would pay for what it does not use.
+/// From this size on a pool is a part of a huge page. To get one took 150 µs on a virtual machine, as 50 faults of
+/// small pages do: below, a copy of one small file would pay for what it does not use.
 #[cfg(target_os = "linux")]
 const IN_ONE_PIECE_BYTES: usize = 128 << 10;
 

@@ -16,7 +16,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 pub struct LabMemoryArguments {
     /// Bytes copied in one pass, by all threads together
     ///
-    /// It takes twice as much memory. At least four times the processor's largest cache. Default: that, or 256MiB if more.
+    /// It takes twice as much memory. At least four times the processor's largest cache. Default: that, or 256MiB if
+    /// more.
     ///
     /// Example: pump lab memory --size 1GiB
     #[arg(long, value_name = "SIZE", env = "PUMP_SIZE", help_heading = WHAT, value_parser = parse_bytes)]

@@ -80,8 +80,8 @@ impl FittedLine {
 
     /// Moments of the sum of `factors` times squared residuals, for noise with these variances.
     ///
-    /// The residuals are (1 - H) times the noise, H being the matrix of [`FittedLine::pull`]. It has rank 2, so that each
-    /// element of (1 - H) F (1 - H) takes a few operations.
+    /// The residuals are (1 - H) times the noise, H being the matrix of [`FittedLine::pull`]. It has rank 2, so that
+    /// each element of (1 - H) F (1 - H) takes a few operations.
     pub fn moments(&self, factors: &[f64], variances: &[f64]) -> Moments {
         let bases: Vec<[f64; 2]> = self.x.iter().map(|&x| self.base(x)).collect();
         let mut inner = [[0.0; 2]; 2];
