@@ -58,6 +58,8 @@ struct Extent {
     one_case_in: u32,
     /// Of the tests that measure, whole suites that are too long for every change.
     left_out: &'static [&'static str],
+    /// Whether the program is tested as it is released, which takes six minutes of two cores to build.
+    release: bool,
 }
 
 // Short: for every change, which has half an hour for all on two cores. Full: what a release needs.
@@ -69,6 +71,7 @@ const SHORT: Extent = Extent {
     fuzz_seconds: 20,
     one_case_in: 6,
     left_out: &["pid", "soaker"],
+    release: false,
 };
 const FULL: Extent = Extent {
     seeds: 1_000_000,
@@ -78,6 +81,7 @@ const FULL: Extent = Extent {
     fuzz_seconds: 600,
     one_case_in: 1,
     left_out: &[],
+    release: true,
 };
 
 /// Runs the suites; the first that fails ends the run.
@@ -102,13 +106,20 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
         }
     }
     told_left_out(steps, extent)?;
-    steps.run(&Step::new("the program", "cargo build --release"))?;
+    steps.run(&Step::new("the program", &format!("cargo build{}", extent.profile())))?;
     let fuzzes = install::fuzzer(steps)?;
     wider(steps, root, extent, fuzzes)?;
     long(steps, extent)?;
     let line = format!("RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast -p fuse-tests");
-    steps.run(&of_the_release("tests with a file system of their own", &line, root))?;
+    steps.run(&of_the_program("tests with a file system of their own", &line, (root, extent)))?;
     if fuzzes { fuzz(steps, extent.fuzz_seconds) } else { Ok(()) }
+}
+
+impl Extent {
+    /// As cargo's word.
+    fn profile(&self) -> &'static str {
+        if self.release { " --release" } else { "" }
+    }
 }
 
 /// The variables by which the tests know how long they may take.
@@ -120,10 +131,11 @@ fn of_extent(Extent { kills, trees, rounds, one_case_in, .. }: &Extent) -> Strin
     line
 }
 
-/// Tests of the program as it is released.
-fn of_the_release(name: &str, line: &str, root: &Path) -> Step {
+/// Tests of the program that was built.
+fn of_the_program(name: &str, line: &str, (root, extent): (&Path, &Extent)) -> Step {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let pump = root.join(target).join("release/pump").display().to_string();
+    let folder = if extent.release { "release" } else { "debug" };
+    let pump = root.join(target).join(folder).join("pump").display().to_string();
     let mut step = Step::new(name, line);
     step.environment.push(("DATAPUMP_TESTED_PUMP".into(), pump));
     step
@@ -140,22 +152,23 @@ fn told_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
     }
     if !left_out.is_empty() {
         let left = left_out.join(", ");
-        steps.say(&format!("== left to --full: {left}; the ordinary tests once more, with optimisation"))?;
+        steps.say(&format!(
+            "== left to --full: {left}; all tests of the program as it is released, and the ordinary ones once more"
+        ))?;
     }
     Ok(())
 }
 
 /// The tests that `cargo test` does not run. In what they leave of the processors the fuzz targets are built.
 ///
-/// Packages are not named: a choice of them would be a choice of features, and a second build of what `cargo test` and
-/// `cargo run --release` have built. The tests themselves are not optimised: to link them with all of the release's
-/// optimisation takes minutes, and it is the program that works.
+/// Packages are not named: a choice of them would be a choice of features, and a second build of what `cargo test` has
+/// built. The tests themselves are not of the release: to link them so takes minutes, and it is the program that works.
 fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Result<()> {
     let variables = of_extent(extent);
     let test = format!("{variables} cargo test --no-fail-fast --test wider");
     steps.run(&Step::new("build of the wider tests", "cargo test --no-run --test wider"))?;
     let line = format!("RUST_TEST_THREADS={THREADS} {test} -- --skip measuring::");
-    let mut together = vec![of_the_release("wider tests", &line, root)];
+    let mut together = vec![of_the_program("wider tests", &line, (root, extent))];
     if fuzzes {
         together.push(Step::new("build of the fuzz targets", "nice -n 19 cargo +nightly fuzz build"));
     }
@@ -163,15 +176,15 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Resul
     let skipped = extent.left_out.iter().map(|name| format!(" --skip measuring::{name}::"));
     let mut line = format!("RUST_TEST_THREADS={MEASURING_THREADS} {test} -- measuring::");
     line.extend(skipped);
-    steps.run(&of_the_release("wider tests that measure", &line, root))
+    steps.run(&of_the_program("wider tests that measure", &line, (root, extent)))
 }
 
 /// The long form of tests that `cargo test` runs in their short one.
 fn long(steps: &mut Steps, extent: &Extent) -> Result<()> {
     let seeds = extent.seeds;
     let mut line = format!("DATAPUMP_SEEDS={seeds} RUST_TEST_THREADS={MEASURING_THREADS} ");
-    line += "cargo test --release --no-fail-fast";
-    if extent.left_out.is_empty() {
+    line += &format!("cargo test{} --no-fail-fast", extent.profile());
+    if extent.release {
         return steps.run(&Step::new("the ordinary tests, with optimisation", &line));
     }
     line += &OF_THE_LIBRARY.map(|name| format!(" --test {name}")).concat();

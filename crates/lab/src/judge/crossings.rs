@@ -18,12 +18,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::{CpuBy, InputError, cpu_ns};
-use crate::judge::stats::{Estimate, Interval, IntervalVerdict, mean};
+use crate::judge::stats::{IntervalVerdict, MeanInterval};
 use crate::probe::memory::CROSSINGS_OF_A_COPY;
 use crate::row::{Row, read_rows};
 use crate::study::{COMMAND, Level};
 
-const DOUBT: f64 = 0.05;
 /// The level of the command that copies memory.
 const MEMORY: &str = "memory";
 /// What is moved: ways of one use are compared.
@@ -59,29 +58,6 @@ pub struct CrossingWay {
     pub cpu_beside_more: BTreeMap<String, IntervalVerdict>,
 }
 
-/// A mean with its interval, as far as there are enough runs for one.
-#[derive(Clone, Copy, Debug)]
-struct CrossingMean {
-    value: f64,
-    interval: Option<Interval>,
-}
-
-impl CrossingMean {
-    fn of(values: &[f64]) -> Option<CrossingMean> {
-        let interval = Estimate::of(values).map(|estimate| estimate.interval(DOUBT));
-        Some(CrossingMean { value: mean(values)?, interval })
-    }
-
-    fn over(self, by: f64) -> CrossingMean {
-        let interval = self.interval.map(|it| Interval { low: it.low / by, high: it.high / by });
-        CrossingMean { value: self.value / by, interval }
-    }
-
-    fn ends(self) -> Option<[f64; 2]> {
-        self.interval.map(|interval| [interval.low, interval.high])
-    }
-}
-
 /// The runs of one way.
 #[derive(Debug)]
 struct CrossingRuns {
@@ -89,7 +65,7 @@ struct CrossingRuns {
     moves: String,
     crossings: f64,
     rates: Vec<f64>,
-    cpu: CrossingMean,
+    cpu: MeanInterval,
 }
 
 /// The ways of a file of rows, those of one use together.
@@ -111,7 +87,7 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
     }
     let runs: Vec<CrossingRuns> = cells.iter().filter_map(|(cell, rows)| runs_of(cell, rows)).collect();
     let memory = runs.iter().find(|runs| runs.way == MEMORY);
-    let memory = memory.and_then(|runs| CrossingMean::of(&runs.rates));
+    let memory = memory.and_then(|runs| MeanInterval::of(&runs.rates));
     let memory = memory.ok_or("no completed run has copied memory; run the study crossings")?;
     let memory = memory.over(CROSSINGS_OF_A_COPY.recip());
     Ok(runs.iter().filter_map(|one| way(one, memory, &runs)).collect())
@@ -123,7 +99,7 @@ fn runs_of((moves, way): &(String, String), rows: &[&Row]) -> Option<CrossingRun
     let timed = rows.iter().filter(|row| row.soaked_ns.is_none());
     let cpu = |by: CpuBy| {
         let per_byte = |row: &&Row| Some(cpu_ns(row, by)? / moved_bytes(row));
-        CrossingMean::of(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())
+        MeanInterval::of(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())
     };
     Some(CrossingRuns {
         way: way.clone(),
@@ -145,8 +121,8 @@ fn rate(row: &Row) -> f64 {
     report.map_or(row.bytes as f64 * 1e9 / row.elapsed_ns as f64, |report| report.bytes_per_second())
 }
 
-fn way(one: &CrossingRuns, memory: CrossingMean, all: &[CrossingRuns]) -> Option<CrossingWay> {
-    let (rate, ceiling) = (CrossingMean::of(&one.rates)?, memory.over(one.crossings));
+fn way(one: &CrossingRuns, memory: MeanInterval, all: &[CrossingRuns]) -> Option<CrossingWay> {
+    let (rate, ceiling) = (MeanInterval::of(&one.rates)?, memory.over(one.crossings));
     let more = all.iter().filter(|other| other.moves == one.moves && other.crossings > one.crossings);
     Some(CrossingWay {
         way: one.way.clone(),

@@ -16,11 +16,10 @@ use serde::Serialize;
 
 use crate::access::Touch;
 use crate::judge::cost::{FittedLine, InputError};
-use crate::judge::stats::{Estimate, Interval, IntervalVerdict, mean};
+use crate::judge::stats::{Interval, IntervalVerdict, MeanInterval, mean};
 use crate::row::{Row, read_rows};
 use crate::study::Level;
 
-const DOUBT: f64 = 0.05;
 /// Fewer points have no interval: two lie on a line whatever the noise is.
 const POINTS_MIN: usize = 3;
 /// A mapped page may cost the kernel this part of what a page by calls does for each byte (S38).
@@ -129,29 +128,26 @@ fn point(row: &Row) -> Option<(PageGroup, String, PagePoint)> {
 fn curves(group: &PageGroup, interfaces: &BTreeMap<String, Vec<PagePoint>>) -> Vec<PageCurve> {
     let stream = interfaces.get(STREAM);
     let stream_slope = stream.and_then(|points| kernel_slope(points));
-    let stream_dense = stream.and_then(|points| dense(points).1);
-    let stream_sparse = stream.and_then(|points| sparse(points).0);
+    let stream_dense = stream.and_then(|points| dense(points));
+    let stream_sparse = stream.and_then(|points| sparse(points));
     let curve = |(interface, points): (&String, &Vec<PagePoint>)| {
         let slope = kernel_slope(points);
-        let slope_interval = slope.map(|slope| slope.interval(DOUBT));
         let is_other = interface != STREAM;
         PageCurve {
             interface: interface.clone(),
             asked: group.clone(),
             levels: levels(points),
-            kernel_ns_per_touched_byte: slope.map(|slope| slope.center),
-            kernel_ns_per_touched_byte_interval: slope_interval.map(|it| [it.low, it.high]),
-            slope_beside_quarter_of_stream: (is_other && stream.is_some()).then(|| {
-                IntervalVerdict::of(slope_interval, stream_slope.map(|slope| quarter(slope.interval(DOUBT))))
-            }),
+            kernel_ns_per_touched_byte: slope.map(|slope| slope.value),
+            kernel_ns_per_touched_byte_interval: slope.and_then(MeanInterval::ends),
+            slope_beside_quarter_of_stream: (is_other && stream.is_some())
+                .then(|| IntervalVerdict::of(interval(slope), interval(stream_slope).map(quarter))),
             dense_beside_stream: (is_other && stream.is_some())
-                .then(|| IntervalVerdict::of(dense(points).1, stream_dense)),
+                .then(|| IntervalVerdict::of(interval(dense(points)), interval(stream_dense))),
             sparse_ratio_to_stream: sparse(points)
-                .0
                 .zip(stream_sparse)
                 .filter(|_| is_other)
-                .map(|(one, other)| one / other),
-            dense_beside_sparse: IntervalVerdict::of(dense(points).1, sparse(points).1),
+                .map(|(one, other)| one.value / other.value),
+            dense_beside_sparse: IntervalVerdict::of(interval(dense(points)), interval(sparse(points))),
         }
     };
     interfaces.iter().map(curve).collect()
@@ -162,37 +158,36 @@ fn quarter(slope: Interval) -> Interval {
 }
 
 /// The slope of the kernel's CPU time for a page over the touched bytes: least squares, Student's t.
-fn kernel_slope(points: &[PagePoint]) -> Option<Estimate> {
+fn kernel_slope(points: &[PagePoint]) -> Option<MeanInterval> {
     let x: Vec<f64> = points.iter().map(|point| point.touched_bytes).collect();
     let is_one_touch = x.iter().all(|touched| *touched == x[0]);
     if points.len() < POINTS_MIN || is_one_touch {
         return None;
     }
-    Some(
-        FittedLine::through(x, points.iter().map(|point| point.kernel_ns_per_page).collect())
-            .slope_estimate(),
-    )
+    let line = FittedLine::through(x, points.iter().map(|point| point.kernel_ns_per_page).collect());
+    Some(line.slope_estimate().into())
 }
 
-/// A mean with its interval, as far as there are enough passes for them.
-type PageMean = (Option<f64>, Option<Interval>);
+fn interval(mean: Option<MeanInterval>) -> Option<Interval> {
+    mean.and_then(|mean| mean.interval)
+}
 
 /// The bandwidth where the most of a page is touched.
-fn dense(points: &[PagePoint]) -> PageMean {
+fn dense(points: &[PagePoint]) -> Option<MeanInterval> {
     let most = points.iter().map(|point| point.touched_bytes).max_by(f64::total_cmp);
-    most.map_or((None, None), |most| bandwidth(points, most))
+    bandwidth(points, most?)
 }
 
 /// The bandwidth where the least of a page is touched.
-fn sparse(points: &[PagePoint]) -> PageMean {
+fn sparse(points: &[PagePoint]) -> Option<MeanInterval> {
     let least = points.iter().map(|point| point.touched_bytes).min_by(f64::total_cmp);
-    least.map_or((None, None), |least| bandwidth(points, least))
+    bandwidth(points, least?)
 }
 
-fn bandwidth(points: &[PagePoint], touched_bytes: f64) -> PageMean {
+fn bandwidth(points: &[PagePoint], touched_bytes: f64) -> Option<MeanInterval> {
     let of_touch = points.iter().filter(|point| point.touched_bytes == touched_bytes);
     let rates: Vec<f64> = of_touch.filter_map(|point| point.bytes_per_second).collect();
-    (mean(&rates), Estimate::of(&rates).map(|estimate| estimate.interval(DOUBT)))
+    MeanInterval::of(&rates)
 }
 
 fn levels(points: &[PagePoint]) -> Vec<PageLevel> {
@@ -205,12 +200,12 @@ fn levels(points: &[PagePoint]) -> Vec<PageLevel> {
         let of = |figure: fn(&PagePoint) -> f64| {
             mean(&here.iter().map(|point| figure(point)).collect::<Vec<_>>()).unwrap_or_default()
         };
-        let (bytes_per_second, interval) = bandwidth(points, touched_bytes);
+        let rate = bandwidth(points, touched_bytes);
         PageLevel {
             touched_bytes,
             n: here.len(),
-            bytes_per_second,
-            bytes_per_second_interval: interval.map(|interval| [interval.low, interval.high]),
+            bytes_per_second: rate.map(|rate| rate.value),
+            bytes_per_second_interval: rate.and_then(MeanInterval::ends),
             kernel_ns_per_page: of(|point| point.kernel_ns_per_page),
             cpu_ns_per_byte: of(|point| point.cpu_ns_per_byte),
         }

@@ -27,6 +27,45 @@ pub struct Estimate {
     pub freedom: f64,
 }
 
+/// Beyond its interval a mean lies in one case of twenty.
+const DOUBT: f64 = 0.05;
+
+/// A mean with its 95 % interval: the trimmed mean, from [`ESTIMATE_VALUES_MIN`] values on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanInterval {
+    /// The mean.
+    pub value: f64,
+    /// Its interval; `None` where there are too few values for one.
+    pub interval: Option<Interval>,
+}
+
+impl MeanInterval {
+    /// Of these values. `None` without any.
+    pub fn of(values: &[f64]) -> Option<MeanInterval> {
+        match Estimate::of(values) {
+            Some(estimate) => Some(MeanInterval::from(estimate)),
+            None => Some(MeanInterval { value: super::mean(values)?, interval: None }),
+        }
+    }
+
+    /// The same, divided.
+    pub fn over(self, by: f64) -> MeanInterval {
+        let interval = self.interval.map(|it| Interval { low: it.low / by, high: it.high / by });
+        MeanInterval { value: self.value / by, interval }
+    }
+
+    /// The ends of the interval.
+    pub fn ends(self) -> Option<[f64; 2]> {
+        self.interval.map(|interval| [interval.low, interval.high])
+    }
+}
+
+impl From<Estimate> for MeanInterval {
+    fn from(estimate: Estimate) -> MeanInterval {
+        MeanInterval { value: estimate.center, interval: Some(estimate.interval(DOUBT)) }
+    }
+}
+
 impl Estimate {
     /// The trimmed mean of the values. `None` below [`ESTIMATE_VALUES_MIN`].
     pub fn of(values: &[f64]) -> Option<Estimate> {
