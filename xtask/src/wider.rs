@@ -105,7 +105,7 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
             steps.run(&Step::new(&format!("check {target}"), &line))?;
         }
     }
-    told_left_out(steps, extent)?;
+    say_left_out(steps, extent)?;
     steps.run(&Step::new("the program", &format!("cargo build{}", extent.profile())))?;
     let fuzzes = install::fuzzer(steps)?;
     wider(steps, root, extent, fuzzes)?;
@@ -142,7 +142,7 @@ fn of_the_program(name: &str, line: &str, (root, extent): (&Path, &Extent)) -> S
 }
 
 /// What a short run does not do.
-fn told_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
+fn say_left_out(steps: &mut Steps, extent: &Extent) -> Result<()> {
     let Extent { one_case_in, left_out, .. } = extent;
     if *one_case_in > 1 {
         steps.say(&format!(

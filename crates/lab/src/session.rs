@@ -11,6 +11,7 @@ pub(crate) mod progress;
 pub(crate) mod quiet;
 pub(crate) mod rerun;
 pub(crate) mod room;
+mod row_bytes;
 pub(crate) mod stop;
 
 use std::collections::BTreeSet;
@@ -35,6 +36,7 @@ use crate::session::notice::tell;
 use crate::session::other::run_by;
 use crate::session::programs::Programs;
 use crate::session::progress::StudyProgress;
+use crate::session::row_bytes::row_bytes;
 use crate::study::{COMMAND, Cell, Check, Level, Probe, READERS, Run, Study, Template, fill};
 
 /// What one run of a study needs.
@@ -348,12 +350,7 @@ fn row_of(prepared: &Prepared, measured: Measured) -> Row {
     let reported = measured.report.as_ref();
     let report = reported.map(|reported| &reported.report);
     let requests = report.map(|report| report.requests);
-    // Who copies no file passes through a part of the source, or over memory: what it says itself counts.
-    let passed_bytes = report.filter(|report| report.files == 0).map_or(0, |report| report.bytes);
-    let bytes = match prepared.source {
-        Some(_) if passed_bytes == 0 => prepared.source_bytes,
-        _ => report.map_or(0, |report| report.bytes),
-    };
+    let bytes = row_bytes(prepared.source.as_ref().map(|_| prepared.source_bytes), report);
     let mut achieved = reported.map(Reported::achieved).unwrap_or_default();
     achieved.extend(measured.achieved);
     let (outcome, message) = match measured.problem {

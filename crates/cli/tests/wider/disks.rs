@@ -2,12 +2,15 @@
 //! over a cable of their own; and what they say without root.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::running::eventually;
 use crate::support::{Home, Outcome, expect, noise, outcome};
 use crate::wider_parts::{Kind, Loop, Mount};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 const MIB: usize = 1 << 20;
@@ -157,8 +160,11 @@ fn places_of_a_disk_are_read_where_they_are_said_to_be() {
         assert!(read == content[at..at + MIB], "{place}");
         let used = fs::read_to_string(functions.home.path("loop")).expect("it was told");
         let used = used.trim().trim_start_matches("/dev/");
-        let backing = fs::read_to_string(format!("/sys/block/{used}/loop/backing_file")).unwrap_or_default();
-        assert!(!backing.contains(&device.device), "{place}: {used} is still there, on {backing}");
+        assert!(
+            !backing(used).contains(&device.device),
+            "{place}: {used} is still there, on {}",
+            backing(used)
+        );
     }
     let whole = format!("why_no_place() {{ :; }}\nread_at first {} pump 1MiB", 11 * MIB);
     expect(&functions.run(&device.device, &whole), 69, &["has no 11534336 bytes"], "more than there is");
@@ -229,4 +235,37 @@ fn end(child: &mut Child) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     child.wait().expect("it was started");
+}
+
+/// A stop is sent again while what was made is put back.
+#[test]
+fn a_control_group_and_a_loop_device_go_also_when_a_stop_comes_again() {
+    let (device, functions) = (Loop::new(&noise(4 * MIB, 5)), Functions::new());
+    fs::write(functions.home.path("backing"), noise(MIB, 6)).expect("room");
+    let line = "new_group blkio; new_loop backing; limit_rate write $(cat $SYS/dev) 1000000\n\
+                echo $GROUP $LOOP > made; sleep 60";
+    let mut command = functions.command(&device.device, line);
+    let mut child = command.process_group(0).spawn().expect("a shell");
+    eventually("both are made", || {
+        fs::read_to_string(functions.home.path("made")).is_ok_and(|it| it.ends_with('\n'))
+    });
+    let made = fs::read_to_string(functions.home.path("made")).expect("they are");
+    let (group, device) = made.trim().split_once(' ').expect("a group and a device");
+    assert!(Path::new(group).exists() && backing(device).contains("backing"), "{made}");
+    let shell = Pid::from_child(&child);
+    let mut ended = None;
+    eventually("it ends", || {
+        let _ = kill_process_group(shell, Signal::TERM);
+        ended = child.try_wait().expect("it is ours");
+        ended.is_some()
+    });
+    assert_eq!(ended.and_then(|status| status.code()), Some(143));
+    assert!(!Path::new(group).exists(), "{group} is left");
+    assert!(!backing(device).contains("backing"), "{device} is left");
+}
+
+/// The file behind a loop device; nothing where there is none.
+fn backing(device: &str) -> String {
+    let name = device.trim_start_matches("/dev/");
+    fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).unwrap_or_default()
 }

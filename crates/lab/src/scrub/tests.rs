@@ -170,6 +170,17 @@ fn twelve(wrong: &[(u64, Sector)]) -> FileRuns {
     runs
 }
 
+/// Another folder with this seed has been written more often: its generations count apart.
+#[test]
+fn a_newer_block_of_another_folder_makes_no_other_stale() {
+    let form = SectorForm::new(SEED);
+    let runs = twelve(&[(3, made(&form, 6, 40 * SECTOR, NEWEST + 2))]);
+    assert_eq!(runs.newest(), NEWEST);
+    let faults = runs.faults(&form, 2, runs.newest(), (12 * SECTOR, Some(12 * SECTOR)));
+    let kinds: Vec<ScrubFaultKind> = faults.iter().map(|fault| fault.kind).collect();
+    assert_eq!(kinds, [ScrubFaultKind::Swapped]);
+}
+
 #[test]
 fn neighbours_of_one_kind_are_one_fault() {
     let form = SectorForm::new(SEED);

@@ -82,7 +82,7 @@ impl OpenStripe {
 
     /// Until all has landed the first member is two chunks longer than in this stripe, and no stripe has such members:
     /// what a cut copy leaves is refused as a source, whose missing bytes would be read as zeros. [`Self::set_length`]
-    /// ends it. Devices, and a file alone, have no length that tells.
+    /// ends it. Devices, a file alone, and a source of unknown length leave nothing that tells.
     pub(crate) fn mark_unfinished(&self, bytes: u64) -> Result<(), Problem> {
         let (map, first) = (self.map(), &self.members[0]);
         if first.is_device() || map.members() == 1 {

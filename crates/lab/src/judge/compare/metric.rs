@@ -120,6 +120,11 @@ impl FromStr for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::{COMPLETED, ReaderRow};
+
+    fn completed() -> ReaderRow {
+        ReaderRow { outcome: COMPLETED.into(), ..ReaderRow::default() }
+    }
 
     #[test]
     fn every_metric_has_its_name_and_value() {
@@ -149,6 +154,15 @@ mod tests {
             let none = Row { user_ns: None, elapsed_ns: 0, ..Row::default() };
             assert_eq!(metric.of(&none), None, "{name}");
         }
+        let readers = [3000, 5000].map(|ns| ReaderRow { elapsed_ns: Some(ns), ..completed() });
+        let started =
+            Row { elapsed_ns: 90_000, bytes: 1000, readers: Some(readers.into()), ..Row::default() };
+        assert_eq!(
+            Metric::Elapsed.of(&started).map(f64::round),
+            Some(4000.0),
+            "what was set up before is not in it"
+        );
+        assert_eq!(Metric::ElapsedPerByte.of(&started).map(f64::round), Some(4.0));
         let error = "speed".parse::<Metric>().expect_err("no metric");
         assert!(
             error.starts_with("'speed' cannot be compared; write elapsed, elapsed-per-byte, cpu"),
