@@ -49,12 +49,12 @@ pub fn expect(outcome: &Outcome, status: i32, parts: &[&str], row: &str) {
 /// Bytes that repeat nowhere near (xorshift64, Marsaglia 2003), so that a block in the wrong place shows.
 pub fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut content = Vec::with_capacity(bytes + 8);
-    while content.len() < bytes {
+    let mut content = vec![0; bytes.next_multiple_of(8)];
+    for word in content.as_chunks_mut().0 {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        content.extend_from_slice(&state.to_le_bytes());
+        *word = state.to_le_bytes();
     }
     content.truncate(bytes);
     content
@@ -71,8 +71,10 @@ pub fn noise_file(home: &Home, name: &str, bytes: usize, seed: u64) -> Vec<u8> {
 pub fn has_content(path: &Path, expected: &[u8], row: &str) {
     let found = std::fs::read(path).unwrap_or_else(|error| panic!("{row}: {path:?}: {error}"));
     assert_eq!(found.len(), expected.len(), "{row}: length of {path:?}");
-    let differ = found.iter().zip(expected).position(|(one, other)| one != other);
-    assert_eq!(differ, None, "{row}: {path:?} differs at this byte");
+    if found != expected {
+        let differ = found.iter().zip(expected).position(|(one, other)| one != other);
+        panic!("{row}: {path:?} differs at byte {differ:?}");
+    }
 }
 
 /// Temporary files that a run left in its folder.
