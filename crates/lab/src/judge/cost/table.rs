@@ -58,6 +58,15 @@ impl CsvTable {
         self.lines.iter().map(|(line, cells)| CsvRow { table: self, line: *line, cells })
     }
 
+    /// The first row that has these words in these columns.
+    pub fn row_with(&self, words: &[(&'static str, &str)]) -> Result<CsvRow<'_>, InputError> {
+        words.iter().try_for_each(|(column, _)| self.require(&[*column]))?;
+        let has_all = |row: &CsvRow<'_>| words.iter().all(|(column, word)| row.text(column) == Ok(*word));
+        let wanted = || words.iter().map(|(column, word)| format!("{column} {word}")).collect::<Vec<_>>();
+        let no_row = || InputError::of_file(&self.path, format!("no row of {}", wanted().join(", ")));
+        self.rows().find(has_all).ok_or_else(no_row)
+    }
+
     /// Whether there is such a column.
     pub fn has(&self, column: &str) -> bool {
         self.header.iter().any(|name| name == column)
@@ -182,6 +191,18 @@ mod tests {
         }
         let error = CsvTable::parse(Path::new("t.csv"), b"size\n\xff\n").expect_err("no text").to_string();
         assert!(error.contains("t.csv, line 2: not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn a_row_is_found_by_its_words() {
+        let table = parse("end,way,size\nsource,a,1\nsource,b,2\n").expect("a table");
+        let size = |words: &[(&'static str, &str)]| table.row_with(words)?.number("size");
+        assert_eq!(size(&[("end", "source")]), Ok(1.0));
+        assert_eq!(size(&[("end", "source"), ("way", "b")]), Ok(2.0));
+        let error = size(&[("end", "sink"), ("way", "b")]).expect_err("no such row").to_string();
+        assert_eq!(error, "t.csv: no row of end sink, way b");
+        let error = size(&[("kind", "sink")]).expect_err("no such column").to_string();
+        assert!(error.contains("no column `kind`"), "{error}");
     }
 
     #[test]

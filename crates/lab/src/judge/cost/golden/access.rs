@@ -7,17 +7,13 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::{CheckFound, apart};
+use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::CsvTable;
 
 /// The bandwidth of an access, in MB/s.
-fn rate(table: &CsvTable, access: [&str; 3]) -> anyhow::Result<f64> {
-    for row in table.rows() {
-        let columns = ["access", "interface", "touch"].map(|column| row.text(column));
-        if columns.into_iter().zip(access).all(|(got, wanted)| got.is_ok_and(|got| got == wanted)) {
-            return Ok(row.above_zero("bandwidth_mb_per_s")?);
-        }
-    }
-    Err(anyhow::Error::msg(format!("no row {}", access.join(", "))))
+fn rate(table: &CsvTable, [access, interface, touch]: [&str; 3]) -> Result<f64, InputError> {
+    let words = [("access", access), ("interface", interface), ("touch", touch)];
+    table.row_with(&words)?.above_zero("bandwidth_mb_per_s")
 }
 
 /// Reading whole pages by calls is slowest, by blocks of the program faster, and neither reaches what one touched word
@@ -26,7 +22,7 @@ pub fn read_order(folder: &Path) -> CheckFound {
     let table = CsvTable::read(&folder.join("gms_trapeze.csv"))?;
     let rates = [["read", "stream", "dense"], ["read", "mmb", "dense"], ["read", "stream", "sparse"]]
         .map(|access| rate(&table, access));
-    let rates = rates.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
+    let rates = rates.into_iter().collect::<Result<Vec<f64>, InputError>>()?;
     let misplaced = rates.windows(2).filter(|two| two[0] >= two[1]).count();
     // The three are stated, and the order is of these three.
     let is_stated = rates.iter().zip([68.0, 84.0, 96.0]).all(|(got, stated)| apart(*got, stated) < 1e-9);

@@ -2,10 +2,7 @@
 //!
 //! Must not know: which statements there are.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-
-use anyhow::Context;
 
 use super::CheckFound;
 use crate::judge::cost::table::CsvTable;
@@ -21,9 +18,7 @@ const SLIDE: &str = "49";
 /// The worst of the percentages; endless where a rate is above what the disks can give.
 pub fn parameters(folder: &Path) -> CheckFound {
     let table = CsvTable::read(&folder.join("disk_parameters.csv"))?;
-    let values = table.rows().map(|row| Ok((row.text("quantity")?.to_string(), row.above_zero("value")?)));
-    let values = values.collect::<anyhow::Result<BTreeMap<String, f64>>>()?;
-    let of = |quantity: &str| values.get(quantity).copied().with_context(|| format!("no {quantity}"));
+    let of = |quantity: &str| table.row_with(&[("quantity", quantity)])?.above_zero("value");
     let zone = 100.0 * (1.0 - of("inner_zone_rate")? / of("outer_zone_rate")?);
     let yearly = 100.0 * HOURS_OF_A_YEAR / of("mtbf")?;
     let (disks, read, write) = stripe(folder)?;
@@ -40,11 +35,7 @@ pub fn parameters(folder: &Path) -> CheckFound {
 
 /// The disks of the stripe, and at how many Mbit/s it was read and written.
 fn stripe(folder: &Path) -> anyhow::Result<(f64, f64, f64)> {
-    for row in CsvTable::read(&folder.join("raid_rates.csv"))?.rows() {
-        if row.text("slide")? == SLIDE {
-            let rate = |column| row.above_zero(column);
-            return Ok((rate("disks")?, rate("read_mbit_per_s")?, rate("write_mbit_per_s")?));
-        }
-    }
-    Err(anyhow::Error::msg(format!("raid_rates.csv has no slide {SLIDE}")))
+    let table = CsvTable::read(&folder.join("raid_rates.csv"))?;
+    let row = table.row_with(&[("slide", SLIDE)])?;
+    Ok((row.above_zero("disks")?, row.above_zero("read_mbit_per_s")?, row.above_zero("write_mbit_per_s")?))
 }

@@ -3,7 +3,6 @@
 //!
 //! Must not know: which statements there are.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
@@ -26,14 +25,8 @@ const FIXED_SHARE_PERCENT: f64 = 38.0;
 /// How many times as long the slower clock takes.
 fn clock_ratio(folder: &Path) -> anyhow::Result<f64> {
     let table = CsvTable::read(&folder.join("nt4_observations.csv"))?;
-    let clock = |version: &str| -> anyhow::Result<f64> {
-        for row in table.rows() {
-            if row.text("version")? == version && row.text("quantity")? == "cpu_clock" {
-                return Ok(row.above_zero("value")?);
-            }
-        }
-        Err(anyhow::Error::msg(format!("no cpu_clock of {version}")))
-    };
+    let clock =
+        |version| table.row_with(&[("version", version), ("quantity", "cpu_clock")])?.above_zero("value");
     Ok(clock("sp6")? / clock("sp3")?)
 }
 
@@ -93,16 +86,12 @@ fn smallest_us(points: &[FitPoint]) -> anyhow::Result<f64> {
 /// What of a disk's rate is lost beside packets of each size, in percent.
 pub fn drops(folder: &Path) -> CheckFound {
     let table = CsvTable::read(&folder.join("disk_network_interaction.csv"))?;
-    let rates = table.rows().map(|row| {
-        let (case, rate) = (row.text("case")?.to_string(), row.above_zero("disk_write_mbit_per_s")?);
-        Ok((case, (rate, row.number("stated_drop_percent")?)))
-    });
-    let rates = rates.collect::<anyhow::Result<BTreeMap<String, (f64, f64)>>>()?;
-    let of = |case: &str| rates.get(case).copied().with_context(|| format!("no case {case}"));
-    let (alone, _) = of("disk_write_alone")?;
+    let rate = |case| table.row_with(&[("case", case)])?.above_zero("disk_write_mbit_per_s");
+    let alone = rate("disk_write_alone")?;
     let (mut worst, mut told) = (0.0_f64, Vec::new());
     for (case, stated) in [("with_udp_standard_mtu", 29.8), ("with_udp_jumbo_mtu", 19.3)] {
-        let (rate, printed) = of(case)?;
+        let rate = rate(case)?;
+        let printed = table.row_with(&[("case", case)])?.number("stated_drop_percent")?;
         let drop = 100.0 * (1.0 - rate / alone);
         // The slide prints whole percent.
         let is_printed = (drop - printed).abs() <= 0.5;
