@@ -394,10 +394,11 @@ impl Rig {
         Ok(())
     }
 
-    /// Deletes the target of the last run; a tree together with others.
+    /// Deletes the target of the last run; a tree together with others. What a folder holds that is no copy of a tree
+    /// is not known, so that it does not wait: devices of a stripe filled a disk of memory.
     pub fn delete_target(&mut self) {
         match self.target.take() {
-            Some((path, facts)) if path.is_dir() => self.finished.add(path, facts),
+            Some((path, facts)) if facts.entries > 1 && path.is_dir() => self.finished.add(path, facts),
             Some((path, _)) => delete(&path),
             None => {}
         }

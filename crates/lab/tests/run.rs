@@ -198,6 +198,26 @@ fn a_study_of_trees_gives_rows_and_clears_up() {
     assert!(bench.left_behind().is_empty(), "{:?}", bench.left_behind());
 }
 
+/// Devices of a stripe once filled a disk of memory, because trees are deleted forty at a time.
+#[test]
+fn a_folder_that_is_no_copy_of_a_tree_goes_before_the_next_run() {
+    let study = r#"
+name = "folders"
+title = "a folder with a file in it"
+repeats = 3
+warmup = 0
+prepare = [{ step = "new_target" }]
+[factors]
+files = [1]
+[command.levels]
+alone = "mkdir {target} && echo much > {target}/file && test $(ls $(dirname {target}) | wc -l) = 1"
+"#;
+    let bench = Bench::new(study);
+    bench.run();
+    let outcomes: Vec<String> = bench.rows().into_iter().map(|row| row.outcome).collect();
+    assert_eq!(outcomes, ["completed"; 3]);
+}
+
 #[test]
 fn copies_of_trees_that_are_not_the_same_are_failed_runs() {
     for (line, outcome, message) in [
