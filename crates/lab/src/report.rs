@@ -161,11 +161,10 @@ fn add_fits(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows
 
 fn add_ratios(html: &mut Html, study: &StudySummary) {
     const HEAD: [&str; 6] = ["cell", "against", "times as fast", "95 % interval", "rounds", "verdict"];
-    let compared = study.cells.iter().filter(|cell| !study.is_baseline(cell));
-    let rows = compared.flat_map(|cell| {
+    let rows = study.cells.iter().flat_map(|cell| {
         let own: Vec<String> =
             study.varied().iter().filter_map(|name| Some(cell.asked.get(*name)?.to_string())).collect();
-        cell.ratios.iter().map(move |against| {
+        study.shown_ratios(cell).map(move |against| {
             let other: Vec<String> = against.baseline.values().map(ToString::to_string).collect();
             let ratio = &against.ratio;
             let interval = ratio

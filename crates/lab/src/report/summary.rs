@@ -22,7 +22,7 @@ const SEED: u64 = 1;
 /// SCIENCE, section 0: runs that start above this load for each processor are marked.
 const LOAD_PER_CPU_MAX: f64 = 0.5;
 
-type Levels = BTreeMap<String, Level>;
+pub(crate) type Levels = BTreeMap<String, Level>;
 
 /// What files of rows say.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

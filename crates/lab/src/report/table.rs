@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::judge::stages::StagePair;
 use crate::judge::stats::{ComparisonVerdict, Interval};
-use crate::report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
+use crate::report::summary::{BaselineRatio, CellSummary, Levels, Sample, StudySummary, Summary};
 use crate::report::words;
 use crate::study::MTU;
 
@@ -95,10 +95,22 @@ impl StudySummary {
         rows.into_iter().map(|row| keep(row).collect()).collect()
     }
 
-    /// Ratios between baselines are left to the JSON form: here they would hide those that were asked for.
-    pub(crate) fn is_baseline(&self, cell: &CellSummary) -> bool {
-        let mut baselines = self.cells.iter().flat_map(|cell| &cell.ratios).map(|ratio| &ratio.baseline);
-        baselines.any(|baseline| baseline.iter().all(|(name, level)| cell.asked.get(name) == Some(level)))
+    /// The ratios of a cell that people are shown. Those between two levels that others are held against (cp and rsync)
+    /// are left to the JSON form: here they would hide those that were asked for.
+    pub(crate) fn shown_ratios<'a>(
+        &'a self,
+        cell: &'a CellSummary,
+    ) -> impl Iterator<Item = &'a BaselineRatio> {
+        let is_of =
+            |baseline: &Levels| baseline.iter().all(|(name, level)| cell.asked.get(name) == Some(level));
+        let own: BTreeSet<&Levels> = self.baselines().filter(|baseline| is_of(baseline)).collect();
+        let is_between =
+            move |ratio: &&BaselineRatio| own.iter().any(|it| it.keys().eq(ratio.baseline.keys()));
+        cell.ratios.iter().filter(move |ratio| !is_between(ratio))
+    }
+
+    fn baselines(&self) -> impl Iterator<Item = &Levels> {
+        self.cells.iter().flat_map(|cell| &cell.ratios).map(|ratio| &ratio.baseline)
     }
 
     fn ratio_lines(&self) -> Vec<String> {
@@ -108,8 +120,8 @@ impl StudySummary {
             let drop = if ratio.baseline.contains_key(MTU) { drop_words(ratio) } else { String::new() };
             format!("{} / {}: {}{drop}", own.join(" "), other.join(" "), ratio_words(ratio))
         };
-        let compared = self.cells.iter().filter(|cell| !self.is_baseline(cell));
-        let pairs = compared.flat_map(|cell| cell.ratios.iter().map(move |ratio| (cell, ratio)));
+        let pairs =
+            self.cells.iter().flat_map(|cell| self.shown_ratios(cell).map(move |ratio| (cell, ratio)));
         pairs.map(|(cell, ratio)| with(cell, ratio)).collect()
     }
 
@@ -239,6 +251,30 @@ times as fast, median of the rounds' ratios [95 % interval]:
 note: cp 1GiB: failed runs: 1 io (exit status: 1)
 ";
         assert_eq!(Summary::of(&[rows]).to_string(), expected);
+    }
+
+    /// The study `disks` printed no ratio at all: each of its cells is the baseline of some factor.
+    #[test]
+    fn a_baseline_of_one_factor_is_compared_in_another() {
+        let case = |pattern: &str, file_system: &str, repeat, elapsed_ns| {
+            let asked = |levels: &[(&str, &str)]| -> Levels {
+                levels.iter().map(|(name, level)| (name.to_string(), (*level).into())).collect()
+            };
+            let all = [("pattern", pattern), ("file_system", file_system)];
+            let baselines = vec![asked(&[("pattern", "sequential")]), asked(&[("file_system", "here")])];
+            Row { asked: asked(&all), baselines, ..row("", repeat, elapsed_ns) }
+        };
+        let round = |round| {
+            let here =
+                [case("sequential", "here", round, 1_000_000), case("random", "here", round, 2_000_000)];
+            here.into_iter().chain([case("random", "xfs", round, 8_000_000)])
+        };
+        let text = Summary::of(&[(0..5).flat_map(round).collect()]).to_string();
+        let ratios: Vec<&str> = text.lines().filter(|line| line.contains(" / ")).map(str::trim).collect();
+        assert_eq!(ratios.len(), 2, "{text}");
+        for words in ["here random / sequential: 0.50", "xfs random / here: 0.25"] {
+            assert!(ratios.iter().any(|ratio| ratio.starts_with(words)), "{words}: {text}");
+        }
     }
 
     /// The published rates: 1735 Mbit/s alone, 1218 and 1400 beside packets of 1500 and 9000 bytes (SCIENCE, S69).
