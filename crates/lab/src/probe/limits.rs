@@ -25,6 +25,16 @@ pub fn group_in(text: &str, controller: &str) -> Option<String> {
     })
 }
 
+/// Whether the least urgent threads of this process yield to those of its own session or group alone, and not to
+/// threads of the kernel: with `sched_autogroup_enabled` (sched(7)), or in a control group for the CPU.
+pub fn yields_to_its_group_alone() -> bool {
+    match own_group("cpu").or_else(|| own_group("")).as_deref() {
+        None | Some("/") => fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")
+            .is_ok_and(|text| text.trim() == "1"),
+        Some(_) => true,
+    }
+}
+
 /// How many CPUs' worth of time this process's control group and those above it allow: the least of them.
 pub fn quota_cpus() -> Option<f64> {
     quota_below(Path::new(GROUPS), &fs::read_to_string("/proc/self/cgroup").ok()?)
