@@ -21,13 +21,16 @@ pub use copy::mirror::MirrorArguments;
 pub use copy::read::read;
 pub use copy::tuning::OutputArguments;
 pub use explain::ExplainArguments;
-pub use lab::tcp_watch::TcpWatchArguments;
+pub use lab::network::path::LabPathArguments;
+pub use lab::network::tcp_watch::TcpWatchArguments;
 pub use lab::{
     ChangesArguments, CompareAsked, FilesArguments, LabAccessArguments, LabArguments, LabCommand,
     LabCompareArguments, LabFitArguments, LabMemoryArguments, LabModel, LabPredictArguments,
     LabProfileArguments, LabReportArguments, LabRerunArguments, LabRunArguments, LabScrubArguments,
 };
-pub use lab::{DepthsArguments, SimulateCommand};
+pub use lab::{
+    DepthsArguments, PathArguments, RecoveryArguments, ResponseArguments, SharingArguments, SimulateCommand,
+};
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };

@@ -3,10 +3,12 @@
 //! Must not know: how rows came to be.
 
 pub(crate) mod compare;
+pub mod congestion;
 pub mod cost;
 pub mod crossings;
 pub mod depths;
 pub(crate) mod drift;
+pub mod frames;
 pub mod pages;
 pub mod stages;
 pub mod stats;

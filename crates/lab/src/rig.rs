@@ -4,6 +4,7 @@
 //! run, how it is measured.
 
 pub(crate) mod cache;
+pub mod emulator;
 pub(crate) mod files;
 pub(crate) mod relay;
 pub(crate) mod tree;

@@ -7,13 +7,13 @@ mod compare;
 mod files;
 mod fit;
 mod memory;
+pub mod network;
 mod predict;
 mod profile;
 mod report;
 mod rerun;
 mod scrub;
 mod simulate;
-pub mod tcp_watch;
 
 use std::path::PathBuf;
 
@@ -31,12 +31,15 @@ pub use profile::LabProfileArguments;
 pub use report::LabReportArguments;
 pub use rerun::LabRerunArguments;
 pub use scrub::LabScrubArguments;
-use simulate::SimulateArguments;
-pub use simulate::{DepthsArguments, SimulateCommand};
-
-use tcp_watch::TcpWatchArguments;
+pub use simulate::{
+    DepthsArguments, PathArguments, RecoveryArguments, ResponseArguments, SharingArguments, SimulateCommand,
+};
 
 pub use compare::{CompareAsked, LabCompareArguments};
+
+use network::path::LabPathArguments;
+use network::tcp_watch::TcpWatchArguments;
+use simulate::SimulateArguments;
 
 /// Measure: run studies and look at their rows
 ///
@@ -66,6 +69,7 @@ pub enum LabCommand {
     Predict(LabPredictArguments),
     Profile(LabProfileArguments),
     TcpWatch(TcpWatchArguments),
+    Path(LabPathArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
     Access(LabAccessArguments),
@@ -164,6 +168,7 @@ impl LabCommand {
             LabCommand::Predict(predict) => predict.json,
             LabCommand::Profile(profile) => profile.json,
             LabCommand::TcpWatch(watch) => watch.json,
+            LabCommand::Path(path) => path.json,
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::Access(access) => access.json,

@@ -6,13 +6,13 @@ mod access;
 mod compare;
 mod fit;
 mod memory;
+mod network;
 mod predict;
 mod profile;
 mod report;
 mod rerun;
 mod scrub;
 mod simulate;
-mod tcp_watch;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,8 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Fit(arguments) => fit::fit(arguments, &output),
         LabCommand::Profile(arguments) => profile::profile(arguments, &output),
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
-        LabCommand::TcpWatch(arguments) => tcp_watch::tcp_watch(arguments, &output),
+        LabCommand::TcpWatch(arguments) => network::tcp_watch::tcp_watch(arguments, &output),
+        LabCommand::Path(arguments) => network::path::path(arguments, &output),
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
         LabCommand::Access(arguments) => access::access(arguments, &output),

@@ -11,6 +11,8 @@ use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
 use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
+use datapump_lab::emulator::PathCarried;
+use datapump_lab::judge::congestion::{PathOutcome, RecoveryOutcome, ResponseOutcome, SharingOutcome};
 use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::crossings::CrossingWay;
 use datapump_lab::judge::depths::DepthOutcome;
@@ -53,6 +55,18 @@ pub enum EventLine<'a> {
     Statement(&'a Statement),
     /// A rule for depths, simulated (pump lab simulate depths).
     Depths(&'a DepthOutcome),
+    /// The mean window at a loss rate, simulated (pump lab simulate response).
+    Response(&'a ResponseOutcome),
+    /// The time until a rate is back, simulated (pump lab simulate recovery).
+    Recovery(&'a RecoveryOutcome),
+    /// One flow over a path, simulated (pump lab simulate path).
+    Path(&'a PathOutcome),
+    /// Flows on one link, simulated (pump lab simulate sharing).
+    Sharing(&'a SharingOutcome),
+    /// A path in a box is laid (pump lab path).
+    Ready,
+    /// What a path in a box carried (pump lab path).
+    Carried(&'a PathCarried),
     /// The last line of a job.
     Report(ReportLine<'a>),
     /// The last line of a command that moves nothing.

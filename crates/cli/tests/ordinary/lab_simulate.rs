@@ -47,3 +47,71 @@ fn a_table_of_ones_own_is_simulated_or_refused() {
     }
     expect(&depths(&home, &["--table", "none.csv"]), 1, &["none.csv"], "no such table");
 }
+
+fn simulate(home: &Home, line: &str) -> Outcome {
+    home.pump(&[&["lab", "simulate"], line.split(' ').collect::<Vec<_>>().as_slice()].concat())
+}
+
+/// The figure of the event before the report.
+fn figure(home: &Home, line: &str, name: &str) -> f64 {
+    let run = simulate(home, &format!("{line} --json"));
+    expect(&run, 0, &[], line);
+    let events = schema::checked(&run.out);
+    assert_eq!(events.len(), 2, "{line}: {}", run.out);
+    events[0][name].as_f64().unwrap_or_else(|| panic!("{line}: no {name}: {}", run.out))
+}
+
+#[test]
+fn windows_are_simulated_as_the_published_tables_have_them() {
+    let home = Home::new();
+    for (line, name, expected, tolerance) in [
+        ("response --stack reno --loss 1e-4", "mean_window_segments", 122.5, 0.03),
+        ("response --stack highspeed --loss 1/100000", "mean_window_segments", 1795.0, 0.06),
+        ("response --stack scalable --loss 1e-5", "mean_window_segments", 7489.0, 0.01),
+        ("recovery --stack reno --rate 1Gbit --rtt 128ms --segment 1500", "recovery_s", 682.667, 1e-3),
+        ("recovery --stack highspeed-table --rate 50Mbit --rtt 60ms", "recovery_s", 1.8, 0.04),
+        ("recovery --stack scalable --rate 1Gbit --rtt 6.2ms", "recovery_s", 0.0868, 0.08),
+        ("path --stack cubic --rate 100Mbit --rtt 50ms --duration 30s", "share_of_link", 0.95, 0.06),
+        ("path --rate 1Gbit --rtt 180ms --buffer 6MiB --duration 20s", "bandwidth_bytes_per_s", 34.9e6, 0.1),
+        (
+            "sharing --stack reno,reno --rate 100Mbit --rtt 20ms --duration 60s --common-losses",
+            "jain",
+            1.0,
+            0.05,
+        ),
+    ] {
+        let got = figure(&home, line, name);
+        assert!((got / expected - 1.0).abs() <= tolerance, "{line}: {name} is {got}, not {expected}");
+    }
+}
+
+#[test]
+fn people_are_told_what_windows_do() {
+    let home = Home::new();
+    for (line, words) in [
+        ("response --stack reno --loss 1e-4", "reno, one of 10000 segments lost: a mean window of 122"),
+        ("recovery --stack scalable --rate 1Gbit --rtt 20ms", "Reno takes 16.667 s by its formula"),
+        ("path --rate 10Mbit --rtt 20ms --duration 2s", "of the link; a mean window of"),
+        ("sharing --stack reno --rtt 10ms,80ms --rate 50Mbit --duration 20s", "Jain's index is 0."),
+        ("sharing --staged --stack cubic,cubic --rate 50Mbit --rtt 20ms --duration 9s", "3.0        6.0"),
+    ] {
+        let run = simulate(&home, line);
+        expect(&run, 0, &[words], line);
+    }
+}
+
+#[test]
+fn a_path_that_cannot_be_is_refused_with_what_can() {
+    let home = Home::new();
+    for (line, words) in [
+        ("response --stack bbr --loss 1e-4", "there are: reno, highspeed, highspeed-table, scalable, cubic"),
+        ("response --stack reno --loss 2", "write for example 1e-5 or 1/100000"),
+        ("response --stack reno --loss 0", "a loss rate must be from"),
+        ("recovery --rate 1Mbit --rtt 1ms", "the window that fills the path must be from 4"),
+        ("path --rate 100Gbit --duration 100h", "segments would be simulated"),
+        ("path --rate 1Gbit --rtt 0ms", "a round trip must be from"),
+        ("sharing --stack reno,cubic,reno --rtt 1ms,2ms", "3 stacks and 2 round trips"),
+    ] {
+        expect(&simulate(&home, line), 2, &[words], line);
+    }
+}

@@ -12,6 +12,7 @@ mod measuring;
 mod advice;
 mod attributes;
 mod attributes_lost;
+mod box_path;
 mod changed_trees;
 mod devices;
 mod differential;

@@ -19,6 +19,7 @@ mod extents;
 mod host;
 mod idle;
 mod mapped;
+mod net_space;
 mod owners;
 mod socket;
 mod standard;
@@ -34,6 +35,7 @@ pub use idle::{Lowest, allowed_cpus, lowest_priority, pin_to};
 pub use mapped::{
     MappedAdvice, MappedCause, MappedFault, MappedFile, MappedFor, WORD_BYTES, fill_words, sum_words,
 };
+pub use net_space::{in_net_space, make_net_space, remove_net_space};
 pub use owners::{group_id, group_name, user_id, user_name};
 pub use socket::{TcpInfo, set_busy_poll, tcp_info};
 pub use standard::was_closed;

@@ -54,6 +54,13 @@ impl Random {
         one_in > 0 && self.below(one_in) == 0
     }
 
+    /// How many trials it takes until one succeeds, from 1 on, where each does with this probability: a geometric
+    /// distribution, by inversion.
+    pub fn until(&mut self, probability: f64) -> u64 {
+        let uniform = (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        ((1.0 - uniform).ln() / (-probability).ln_1p()).floor().min(1e18) as u64 + 1
+    }
+
     /// Fills the bytes with noise.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         // Whole words by themselves: copies of a length that is known are one instruction.
@@ -103,6 +110,15 @@ mod tests {
         Random::new(3).fill(&mut bytes);
         let zeros = bytes.iter().filter(|&&byte| byte == 0).count();
         assert!(zeros < 60 && bytes[4096..] != [0; 3], "{zeros} of 4099 bytes are 0");
+    }
+
+    #[test]
+    fn an_event_of_one_in_fifty_takes_fifty_trials_in_the_mean() {
+        let mut random = Random::new(5);
+        let trials: Vec<u64> = (0..20_000).map(|_| random.until(0.02)).collect();
+        let mean = trials.iter().sum::<u64>() as f64 / 20_000.0;
+        assert!((mean - 50.0).abs() < 1.5 && trials.contains(&1), "{mean}");
+        assert_eq!(random.until(1.0), 1);
     }
 
     #[test]

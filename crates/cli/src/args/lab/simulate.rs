@@ -2,11 +2,15 @@
 //!
 //! Must not know: models.
 
+mod tcp;
+
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Subcommand};
 
+pub(in crate::args) use self::tcp::parse_count;
+pub use self::tcp::{PathArguments, RecoveryArguments, ResponseArguments, SharingArguments};
 use crate::args::{OUTPUT, WHAT};
 
 /// Compute in simulated time what would take a laboratory
@@ -21,6 +25,10 @@ pub struct SimulateArguments {
 #[derive(Debug, Subcommand)]
 pub enum SimulateCommand {
     Depths(DepthsArguments),
+    Response(ResponseArguments),
+    Recovery(RecoveryArguments),
+    Path(PathArguments),
+    Sharing(SharingArguments),
 }
 
 /// Compare fixed depths with a rule that moves buffers between source and sink
@@ -52,7 +60,12 @@ pub struct DepthsArguments {
 impl SimulateCommand {
     /// Whether standard output carries JSON.
     pub fn json(&self) -> bool {
-        let SimulateCommand::Depths(depths) = self;
-        depths.json
+        match self {
+            SimulateCommand::Depths(depths) => depths.json,
+            SimulateCommand::Response(response) => response.json.json,
+            SimulateCommand::Recovery(recovery) => recovery.json.json,
+            SimulateCommand::Path(path) => path.json.json,
+            SimulateCommand::Sharing(sharing) => sharing.json.json,
+        }
     }
 }

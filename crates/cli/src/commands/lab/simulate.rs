@@ -2,6 +2,8 @@
 //!
 //! Must not know: the models.
 
+mod tcp;
+
 use datapump::Operation;
 use datapump_lab::judge::depths::{self, DepthOutcome};
 
@@ -12,9 +14,14 @@ use crate::output::json;
 
 /// Runs a simulation. Gives the exit status.
 pub fn simulate(command: &SimulateCommand, output: &Output) -> i32 {
-    let SimulateCommand::Depths(arguments) = command;
-    compare_depths(arguments, output)
-        .unwrap_or_else(|error| super::refuse_input(&error, Operation::Simulate, output))
+    match command {
+        SimulateCommand::Depths(arguments) => compare_depths(arguments, output)
+            .unwrap_or_else(|error| super::refuse_input(&error, Operation::Simulate, output)),
+        SimulateCommand::Response(arguments) => tcp::response(arguments, output),
+        SimulateCommand::Recovery(arguments) => tcp::recovery(arguments, output),
+        SimulateCommand::Path(arguments) => tcp::path(arguments, output),
+        SimulateCommand::Sharing(arguments) => tcp::sharing(arguments, output),
+    }
 }
 
 fn compare_depths(arguments: &DepthsArguments, output: &Output) -> anyhow::Result<i32> {

@@ -5,8 +5,10 @@
 
 mod access;
 mod disks;
+mod frames;
 mod readers;
 mod requests;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -115,7 +117,8 @@ const CHECKS: [GoldenCheck; 19] = [
 
 /// Recomputes all statements from the tables of a folder.
 pub fn check_golden(folder: &Path) -> Vec<Statement> {
-    CHECKS.iter().map(|check| statement(check, folder)).collect()
+    let all = CHECKS.iter().chain(&frames::CHECKS).chain(&windows::CHECKS);
+    all.map(|check| statement(check, folder)).collect()
 }
 
 fn statement(&(statement, title, tolerance, unit, check): &GoldenCheck, folder: &Path) -> Statement {
@@ -424,6 +427,22 @@ mod tests {
         change("disk_parameters.csv", "inner_zone_rate,35,", "inner_zone_rate,36,");
         let all = ["S26", "S32", "S35", "S37", "S39", "S39", "S41", "S43", "S46", "S67", "S69", "S7"];
         assert_eq!(failed(), all);
+        for (name, from, to, statement) in [
+            ("udp_latency.csv", "0.0286", "0.0296", "S50"),
+            ("ref_udp_line_rate.csv", "957.087126", "958.087126", "S52"),
+            ("interrupt_coalescence.csv", "937", "936", "S56"),
+            ("ten_gig_udp.csv", "5.7,7", "5.6,7", "S57"),
+            ("ref_hstcp_table.csv", "118,2,", "119,2,", "S59"),
+            ("ref_stack_recovery.csv", ",834,", ",835,", "S61"),
+            ("ref_bdp.csv", "26.2144", "26.3144", "S62"),
+            ("ref_slow_start.csv", "691,7,", "691,8,", "S63"),
+            ("ref_jain.csv", "0.942307692", "0.952307692", "S64"),
+            ("tcp_disk_transfers.csv", ",670,", ",660,", "S66"),
+        ] {
+            assert!(!failed().contains(&statement), "{statement}");
+            change(name, from, to);
+            assert!(failed().contains(&statement), "{statement}");
+        }
         std::fs::remove_file(folder.path().join("ref_pipeline.csv")).expect("removable");
         assert!(failed().contains(&"S6"));
     }

@@ -1,0 +1,6 @@
+//! Flags of what the lab does with networks.
+//!
+//! Must not know: connections, paths.
+
+pub mod path;
+pub mod tcp_watch;

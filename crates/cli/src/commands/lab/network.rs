@@ -1,0 +1,6 @@
+//! What the lab does with networks: sampling connections, laying paths.
+//!
+//! Must not know: how.
+
+pub mod path;
+pub mod tcp_watch;

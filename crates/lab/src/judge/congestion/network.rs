@@ -1,0 +1,157 @@
+//! Flows over one bottleneck, in simulated time.
+//!
+//! Must not know: what is asked about them.
+
+use datapump::simulation::Random;
+
+use super::bottleneck::QueuedLink;
+use super::flow::{InFlight, Sender};
+use super::limits;
+use super::window::AckClock;
+use crate::judge::cost::InputError;
+
+/// Which segments are lost, besides those for which the queue has no room.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PathLoss {
+    /// None.
+    None,
+    /// Each with this probability.
+    Chance(f64),
+    /// One in so many, always the last of them.
+    Every(u64),
+}
+
+impl PathLoss {
+    /// Errors: a rate that leaves nothing of a window.
+    pub(super) fn check(self) -> Result<(), InputError> {
+        match self {
+            PathLoss::None => Ok(()),
+            PathLoss::Chance(loss) => limits::loss(loss),
+            PathLoss::Every(segments) => limits::loss(1.0 / segments as f64),
+        }
+    }
+}
+
+/// A flow, its path and its time.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub flow: Sender,
+    pub rtt_s: f64,
+    pub from_s: f64,
+    pub until_s: f64,
+    has_begun: bool,
+    /// The window over time, in segments times seconds, up to the last event.
+    pub window_s: f64,
+    last_s: f64,
+    /// Its next segment is lost, because another's was.
+    loses_next: bool,
+}
+
+impl Member {
+    pub fn new(flow: Sender, rtt_s: f64, (from_s, until_s): (f64, f64)) -> Member {
+        Member {
+            flow,
+            rtt_s,
+            from_s,
+            until_s,
+            has_begun: false,
+            window_s: 0.0,
+            last_s: from_s,
+            loses_next: false,
+        }
+    }
+
+    /// Time passes with the window as it is.
+    fn pass(&mut self, now_s: f64) {
+        self.window_s += self.flow.window_segments() * (now_s - self.last_s).max(0.0);
+        self.last_s = self.last_s.max(now_s);
+    }
+
+    /// When something happens to it next.
+    fn next_s(&self) -> f64 {
+        if self.has_begun { self.flow.next_s() } else { self.from_s }
+    }
+}
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct SharedPath {
+    pub link: QueuedLink,
+    pub members: Vec<Member>,
+    /// Whether a queue that is full drops a segment of every flow.
+    pub is_common: bool,
+    now_s: f64,
+    loss: PathLoss,
+    random: Random,
+    /// Segments until the next loss.
+    until_loss: u64,
+}
+
+impl SharedPath {
+    pub fn new(link: QueuedLink, members: Vec<Member>, (loss, seed): (PathLoss, u64)) -> SharedPath {
+        let random = Random::of(seed, "losses of a path");
+        let mut network =
+            SharedPath { link, members, is_common: false, now_s: 0.0, loss, random, until_loss: 0 };
+        network.until_loss = network.draw();
+        network
+    }
+
+    /// Segments between two losses.
+    fn draw(&mut self) -> u64 {
+        match self.loss {
+            PathLoss::None => u64::MAX,
+            PathLoss::Every(segments) => segments,
+            PathLoss::Chance(loss) => self.random.until(loss),
+        }
+    }
+
+    /// Goes on until this time.
+    pub fn run(&mut self, until_s: f64) {
+        loop {
+            let next = self.members.iter().map(Member::next_s).enumerate();
+            let Some((at, next_s)) = next.min_by(|one, other| one.1.total_cmp(&other.1)) else { return };
+            if next_s > until_s {
+                return;
+            }
+            self.now_s = next_s;
+            self.happen(at);
+        }
+    }
+
+    fn happen(&mut self, at: usize) {
+        let (now_s, wait_s) = (self.now_s, self.link.wait_s(self.now_s));
+        let member = &mut self.members[at];
+        member.pass(now_s);
+        if std::mem::replace(&mut member.has_begun, true) {
+            member.flow.step(AckClock { now_s, rtt_s: member.rtt_s + wait_s });
+        }
+        if now_s < member.until_s {
+            while let Some(is_again) = self.members[at].flow.sends() {
+                self.send(at, is_again);
+            }
+        }
+    }
+
+    fn send(&mut self, at: usize, is_again: bool) {
+        let left = self.link.take(self.now_s);
+        if left.is_err() && self.is_common {
+            let now_s = self.now_s;
+            let there = self.members.iter_mut().filter(|it| it.has_begun && now_s < it.until_s);
+            there.for_each(|member| member.loses_next = true);
+        }
+        let by_chance = self.is_lost();
+        let member = &mut self.members[at];
+        let is_lost = std::mem::take(&mut member.loses_next) || by_chance || left.is_err();
+        let (Ok(left_s) | Err(left_s)) = left;
+        member.flow.send(InFlight { back_s: left_s + member.rtt_s, is_lost, is_again });
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.until_loss -= 1;
+        let is_lost = self.until_loss == 0;
+        if is_lost {
+            self.until_loss = self.draw();
+        }
+        is_lost
+    }
+}
