@@ -3,7 +3,7 @@
 //! figures of its own: how late packets were carried, and at which rate.
 //!
 //! A named namespace that was missing is made, and removed at the end. One that a killed path left behind is removed by
-//! the next: a note under [`NOTES`] says which process made it. Devices go with the process.
+//! the next: a note says which process made it. Devices go with the process.
 //!
 //! Must not know: what goes over the path, command lines.
 
@@ -24,8 +24,8 @@ pub use carried::{DirectionCarried, PathCarried};
 pub use link::{Aqm, LinkLoss, LinkSettings};
 
 use crate::judge::cost::InputError;
-use device::Device;
-use direction::Direction;
+use device::TunDevice;
+use direction::OneWay;
 use spaces::Spaces;
 
 /// RFC 8200, section 5.
@@ -77,9 +77,9 @@ impl BoxSettings {
                 asked("one address is of version 4 of IP and one of version 6; give two of one version")
             }
             () if left.address == right.address => asked("both ends have one address; give two"),
-            () if left.network() != right.network() => {
-                asked("the ends are not in one network; give two addresses of one, such as 10.9.0.1/24 and 10.9.0.2/24")
-            }
+            () if left.network() != right.network() => asked(
+                "the ends are not in one network; give two addresses of one, such as 10.9.0.1/24 and 10.9.0.2/24",
+            ),
             () if left.address.is_ipv6() && self.mtu < IP6_MTU_MIN => {
                 asked("version 6 of IP needs packets of 1280 bytes; give --mtu 1280 or more")
             }
@@ -108,7 +108,7 @@ pub fn carry(settings: &BoxSettings, stop: &AtomicBool, ready: impl FnOnce()) ->
     let spaces = Spaces::open([&settings.left.space, &settings.right.space])?;
     let device = |end: &BoxEnd| {
         let file = spaces.file(&end.space);
-        Device::open(&file, end, settings.mtu).with_context(|| {
+        TunDevice::open(&file, end, settings.mtu).with_context(|| {
             format!("a TUN device with {}/{} in the namespace {}", end.address, end.prefix, end.space)
         })
     };
@@ -117,13 +117,13 @@ pub fn carry(settings: &BoxSettings, stop: &AtomicBool, ready: impl FnOnce()) ->
     let other = LinkSettings { seed: settings.link.seed.wrapping_add(1), ..settings.link.clone() };
     // One that ends, however it does, ends both.
     let has_ended = AtomicBool::new(false);
-    let carry = |direction: Direction<'_>| {
+    let carry = |direction: OneWay<'_>| {
         let _ends = EndsBoth(&has_ended);
         direction.run(|| stop.load(Ordering::Relaxed) || has_ended.load(Ordering::Relaxed))
     };
     let (there, back) = std::thread::scope(|scope| {
-        let there = scope.spawn(|| carry(Direction::new(&left, &right, settings.link.clone())));
-        let back = carry(Direction::new(&right, &left, other));
+        let there = scope.spawn(|| carry(OneWay::new(&left, &right, settings.link.clone())));
+        let back = carry(OneWay::new(&right, &left, other));
         (there.join(), back)
     });
     let there = there.unwrap_or_else(|_| Err(std::io::Error::other("the thread of a direction panicked")));

@@ -74,7 +74,7 @@ pub struct HandedOver {
 
 /// Counts what is handed over.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct CarriedTally {
     carried: DirectionCarried,
     frames: u64,
     late_ns: u64,
@@ -85,7 +85,7 @@ pub struct Tally {
     busy_bytes: u64,
 }
 
-impl Tally {
+impl CarriedTally {
     /// A frame was handed over.
     pub fn handed_over(&mut self, it: HandedOver) {
         let late_ns = it.now_ns.saturating_sub(it.due_ns);
@@ -119,7 +119,12 @@ impl Tally {
     }
 
     /// All of it.
-    pub fn finish(mut self, counts: LinkCounts, rate_bytes_per_s: Option<f64>, overrun: u64) -> DirectionCarried {
+    pub fn finish(
+        mut self,
+        counts: LinkCounts,
+        rate_bytes_per_s: Option<f64>,
+        overrun: u64,
+    ) -> DirectionCarried {
         self.end_busy();
         let share = |rate: f64| self.busy_bytes as f64 / (self.busy_ns as f64 / 1e9) / rate;
         DirectionCarried {
@@ -143,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_times_in_which_something_always_waited() {
-        let mut tally = Tally::default();
+        let mut tally = CarriedTally::default();
         let ms = 1_000_000;
         let mut taken_bytes = 0;
         let mut hand_over = |at_ns, late_ns, has_waited| {
@@ -157,6 +162,6 @@ mod tests {
         let it = tally.finish(LinkCounts::default(), Some(1e6), 3);
         assert_eq!((it.rate_share, it.bytes, it.max_late_ns, it.mean_late_ns), (Some(1.0), 111_000, 500, 45));
         assert_eq!(it.overrun, 3);
-        assert_eq!(Tally::default().finish(LinkCounts::default(), Some(1e6), 0).rate_share, None);
+        assert_eq!(CarriedTally::default().finish(LinkCounts::default(), Some(1e6), 0).rate_share, None);
     }
 }

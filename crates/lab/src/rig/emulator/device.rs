@@ -16,15 +16,15 @@ use super::BoxEnd;
 const QUEUE_FRAMES: u32 = 10_000;
 
 /// A device.
-pub struct Device {
+pub struct TunDevice {
     device: SyncDevice,
     name: String,
     space: PathBuf,
 }
 
-impl Device {
+impl TunDevice {
     /// Makes it in a namespace, with the address of an end.
-    pub fn open(space: &Path, end: &BoxEnd, mtu: u16) -> io::Result<Device> {
+    pub fn open(space: &Path, end: &BoxEnd, mtu: u16) -> io::Result<TunDevice> {
         in_net_space(space, || {
             let builder = DeviceBuilder::new().mtu(mtu).offload(true).enable(false);
             let builder = match end.address {
@@ -39,7 +39,7 @@ impl Device {
             device.set_tx_queue_len(QUEUE_FRAMES)?;
             device.enabled(true)?;
             device.set_nonblocking(true)?;
-            Ok(Device { device, name, space: space.into() })
+            Ok(TunDevice { device, name, space: space.into() })
         })
     }
 
@@ -88,8 +88,12 @@ mod tests {
 
     #[test]
     fn drops_are_read_from_the_table_of_interfaces() {
-        let table = "Inter-|   Receive\n face |bytes\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  tun1: 0 0 0 0 0 0 0 0 \
-                     900 9 0 7 0 0 0 0\n";
-        assert_eq!((dropped(table, "tun1"), dropped(table, "lo"), dropped(table, "tun")), (Some(7), Some(12), None));
+        let table = [
+            "Inter-|   Receive",
+            "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13",
+            "  tun1: 0 0 0 0 0 0 0 0 900 9 0 7 0",
+        ];
+        let table = table.join("\n");
+        assert_eq!(["tun1", "lo", "tun"].map(|name| dropped(&table, name)), [Some(7), Some(12), None]);
     }
 }

@@ -12,17 +12,17 @@ use std::time::Instant;
 use datapump::host::timer_slack;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::carried::{DirectionCarried, HandedOver, Tally};
-use super::device::Device;
+use super::carried::{CarriedTally, DirectionCarried, HandedOver};
+use super::device::TunDevice;
 use super::frame::{HEADER_BYTES, cut, packets};
-use super::link::{Fate, Link, LinkSettings};
+use super::link::{EmulatedLink, LinkSettings, PacketFate};
 
 /// The largest frame, with its header.
 const FRAME_BYTES: usize = HEADER_BYTES + 65_536;
 /// Frames that are read before those that are due are looked at again.
 const READS: u32 = 32;
-/// What a piece of a frame takes of the link at most, where it has more than one packet: a receiver shall see packets come
-/// as they would.
+/// What a piece of a frame takes of the link at most, where it has more than one packet: a receiver shall see packets
+/// come as they would.
 const PIECE_NS: u64 = 250_000;
 /// What waits in one direction at most; more has no room, whatever was asked.
 const WAITING_MAX_BYTES: u64 = 1 << 30;
@@ -33,7 +33,7 @@ const WAIT_NS: u64 = 100_000_000;
 
 /// A piece that waits. By time, then by number.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
+struct WaitingPiece {
     at_ns: u64,
     number: u64,
     bytes: u64,
@@ -44,7 +44,7 @@ struct Waiting {
 
 /// A piece of a frame that goes as one: its packets, when the first and the last are due, how often it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Piece {
+struct FramePiece {
     part: Range<u32>,
     first_ns: u64,
     last_ns: u64,
@@ -54,32 +54,32 @@ struct Piece {
 }
 
 /// One direction.
-pub struct Direction<'a> {
-    from: &'a Device,
-    to: &'a Device,
-    link: Link,
+pub struct OneWay<'a> {
+    from: &'a TunDevice,
+    to: &'a TunDevice,
+    link: EmulatedLink,
     rate_bytes_per_s: Option<f64>,
     begun: Instant,
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    waiting: BinaryHeap<Reverse<WaitingPiece>>,
     waiting_bytes: u64,
     number: u64,
     spare: Vec<Vec<u8>>,
-    tally: Tally,
+    tally: CarriedTally,
 }
 
-impl<'a> Direction<'a> {
-    pub fn new(from: &'a Device, to: &'a Device, link: LinkSettings) -> Direction<'a> {
-        Direction {
+impl<'a> OneWay<'a> {
+    pub fn new(from: &'a TunDevice, to: &'a TunDevice, link: LinkSettings) -> OneWay<'a> {
+        OneWay {
             from,
             to,
             rate_bytes_per_s: link.rate_bytes_per_s,
-            link: Link::new(link),
+            link: EmulatedLink::new(link),
             begun: Instant::now(),
             waiting: BinaryHeap::new(),
             waiting_bytes: 0,
             number: 0,
             spare: Vec::new(),
-            tally: Tally::default(),
+            tally: CarriedTally::default(),
         }
     }
 
@@ -128,12 +128,12 @@ impl<'a> Direction<'a> {
     }
 
     /// Puts a piece to those that wait.
-    fn put(&mut self, frame: &[u8], piece: &Piece, bytes: u64) {
+    fn put(&mut self, frame: &[u8], piece: &FramePiece, bytes: u64) {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         cut(frame, &piece.part, &mut copy);
         self.waiting_bytes += copy.len() as u64;
-        self.waiting.push(Reverse(Waiting {
+        self.waiting.push(Reverse(WaitingPiece {
             at_ns: piece.last_ns,
             number: self.number,
             bytes,
@@ -150,7 +150,7 @@ impl<'a> Direction<'a> {
             && next.at_ns <= self.now_ns()
             && let Some(Reverse(next)) = self.waiting.pop()
         {
-            let Waiting { at_ns: due_ns, bytes, taken_bytes, has_waited, frame, .. } = next;
+            let WaitingPiece { at_ns: due_ns, bytes, taken_bytes, has_waited, frame, .. } = next;
             self.waiting_bytes -= frame.len() as u64;
             match self.to.write(&frame) {
                 true => {
@@ -179,12 +179,12 @@ impl<'a> Direction<'a> {
 }
 
 /// What becomes of a frame: the pieces of it that leave the link.
-fn pieces(frame: &[u8], link: &mut Link, now_ns: u64) -> Vec<Piece> {
+fn pieces(frame: &[u8], link: &mut EmulatedLink, now_ns: u64) -> Vec<FramePiece> {
     let all = packets(frame);
-    let mut pieces: Vec<Piece> = Vec::with_capacity(1);
+    let mut pieces: Vec<FramePiece> = Vec::with_capacity(1);
     for packet in 0..all.count {
         let bytes = all.bytes_of(&(packet..packet + 1));
-        let Fate::Leaves { at_ns, copies, has_waited } = link.offer(bytes, now_ns) else { continue };
+        let PacketFate::Leaves { at_ns, copies, has_waited } = link.offer(bytes, now_ns) else { continue };
         let taken_bytes = link.taken_bytes;
         match pieces.last_mut() {
             Some(piece) if piece.takes(packet, at_ns, copies) => {
@@ -192,14 +192,21 @@ fn pieces(frame: &[u8], link: &mut Link, now_ns: u64) -> Vec<Piece> {
             }
             _ => {
                 let part = packet..packet + 1;
-                pieces.push(Piece { part, first_ns: at_ns, last_ns: at_ns, copies, has_waited, taken_bytes });
+                pieces.push(FramePiece {
+                    part,
+                    first_ns: at_ns,
+                    last_ns: at_ns,
+                    copies,
+                    has_waited,
+                    taken_bytes,
+                });
             }
         }
     }
     pieces
 }
 
-impl Piece {
+impl FramePiece {
     /// Whether the packet of this number goes with it.
     fn takes(&self, packet: u32, at_ns: u64, copies: u32) -> bool {
         self.part.end == packet

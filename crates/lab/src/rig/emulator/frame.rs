@@ -1,9 +1,9 @@
 //! A frame of a TUN device with the header of virtio_net before it: how many packets it holds, and a part of them as a
 //! frame of its own.
 //!
-//! The kernel passes on up to 64 KiB of one TCP connection, or of datagrams of one size, as one frame (`struct virtio_net_hdr` of
-//! include/uapi/linux/virtio_net.h), to be cut into packets of `gso_size` by whoever sends it. Where one of them is lost,
-//! or where a frame takes too long of a slow link, it is cut here.
+//! The kernel passes on up to 64 KiB of one TCP connection, or of datagrams of one size, as one frame (`struct
+//! virtio_net_hdr` of include/uapi/linux/virtio_net.h), to be cut into packets of `gso_size` by whoever sends it. Where
+//! one of them is lost, or where a frame takes too long of a slow link, it is cut here.
 //!
 //! Must not know: links, devices.
 
@@ -29,7 +29,7 @@ const WINDOW_REDUCED: u8 = 0x80;
 
 /// Where the parts of a frame that can be cut lie, counted from its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
+struct FrameLayout {
     transport: usize,
     payload: usize,
     packet_bytes: usize,
@@ -71,7 +71,7 @@ pub fn packets(frame: &[u8]) -> Packets {
     }
 }
 
-fn layout(frame: &[u8]) -> Option<Layout> {
+fn layout(frame: &[u8]) -> Option<FrameLayout> {
     let header = frame.get(..HEADER_BYTES)?;
     let kind = header[1] & !GSO_ECN;
     if ![GSO_TCP4, GSO_TCP6, GSO_UDP].contains(&kind) || header[0] & NEEDS_CHECKSUM == 0 {
@@ -86,7 +86,7 @@ fn layout(frame: &[u8]) -> Option<Layout> {
         && (is_udp || transport_bytes >= 20)
         && payload <= frame.len()
         && transport >= HEADER_BYTES + if is_ip6 { 40 } else { 20 };
-    is_sound.then_some(Layout { transport, payload, packet_bytes, is_ip6, is_udp })
+    is_sound.then_some(FrameLayout { transport, payload, packet_bytes, is_ip6, is_udp })
 }
 
 /// Some of a frame's packets, as a frame of their own, behind what `out` holds.
@@ -115,7 +115,7 @@ pub fn cut(frame: &[u8], part: &Range<u32>, out: &mut Vec<u8>) {
 }
 
 /// Length, number and checksum of the IP header.
-fn set_network(cut: &mut [u8], layout: &Layout, packets_before: u16) {
+fn set_network(cut: &mut [u8], layout: &FrameLayout, packets_before: u16) {
     let bytes = (cut.len() - HEADER_BYTES) as u16;
     let ip = &mut cut[HEADER_BYTES..layout.transport];
     if layout.is_ip6 {
@@ -131,7 +131,7 @@ fn set_network(cut: &mut [u8], layout: &Layout, packets_before: u16) {
 }
 
 /// Sequence number, flags and the sum of the pseudo header.
-fn set_tcp(cut: &mut [u8], layout: &Layout, bytes_before: u32, (is_first, is_last): (bool, bool)) {
+fn set_tcp(cut: &mut [u8], layout: &FrameLayout, bytes_before: u32, (is_first, is_last): (bool, bool)) {
     let pseudo = pseudo_sum(cut, layout, TCP);
     let tcp = &mut cut[layout.transport..];
     let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(bytes_before);
@@ -146,7 +146,7 @@ fn set_tcp(cut: &mut [u8], layout: &Layout, bytes_before: u32, (is_first, is_las
 }
 
 /// Length and the sum of the pseudo header.
-fn set_udp(cut: &mut [u8], layout: &Layout) {
+fn set_udp(cut: &mut [u8], layout: &FrameLayout) {
     let pseudo = pseudo_sum(cut, layout, UDP);
     let bytes = (cut.len() - layout.transport) as u16;
     let udp = &mut cut[layout.transport..];
@@ -154,7 +154,7 @@ fn set_udp(cut: &mut [u8], layout: &Layout) {
     udp[6..8].copy_from_slice(&pseudo.to_be_bytes());
 }
 
-fn pseudo_sum(cut: &[u8], layout: &Layout, protocol: u8) -> u16 {
+fn pseudo_sum(cut: &[u8], layout: &FrameLayout, protocol: u8) -> u16 {
     let ip = &cut[HEADER_BYTES..layout.transport];
     let addresses = if layout.is_ip6 { &ip[8..40] } else { &ip[12..20] };
     folded(sum(addresses) + (cut.len() - layout.transport) as u32 + u32::from(protocol))

@@ -48,7 +48,9 @@ impl LinkSettings {
         let asked = |words: &str| Err(InputError::asked(words));
         let is_rate = |rate: f64| (RATE_MIN_BYTES_PER_S..=RATE_MAX_BYTES_PER_S).contains(&rate);
         match () {
-            () if !self.rate_bytes_per_s.is_none_or(is_rate) => asked("a rate must be from 1kbit to 1000Gbit"),
+            () if !self.rate_bytes_per_s.is_none_or(is_rate) => {
+                asked("a rate must be from 1kbit to 1000Gbit")
+            }
             () if self.delay_ns > DELAY_MAX_NS => asked("a round trip must be at most 60s"),
             () if self.jitter_ns > self.delay_ns => {
                 asked("a way takes half of the round trip: jitter must be at most that")
@@ -86,7 +88,7 @@ pub enum LinkLoss {
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketFate {
     /// It leaves the link then, so many times; whether it has waited for others.
     Leaves { at_ns: u64, copies: u32, has_waited: bool },
     /// Lost on the way.
@@ -110,7 +112,7 @@ pub struct LinkCounts {
 
 /// A link.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct EmulatedLink {
     set: LinkSettings,
     random: Random,
     codel: Codel,
@@ -127,10 +129,10 @@ pub struct Link {
     pub counts: LinkCounts,
 }
 
-impl Link {
-    pub fn new(set: LinkSettings) -> Link {
+impl EmulatedLink {
+    pub fn new(set: LinkSettings) -> EmulatedLink {
         let random = Random::of(set.seed, "losses of a link");
-        let mut link = Link {
+        let mut link = EmulatedLink {
             set,
             random,
             codel: Codel::default(),
@@ -147,7 +149,7 @@ impl Link {
     }
 
     /// Offers a packet that takes so many bytes of the wire.
-    pub fn offer(&mut self, bytes: u64, now_ns: u64) -> Fate {
+    pub fn offer(&mut self, bytes: u64, now_ns: u64) -> PacketFate {
         self.counts.offered += 1;
         let (gone_ns, has_waited) = match self.queue(bytes, now_ns) {
             Ok(gone) => gone,
@@ -157,28 +159,28 @@ impl Link {
         // A packet that is lost on the way has taken its time of the link.
         if self.is_lost() {
             self.counts.lost += 1;
-            return Fate::Lost;
+            return PacketFate::Lost;
         }
         let at_ns = self.way(now_ns, gone_ns);
         let copies = 1 + u32::from(self.happens(self.set.duplicate));
         self.counts.duplicated += u64::from(copies - 1);
-        Fate::Leaves { at_ns, copies, has_waited }
+        PacketFate::Leaves { at_ns, copies, has_waited }
     }
 
     /// When it has gone on its way and whether it has waited, or why it does not go.
-    fn queue(&mut self, bytes: u64, now_ns: u64) -> Result<(u64, bool), Fate> {
+    fn queue(&mut self, bytes: u64, now_ns: u64) -> Result<(u64, bool), PacketFate> {
         let Some(rate) = self.set.rate_bytes_per_s else { return Ok((now_ns, false)) };
         let wait_ns = (self.free_ns - now_ns as f64).max(0.0);
         let before_bytes = wait_ns * rate / 1e9;
         if before_bytes > self.set.queue_bytes as f64 {
             self.counts.no_room += 1;
-            return Err(Fate::NoRoom);
+            return Err(PacketFate::NoRoom);
         }
         let goes_ns = now_ns as f64 + wait_ns;
         let is_short = before_bytes <= bytes as f64;
         if self.set.aqm == Aqm::Codel && self.codel.drops(goes_ns as u64, wait_ns as u64, is_short) {
             self.counts.managed += 1;
-            return Err(Fate::Managed);
+            return Err(PacketFate::Managed);
         }
         self.free_ns = goes_ns + bytes as f64 / rate * 1e9;
         Ok((self.free_ns as u64, wait_ns > 0.0))
@@ -189,7 +191,8 @@ impl Link {
             self.counts.overtook += 1;
             return now_ns;
         }
-        let delay_ns = self.wander.delay_ns(gone_ns, (self.set.delay_ns, self.set.jitter_ns), &mut self.random);
+        let delay_ns =
+            self.wander.delay_ns(gone_ns, (self.set.delay_ns, self.set.jitter_ns), &mut self.random);
         self.last_ns = self.last_ns.max(gone_ns + delay_ns);
         self.last_ns
     }
@@ -274,19 +277,22 @@ mod tests {
     }
 
     /// What becomes of so many packets of 1500 bytes (a millisecond each), offered at this distance.
-    fn fates(set: LinkSettings, packets: u64, apart_ns: u64) -> (Vec<Fate>, LinkCounts) {
-        let mut link = Link::new(set);
+    fn fates(set: LinkSettings, packets: u64, apart_ns: u64) -> (Vec<PacketFate>, LinkCounts) {
+        let mut link = EmulatedLink::new(set);
         let fates = (0..packets).map(|packet| link.offer(1500, packet * apart_ns)).collect();
         (fates, link.counts)
     }
 
-    fn leaves(at_ms: u64) -> Fate {
-        Fate::Leaves { at_ns: at_ms * MS, copies: 1, has_waited: false }
+    fn leaves(at_ms: u64) -> PacketFate {
+        PacketFate::Leaves { at_ns: at_ms * MS, copies: 1, has_waited: false }
     }
 
     /// When they leave.
-    fn times(fates: Vec<Fate>) -> Vec<u64> {
-        fates.into_iter().filter_map(|fate| if let Fate::Leaves { at_ns, .. } = fate { Some(at_ns) } else { None }).collect()
+    fn times(fates: Vec<PacketFate>) -> Vec<u64> {
+        fates
+            .into_iter()
+            .filter_map(|fate| if let PacketFate::Leaves { at_ns, .. } = fate { Some(at_ns) } else { None })
+            .collect()
     }
 
     #[test]
@@ -301,7 +307,7 @@ mod tests {
     fn what_the_queue_cannot_hold_is_dropped() {
         // The one that goes, ten that wait, and one that found the queue just full.
         let (fates, counts) = fates(plain(), 20, 0);
-        assert_eq!(fates.iter().filter(|fate| **fate == Fate::NoRoom).count(), 9);
+        assert_eq!(fates.iter().filter(|fate| **fate == PacketFate::NoRoom).count(), 9);
         assert_eq!((counts.offered, counts.no_room, counts.lost), (20, 9, 0));
     }
 
@@ -309,7 +315,8 @@ mod tests {
     fn losses_are_exact_where_they_are_counted() {
         let lost = |set| {
             let (fates, counts) = fates(set, 1000, MS);
-            let lost: Vec<u64> = (1..).zip(&fates).filter(|it| *it.1 == Fate::Lost).map(|it| it.0).collect();
+            let lost: Vec<u64> =
+                (1..).zip(&fates).filter(|it| *it.1 == PacketFate::Lost).map(|it| it.0).collect();
             assert_eq!(counts.lost, lost.len() as u64);
             lost
         };
@@ -332,8 +339,8 @@ mod tests {
             let (least, most) = (late.clone().min(), late.clone().max());
             let mean = late.sum::<u64>() / 2000;
             assert!(mean.abs_diff(51 * MS) < MS, "{mean}");
-            assert!(least.is_some_and(|it| it >= 46 * MS && it < 48 * MS), "{least:?}");
-            assert!(most.is_some_and(|it| it <= 57 * MS && it > 54 * MS), "{most:?}");
+            assert!(least.is_some_and(|it| (46 * MS..48 * MS).contains(&it)), "{least:?}");
+            assert!(most.is_some_and(|it| (54 * MS..=57 * MS).contains(&it)), "{most:?}");
         }
         let set = LinkSettings { reorder: 0.1, duplicate: 0.05, ..plain() };
         let (_, counts) = fates(set.clone(), 1000, 20 * MS);

@@ -7,14 +7,14 @@
 //! Must not know: devices, links.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use datapump::host::{make_net_space, remove_net_space};
-use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::fs::{FlockOperation, FsWord, flock, statfs};
 
 use crate::judge::cost::InputError;
 
@@ -23,7 +23,7 @@ const SPACES: &str = "/run/netns";
 /// Who made which namespace.
 const NOTES: &str = "/run/pump-lab-path";
 /// What statfs(2) says of a namespace (linux/magic.h).
-const NAMESPACE_MAGIC: i64 = 0x6e73_6673;
+const NAMESPACE_MAGIC: FsWord = 0x6e73_6673;
 /// Somebody else may be making or removing the same one just now.
 const TRIES: u32 = 50;
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
@@ -112,7 +112,7 @@ fn note(name: &str) -> PathBuf {
 }
 
 fn is_space(file: &Path) -> bool {
-    statfs(file).is_ok_and(|state| state.f_type as i64 == NAMESPACE_MAGIC)
+    statfs(file).is_ok_and(|state| state.f_type == NAMESPACE_MAGIC)
 }
 
 /// The note of a name, locked; none if another holds it, or it went meanwhile.
@@ -125,13 +125,15 @@ fn locked(name: &str, make: bool) -> io::Result<Option<File>> {
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
         locked => locked?,
     }
-    let is_same = fs::metadata(note(name)).is_ok_and(|it| file.metadata().is_ok_and(|own| own.ino() == it.ino()));
+    let is_same =
+        fs::metadata(note(name)).is_ok_and(|it| file.metadata().is_ok_and(|own| own.ino() == it.ino()));
     Ok(is_same.then_some(file))
 }
 
 /// Removes a namespace, or what stands in its place.
 fn clear(name: &str) -> io::Result<()> {
-    let removed = if is_space(&space(name)) { remove_net_space(&space(name)) } else { fs::remove_file(space(name)) };
+    let removed =
+        if is_space(&space(name)) { remove_net_space(&space(name)) } else { fs::remove_file(space(name)) };
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -142,7 +144,9 @@ fn remove(name: &str, lock: File) {
     match clear(name) {
         Ok(()) => drop(fs::remove_file(note(name))),
         Err(error) => {
-            eprintln!("pump: the network namespace {name} stays: {error}; remove it by `ip netns delete {name}`");
+            let words =
+                format!("pump: the network namespace {name} stays: {error}; `ip netns delete {name}`");
+            let _ = writeln!(io::stderr(), "{words}");
         }
     }
     drop(lock);
