@@ -31,8 +31,8 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// A CPU that gives a thread nothing for so long belongs to real-time work.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Direct writes of 4 KiB in a ring, which threads of the kernel complete, took eighteen times as long with the soaker.
-const EQUALS: &str = "threads of the kernel share the processors with it as equals, so that what they do for a run takes \
-                      longer (as root: sysctl kernel.sched_autogroup_enabled=0)";
+const EQUALS: &str = "threads of the kernel share the processors with it as equals, so that what they do for a run \
+                      takes longer (as root: sysctl kernel.sched_autogroup_enabled=0)";
 /// How long a block takes at least: long against looking at the clock (0.2 µs), short against the time from one
 /// interrupt to the next.
 const BLOCK_NS: u64 = 20_000;

@@ -84,7 +84,8 @@ pub struct PathArguments {
     ///
     /// Example: pump lab simulate path --rate 1Gbit --rtt 180ms --duration 1h --samples 3600 --json
     #[arg(long, value_name = "N", env = "PUMP_SAMPLES", help_heading = OUTPUT)]
-    #[arg(default_value_t = 100, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(default_value_t = 100, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub samples: u32,
 
     #[command(flatten)]
@@ -99,7 +100,7 @@ pub struct PathArguments {
 pub struct SharingArguments {
     /// The stack of each flow
     ///
-    /// One of reno, highspeed, highspeed-table, scalable, cubic. One for all, or as many as round trips. Default: cubic.
+    /// One of reno, highspeed, highspeed-table, scalable, cubic; one for all, or one a round trip. Default: cubic.
     ///
     /// Example: pump lab simulate sharing --stack reno,cubic --rate 100Mbit --rtt 20ms
     #[arg(long, value_name = "STACK,…", env = "PUMP_STACK", help_heading = WHAT, value_delimiter = ',')]

@@ -52,7 +52,11 @@ fn direction(it: &DirectionCarried) -> String {
         }
     }
     let us = |ns: u64| ns as f64 / 1e3;
-    words += &format!("; late by {:.1} us from when they were read, at most {:.1} us", us(it.mean_late_ns), us(it.max_late_ns));
+    words += &format!(
+        "; late by {:.1} us from when they were read, at most {:.1} us",
+        us(it.mean_late_ns),
+        us(it.max_late_ns)
+    );
     if let Some(share) = it.rate_share {
         words += &format!("; {:.2} % of the rate while something waited", share * 100.0);
     }
