@@ -1,5 +1,4 @@
-//! Chores of the repository: `cargo xtask wider [--full]`, `cargo xtask mutants [NAME | --check]` and `cargo xtask
-//! statements`.
+//! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]` and `statements`.
 //!
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
 #![forbid(unsafe_code)]
@@ -19,6 +18,7 @@ const USAGE: &str = "\
 cargo xtask wider [--full]    the suites that need root, loop mounts, Debian packages, other targets or minutes;
                               --full: a million simulated copies, 200 kills, 20 rounds of the truth tests, 600 s a
                               fuzz target, kept in bench/soak
+cargo xtask fuzz-build        builds the fuzz targets, which `wider` does otherwise
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
 cargo xtask mutants --check   only looks whether every mutant still has its place
 cargo xtask statements        writes docs/statements.md from docs/statements.toml";
@@ -39,6 +39,7 @@ fn run() -> Result<()> {
     match words[..] {
         ["wider"] => wider::run(&root(), false),
         ["wider", "--full"] => wider::run(&root(), true),
+        ["fuzz-build"] => wider::build_fuzz_targets(&root()),
         ["mutants"] => mutants::run(&root(), None),
         ["mutants", "--check"] => mutants::check(&root()),
         ["mutants", name] => mutants::run(&root(), Some(name)),

@@ -97,6 +97,19 @@ pub fn run(root: &Path, full: bool) -> Result<()> {
     outcome
 }
 
+/// Builds the fuzz targets, which takes ten minutes of a processor: for whoever has other things to wait for meanwhile.
+pub fn build_fuzz_targets(root: &Path) -> Result<()> {
+    let mut steps = Steps::new(root, None);
+    if install::fuzzer(&mut steps)? {
+        steps.run(&build_of_fuzz_targets())?;
+    }
+    steps.close()
+}
+
+fn build_of_fuzz_targets() -> Step {
+    Step::new("build of the fuzz targets", "nice -n 19 cargo +nightly fuzz build")
+}
+
 fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     install::packages(steps, PACKAGES)?;
     for target in TARGETS {
@@ -170,7 +183,7 @@ fn wider(steps: &mut Steps, root: &Path, extent: &Extent, fuzzes: bool) -> Resul
     let line = format!("RUST_TEST_THREADS={THREADS} {test} -- --skip measuring::");
     let mut together = vec![of_the_program("wider tests", &line, (root, extent))];
     if fuzzes {
-        together.push(Step::new("build of the fuzz targets", "nice -n 19 cargo +nightly fuzz build"));
+        together.push(build_of_fuzz_targets());
     }
     steps.run_together(&together)?;
     let skipped = extent.left_out.iter().map(|name| format!(" --skip measuring::{name}::"));

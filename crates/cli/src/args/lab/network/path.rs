@@ -27,7 +27,7 @@ pub struct LabPathArguments {
     ///
     /// Default: none.
     ///
-    /// Example: ip netns exec a ping 10.9.0.2
+    /// Example: pump lab path --left a --right b --rtt 20ms (then: ip netns exec a ping 10.89.0.2)
     #[arg(long, value_name = "NETNS", env = "PUMP_LEFT", help_heading = WHAT)]
     pub left: String,
 
@@ -35,7 +35,7 @@ pub struct LabPathArguments {
     ///
     /// Default: none.
     ///
-    /// Example: ip netns exec b iperf3 -s
+    /// Example: pump lab path --left a --right b --rate 1Gbit (then: ip netns exec b iperf3 -s)
     #[arg(long, value_name = "NETNS", env = "PUMP_RIGHT", help_heading = WHAT)]
     pub right: String,
 
