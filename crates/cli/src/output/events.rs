@@ -11,7 +11,7 @@ use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
 use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
-use datapump_lab::emulator::PathCarried;
+use datapump_lab::emulator::PathStats;
 use datapump_lab::judge::congestion::{PathOutcome, RecoveryOutcome, ResponseOutcome, SharingOutcome};
 use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::crossings::CrossingWay;
@@ -65,8 +65,8 @@ pub enum EventLine<'a> {
     Sharing(&'a SharingOutcome),
     /// A path in a box is laid (pump lab path).
     Ready,
-    /// What a path in a box carried (pump lab path).
-    Carried(&'a PathCarried),
+    /// What went over a path in a box (pump lab path).
+    PathStats(&'a PathStats),
     /// The last line of a job.
     Report(ReportLine<'a>),
     /// The last line of a command that moves nothing.

@@ -52,16 +52,16 @@ impl BoxPath {
         in_net_space(&self.file(side), || Ok(run())).expect("a namespace")
     }
 
-    /// Ends it, and gives what it carried from left to right, and back.
+    /// Ends it, and gives what went from left to right, and back.
     fn end(mut self) -> (Value, Value) {
         kill_process(Pid::from_child(&self.pump), Signal::TERM).expect("it runs");
         let mut text = String::new();
         self.output.read_to_string(&mut text).expect("text");
         assert_eq!(self.pump.wait().expect("it ends").code(), Some(0), "{text}");
-        let carried: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
-        assert_eq!(carried["event"], "carried", "{text}");
+        let stats: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
+        assert_eq!(stats["event"], "path_stats", "{text}");
         assert!((0..2).all(|side| !self.file(side).exists()), "namespaces stay behind");
-        (carried["there"].clone(), carried["back"].clone())
+        (stats["there"].clone(), stats["back"].clone())
     }
 }
 
@@ -84,7 +84,7 @@ fn packets_take_the_time_and_the_losses_that_were_asked_for() {
     rustix::net::sockopt::set_socket_recv_buffer_size(&right, 4 << 20).expect("a size");
     right.set_read_timeout(Some(Duration::from_secs(2))).expect("a time");
     left.connect((RIGHT, 7000)).expect("an address");
-    let begun = Instant::now();
+    let started = Instant::now();
     // No faster than a receiver that hardly gets the CPU has room for.
     let send = || {
         for number in 0..PACKETS as u32 {
@@ -100,7 +100,7 @@ fn packets_take_the_time_and_the_losses_that_were_asked_for() {
         let mut number = [0; 4];
         while right.recv(&mut number).is_ok() {
             came.push(u32::from_le_bytes(number));
-            assert!(begun.elapsed() >= Duration::from_millis(20), "faster than the path");
+            assert!(started.elapsed() >= Duration::from_millis(20), "faster than the path");
         }
     });
     // Counted from 1 as packets are, and the seventh besides.

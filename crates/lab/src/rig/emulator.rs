@@ -1,27 +1,27 @@
 //! A path in a box (`pump lab path`): two network namespaces, a TUN device in each, and between them a link in each
 //! direction that delays, limits, loses, reorders and doubles what goes over it. For kernels without netem, and with
-//! figures of its own: how late packets were carried, and at which rate.
+//! figures of its own: how late packets came, and at which rate.
 //!
 //! A named namespace that was missing is made, and removed at the end. One that a killed path left behind is removed by
 //! the next: a note says which process made it. Devices go with the process.
 //!
 //! Must not know: what goes over the path, command lines.
 
-mod carried;
 mod codel;
 mod device;
 mod direction;
 mod frame;
 mod link;
 mod spaces;
+mod stats;
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 
-pub use carried::{DirectionCarried, PathCarried};
 pub use link::{Aqm, LinkLoss, LinkSettings};
+pub use stats::{DirectionStats, PathStats};
 
 use crate::judge::cost::InputError;
 use device::TunDevice;
@@ -103,7 +103,7 @@ impl BoxEnd {
 ///
 /// Errors: an [`InputError`] for settings that cannot be meant so; not root; a namespace, a device or an address that
 /// cannot be had; a device that fails.
-pub fn carry(settings: &BoxSettings, stop: &AtomicBool, ready: impl FnOnce()) -> anyhow::Result<PathCarried> {
+pub fn carry(settings: &BoxSettings, stop: &AtomicBool, ready: impl FnOnce()) -> anyhow::Result<PathStats> {
     settings.check()?;
     let spaces = Spaces::open([&settings.left.space, &settings.right.space])?;
     let device = |end: &BoxEnd| {
@@ -127,5 +127,5 @@ pub fn carry(settings: &BoxSettings, stop: &AtomicBool, ready: impl FnOnce()) ->
         (there.join(), back)
     });
     let there = there.unwrap_or_else(|_| Err(std::io::Error::other("the thread of a direction panicked")));
-    Ok(PathCarried { there: there.context("from left to right")?, back: back.context("from right to left")? })
+    Ok(PathStats { there: there.context("from left to right")?, back: back.context("from right to left")? })
 }

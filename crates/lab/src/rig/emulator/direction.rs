@@ -12,10 +12,10 @@ use std::time::Instant;
 use datapump::host::timer_slack;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::carried::{CarriedTally, DirectionCarried, HandedOver};
 use super::device::TunDevice;
 use super::frame::{HEADER_BYTES, cut, packets};
 use super::link::{EmulatedLink, LinkSettings, PacketFate};
+use super::stats::{DirectionStats, HandedOver, StatsTally};
 
 /// The largest frame, with its header.
 const FRAME_BYTES: usize = HEADER_BYTES + 65_536;
@@ -59,12 +59,12 @@ pub struct OneWay<'a> {
     to: &'a TunDevice,
     link: EmulatedLink,
     rate_bytes_per_s: Option<f64>,
-    begun: Instant,
+    started: Instant,
     waiting: BinaryHeap<Reverse<WaitingPiece>>,
     waiting_bytes: u64,
     number: u64,
     spare: Vec<Vec<u8>>,
-    tally: CarriedTally,
+    tally: StatsTally,
 }
 
 impl<'a> OneWay<'a> {
@@ -74,17 +74,17 @@ impl<'a> OneWay<'a> {
             to,
             rate_bytes_per_s: link.rate_bytes_per_s,
             link: EmulatedLink::new(link),
-            begun: Instant::now(),
+            started: Instant::now(),
             waiting: BinaryHeap::new(),
             waiting_bytes: 0,
             number: 0,
             spare: Vec::new(),
-            tally: CarriedTally::default(),
+            tally: StatsTally::default(),
         }
     }
 
     /// Carries until it is to stop.
-    pub fn run(mut self, is_over: impl Fn() -> bool) -> io::Result<DirectionCarried> {
+    pub fn run(mut self, is_over: impl Fn() -> bool) -> io::Result<DirectionStats> {
         // The default lets timers be 50 us late.
         timer_slack(1)?;
         let mut frame = vec![0; FRAME_BYTES];
@@ -98,7 +98,7 @@ impl<'a> OneWay<'a> {
     }
 
     fn now_ns(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
+        self.started.elapsed().as_nanos() as u64
     }
 
     /// Reads some frames, as long as none is due. False if there was none.

@@ -13,7 +13,7 @@ use crate::judge::cost::InputError;
 /// What a link does. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSettings {
-    /// None: as fast as it can be carried.
+    /// None: as fast as packets can be moved.
     pub rate_bytes_per_s: Option<f64>,
     /// The time that the way takes.
     pub delay_ns: u64,

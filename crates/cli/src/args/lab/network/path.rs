@@ -17,7 +17,7 @@ use crate::args::{HOW, OUTPUT, WHAT};
 ///
 /// Packets go from one TUN device to the other after half of the round trip, at the rate, with the losses that you ask
 /// for, in both directions alike. Namespaces that are missing are made, and removed at the end. Prints `ready`, runs
-/// until it is ended (Ctrl-C, SIGTERM), and tells what it carried and how near to its settings.
+/// until it is ended (Ctrl-C, SIGTERM), and tells what went over it and how near to its settings.
 ///
 /// Example: pump lab path --left a --right b --left-address 10.9.0.1/24 --right-address 10.9.0.2/24 --rate 400Mbit
 /// --rtt 100ms
@@ -163,9 +163,9 @@ pub struct LabPathArguments {
     #[arg(default_value_t = 1, hide_default_value = true)]
     pub seed: u64,
 
-    /// Print what was carried as JSON
+    /// Print what went over the path as JSON
     ///
-    /// On standard output, the events `ready` and `carried` and a report. Default: off.
+    /// On standard output, the events `ready` and `path_stats` and a report. Default: off.
     ///
     /// Example: pump lab path --left a --right b --rtt 20ms --json
     #[arg(long, env = "PUMP_JSON", help_heading = OUTPUT)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datapump::units::{bytes_words, with_commas};
 use datapump::{Operation, Status};
-use datapump_lab::emulator::{self, DirectionCarried, PathCarried};
+use datapump_lab::emulator::{self, DirectionStats, PathStats};
 
 use crate::args::LabPathArguments;
 use crate::commands::lab::{print_figures, refuse_input};
@@ -23,19 +23,19 @@ pub fn path(arguments: &LabPathArguments, output: &Output) -> i32 {
         false => output.result("ready"),
     };
     match emulator::carry(&arguments.settings(), &Arc::clone(&stop), ready) {
-        Ok(carried) => {
-            let words = words(&carried);
-            print_figures(&[EventLine::Carried(&carried)], &words, Status::Done, output)
+        Ok(stats) => {
+            let words = words(&stats);
+            print_figures(&[EventLine::PathStats(&stats)], &words, Status::Done, output)
         }
         Err(error) => refuse_input(&error, Operation::Simulate, output),
     }
 }
 
-fn words(carried: &PathCarried) -> String {
-    format!("left to right: {}\nright to left: {}", direction(&carried.there), direction(&carried.back))
+fn words(stats: &PathStats) -> String {
+    format!("left to right: {}\nright to left: {}", direction(&stats.there), direction(&stats.back))
 }
 
-fn direction(it: &DirectionCarried) -> String {
+fn direction(it: &DirectionStats) -> String {
     let mut words =
         format!("{} packets offered, {} handed over", with_commas(it.packets), bytes_words(it.bytes));
     for (count, what) in [

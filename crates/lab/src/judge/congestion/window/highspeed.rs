@@ -50,7 +50,7 @@ fn exact(window: f64) -> f64 {
     window.powf(0.8) * 2.0 * b / ((2.0 - b) * 12.8)
 }
 
-/// The table: a row wherever the gain has grown by more than a segment.
+/// The table: a row wherever the gain has risen by more than a segment.
 pub fn table() -> Vec<HighSpeedStep> {
     let mut rows = vec![row(LOW_WINDOW as u64, 1.0)];
     let mut last = 1.0;

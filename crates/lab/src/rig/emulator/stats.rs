@@ -1,4 +1,4 @@
-//! What a path carried, and how near to its settings.
+//! What went over a path, and how near to its settings.
 //!
 //! Must not know: devices, links.
 
@@ -12,16 +12,16 @@ const BUSY_MIN_NS: u64 = 50_000_000;
 
 /// What went over a path.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct PathCarried {
+pub struct PathStats {
     /// From left to right.
-    pub there: DirectionCarried,
+    pub there: DirectionStats,
     /// From right to left.
-    pub back: DirectionCarried,
+    pub back: DirectionStats,
 }
 
 /// What went over it in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct DirectionCarried {
+pub struct DirectionStats {
     /// Packets that were offered.
     pub packets: u64,
     /// Bytes of those that were handed over, with the headers of IP.
@@ -74,8 +74,8 @@ pub struct HandedOver {
 
 /// Counts what is handed over.
 #[derive(Clone, Debug, Default)]
-pub struct CarriedTally {
-    carried: DirectionCarried,
+pub struct StatsTally {
+    stats: DirectionStats,
     frames: u64,
     late_ns: u64,
     /// The time since when the link has always had something to carry.
@@ -85,12 +85,12 @@ pub struct CarriedTally {
     busy_bytes: u64,
 }
 
-impl CarriedTally {
+impl StatsTally {
     /// A frame was handed over.
     pub fn handed_over(&mut self, it: HandedOver) {
         let late_ns = it.now_ns.saturating_sub(it.due_ns);
-        self.carried.bytes += it.bytes;
-        self.carried.max_late_ns = self.carried.max_late_ns.max(late_ns);
+        self.stats.bytes += it.bytes;
+        self.stats.max_late_ns = self.stats.max_late_ns.max(late_ns);
         (self.frames, self.late_ns) = (self.frames + 1, self.late_ns + late_ns);
         match &mut self.busy {
             Some(busy) if it.has_waited => {
@@ -106,7 +106,7 @@ impl CarriedTally {
 
     /// The kernel did not take a frame.
     pub fn refused(&mut self) {
-        self.carried.refused += 1;
+        self.stats.refused += 1;
     }
 
     fn end_busy(&mut self) {
@@ -124,10 +124,10 @@ impl CarriedTally {
         counts: LinkCounts,
         rate_bytes_per_s: Option<f64>,
         overrun: u64,
-    ) -> DirectionCarried {
+    ) -> DirectionStats {
         self.end_busy();
         let share = |rate: f64| self.busy_bytes as f64 / (self.busy_ns as f64 / 1e9) / rate;
-        DirectionCarried {
+        DirectionStats {
             packets: counts.offered,
             lost: counts.lost,
             no_room: counts.no_room,
@@ -137,7 +137,7 @@ impl CarriedTally {
             overrun,
             mean_late_ns: self.late_ns.checked_div(self.frames).unwrap_or(0),
             rate_share: rate_bytes_per_s.filter(|_| self.busy_ns > 0).map(share),
-            ..self.carried
+            ..self.stats
         }
     }
 }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_times_in_which_something_always_waited() {
-        let mut tally = CarriedTally::default();
+        let mut tally = StatsTally::default();
         let ms = 1_000_000;
         let mut taken_bytes = 0;
         let mut hand_over = |at_ns, late_ns, has_waited| {
@@ -162,6 +162,6 @@ mod tests {
         let it = tally.finish(LinkCounts::default(), Some(1e6), 3);
         assert_eq!((it.rate_share, it.bytes, it.max_late_ns, it.mean_late_ns), (Some(1.0), 111_000, 500, 45));
         assert_eq!(it.overrun, 3);
-        assert_eq!(CarriedTally::default().finish(LinkCounts::default(), Some(1e6), 0).rate_share, None);
+        assert_eq!(StatsTally::default().finish(LinkCounts::default(), Some(1e6), 0).rate_share, None);
     }
 }
