@@ -9,6 +9,7 @@ pub mod crossings;
 pub mod depths;
 pub(crate) mod drift;
 pub mod frames;
+pub mod losses;
 pub mod pages;
 pub mod stages;
 pub mod stats;

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 
-pub use link::{Aqm, LinkLoss, LinkSettings};
+pub use link::{Aqm, LinkSettings};
 pub use stats::{DirectionStats, PathStats};
 
 use crate::judge::cost::InputError;

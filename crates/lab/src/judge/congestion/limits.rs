@@ -3,6 +3,7 @@
 //! Must not know: simulations, flags.
 
 use crate::judge::cost::InputError;
+use crate::judge::losses::LossRule;
 
 /// A case with more takes longer than anyone waits: a segment takes about 50 ns.
 const SEGMENTS_MAX: f64 = 2e10;
@@ -41,6 +42,11 @@ pub(super) fn segment(segment_bytes: f64) -> Result<(), InputError> {
 /// A time there and back.
 pub(super) fn rtt(rtt_s: f64) -> Result<(), InputError> {
     within("a round trip", rtt_s, (1e-6, 60.0), "s")
+}
+
+/// What a path loses, if anything.
+pub(super) fn losses(rule: LossRule) -> Result<(), InputError> {
+    if rule == LossRule::None { Ok(()) } else { loss(rule.part()) }
 }
 
 /// A loss rate that has a cycle.

@@ -2,35 +2,10 @@
 //!
 //! Must not know: what is asked about them.
 
-use datapump::simulation::Random;
-
 use super::bottleneck::QueuedLink;
 use super::flow::{InFlight, Sender};
-use super::limits;
 use super::window::AckClock;
-use crate::judge::cost::InputError;
-
-/// Which segments are lost, besides those for which the queue has no room.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PathLoss {
-    /// None.
-    None,
-    /// Each with this probability.
-    Chance(f64),
-    /// One in so many, always the last of them.
-    Every(u64),
-}
-
-impl PathLoss {
-    /// Errors: a rate that leaves nothing of a window.
-    pub(super) fn check(self) -> Result<(), InputError> {
-        match self {
-            PathLoss::None => Ok(()),
-            PathLoss::Chance(loss) => limits::loss(loss),
-            PathLoss::Every(segments) => limits::loss(1.0 / segments as f64),
-        }
-    }
-}
+use crate::judge::losses::Losses;
 
 /// A flow, its path and its time.
 #[derive(Clone, Debug)]
@@ -81,28 +56,12 @@ pub struct SharedPath {
     /// Whether a queue that is full drops a segment of every flow.
     pub is_common: bool,
     now_s: f64,
-    loss: PathLoss,
-    random: Random,
-    /// Segments until the next loss.
-    until_loss: u64,
+    losses: Losses,
 }
 
 impl SharedPath {
-    pub fn new(link: QueuedLink, members: Vec<Member>, (loss, seed): (PathLoss, u64)) -> SharedPath {
-        let random = Random::of(seed, "losses of a path");
-        let mut network =
-            SharedPath { link, members, is_common: false, now_s: 0.0, loss, random, until_loss: 0 };
-        network.until_loss = network.draw();
-        network
-    }
-
-    /// Segments between two losses.
-    fn draw(&mut self) -> u64 {
-        match self.loss {
-            PathLoss::None => u64::MAX,
-            PathLoss::Every(segments) => segments,
-            PathLoss::Chance(loss) => self.random.until(loss),
-        }
+    pub fn new(link: QueuedLink, members: Vec<Member>, losses: Losses) -> SharedPath {
+        SharedPath { link, members, is_common: false, now_s: 0.0, losses }
     }
 
     /// Goes on until this time.
@@ -139,19 +98,10 @@ impl SharedPath {
             let there = self.members.iter_mut().filter(|it| it.has_begun && now_s < it.until_s);
             there.for_each(|member| member.loses_next = true);
         }
-        let by_chance = self.is_lost();
+        let by_chance = self.losses.is_lost();
         let member = &mut self.members[at];
         let is_lost = std::mem::take(&mut member.loses_next) || by_chance || left.is_err();
         let (Ok(left_s) | Err(left_s)) = left;
         member.flow.send(InFlight { back_s: left_s + member.rtt_s, is_lost, is_again });
-    }
-
-    fn is_lost(&mut self) -> bool {
-        self.until_loss -= 1;
-        let is_lost = self.until_loss == 0;
-        if is_lost {
-            self.until_loss = self.draw();
-        }
-        is_lost
     }
 }

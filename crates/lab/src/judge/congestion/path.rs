@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use super::bottleneck::QueuedLink;
 use super::flow::{Sender, SenderSettings};
-use super::network::{Member, PathLoss, SharedPath};
+use super::network::{Member, SharedPath};
 use super::window::CongestionWindow;
 use super::{Stack, limits};
 use crate::judge::cost::InputError;
+use crate::judge::losses::{LossRule, Losses};
 
 /// A path and who uses it.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct PathCase {
     /// How long it goes on.
     pub duration_s: f64,
     /// What is lost, besides what the queue drops.
-    pub loss: PathLoss,
+    pub loss: LossRule,
     /// Of the losses by chance.
     pub seed: u64,
     /// The rest of the settings.
@@ -141,10 +142,10 @@ pub struct PathSample {
 /// Errors: a number that means no path, or more than anyone waits for.
 pub fn simulate_path(case: &PathCase, samples: u32) -> Result<PathOutcome, InputError> {
     case.ends.check((case.rate_bytes_per_s, case.rtt_s), case.duration_s)?;
-    case.loss.check()?;
+    limits::losses(case.loss)?;
     let member = Member::new(case.ends.flow(case.stack), case.rtt_s, (0.0, f64::INFINITY));
     let link = case.ends.bottleneck(case.rate_bytes_per_s, case.rtt_s);
-    let mut network = SharedPath::new(link, vec![member], (case.loss, case.seed));
+    let mut network = SharedPath::new(link, vec![member], Losses::new(case.loss, case.seed));
     let length_s = case.duration_s / f64::from(samples.max(1));
     let times = (1..=samples.max(1)).map(|number| length_s * f64::from(number));
     let series: Vec<PathSample> = times.map(|at_s| sample(&mut network, case, at_s, length_s)).collect();

@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::forms::jain_index;
-use super::network::{Member, PathLoss, SharedPath};
+use super::network::{Member, SharedPath};
 use super::path::PathEnds;
 use super::{Stack, limits};
 use crate::judge::cost::InputError;
+use crate::judge::losses::{LossRule, Losses};
 
 /// Flows on one link.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct SharingCase {
     /// How long it goes on.
     pub duration_s: f64,
     /// What is lost, besides what the queue drops.
-    pub loss: PathLoss,
+    pub loss: LossRule,
     /// Of the losses by chance.
     pub seed: u64,
     /// Whether a full queue drops a segment of every flow.
@@ -76,10 +77,10 @@ pub fn simulate_sharing(case: &SharingCase) -> Result<SharingOutcome, InputError
     limits::within("the number of flows", case.flows.len() as f64, (1.0, FLOWS_MAX), "flows")?;
     let check = |flow: &(Stack, f64)| case.ends.check((case.rate_bytes_per_s, flow.1), case.duration_s);
     case.flows.iter().try_for_each(check)?;
-    case.loss.check()?;
+    limits::losses(case.loss)?;
     let longest_s = case.flows.iter().map(|flow| flow.1).fold(0.0, f64::max);
     let link = case.ends.bottleneck(case.rate_bytes_per_s, longest_s);
-    let mut network = SharedPath::new(link, members(case), (case.loss, case.seed));
+    let mut network = SharedPath::new(link, members(case), Losses::new(case.loss, case.seed));
     network.is_common = case.is_common;
     let bounds = bounds(case);
     let regions: Vec<Region> =

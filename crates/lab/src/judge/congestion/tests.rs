@@ -1,6 +1,7 @@
 //! Statements S59 to S64 of the science reference.
 
 use super::*;
+use crate::judge::losses::{LossRule, Losses};
 
 /// 1 Gbit/s in bytes, and a Mbit/s.
 const GBIT: f64 = 125e6;
@@ -76,7 +77,7 @@ fn s61_a_receiver_that_acknowledges_every_second_segment_doubles_renos_time() {
 }
 
 fn path(stack: Stack, rate_bytes_per_s: f64, rtt_s: f64, duration_s: f64, ends: PathEnds) -> PathOutcome {
-    let case = PathCase { stack, rate_bytes_per_s, rtt_s, duration_s, loss: PathLoss::None, seed: 1, ends };
+    let case = PathCase { stack, rate_bytes_per_s, rtt_s, duration_s, loss: LossRule::None, seed: 1, ends };
     simulate_path(&case, 100).expect("a path")
 }
 
@@ -99,7 +100,7 @@ fn s64_equal_flows_share_equally_and_a_shorter_path_has_more() {
             flows: flows.to_vec(),
             rate_bytes_per_s: 100.0 * MBIT,
             duration_s: 60.0,
-            loss: PathLoss::None,
+            loss: LossRule::None,
             seed: 1,
             is_common,
             is_staged: false,
@@ -119,7 +120,8 @@ fn s64_a_flow_that_comes_late_gets_its_share() {
     let ends = PathEnds::default();
     let member = |from_s| network::Member::new(ends.flow(Stack::Reno), 0.02, (from_s, f64::INFINITY));
     let link = ends.bottleneck(100.0 * MBIT, 0.02);
-    let mut network = network::SharedPath::new(link, vec![member(0.0), member(15.0)], (PathLoss::None, 1));
+    let mut network =
+        network::SharedPath::new(link, vec![member(0.0), member(15.0)], Losses::new(LossRule::None, 1));
     network.is_common = true;
     network.run(60.0);
     let before: Vec<u64> = network.members.iter().map(|it| it.flow.delivered).collect();
@@ -145,7 +147,7 @@ fn a_staged_run_has_seven_regions_for_four_flows() {
         flows: vec![(Stack::Cubic, 0.02); 4],
         rate_bytes_per_s: 100.0 * MBIT,
         duration_s: 70.0,
-        loss: PathLoss::None,
+        loss: LossRule::None,
         seed: 1,
         is_common: false,
         is_staged: true,
@@ -178,7 +180,7 @@ fn on_a_path_with_losses_a_window_is_what_the_response_function_says() {
             rate_bytes_per_s: 10.0 * GBIT,
             rtt_s: 0.05,
             duration_s: 400.0,
-            loss: PathLoss::Every(10_000),
+            loss: LossRule::Every(10_000),
             seed: 1,
             ends: PathEnds::default(),
         };
@@ -198,7 +200,7 @@ fn equal_seeds_give_equal_runs_and_nothing_is_lost_on_the_way() {
             rate_bytes_per_s: GBIT,
             rtt_s: 0.03,
             duration_s: 30.0,
-            loss: PathLoss::Chance(1e-3),
+            loss: LossRule::Chance(1e-3),
             seed,
             ends: PathEnds::default(),
         };
@@ -231,7 +233,7 @@ fn numbers_that_mean_no_path_are_refused_with_their_limits() {
         rate_bytes_per_s,
         rtt_s,
         duration_s,
-        loss: PathLoss::None,
+        loss: LossRule::None,
         seed: 1,
         ends: PathEnds::default(),
     };
@@ -240,8 +242,8 @@ fn numbers_that_mean_no_path_are_refused_with_their_limits() {
         (case(GBIT, 0.0, 1.0), "a round trip must be from"),
         (case(GBIT, 0.1, f64::NAN), "a duration must be from"),
         (case(100.0 * GBIT, 0.1, 1e5), "segments would be simulated"),
-        (PathCase { loss: PathLoss::Every(1), ..case(GBIT, 0.1, 1.0) }, "a loss rate must be from"),
-        (PathCase { loss: PathLoss::Chance(0.0), ..case(GBIT, 0.1, 1.0) }, "a loss rate must be from"),
+        (PathCase { loss: LossRule::Every(1), ..case(GBIT, 0.1, 1.0) }, "a loss rate must be from"),
+        (PathCase { loss: LossRule::Chance(0.0), ..case(GBIT, 0.1, 1.0) }, "a loss rate must be from"),
     ] {
         let error = simulate_path(&case, 1).expect_err(words).to_string();
         assert!(error.contains(words), "{error}");

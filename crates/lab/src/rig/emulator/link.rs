@@ -9,6 +9,7 @@ use datapump::simulation::Random;
 
 use super::codel::Codel;
 use crate::judge::cost::InputError;
+use crate::judge::losses::{LossRule, Losses};
 
 /// What a link does. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub struct LinkSettings {
     /// Who drops before the queue is full.
     pub aqm: Aqm,
     /// What is lost besides.
-    pub loss: LinkLoss,
+    pub loss: LossRule,
     /// So many packets are lost at once.
     pub loss_burst: u32,
     /// The packet of this number (from 1) is lost.
@@ -75,17 +76,6 @@ pub enum Aqm {
     Codel,
 }
 
-/// What is lost on the way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LinkLoss {
-    /// Nothing.
-    None,
-    /// Each packet with this probability.
-    Chance(f64),
-    /// Exactly one in so many.
-    Every(u64),
-}
-
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketFate {
@@ -123,16 +113,17 @@ pub struct EmulatedLink {
     wander: Wander,
     /// What has taken its time of the link so far: what was lost on the way has, too.
     pub taken_bytes: u64,
-    /// Packets until the next loss, and how many are lost from there on.
-    until_loss: u64,
+    losses: Losses,
+    /// How many are still lost with the last one.
     burst_left: u32,
     pub counts: LinkCounts,
 }
 
 impl EmulatedLink {
     pub fn new(set: LinkSettings) -> EmulatedLink {
-        let random = Random::of(set.seed, "losses of a link");
-        let mut link = EmulatedLink {
+        let random = Random::of(set.seed, "a link");
+        let losses = Losses::new(set.loss, set.seed);
+        EmulatedLink {
             set,
             random,
             codel: Codel::default(),
@@ -140,12 +131,10 @@ impl EmulatedLink {
             last_ns: 0,
             wander: Wander::default(),
             taken_bytes: 0,
-            until_loss: 0,
+            losses,
             burst_left: 0,
             counts: LinkCounts::default(),
-        };
-        link.until_loss = link.draw();
-        link
+        }
     }
 
     /// Offers a packet that takes so many bytes of the wire.
@@ -207,22 +196,11 @@ impl EmulatedLink {
             self.burst_left -= 1;
             return true;
         }
-        self.until_loss -= 1;
-        if self.until_loss > 0 {
-            return false;
+        let is_lost = self.losses.is_lost();
+        if is_lost {
+            self.burst_left = self.set.loss_burst.saturating_sub(1);
         }
-        self.until_loss = self.draw();
-        self.burst_left = self.set.loss_burst.saturating_sub(1);
-        true
-    }
-
-    /// Packets from one loss to the next.
-    fn draw(&mut self) -> u64 {
-        match self.set.loss {
-            LinkLoss::None => u64::MAX,
-            LinkLoss::Every(packets) => packets,
-            LinkLoss::Chance(loss) => self.random.until(loss),
-        }
+        is_lost
     }
 
     fn happens(&mut self, part: f64) -> bool {
@@ -267,7 +245,7 @@ mod tests {
             jitter_ns: 0,
             queue_bytes: 15_000,
             aqm: Aqm::None,
-            loss: LinkLoss::None,
+            loss: LossRule::None,
             loss_burst: 1,
             drop_at: None,
             reorder: 0.0,
@@ -320,11 +298,11 @@ mod tests {
             assert_eq!(counts.lost, lost.len() as u64);
             lost
         };
-        assert_eq!(lost(LinkSettings { loss: LinkLoss::Every(400), ..plain() }), [400, 800]);
-        let set = LinkSettings { loss: LinkLoss::Every(400), loss_burst: 3, ..plain() };
+        assert_eq!(lost(LinkSettings { loss: LossRule::Every(400), ..plain() }), [400, 800]);
+        let set = LinkSettings { loss: LossRule::Every(400), loss_burst: 3, ..plain() };
         assert_eq!(lost(set), [400, 401, 402, 802, 803, 804]);
         assert_eq!(lost(LinkSettings { drop_at: Some(7), ..plain() }), [7]);
-        let by_chance = |seed| lost(LinkSettings { loss: LinkLoss::Chance(0.02), seed, ..plain() });
+        let by_chance = |seed| lost(LinkSettings { loss: LossRule::Chance(0.02), seed, ..plain() });
         assert!(by_chance(1) == by_chance(1) && by_chance(1) != by_chance(2));
         assert!((10..30).contains(&by_chance(1).len()), "{:?}", by_chance(1));
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 use datapump::units::{parse_duration, parse_rate};
-use datapump_lab::emulator::{Aqm, BoxEnd, BoxSettings, LinkLoss, LinkSettings};
+use datapump_lab::emulator::{Aqm, BoxEnd, BoxSettings, LinkSettings};
+use datapump_lab::judge::losses::LossRule;
 
 use crate::args::lab::simulate::parse_count;
 use crate::args::{HOW, OUTPUT, WHAT};
@@ -79,8 +80,8 @@ pub struct LabPathArguments {
     /// A number such as 1e-5 is a probability, 1/50 exactly one in so many. Default: nothing.
     ///
     /// Example: pump lab path --left a --right b --rtt 20ms --loss 1/50
-    #[arg(long, value_name = "LOSS", env = "PUMP_LOSS", help_heading = WHAT, value_parser = parse_link_loss)]
-    pub loss: Option<LinkLoss>,
+    #[arg(long, value_name = "LOSS", env = "PUMP_LOSS", help_heading = WHAT)]
+    pub loss: Option<LossRule>,
 
     /// So many packets are lost at once
     ///
@@ -209,7 +210,7 @@ impl LabPathArguments {
                 PathAqm::None => Aqm::None,
                 PathAqm::Codel => Aqm::Codel,
             },
-            loss: self.loss.unwrap_or(LinkLoss::None),
+            loss: self.loss.unwrap_or(LossRule::None),
             loss_burst: self.loss_burst,
             drop_at: self.drop_at,
             reorder: self.reorder,
@@ -233,15 +234,4 @@ fn parse_cidr(text: &str) -> Result<(IpAddr, u8), String> {
 fn parse_part(text: &str) -> Result<f64, String> {
     let part = text.parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part));
     part.ok_or_else(|| format!("'{text}' is no part; write for example 0.01"))
-}
-
-/// Reads a loss rate: a probability, or exactly one in so many.
-fn parse_link_loss(text: &str) -> Result<LinkLoss, String> {
-    let wrong = || format!("'{text}' is no loss rate; write for example 1e-5 or 1/50");
-    if let Some(packets) = text.strip_prefix("1/") {
-        let packets = packets.parse::<u64>().ok().filter(|packets| *packets > 0);
-        return packets.map(LinkLoss::Every).ok_or_else(wrong);
-    }
-    let loss = parse_part(text).map_err(|_| wrong())?;
-    Ok(if loss == 0.0 { LinkLoss::None } else { LinkLoss::Chance(loss) })
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use datapump::units::{parse_bytes, parse_duration, parse_rate};
-use datapump_lab::judge::congestion::{PathEnds, PathLoss, Stack};
+use datapump_lab::judge::congestion::{PathEnds, Stack};
+use datapump_lab::judge::losses::LossRule;
 
 use crate::args::{HOW, OUTPUT, WHAT};
 
@@ -25,8 +26,8 @@ pub struct ResponseArguments {
     /// A number such as 1e-5, or 1/100000. Default: none.
     ///
     /// Example: pump lab simulate response --stack highspeed --loss 1e-6
-    #[arg(long, value_name = "LOSS", env = "PUMP_LOSS", help_heading = WHAT, value_parser = parse_loss)]
-    pub loss: PathLoss,
+    #[arg(long, value_name = "LOSS", env = "PUMP_LOSS", help_heading = WHAT)]
+    pub loss: LossRule,
 
     #[command(flatten)]
     pub rtt: RttArgument,
@@ -240,8 +241,8 @@ pub struct PathRunArguments {
     /// A number such as 1e-5 is a probability, 1/100000 exactly one in so many. Default: nothing.
     ///
     /// Example: pump lab simulate path --rate 1Gbit --rtt 180ms --loss 1e-5
-    #[arg(long, value_name = "LOSS", env = "PUMP_LOSS", help_heading = WHAT, value_parser = parse_loss)]
-    pub loss: Option<PathLoss>,
+    #[arg(long, value_name = "LOSS", env = "PUMP_LOSS", help_heading = WHAT)]
+    pub loss: Option<LossRule>,
 
     /// Decides which segments are lost by chance
     ///
@@ -307,23 +308,12 @@ impl PathRunArguments {
     }
 
     /// What is lost.
-    pub fn loss(&self) -> PathLoss {
-        self.loss.unwrap_or(PathLoss::None)
+    pub fn loss(&self) -> LossRule {
+        self.loss.unwrap_or(LossRule::None)
     }
 }
 
 /// Reads bytes: a number of them, or with a unit.
 pub(in crate::args) fn parse_count(text: &str) -> Result<u64, String> {
     text.parse().or_else(|_| parse_bytes(text))
-}
-
-/// Reads a loss rate: a probability, or exactly one in so many.
-fn parse_loss(text: &str) -> Result<PathLoss, String> {
-    let wrong = || format!("'{text}' is no loss rate; write for example 1e-5 or 1/100000");
-    if let Some(segments) = text.strip_prefix("1/") {
-        let segments = segments.parse::<u64>().ok().filter(|segments| *segments > 0);
-        return segments.map(PathLoss::Every).ok_or_else(wrong);
-    }
-    let loss = text.parse::<f64>().ok().filter(|loss| (0.0..1.0).contains(loss)).ok_or_else(wrong)?;
-    Ok(if loss == 0.0 { PathLoss::None } else { PathLoss::Chance(loss) })
 }

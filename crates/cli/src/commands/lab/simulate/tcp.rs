@@ -5,9 +5,8 @@
 use datapump::units::rate_words;
 use datapump::{Operation, Status};
 use datapump_lab::judge::congestion::{
-    PathCase, PathLoss, PathOutcome, RecoveryCase, RecoveryOutcome, ResponseCase, ResponseOutcome,
-    SharingCase, SharingOutcome, Stack, simulate_path, simulate_recovery, simulate_response,
-    simulate_sharing,
+    PathCase, PathOutcome, RecoveryCase, RecoveryOutcome, ResponseCase, ResponseOutcome, SharingCase,
+    SharingOutcome, Stack, simulate_path, simulate_recovery, simulate_response, simulate_sharing,
 };
 use datapump_lab::judge::cost::InputError;
 
@@ -17,14 +16,9 @@ use crate::output::Output;
 use crate::output::events::EventLine;
 
 pub fn response(arguments: &ResponseArguments, output: &Output) -> i32 {
-    let loss = match arguments.loss {
-        PathLoss::None => 0.0,
-        PathLoss::Chance(loss) => loss,
-        PathLoss::Every(segments) => 1.0 / segments as f64,
-    };
     let outcome = simulate_response(&ResponseCase {
         stack: arguments.stack.stack,
-        loss,
+        loss: arguments.loss.part(),
         rtt_s: arguments.rtt.rtt.as_secs_f64(),
         segment_bytes: arguments.segment.segment as f64,
     });
