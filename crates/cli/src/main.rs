@@ -8,22 +8,29 @@ mod commands;
 mod output;
 mod run;
 
-use std::io::{ErrorKind, Write, stderr};
-use std::process::ExitCode;
+use std::io::{ErrorKind, Write, stderr, stdout};
 
 use args::Command;
 use commands::{copy, demo, doctor, explain, generate, hash, lab, serve, verify};
 use output::json;
 use run::guard;
 
-fn main() -> ExitCode {
+fn main() {
+    let status = read_and_perform();
+    // Standard output is written by here, or its failure told; what is left is a line that has no end.
+    let _ = stdout().flush();
+    // No destructors: threads that still dial would find the cryptographic library's locks gone, and abort.
+    signal_hook::low_level::exit(one_byte(status))
+}
+
+fn read_and_perform() -> i32 {
     guard::quiet_panics(false);
     let words: Vec<_> = std::env::args_os().collect();
     let json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     match args::read(words) {
         Ok(arguments) => {
             guard::quiet_panics(arguments.command.json());
-            status(perform(&arguments.command))
+            perform(&arguments.command)
         }
         Err(error) => {
             let printed = error.print();
@@ -35,16 +42,16 @@ fn main() -> ExitCode {
                 Err(unwritten) if !error.use_stderr() && unwritten.kind() != ErrorKind::BrokenPipe => {
                     unprinted(&unwritten)
                 }
-                _ => status(error.exit_code()),
+                _ => error.exit_code(),
             }
         }
     }
 }
 
 /// Help that did not reach its reader.
-fn unprinted(error: &std::io::Error) -> ExitCode {
+fn unprinted(error: &std::io::Error) -> i32 {
     let _ = writeln!(stderr(), "pump: write to standard output: {error}");
-    status(datapump::Status::Failed as i32)
+    datapump::Status::Failed as i32
 }
 
 fn perform(command: &Command) -> i32 {
@@ -73,6 +80,6 @@ fn refuse_in_json(words: &str) {
 }
 
 /// Statuses of the contract fit a byte; anything else would be a failure.
-fn status(status: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(status).unwrap_or(1))
+fn one_byte(status: i32) -> i32 {
+    u8::try_from(status).unwrap_or(1).into()
 }

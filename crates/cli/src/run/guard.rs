@@ -15,7 +15,7 @@ pub fn quiet_panics(json: bool) {
         if json {
             write_raw(rustix::stdio::stdout(), &format!("{}\n", json::report(&empty_report(1, None), None)));
         }
-        std::process::exit(1);
+        signal_hook::low_level::exit(1);
     }));
 }
 
