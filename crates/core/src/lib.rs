@@ -25,6 +25,7 @@ pub use hash_tree::{CHUNK_BYTES, Chaining, HashTree, Subtree, subtrees};
 pub use marks::{journal, resume};
 pub use pump::Pump;
 pub use pump::block::{Block, BlockRoute, Extent, Length};
+pub use pump::connection_growth::{ConnectionGrowth, GrowthLook, GrowthState};
 pub use pump::path_window::PathWindow;
 pub use pump::talk::{
     Claimed, Counts, FaultKind, PumpEvent, PumpFault, PumpSide, Request, Settled, Shape, Step, Transfer,

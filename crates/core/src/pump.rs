@@ -13,6 +13,7 @@
 //! Must not know: files, sockets, threads, clocks, which engine performs the requests, what the bytes are.
 
 pub(crate) mod block;
+pub(crate) mod connection_growth;
 mod in_kernel;
 pub(crate) mod open_ended;
 pub(crate) mod path_window;

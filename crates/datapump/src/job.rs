@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use datapump_core::Shape;
+use datapump_core::{GrowthState, Shape};
 use datapump_core::verdict::{Cpu, Waits};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::SenderStats;
@@ -35,6 +35,7 @@ use crate::file::finish::abandon;
 use crate::job::options::{Choice, EngineChoice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::job::settings::{QueuedNulls, Settings};
+use crate::lane::gate::LaneGate;
 use crate::lane::{self, LaneResult};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::remote_host::RemoteHost;
@@ -309,11 +310,17 @@ impl Job {
         if let Err(words) = Options::check_memory(shape, lanes, shared.settings.has_twins) {
             return self.refused(Problem::usage(words), events);
         }
-        let is_far = self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()));
-        shared.settings.shape = request_plan::for_path(shape, is_far, lanes, shared.settings.has_twins);
+        let is_far = self.is_far();
+        let most = self.most_lanes(&shared, is_far, lanes);
+        shared.settings.shape = request_plan::for_path(shape, is_far, (lanes, most), shared.settings.has_twins);
+        let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
+        let at_first = self.options.lanes_at_first.unwrap_or(lanes);
+        shared.gate = LaneGate::new((lanes, at_first, most), round_trip_ns);
         let lanes_began = self.platform.thread_time();
-        let results = lane::run_all(&shared, lanes);
+        let results = lane::run_all(&shared, (lanes, most));
         let lanes_ended = self.platform.thread_time();
+        let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
+        shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));
         shared.ledger.full.told().into_iter().for_each(|problem| events(Event::Problem(problem)));
         let mut waits = Waits::default();
         let unfinished = shared.unfinished();
@@ -409,7 +416,8 @@ impl Job {
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),
             trees,
-            plan: Plan::new(items.into_iter().map(Box::new).map(Work::Item), shape.request_bytes),
+            gate: LaneGate::new((1, 1, 1), 0),
+            plan: Plan::new(items.into_iter().map(Box::new).map(Work::Item), shape.request_bytes, self.is_far()),
         }
     }
 
@@ -449,6 +457,25 @@ impl Job {
             () if self.options.dry_run => 1,
             () if shared.settings.has_trees => lanes.min(tree::most_lanes()),
             () => lanes,
+        }
+    }
+
+    /// What is read comes over a long path.
+    fn is_far(&self) -> bool {
+        self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()))
+    }
+
+    /// To so many lanes it may grow: only files from another host over a long path.
+    fn most_lanes(&self, shared: &Shared<'_>, is_far: bool, lanes: u32) -> u32 {
+        let settings = &shared.settings;
+        let is_alone = settings.has_trees || settings.shape.source_serial || settings.shape.sink_serial;
+        match self.options.lanes_max {
+            Some(most) if is_far && !is_alone && !self.options.dry_run => {
+                let Shape { source_depth, source_depth_max, sink_depth, .. } = settings.shape;
+                let slots = (source_depth + sink_depth, source_depth_max + sink_depth);
+                request_plan::lanes_in_memory((lanes, most), slots)
+            }
+            _ => lanes,
         }
     }
 

@@ -7,6 +7,7 @@
 //! trees, what the job is.
 
 mod claim_ahead;
+pub(crate) mod gate;
 mod land;
 mod link;
 mod post;
@@ -120,8 +121,9 @@ impl<'run> Lane<'run> {
         let connection = match &shared.remote_host {
             Some(remote_host) => {
                 let is_hashed = !shared.settings.options.unhashed;
-                let mut lane =
-                    ReceiveLane::new(remote_host.blocks()?, is_hashed, Arc::clone(&remote_host.trips));
+                let channel = remote_host.blocks()?;
+                shared.gate.watch(channel.probe());
+                let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(&remote_host.trips));
                 let path = (remote_host.round_trip_ns(), reads_on(shared));
                 lane.follow(path, shared.settings.shape.request_bytes);
                 Connection::Receive(Box::new(lane))
@@ -322,27 +324,40 @@ impl<Work> Drop for ClaimGuard<'_, Work> {
 }
 
 /// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
-/// lanes, and the report counts them.
-pub(crate) fn run_all(shared: &Shared<'_>, lanes: u32) -> Vec<Result<LaneResult, Problem>> {
-    let run = |index: u32| {
-        let _meter = shared.settings.metered(CpuStage::Loop);
-        // The other lanes must not wait for what this one would have received.
-        let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
-        let claimed = ClaimGuard(&shared.plan);
-        let result = Lane::new(shared, index as usize).and_then(Lane::run)?;
-        std::mem::forget(claimed);
-        Ok(result)
-    };
-    shared.ledger.watch.begin(lanes, shared.settings.reads_the_web);
+/// lanes, and the report counts them. Those from the first to `most` wait until the path needs them, if ever.
+pub(crate) fn run_all(shared: &Shared<'_>, (first, most): (u32, u32)) -> Vec<Result<LaneResult, Problem>> {
+    shared.ledger.watch.begin(first, shared.settings.reads_the_web);
     std::thread::scope(|scope| {
-        let spawn = |index| std::thread::Builder::new().spawn_scoped(scope, move || run(index)).ok();
-        let others: Vec<_> = (1..lanes).map_while(spawn).collect();
-        let own = run(0);
+        let spawn =
+            |index| std::thread::Builder::new().spawn_scoped(scope, move || run_opened(shared, index)).ok();
+        let others: Vec<_> = (1..most).map_while(spawn).collect();
+        let own = run_opened(shared, 0);
         let join = |lane: std::thread::ScopedJoinHandle<'_, _>| {
             lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        std::iter::once(own).chain(others.into_iter().map(join)).collect()
+        std::iter::once(own).chain(others.into_iter().map(join)).flatten().collect()
     })
+}
+
+/// A lane, once it is open; none if it never is, or if the other side gives a spare one no connection.
+fn run_opened(shared: &Shared<'_>, index: u32) -> Option<Result<LaneResult, Problem>> {
+    if !shared.gate.opens_for(index, &|| shared.is_stopping()) {
+        return None;
+    }
+    let _meter = shared.settings.metered(CpuStage::Loop);
+    // The other lanes must not wait for what this one would have received.
+    let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
+    let lane = Lane::new(shared, index as usize);
+    if lane.is_err() && shared.gate.is_spare(index) {
+        shared.gate.close();
+        return None;
+    }
+    let (_last, claimed) = (shared.gate.guard(), ClaimGuard(&shared.plan));
+    let result = lane.and_then(Lane::run);
+    if result.is_ok() {
+        std::mem::forget(claimed);
+    }
+    Some(result)
 }
 
 #[cfg(test)]
@@ -352,7 +367,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_lane_that_panicked() {
-        let (plan, asker) = (Plan::new([1], 1), Asker { moves_pieces: true, has_own: false });
+        let (plan, asker) = (Plan::new([1], 1, false), Asker { moves_pieces: true, has_own: false });
         let panicked = std::thread::scope(|scope| {
             let lane = scope.spawn(|| {
                 let _claimed = ClaimGuard(&plan);

@@ -195,6 +195,8 @@ pub struct Report {
     pub sink_depth: u32,
     /// Lanes used.
     pub lanes: u32,
+    /// Why over a long path so many connections were opened for them, where that was for the copy to find out.
+    pub lanes_why: Option<String>,
     /// What bounds the move.
     pub limited_by: LimitedBy,
     /// Where and why.

@@ -21,6 +21,7 @@ use datapump_engine::{Engine, Errno};
 use crate::file::task::{Finish, Task};
 use crate::job::platform::EngineNeed;
 use crate::job::settings::Settings;
+use crate::lane::gate::LaneGate;
 use crate::net::folder::remote_host::RemoteHost;
 use crate::problem::{Class, Operation, Problem, class_of};
 use crate::report::AskedAndGot;
@@ -56,6 +57,8 @@ pub(crate) struct Shared<'run> {
     pub(crate) remote_host: Option<Arc<RemoteHost>>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) plan: Plan<Work>,
+    /// Where lanes wait that a long path may need.
+    pub(crate) gate: LaneGate,
     /// What the trees of the job share.
     pub(crate) trees: Trees,
     /// Limits that all blocks obey.

@@ -26,10 +26,11 @@ use crate::rig::tree::{Layout, TreeComparison, TreeFacts};
 use crate::session::finished::{Finished, delete};
 use crate::session::quiet::QuietDisk;
 use crate::session::room::Need;
-use crate::study::{Cell, JobTemplate, Level, RelayTemplate, Study, StudyStep, Template, TreeTemplate, fill};
+use crate::study::{Cell, JobTemplate, Level, PathTemplate, RelayTemplate, Study, StudyStep, Template, TreeTemplate, fill};
 use datapump::simulation::Random;
 
 mod host;
+mod laid_path;
 mod targets;
 use host::RigHost;
 pub use targets::Targets;
@@ -217,6 +218,7 @@ impl Rig {
                 (prepared.host, prepared.relay_port) = (Some(self.new_host()?), None);
             }
             StudyStep::NewRelay(template) => prepared.relay_port = Some(self.new_relay(template, cell)?),
+            StudyStep::NewPath(template) => self.new_path(template, cell)?,
             StudyStep::Run { command } => run(command, prepared)?,
             StudyStep::ColdSource {} => {
                 prepared.source.as_deref().map_or(Ok(()), cache::cool)?;
@@ -353,6 +355,14 @@ impl Rig {
             template.filled(&value).map_err(|(key, wrong)| anyhow::anyhow!("new_relay.{key}: {wrong}"))?;
         let host = self.host.as_mut().context("there is no host for a relay")?;
         host.put_at_distance(options, self.seed)
+    }
+
+    /// Lays a path whose right end is where the host's servers run.
+    fn new_path(&mut self, template: &PathTemplate, cell: &Cell) -> anyhow::Result<()> {
+        let value = |name: &str| cell.levels.get(name).map(Level::to_string);
+        let kind =
+            template.filled(&value).map_err(|(key, wrong)| anyhow::anyhow!("new_path.{key}: {wrong}"))?;
+        self.host.as_mut().context("there is no host for a path")?.lay_path(kind, self.hosts)
     }
 
     /// Compares the target with the source: trees entry by entry, `exact` with modes and times; files byte by byte.

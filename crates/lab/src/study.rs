@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 mod cells;
 mod check;
 mod complaint;
+mod distance;
 mod level;
-mod relay;
 mod stop;
 mod template;
 mod text;
@@ -23,13 +23,13 @@ mod written;
 
 pub use cells::{Cell, Run};
 pub use level::Level;
-pub use relay::{RelayOptions, RelayTemplate};
+pub use distance::{PathKind, PathTemplate, RelayOptions, RelayTemplate};
 pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 46] = [
+pub const FACTORS: [&str; 49] = [
     "command",
     "size",
     "request_size",
@@ -52,6 +52,9 @@ pub const FACTORS: [&str; 46] = [
     "rtt",
     "rate",
     "loss",
+    "queue",
+    "buffer",
+    "duration",
     MTU,
     "answer_size",
     "frame_size",
@@ -137,6 +140,8 @@ pub enum StudyStep {
     NewHost {},
     /// Gives `{relay_port}`: a relay in front of `{port}` that delays each direction by half of a round-trip time.
     NewRelay(RelayTemplate),
+    /// Gives `{host}/path.sh`: the two ends of a path between network namespaces, or of loopback.
+    NewPath(PathTemplate),
     /// Runs a command line by `sh -c`, as in `[command.levels]`, and must succeed.
     Run {
         /// The command line.

@@ -24,7 +24,7 @@ use crate::sockets::SocketOptions;
 use crate::timed::{POLL_INTERVAL, Timed};
 use crate::tls::{Outgoing, PublicKey, Seal, Turn};
 
-pub use stats::ConnectionStats;
+pub use stats::{ConnectionLook, ConnectionProbe, ConnectionStats};
 
 use stats::path;
 
@@ -183,6 +183,11 @@ impl Channel {
             again_bytes: 0,
             path: self.timed.link.tcp().and_then(path),
         }
+    }
+
+    /// Looks at it from beside, if it is one of TCP.
+    pub fn probe(&self) -> Option<ConnectionProbe> {
+        self.timed.link.tcp().and_then(ConnectionProbe::of)
     }
 
     /// Belongs to a session from now on.

@@ -129,6 +129,20 @@ fn words(errno: Errno) -> String {
     datapump_core::problem::system_words(errno.raw_os_error())
 }
 
+/// What a connection has under way at most by the largest buffers that this host's kernel gives it (`tcp_rmem`,
+/// `tcp_wmem`): a half of the one, four fifths of the other, because records and half empty packets take the rest. The
+/// other host is taken for one like this. What Linux has by default where the kernel does not tell.
+pub fn kernel_buffer_bytes() -> u64 {
+    const RECEIVE_BYTES: u64 = 6 << 20;
+    const SEND_BYTES: u64 = 4 << 20;
+    let most = |name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+        text.split_ascii_whitespace().nth(2)?.parse().ok()
+    };
+    let receive = most("tcp_rmem").unwrap_or(RECEIVE_BYTES) / 2;
+    receive.min(most("tcp_wmem").unwrap_or(SEND_BYTES) / 5 * 4)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,7 @@ pub use simulate::{
 pub use compare::{CompareAsked, LabCompareArguments};
 
 use network::path::LabPathArguments;
+use network::tcp_read::TcpReadArguments;
 use network::tcp_watch::TcpWatchArguments;
 use simulate::SimulateArguments;
 
@@ -69,6 +70,7 @@ pub enum LabCommand {
     Predict(LabPredictArguments),
     Profile(LabProfileArguments),
     TcpWatch(TcpWatchArguments),
+    TcpRead(TcpReadArguments),
     Path(LabPathArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
@@ -168,6 +170,7 @@ impl LabCommand {
             LabCommand::Predict(predict) => predict.json,
             LabCommand::Profile(profile) => profile.json,
             LabCommand::TcpWatch(watch) => watch.json,
+            LabCommand::TcpRead(read) => read.json,
             LabCommand::Path(path) => path.json,
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),

@@ -43,6 +43,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Profile(arguments) => profile::profile(arguments, &output),
         LabCommand::Predict(arguments) => predict::predict(arguments, &output),
         LabCommand::TcpWatch(arguments) => network::tcp_watch::tcp_watch(arguments, &output),
+        LabCommand::TcpRead(arguments) => network::tcp_read::tcp_read(arguments, &output),
         LabCommand::Path(arguments) => network::path::path(arguments, &output),
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),

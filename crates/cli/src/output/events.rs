@@ -12,6 +12,7 @@ use datapump_lab::advise::pid::{Verdict, watched::Watched};
 use datapump_lab::advise::profile::{ChainForecast, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
 use datapump_lab::emulator::PathStats;
+use datapump_lab::judge::congestion::traced::{TracedFlow, TracedPeriod};
 use datapump_lab::judge::congestion::{PathOutcome, RecoveryOutcome, ResponseOutcome, SharingOutcome};
 use datapump_lab::judge::cost::{ChainPrediction, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::crossings::CrossingWay;
@@ -81,6 +82,10 @@ pub enum EventLine<'a> {
     Tcp(TcpSample<'a>),
     /// What a time series of TCP connections came to (pump lab tcp-watch).
     TcpWatched(&'a TcpTraced),
+    /// What a connection of a time series came to (pump lab tcp-read).
+    TcpFlow(&'a TracedFlow),
+    /// Who got how much in a part of a time series (pump lab tcp-read).
+    TcpPeriod(&'a TracedPeriod),
     /// What two files of rows, or two programs, say of each other (pump lab compare).
     Comparison(&'a Comparison),
     /// What the components of a machine cost (pump lab profile).

@@ -25,6 +25,7 @@ mod hosts_limits;
 mod kills;
 mod limits;
 mod lists;
+mod long_path;
 mod made;
 mod mapped;
 mod network;

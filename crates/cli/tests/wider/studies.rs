@@ -1,4 +1,4 @@
-//! Every study of the file lab runs in its small form: each cell has a row in each round, and what failed says why.
+//! Every study of the file lab, and of TCP, runs in its small form: each cell has a row in each round, and what failed says why.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::support::{Home, expect};
 use serde_json::Value;
 
 /// The studies. What a machine cannot do is a row with a reason, and status 23.
-const STUDIES: [&str; 11] = [
+const STUDIES: [&str; 15] = [
     "seqio",
     "seqio-fio",
     "access",
@@ -18,6 +18,10 @@ const STUDIES: [&str; 11] = [
     "stripe",
     "disks",
     "disk-net",
+    "tcp-response",
+    "tcp-recovery",
+    "tcp-buffers",
+    "tcp-sharing",
 ];
 
 fn rows(home: &Home, name: &str) -> Vec<Value> {
@@ -43,7 +47,7 @@ fn check(study: &str, rows: &[Value]) {
 }
 
 #[test]
-fn every_study_of_files_runs_in_its_small_form() {
+fn every_study_runs_in_its_small_form() {
     for study in STUDIES {
         let home = Home::new();
         let run = home.pump(&["lab", "run", study, "--quick", "--out", "rows.jsonl"]);

@@ -169,6 +169,11 @@ pub struct Options {
     pub sink_depth: Option<u32>,
     /// Parallel loops, 1 to 256. Default: by the measured rule.
     pub lanes: Option<u32>,
+    /// To so many the lanes of one file or several may grow where the path from another host is long and `lanes` is
+    /// not asked, 1 to 256. Default: they do not.
+    pub lanes_max: Option<u32>,
+    /// With so many of them such a copy begins. Default: with the usual number.
+    pub lanes_at_first: Option<u32>,
     /// Engine asked for.
     pub engine: EngineChoice,
     /// How it waits.
@@ -288,8 +293,9 @@ impl Options {
                 ));
             }
         }
-        if self.lanes.is_some_and(|lanes| !(1..=Self::LANES_MAX).contains(&lanes)) {
-            return Err(format!("lanes must be 1 to {}, not {}", Self::LANES_MAX, self.lanes.unwrap_or(0)));
+        let mut lanes = [self.lanes, self.lanes_max].into_iter().flatten();
+        if let Some(lanes) = lanes.find(|lanes| !(1..=Self::LANES_MAX).contains(lanes)) {
+            return Err(format!("lanes must be 1 to {}, not {lanes}", Self::LANES_MAX));
         }
         if self.uncached && self.direct == Choice::Always {
             return Err(

@@ -58,8 +58,20 @@ fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
     [from, to]
 }
 
-/// The same, with more requests under way where the path is long, as far as so many lanes have memory for them.
-pub(crate) fn for_path(shape: Shape, is_far: bool, lanes: u32, has_twins: bool) -> Shape {
+/// To so many lanes a copy may grow where the first have memory for the greatest number of slots, and each needs the
+/// least: all together take no more.
+pub(crate) fn lanes_in_memory((first, most): (u32, u32), (least, greatest): (u32, u32)) -> u32 {
+    most.min(first.saturating_mul(greatest) / least.max(1)).max(first)
+}
+
+/// The same, with more requests under way where the path is long, as far as so many lanes have memory for them. Where
+/// there may be more lanes than the first, they share what those had.
+pub(crate) fn for_path(shape: Shape, is_far: bool, (lanes, most): (u32, u32), has_twins: bool) -> Shape {
+    if most > lanes {
+        let slots = lanes * (shape.source_depth_max + shape.sink_depth) / most;
+        let source_depth_max = slots.saturating_sub(shape.sink_depth).max(shape.source_depth);
+        return for_path(Shape { source_depth_max, ..shape }, is_far, (most, most), has_twins);
+    }
     if !is_far {
         return Shape { source_depth_max: shape.source_depth, ..shape };
     }
@@ -154,6 +166,28 @@ mod tests {
 
     /// 256 lanes of a folder of another host were let in by the numbers of a file, and took half a gigabyte more than
     /// the limit.
+    #[test]
+    fn lanes_that_may_come_share_what_the_first_had() {
+        let shape = Shape {
+            request_bytes: 1 << 20,
+            source_depth: 4,
+            source_depth_max: 128,
+            sink_depth: 2,
+            in_order: false,
+            source_serial: false,
+            sink_serial: false,
+            assemble: true,
+        };
+        assert_eq!(lanes_in_memory((2, 16), (6, 130)), 16);
+        assert_eq!(for_path(shape, true, (2, 16), false).source_depth_max, 2 * 130 / 16 - 2);
+        // With little memory there are fewer of them, and never fewer than at first.
+        for (greatest, most) in [(6, 2), (18, 6), (5, 2)] {
+            assert_eq!(lanes_in_memory((2, 16), (6, greatest)), most, "{greatest}");
+        }
+        let short = for_path(shape, false, (2, 2), false);
+        assert_eq!((for_path(shape, true, (2, 2), false).source_depth_max, short.source_depth_max), (128, 4));
+    }
+
     #[test]
     fn what_is_checked_is_what_the_run_has() {
         let shape =

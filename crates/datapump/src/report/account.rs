@@ -173,6 +173,7 @@ impl Account<'_> {
             source_depth: self.lanes.iter().map(|lane| lane.source_depth).max().unwrap_or(shape.source_depth),
             sink_depth: shape.sink_depth,
             lanes: self.lanes.len() as u32,
+            lanes_why: self.shared.gate.why().map(|state| state.words().to_string()),
             limited_by,
             limited_detail,
             waits_ns: self.waits(),

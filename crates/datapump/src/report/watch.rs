@@ -152,7 +152,9 @@ impl Watch {
     fn evidence(&self) -> Option<Evidence> {
         let began = (*self.began.lock().expect("no panic while it is set"))?;
         let waits = self.charges().fold(Waits::default(), |sum, waits| sum.plus(&waits));
-        Some(evidence(&began, began.lanes, waits))
+        // Further lanes may have opened meanwhile.
+        let lanes = began.lanes.max(self.charges().count() as u32);
+        Some(evidence(&began, lanes, waits))
     }
 
     /// The counter of a lane.

@@ -18,6 +18,7 @@ mod path;
 mod recovery;
 mod response;
 mod sharing;
+pub mod traced;
 #[cfg(test)]
 mod tests;
 mod window;

@@ -11,16 +11,19 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
+use super::laid_path::{self, LaidPath};
 use super::relay::Relay;
 use super::targets::{own_name, sweep};
+use crate::perform::quoted;
 use crate::session::finished::delete;
-use crate::study::RelayOptions;
+use crate::study::{PathKind, RelayOptions};
 
 const KIND: &str = "host";
 const FUNCTIONS: &str = include_str!("host.sh");
 /// What else commands may read: each reads the one before it.
 const DISK: &str = include_str!("disk.sh");
 const CABLE: &str = include_str!("cable.sh");
+const PATH: &str = include_str!("path.sh");
 /// The name under which ssh looks up the host's key, whichever port it connects to.
 const ALIAS: &str = "pump-lab";
 
@@ -30,6 +33,7 @@ pub struct RigHost {
     folder: PathBuf,
     port: u16,
     relay: Option<Relay>,
+    path: Option<LaidPath>,
 }
 
 impl RigHost {
@@ -44,7 +48,7 @@ impl RigHost {
         let made = DirBuilder::new().mode(0o700).create(&folder);
         made.with_context(|| format!("make the folder {}", folder.display()))?;
         let port = free_port().context("find a free port on loopback")?;
-        let host = RigHost { folder, port, relay: None };
+        let host = RigHost { folder, port, relay: None, path: None };
         host.fill().with_context(|| format!("write settings to {}", host.folder.display()))?;
         Ok(host)
     }
@@ -71,6 +75,20 @@ impl RigHost {
         self.relay = Some(relay);
         self.write("ssh_config", &self.ssh(port)).context("write settings of ssh")?;
         Ok(port)
+    }
+
+    /// Lays a path, of this number in this process, and writes what commands read of it. Where none can be laid, the
+    /// commands are told why.
+    pub fn lay_path(&mut self, kind: PathKind, number: u64) -> anyhow::Result<()> {
+        let ends = match kind {
+            PathKind::Loopback => laid_path::ends_on_loopback(),
+            PathKind::Box(settings) => match LaidPath::lay(*settings, number) {
+                Ok(path) => laid_path::ends_in_spaces(self.path.insert(path)),
+                Err(error) => format!("unavailable {}\n", quoted(Path::new(&format!("{error:#}")))),
+            },
+        };
+        let text = format!(". {}/disk.sh\n{ends}{PATH}", self.folder.display());
+        self.write("path.sh", &text).context("write the ends of the path")
     }
 
     fn fill(&self) -> anyhow::Result<()> {

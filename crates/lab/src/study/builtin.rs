@@ -66,6 +66,10 @@ built_in!(
     "access-network",
     "disks",
     "disk-net",
+    "tcp-response",
+    "tcp-recovery",
+    "tcp-buffers",
+    "tcp-sharing",
 );
 
 /// The study of this name.

@@ -217,9 +217,15 @@ fn check_step(
         StudyStep::UseTree { path } => {
             filled(study, "use_tree.path", path, "a folder such as /usr", value).map(drop)
         }
-        StudyStep::NewRelay(_) if !before().any(|step| *step == StudyStep::NewHost {}) => {
+        StudyStep::NewRelay(_) | StudyStep::NewPath(_)
+            if !before().any(|step| *step == StudyStep::NewHost {}) =>
+        {
             lacks("host yet; write the step new_host")
         }
+        StudyStep::NewPath(path) => path
+            .filled(value)
+            .map(drop)
+            .map_err(|(key, wrong)| study.error(format!("prepare.new_path.{key}"), wrong)),
         StudyStep::NewRelay(relay) => relay
             .filled(value)
             .map(drop)

@@ -44,13 +44,14 @@ warmup = 0
 size = ["4KiB"]
 "#;
 
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     "make_source",
     "make_tree",
     "use_tree",
     "new_target",
     "new_host",
     "new_relay",
+    "new_path",
     "run",
     "cold_source",
     "warm_source",

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what was sent, who judges it.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use datapump_core::wire::session::TcpStats;
 use datapump_engine::os::linux::tcp_info;
@@ -46,6 +46,37 @@ impl ConnectionStats {
             again_bytes: self.again_bytes + other.again_bytes,
             path,
         }
+    }
+}
+
+/// Looks at a connection from beside it, for as long as it likes.
+#[derive(Debug)]
+pub struct ConnectionProbe(OwnedFd);
+
+/// What is seen of it now.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLook {
+    /// Received in order until now.
+    pub received_bytes: u64,
+    /// A round trip, smoothed; 0 where nothing was sent yet.
+    pub round_trip_ns: u64,
+    /// The shortest of the last minutes.
+    pub path_round_trip_ns: u64,
+}
+
+impl ConnectionProbe {
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<ConnectionProbe> {
+        socket.try_clone_to_owned().ok().map(ConnectionProbe)
+    }
+
+    /// None where the system does not tell.
+    pub fn look(&self) -> Option<ConnectionLook> {
+        let info = tcp_info(self.0.as_fd()).ok()?;
+        Some(ConnectionLook {
+            received_bytes: info.received_bytes,
+            round_trip_ns: u64::from(info.rtt_us) * 1000,
+            path_round_trip_ns: u64::from(info.min_rtt_us) * 1000,
+        })
     }
 }
 

@@ -3,4 +3,5 @@
 //! Must not know: how.
 
 pub mod path;
+pub mod tcp_read;
 pub mod tcp_watch;

@@ -14,14 +14,14 @@ use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
 use datapump_transport::{
     CancelToken, Channel, Dialer, FAR_NS, Host, NetFault, Reached, Reaching, RemoteEnd, Stopping, Welcome,
-    is_far, random, reach,
+    is_far, kernel_buffer_bytes, random, reach,
 };
 
-use crate::job::defaults::Reads;
+use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
 use crate::job::options::{Choice, Options, RETRY_FOR};
 use crate::job::platform::Platform;
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy};
-use crate::net::client::session_pools::SessionPools;
+use crate::net::client::session_pools::{SPARES_AFTER, SessionPools};
 use crate::net::folder::event_codec;
 use crate::net::server::control::{Control, Follows, Outbox, boxes};
 use crate::problem::Problem;
@@ -72,7 +72,7 @@ impl RemoteCopy {
         (events, first): (Events<'_>, Option<Vec<u8>>),
     ) -> Result<ClientSession, Problem> {
         self.options.sockets.check().map_err(Problem::usage)?;
-        if self.wishes(way, remote, self.lanes(), false).options.len() > OPTIONS_BYTES_MAX {
+        if self.wishes(way, remote, Some((1, 1)), false).options.len() > OPTIONS_BYTES_MAX {
             return Err(Problem::usage(LIST_TOO_LONG));
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
@@ -186,8 +186,9 @@ impl RemoteCopy {
             round_trip_ns,
             sends_ahead: Some(is_far),
             reads_on: Some(self.options.read_ahead != Choice::Never),
-            ..self.wishes(way, remote, self.lanes(), is_name_of(last))
+            ..self.wishes(way, remote, self.further_lanes(round_trip_ns), is_name_of(last))
         };
+        let further = self.further_lanes(round_trip_ns);
         let start = Instant::now();
         control.say(Message::Begin(begin))?;
         let answer = control.hear()?;
@@ -204,6 +205,7 @@ impl RemoteCopy {
             outbox,
             cancel,
             lanes,
+            further: further.map(|(at_first, most)| (at_first, most.min(welcome.connections_max))),
             round_trip_ns,
             connecting,
             ahead,
@@ -243,13 +245,24 @@ impl RemoteCopy {
         Some(Disk::Os.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder))
     }
 
-    fn wishes(&self, way: Direction, remote: &Remote, connections: u32, is_name: bool) -> Begin {
+    /// With how many a copy of files begins over a long path, and to how many it may grow, where nobody asked for a
+    /// number.
+    fn further_lanes(&self, round_trip_ns: Option<u64>) -> Option<(u32, u32)> {
+        let round_trip_ns = round_trip_ns.filter(|ns| is_far(*ns))?;
+        let is_open = self.connections.is_none() && self.options.lanes.is_none();
+        let asked_bytes = self.options.sockets.buffer_bytes.map(u64::from);
+        let lanes = || lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
+        is_open.then(|| (lanes(), LONG_PATH_CONNECTIONS))
+    }
+
+    fn wishes(&self, way: Direction, remote: &Remote, further: Option<(u32, u32)>, is_name: bool) -> Begin {
+        let (lanes_at_first, lanes_max) = further.unzip();
         let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec().into();
         let path = |place: &Place| bytes(place.path().unwrap_or(Path::new("")));
         let options = match way {
             Direction::Push => {
                 let target_is_name = self.options.target_is_name || is_name;
-                let options = Options { target_is_name, ..self.options.clone() };
+                let options = Options { target_is_name, lanes_at_first, lanes_max, ..self.options.clone() };
                 serde_json::to_string(&options).unwrap_or_default()
             }
             Direction::Pull => serde_json::to_string(&Options {
@@ -260,6 +273,8 @@ impl RemoteCopy {
                 bill: self.options.bill,
                 sockets: self.options.sockets.clone(),
                 far_null_bytes: self.options.far_null_bytes,
+                lanes_at_first,
+                lanes_max,
                 ..Options::default()
             })
             .unwrap_or_default(),
@@ -271,7 +286,7 @@ impl RemoteCopy {
             sources,
             target,
             options,
-            connections,
+            connections: self.lanes(),
             tells_files: Some(self.tells_files),
             boot: Some(boot()),
             instead_of: None,
@@ -280,6 +295,13 @@ impl RemoteCopy {
             reads_on: None,
         }
     }
+}
+
+/// So many connections fill 1 Gbit/s, each with what its buffers hold under way.
+fn lanes_for(round_trip_ns: u64, buffer_bytes: u64) -> u32 {
+    const BYTES_PER_S: u64 = 125_000_000;
+    let path_bytes = BYTES_PER_S.saturating_mul(round_trip_ns) / 1_000_000_000;
+    path_bytes.div_ceil(buffer_bytes.max(1)).clamp(1, u64::from(LONG_PATH_CONNECTIONS / 2)) as u32
 }
 
 /// What a lost session made is not taken for a folder that was there to receive.
@@ -317,6 +339,8 @@ pub(crate) struct ClientSession {
     pub(crate) cancel: CancelToken,
     /// Lanes, and connections for blocks.
     pub(crate) lanes: u32,
+    /// With how many of both it begins over a long path, and to how many it may grow.
+    pub(crate) further: Option<(u32, u32)>,
     /// How long the handshake took.
     pub(crate) round_trip_ns: u64,
     /// Round trips until the first connection was there.
@@ -347,10 +371,16 @@ impl ClientSession {
         sender: Sender<(Purpose, Channel)>,
     ) -> ScopedJoinHandle<'scope, Result<(), NetFault>> {
         let (connections, lanes, ahead) = (Arc::clone(&self.connections), self.lanes, self.ahead);
-        let cancel = self.cancel.clone();
+        let (cancel, (at_first, most)) = (self.cancel.clone(), self.further.unwrap_or_default());
         scope.spawn(move || {
             let dialled = connections.dial(lanes, ahead, &sender);
-            dialled.inspect_err(|_| cancel.cut())
+            dialled.inspect_err(|_| cancel.cut())?;
+            let at_once = at_first.min(most).saturating_sub(lanes);
+            connections.dial_spares(at_once, &sender);
+            if most > lanes + at_once && connections.wait(SPARES_AFTER, &cancel) {
+                connections.dial_spares(most - lanes - at_once, &sender);
+            }
+            Ok(())
         })
     }
 

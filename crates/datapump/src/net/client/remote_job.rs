@@ -223,7 +223,9 @@ impl RemoteCopy {
         let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
         let lanes = self.options.lanes.unwrap_or(session.lanes).min(session.lanes);
         let target_is_name = self.options.target_is_name || is_name;
-        let options = Options { lanes: Some(lanes), target_is_name, ..self.options };
+        let (lanes_at_first, lanes_max) = session.further.unzip();
+        let options =
+            Options { lanes: Some(lanes), lanes_at_first, lanes_max, target_is_name, ..self.options };
         let job = match (self.compares, &self.sources[..]) {
             (true, [one]) => Job::compare(one.clone(), self.target),
             _ => Job::copy(self.sources, self.target),

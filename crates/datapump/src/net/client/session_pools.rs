@@ -5,6 +5,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
 use datapump_transport::{CancelToken, Channel, Dialer, NetFault, Pool};
@@ -13,6 +14,11 @@ use crate::net::folder::remote_host::Pools;
 
 /// Connections for names that are made beside the first: that many lanes ask at the same time by default.
 const NAMES: u32 = 2;
+
+/// A copy that takes no longer needs none of those that it may grow to.
+pub(crate) const SPARES_AFTER: Duration = Duration::from_secs(1);
+/// A session that ends meanwhile waits no longer than this.
+const LOOK_EACH: Duration = Duration::from_millis(5);
 
 /// How a session's connections are made, once that is known.
 type KnownSession = Arc<OnceLock<(Dialer, [u8; 16])>>;
@@ -109,6 +115,24 @@ impl SessionPools {
             blocks: of(Purpose::Blocks),
             ahead: ahead.then(|| of(Purpose::Ahead)),
         }
+    }
+
+    /// Spare connections for blocks, all at the same time. Nobody misses one that cannot be had.
+    pub(crate) fn dial_spares(&self, spares: u32, sender: &Sender<(Purpose, Channel)>) {
+        let dial = || {
+            let channel = self.of(Purpose::Blocks).take(Purpose::Blocks);
+            channel.into_iter().for_each(|channel| drop(sender.send((Purpose::Blocks, channel))));
+        };
+        std::thread::scope(|scope| (0..spares).for_each(|_| drop(scope.spawn(dial))));
+    }
+
+    /// False if the session was over before.
+    pub(crate) fn wait(&self, time: Duration, cancel: &CancelToken) -> bool {
+        let end = Instant::now() + time;
+        while Instant::now() < end && cancel.check().is_ok() {
+            std::thread::sleep(LOOK_EACH);
+        }
+        cancel.check().is_ok()
     }
 
     /// Nobody asks any more: the other side waits for that.

@@ -18,12 +18,14 @@ pub(crate) struct Limits<'server> {
     is_own: bool,
     /// Lanes, one for each connection that was agreed.
     lanes: u32,
+    /// To so many they may grow.
+    lanes_max: u32,
 }
 
 impl<'server> Limits<'server> {
     pub(crate) fn of(state: &'server ServerState, connections: u32) -> Limits<'server> {
         let is_own = matches!(state.root, ServedRoot::User(_));
-        Limits { options: &state.options, is_own, lanes: connections }
+        Limits { options: &state.options, is_own, lanes: connections, lanes_max: state.options.connections_max }
     }
 }
 
@@ -31,6 +33,7 @@ impl<'server> Limits<'server> {
 pub(crate) fn bounded_by_server(options: Options, limits: Limits<'_>) -> Options {
     let options = Options {
         lanes: Some(options.lanes.unwrap_or(limits.lanes).min(limits.lanes)),
+        lanes_max: options.lanes_max.map(|most| most.min(limits.lanes_max)),
         sockets: options.sockets.or(&limits.options.sockets),
         ..options
     };
@@ -81,7 +84,7 @@ mod tests {
             update: Update::Older,
             ..Options::default()
         };
-        let limits = Limits { options: &options, is_own: false, lanes: 2 };
+        let limits = Limits { options: &options, is_own: false, lanes: 2, lanes_max: 16 };
         let bounded = bounded_by_server(asked.clone(), limits);
         assert_eq!((bounded.engine, bounded.wait), (EngineChoice::Auto, WaitChoice::Kernel));
         assert_eq!(bounded.lanes, Some(2));

@@ -28,6 +28,7 @@ use crate::job::budget::Reserved;
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::job::platform::Platform;
+use crate::job::request_plan;
 use crate::net::client::root::ServedRoot;
 use crate::net::folder::event_codec::{self, progress};
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
@@ -77,7 +78,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     });
     match checked {
         Ok((wanted, memory)) => {
-            state.agree(&left, wanted.connections, wanted.sends_ahead);
+            state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
             control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead })?;
@@ -258,6 +259,21 @@ impl Wanted {
         self.sends_ahead && self.target.is_none()
     }
 
+    /// To so many connections for blocks the session may grow.
+    fn connections_max(&self) -> u32 {
+        self.options.lanes_max.unwrap_or(0).max(self.connections)
+    }
+
+    /// As far as its memory goes, with so many requests at the source of each that it begins with.
+    fn bound_lanes(&mut self, source_depth_max: u32) {
+        let usual = Options::defaults(Reads::FarFiles);
+        let sink_depth = self.options.sink_depth.unwrap_or(usual.sink_depth);
+        let least = self.options.source_depth.unwrap_or(usual.source_depth) + sink_depth;
+        let slots = (least, source_depth_max.max(least - sink_depth) + sink_depth);
+        let most = |most| request_plan::lanes_in_memory((self.connections, most), slots);
+        self.options.lanes_max = self.options.lanes_max.map(most);
+    }
+
     /// What its slots take with so many requests at the source, unless the caller asks for another number.
     fn slots_bytes(&self, usual_depth: u32) -> u64 {
         let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
@@ -303,6 +319,7 @@ fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box
         return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
     };
     wanted.options.source_depth_max = Some(depth);
+    wanted.bound_lanes(depth);
     if depth == files.source_depth {
         wanted.options.source_depth.get_or_insert(depth);
     }

@@ -5,6 +5,8 @@
 //!
 //! Must not know: what packets are made of, clocks, who carries them.
 
+use std::time::Duration;
+
 use datapump::simulation::Random;
 
 use super::codel::Codel;
@@ -43,9 +45,31 @@ const RATE_MIN_BYTES_PER_S: f64 = 125.0;
 const RATE_MAX_BYTES_PER_S: f64 = 125e9;
 const DELAY_MAX_NS: u64 = 30_000_000_000;
 
+/// The least that a queue holds by default.
+const QUEUE_MIN_BYTES: u64 = 64 << 10;
+
 impl LinkSettings {
+    /// A link that loses nothing but what finds no room in a queue of a round trip.
+    pub fn plain(rate_bytes_per_s: Option<u64>, rtt: Duration) -> LinkSettings {
+        let rate = rate_bytes_per_s.map(|rate| rate as f64);
+        let holds = rate.map_or(0.0, |rate| rate * rtt.as_secs_f64()) as u64;
+        LinkSettings {
+            rate_bytes_per_s: rate,
+            delay_ns: rtt.as_nanos() as u64 / 2,
+            jitter_ns: 0,
+            queue_bytes: holds.max(QUEUE_MIN_BYTES),
+            aqm: Aqm::None,
+            loss: LossRule::None,
+            loss_burst: 1,
+            drop_at: None,
+            reorder: 0.0,
+            duplicate: 0.0,
+            seed: 1,
+        }
+    }
+
     /// Errors: numbers out of range, settings that contradict each other.
-    pub(super) fn check(&self) -> Result<(), InputError> {
+    pub(crate) fn check(&self) -> Result<(), InputError> {
         let asked = |words: &str| Err(InputError::asked(words));
         let is_rate = |rate: f64| (RATE_MIN_BYTES_PER_S..=RATE_MAX_BYTES_PER_S).contains(&rate);
         match () {

@@ -183,9 +183,6 @@ pub enum PathAqm {
     Codel,
 }
 
-/// The least that a queue holds by default.
-const QUEUE_MIN_BYTES: u64 = 64 << 10;
-
 impl LabPathArguments {
     /// As the library takes it.
     pub fn settings(&self) -> BoxSettings {
@@ -199,13 +196,10 @@ impl LabPathArguments {
     }
 
     fn link(&self) -> LinkSettings {
-        let rate = self.rate.map(|rate| rate as f64);
-        let holds = rate.map_or(0.0, |rate| rate * self.rtt.as_secs_f64()) as u64;
+        let plain = LinkSettings::plain(self.rate, self.rtt);
         LinkSettings {
-            rate_bytes_per_s: rate,
-            delay_ns: self.rtt.as_nanos() as u64 / 2,
             jitter_ns: self.jitter.as_nanos() as u64,
-            queue_bytes: self.queue.unwrap_or(holds.max(QUEUE_MIN_BYTES)),
+            queue_bytes: self.queue.unwrap_or(plain.queue_bytes),
             aqm: match self.aqm {
                 PathAqm::None => Aqm::None,
                 PathAqm::Codel => Aqm::Codel,
@@ -216,6 +210,7 @@ impl LabPathArguments {
             reorder: self.reorder,
             duplicate: self.duplicate,
             seed: self.seed,
+            ..plain
         }
     }
 }

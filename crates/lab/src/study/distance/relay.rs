@@ -4,13 +4,11 @@
 
 use std::time::Duration;
 
-use datapump::units::{parse_duration, parse_rate};
+use datapump::units::parse_rate;
 use serde::{Deserialize, Serialize};
 
-use super::{Level, fill};
-
-/// A round trip to the moon takes 2.6 s. More than this is a typing error.
-const RTT_MAX: Duration = Duration::from_secs(10);
+use super::parse_time;
+use crate::study::{Level, fill};
 
 /// The fields of a step `new_relay`: each a value or a factor in braces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -64,13 +62,6 @@ impl RelayTemplate {
             jitter: self.jitter.as_ref().map_or(Ok(Duration::ZERO), |level| time("jitter", level))?,
             bytes_per_second: self.rate.as_ref().map(rate).transpose()?,
         })
-    }
-}
-
-fn parse_time(word: &str) -> Result<Duration, String> {
-    match parse_duration(word)? {
-        time if time > RTT_MAX => Err(format!("'{word}' is more than {} s; write less", RTT_MAX.as_secs())),
-        time => Ok(time),
     }
 }
 

@@ -1,0 +1,82 @@
+//! Copies over a long path in a box: as many connections as the path needs, and no more.
+
+use std::path::Path;
+
+use crate::box_path::{BoxPath, RIGHT};
+use crate::support::serving::Serving;
+use crate::support::{Home, has_content, noise_file};
+use serde_json::Value;
+
+/// What a connection may have under way at both ends, so that one alone does not fill a path.
+fn small_buffers(path: &BoxPath) {
+    for (name, value) in [("tcp_wmem", "4096 16384 262144"), ("tcp_rmem", "4096 131072 524288")] {
+        let file = Path::new("/proc/sys/net/ipv4").join(name);
+        (0..2).for_each(|side| path.inside(side, || std::fs::write(&file, value).expect("root")));
+    }
+}
+
+/// The report of a copy over a path of 60 ms, to the right end or from it.
+fn report(path: &BoxPath, pushes: bool, words: &[&str]) -> Value {
+    let home = Home::new();
+    let content = noise_file(&home, "sent", 48 << 20, 1);
+    std::fs::create_dir(home.path("served")).expect("room");
+    std::fs::copy(home.path("sent"), home.path("served/sent")).expect("room");
+    let serve = ["serve", "served", "--ticket-file", "ticket", "--listen", &format!("{RIGHT}:0")];
+    let server = path.inside(1, || Serving::start(home.command(&serve)));
+    let (from, to) = if pushes {
+        ("sent".to_string(), server.at("got"))
+    } else {
+        (server.at("sent"), "got".to_string())
+    };
+    let copy = [&["copy", "--json", "--ticket-file", "ticket"][..], words, &[&from, &to]].concat();
+    let run = path.inside(0, || home.pump(&copy));
+    assert_eq!(run.status, 0, "{run:?}");
+    has_content(&home.path(if pushes { "served/got" } else { "got" }), &content, "over the path");
+    let last = run.out.lines().last().expect("a report");
+    serde_json::from_str(last).expect("JSON")
+}
+
+#[test]
+fn where_buffers_bound_a_connection_there_are_more_of_them() {
+    let Some(path) = BoxPath::lay("buffers", &["--rtt", "60ms", "--rate", "800Mbit"]) else { return };
+    small_buffers(&path);
+    for pushes in [true, false] {
+        let report = report(&path, pushes, &[]);
+        let lanes = report["lanes"].as_u64().expect("a number");
+        assert!((8..=16).contains(&lanes), "pushes {pushes}: {report}");
+        assert!(report["lanes_why"].is_string(), "pushes {pushes}: {report}");
+        let asked = self::report(&path, pushes, &["--connections", "2"]);
+        assert_eq!((&asked["lanes"], &asked["lanes_why"]), (&2.into(), &Value::Null), "pushes {pushes}");
+    }
+}
+
+#[test]
+fn a_full_path_is_not_given_more_connections() {
+    let words = ["--rtt", "20ms", "--rate", "100Mbit"];
+    let Some(path) = BoxPath::lay("full", &words) else { return };
+    for pushes in [true, false] {
+        let report = report(&path, pushes, &[]);
+        assert_eq!(report["lanes"], 2, "pushes {pushes}: {report}");
+    }
+}
+
+#[test]
+fn a_server_with_little_memory_or_few_connections_is_asked_for_no_more() {
+    let Some(path) = BoxPath::lay("little", &["--rtt", "60ms", "--rate", "800Mbit"]) else { return };
+    small_buffers(&path);
+    let home = Home::new();
+    let content = noise_file(&home, "sent", 16 << 20, 1);
+    for limit in [["--memory", "16MiB"], ["--max-connections", "2"]] {
+        let served = format!("served{}", limit[0]);
+        std::fs::create_dir(home.path(&served)).expect("room");
+        let listen = format!("{RIGHT}:0");
+        let serve = ["serve", &served, "--ticket-file", "ticket", "--listen", &listen, limit[0], limit[1]];
+        let server = path.inside(1, || Serving::start(home.command(&serve)));
+        let copy = ["copy", "--json", "--ticket-file", "ticket", "sent", &server.at("got")];
+        let run = path.inside(0, || home.pump(&copy));
+        assert_eq!(run.status, 0, "{limit:?}: {run:?}");
+        has_content(&home.path(&format!("{served}/got")), &content, "over the path");
+        let last: Value = serde_json::from_str(run.out.lines().last().expect("a report")).expect("JSON");
+        assert_eq!(last["lanes"], 2, "{limit:?}: {last}");
+    }
+}

@@ -1,0 +1,157 @@
+//! Lanes of a copy over a long path wait here until the path is seen to need them.
+//!
+//! The next lane that waits looks itself, now and then, what the connections of the open ones move. Must not know: how
+//! a lane moves blocks, what decides that there are more.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use datapump_core::{ConnectionGrowth, GrowthLook, GrowthState};
+use datapump_transport::ConnectionProbe;
+
+/// Between two looks pass so many round trips, and this at least: a window of TCP follows a loss within some.
+const ROUND_TRIPS: u32 = 4;
+const LOOK_EACH_MIN: Duration = Duration::from_millis(200);
+
+/// How many lanes are open, and whether there will be more.
+#[derive(Debug)]
+pub(crate) struct LaneGate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+    /// Those without which there is no copy.
+    first: u32,
+    look_each: Duration,
+}
+
+#[derive(Debug)]
+struct GateState {
+    open: u32,
+    growth: ConnectionGrowth,
+    probes: Vec<ConnectionProbe>,
+    /// Bytes that the connections had received at the last look.
+    received_bytes: u64,
+    looked: Instant,
+    is_over: bool,
+}
+
+/// What opens no more when it goes: whoever has nothing left to do leaves nothing to others.
+pub(crate) struct GateGuard<'gate>(&'gate LaneGate);
+
+impl Drop for GateGuard<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl LaneGate {
+    /// `at_first` lanes are open, of which the first cannot be missed; there may be up to `most`.
+    pub(crate) fn new((first, at_first, most): (u32, u32, u32), round_trip_ns: u64) -> LaneGate {
+        let open = at_first.clamp(first, most);
+        let growth = ConnectionGrowth::new(open, most);
+        let (probes, looked) = (Vec::new(), Instant::now());
+        let state = GateState { open, growth, probes, received_bytes: 0, looked, is_over: false };
+        let round_trip = Duration::from_nanos(if first == most { 0 } else { round_trip_ns });
+        let look_each = (round_trip * ROUND_TRIPS).max(LOOK_EACH_MIN);
+        LaneGate { state: Mutex::new(state), changed: Condvar::new(), first, look_each }
+    }
+
+    fn state(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the lane of this number may begin; false if it is never needed.
+    pub(crate) fn opens_for(&self, lane: u32, is_stopping: &dyn Fn() -> bool) -> bool {
+        let mut state = self.state();
+        if !self.is_spare(lane) {
+            return true;
+        }
+        while lane >= state.open {
+            if state.is_over || state.growth.is_settled() || is_stopping() {
+                return false;
+            }
+            if lane == state.open && state.looked.elapsed() >= self.look_each {
+                state.look();
+                self.changed.notify_all();
+                continue;
+            }
+            let waited = self.changed.wait_timeout(state, LOOK_EACH_MIN / 2);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        !state.is_over
+    }
+
+    /// Whether a lane is one of those that a copy can do without.
+    pub(crate) fn is_spare(&self, lane: u32) -> bool {
+        lane >= self.first
+    }
+
+    /// A lane has this connection.
+    pub(crate) fn watch(&self, probe: Option<ConnectionProbe>) {
+        self.state().probes.extend(probe);
+    }
+
+    /// No further lane opens once this is dropped.
+    pub(crate) fn guard(&self) -> GateGuard<'_> {
+        GateGuard(self)
+    }
+
+    /// No further lane opens.
+    pub(crate) fn close(&self) {
+        self.state().is_over = true;
+        self.changed.notify_all();
+    }
+
+    /// Why there are as many lanes as there are; none where that was never open.
+    pub(crate) fn why(&self) -> Option<GrowthState> {
+        let state = self.state();
+        (!state.probes.is_empty() && state.growth.may_grow()).then(|| state.growth.state())
+    }
+}
+
+impl GateState {
+    fn look(&mut self) {
+        let seen: Vec<_> = self.probes.iter().filter_map(ConnectionProbe::look).collect();
+        let received_bytes = seen.iter().map(|it| it.received_bytes).sum::<u64>();
+        let elapsed_s = self.looked.elapsed().as_secs_f64();
+        let new_bytes = received_bytes.saturating_sub(self.received_bytes);
+        (self.received_bytes, self.looked) = (received_bytes, Instant::now());
+        let smallest = |time: fn(&datapump_transport::ConnectionLook) -> u64| {
+            seen.iter().map(time).filter(|ns| *ns > 0).min().unwrap_or(0)
+        };
+        self.open = self.growth.look(GrowthLook {
+            bytes_per_s: new_bytes as f64 / elapsed_s.max(1e-9),
+            round_trip_ns: smallest(|it| it.round_trip_ns),
+            path_round_trip_ns: smallest(|it| it.path_round_trip_ns),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: &dyn Fn() -> bool = &|| false;
+
+    #[test]
+    fn the_first_lanes_do_not_wait_and_spare_ones_go_with_the_copy() {
+        let gate = LaneGate::new((2, 2, 16), 180_000_000);
+        assert!(gate.opens_for(0, NEVER) && gate.opens_for(1, NEVER));
+        assert!(gate.is_spare(2) && !gate.is_spare(1));
+        std::thread::scope(|scope| {
+            let spare = [2, 3, 15].map(|lane| scope.spawn({
+                let gate = &gate;
+                move || gate.opens_for(lane, NEVER)
+            }));
+            drop(gate.guard());
+            assert!(spare.into_iter().all(|lane| !lane.join().expect("no panic")));
+        });
+        assert!(gate.opens_for(1, NEVER), "one of the first has its place also late");
+    }
+
+    #[test]
+    fn nobody_waits_where_nothing_can_grow_or_a_stop_was_asked_for() {
+        assert!(!LaneGate::new((2, 2, 2), 0).opens_for(2, NEVER));
+        assert!(!LaneGate::new((2, 4, 16), 1).opens_for(4, &|| true));
+        assert_eq!(LaneGate::new((2, 2, 16), 0).why(), None, "no connection was opened");
+    }
+}
