@@ -118,10 +118,19 @@ fn pump_with_slots(shared: &Shared<'_>) -> Result<(Pump, (Engine, AskedAndGot)),
 impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub(crate) fn new(shared: &'run Shared<'run>, index: usize) -> Result<Lane<'run>, Problem> {
-        let connection = match &shared.remote_host {
-            Some(remote_host) => {
+        let channel = shared.remote_host.as_ref().map(|remote_host| remote_host.blocks()).transpose()?;
+        Lane::over(shared, index, channel)
+    }
+
+    /// The same over a connection to the host from which it receives.
+    fn over(
+        shared: &'run Shared<'run>,
+        index: usize,
+        channel: Option<Channel>,
+    ) -> Result<Lane<'run>, Problem> {
+        let connection = match shared.remote_host.as_ref().zip(channel) {
+            Some((remote_host, channel)) => {
                 let is_hashed = !shared.settings.options.unhashed;
-                let channel = remote_host.blocks()?;
                 shared.gate.watch(channel.probe());
                 let mut lane = ReceiveLane::new(channel, is_hashed, Arc::clone(&remote_host.trips));
                 let path = (remote_host.round_trip_ns(), reads_on(shared));
@@ -347,12 +356,16 @@ fn run_opened(shared: &Shared<'_>, index: u32) -> Option<Result<LaneResult, Prob
     let _meter = shared.settings.metered(CpuStage::Loop);
     // The other lanes must not wait for what this one would have received.
     let _cuts = shared.remote_host.as_ref().map(|remote_host| CutOnPanic(remote_host.cancel.clone()));
-    let lane = Lane::new(shared, index as usize);
-    if lane.is_err() && shared.gate.is_spare(index) {
-        shared.gate.close();
+    let spare = shared.remote_host.as_ref().filter(|_| shared.gate.is_spare(index));
+    let spare = spare.map(|remote_host| remote_host.spare_blocks(&|| shared.gate.is_over()));
+    if let Some(None) = spare {
         return None;
     }
     let (_last, claimed) = (shared.gate.guard(), ClaimGuard(&shared.plan));
+    let lane = match spare {
+        Some(channel) => Lane::over(shared, index as usize, channel),
+        None => Lane::new(shared, index as usize),
+    };
     let result = lane.and_then(Lane::run);
     if result.is_ok() {
         std::mem::forget(claimed);

@@ -26,7 +26,9 @@ use crate::rig::tree::{Layout, TreeComparison, TreeFacts};
 use crate::session::finished::{Finished, delete};
 use crate::session::quiet::QuietDisk;
 use crate::session::room::Need;
-use crate::study::{Cell, JobTemplate, Level, PathTemplate, RelayTemplate, Study, StudyStep, Template, TreeTemplate, fill};
+use crate::study::{
+    Cell, JobTemplate, Level, PathTemplate, RelayTemplate, Study, StudyStep, Template, TreeTemplate, fill,
+};
 use datapump::simulation::Random;
 
 mod host;

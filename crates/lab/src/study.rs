@@ -22,8 +22,8 @@ mod tree;
 mod written;
 
 pub use cells::{Cell, Run};
-pub use level::Level;
 pub use distance::{PathKind, PathTemplate, RelayOptions, RelayTemplate};
+pub use level::Level;
 pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};

@@ -23,11 +23,8 @@ fn report(path: &BoxPath, pushes: bool, words: &[&str]) -> Value {
     std::fs::copy(home.path("sent"), home.path("served/sent")).expect("room");
     let serve = ["serve", "served", "--ticket-file", "ticket", "--listen", &format!("{RIGHT}:0")];
     let server = path.inside(1, || Serving::start(home.command(&serve)));
-    let (from, to) = if pushes {
-        ("sent".to_string(), server.at("got"))
-    } else {
-        (server.at("sent"), "got".to_string())
-    };
+    let (from, to) =
+        if pushes { ("sent".to_string(), server.at("got")) } else { (server.at("sent"), "got".to_string()) };
     let copy = [&["copy", "--json", "--ticket-file", "ticket"][..], words, &[&from, &to]].concat();
     let run = path.inside(0, || home.pump(&copy));
     assert_eq!(run.status, 0, "{run:?}");

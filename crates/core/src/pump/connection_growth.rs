@@ -11,6 +11,9 @@
 const AT_REST: f64 = 1.1;
 /// Looks for which nothing is concluded from new connections: they are made, and in slow start.
 const YOUNG_LOOKS: u32 = 4;
+/// Looks behind one that saw a queue for which the path is taken for full: slow start fills a queue, loses much at once
+/// and leaves it empty for some round trips.
+const FULL_LOOKS: u32 = 16;
 /// Of what connections could add, were the path empty, so much must have come; else something else bounds the copy.
 const GAIN_MIN: f64 = 0.25;
 /// A round trip that is longer than the path's own by this part of it, and by a millisecond, has waited in a queue.
@@ -63,6 +66,7 @@ pub struct ConnectionGrowth {
     state: GrowthState,
     last_bytes_per_s: f64,
     young_looks: u32,
+    full_looks: u32,
     /// Before there were as many: how many there were, and what they moved.
     before: Option<(u32, f64)>,
 }
@@ -72,7 +76,16 @@ impl ConnectionGrowth {
     pub fn new(open: u32, most: u32) -> ConnectionGrowth {
         let (open, most) = (open.max(1), most.max(open).max(1));
         let state = if open == most { GrowthState::Most } else { GrowthState::default() };
-        ConnectionGrowth { first: open, open, most, state, last_bytes_per_s: 0.0, young_looks: 0, before: None }
+        ConnectionGrowth {
+            first: open,
+            open,
+            most,
+            state,
+            last_bytes_per_s: 0.0,
+            young_looks: 0,
+            full_looks: 0,
+            before: None,
+        }
     }
 
     /// Whether another look may change something.
@@ -97,9 +110,10 @@ impl ConnectionGrowth {
             return self.open;
         }
         self.young_looks = self.young_looks.saturating_sub(1);
+        self.full_looks = if has_queue(&look) { FULL_LOOKS } else { self.full_looks.saturating_sub(1) };
         self.state = match () {
+            () if self.full_looks > 0 => GrowthState::Queue,
             () if self.young_looks > 0 => GrowthState::Growing,
-            () if has_queue(&look) => GrowthState::Queue,
             () if look.bytes_per_s > last * AT_REST => GrowthState::Growing,
             () if self.was_for_nothing(look.bytes_per_s) => GrowthState::NoGain,
             () => self.grown(look.bytes_per_s),
@@ -159,6 +173,16 @@ mod tests {
     #[test]
     fn a_full_path_is_shared_with_two() {
         assert_eq!(looked(200e6, 50e6, 60), (2, GrowthState::Queue));
+    }
+
+    #[test]
+    fn a_queue_that_slow_start_left_empty_is_still_one() {
+        let mut growth = ConnectionGrowth::new(2, 16);
+        let empty = GrowthLook { bytes_per_s: 10e6, round_trip_ns: PATH_NS, path_round_trip_ns: PATH_NS };
+        let full = GrowthLook { round_trip_ns: 2 * PATH_NS, ..empty };
+        let open: Vec<u32> = [empty, full, empty, empty, full, empty].map(|look| growth.look(look)).to_vec();
+        assert_eq!((open, growth.state()), (vec![2; 6], GrowthState::Queue));
+        assert!((0..20).map(|_| growth.look(empty)).any(|open| open > 2), "it is no queue for ever");
     }
 
     #[test]

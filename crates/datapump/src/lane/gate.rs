@@ -95,8 +95,13 @@ impl LaneGate {
         GateGuard(self)
     }
 
+    /// Whether nothing is left for another lane.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state().is_over
+    }
+
     /// No further lane opens.
-    pub(crate) fn close(&self) {
+    fn close(&self) {
         self.state().is_over = true;
         self.changed.notify_all();
     }
@@ -138,10 +143,12 @@ mod tests {
         assert!(gate.opens_for(0, NEVER) && gate.opens_for(1, NEVER));
         assert!(gate.is_spare(2) && !gate.is_spare(1));
         std::thread::scope(|scope| {
-            let spare = [2, 3, 15].map(|lane| scope.spawn({
-                let gate = &gate;
-                move || gate.opens_for(lane, NEVER)
-            }));
+            let spare = [2, 3, 15].map(|lane| {
+                scope.spawn({
+                    let gate = &gate;
+                    move || gate.opens_for(lane, NEVER)
+                })
+            });
             drop(gate.guard());
             assert!(spare.into_iter().all(|lane| !lane.join().expect("no panic")));
         });

@@ -92,11 +92,7 @@ pub(crate) struct Asker {
 
 impl<Work> Plan<Work> {
     /// `is_far`: over a long path.
-    pub(crate) fn new(
-        work: impl IntoIterator<Item = Work>,
-        request_bytes: u32,
-        is_far: bool,
-    ) -> Plan<Work> {
+    pub(crate) fn new(work: impl IntoIterator<Item = Work>, request_bytes: u32, is_far: bool) -> Plan<Work> {
         let state = PlanState {
             work: work.into_iter().collect(),
             later: VecDeque::new(),

@@ -18,9 +18,9 @@ mod path;
 mod recovery;
 mod response;
 mod sharing;
-pub mod traced;
 #[cfg(test)]
 mod tests;
+pub mod traced;
 mod window;
 
 pub use forms::{

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
@@ -18,6 +18,9 @@ use datapump_engine::WAIT_MAX;
 
 /// Makes a connection.
 pub type Dial = Box<dyn Fn(Purpose) -> Result<Channel, NetFault> + Send + Sync>;
+
+/// Who waits for a connection that it can do without sees in this time that it is not needed any more.
+const SPARE_LOOK_EACH: Duration = Duration::from_millis(10);
 
 /// Connections of one kind.
 pub struct Pool {
@@ -90,6 +93,35 @@ impl Pool {
                 return Err(NetFault::Lost("a connection that was announced did not come".into()));
             }
             free = self.came.wait_timeout(free, WAIT_MAX).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// One that can be done without: a free one or, at the side that was called, the next that comes; at the side that
+    /// calls one that is made meanwhile, aside. None if it cannot be had, or is not needed any more.
+    pub fn take_spare(self: &Arc<Self>, purpose: Purpose, is_over: &dyn Fn() -> bool) -> Option<Channel> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.is_empty() && self.dial.is_some() {
+            self.dial_aside(purpose);
+        }
+        loop {
+            if let Some(channel) = free.pop_front() {
+                return Some(channel);
+            }
+            let may_come = self.dial.is_none() || self.coming.load(Ordering::Relaxed) > 0;
+            if !may_come || is_over() || self.cancel.check().is_err() {
+                return None;
+            }
+            free = self.came.wait_timeout(free, SPARE_LOOK_EACH).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Makes one in a thread that nobody waits for.
+    fn dial_aside(self: &Arc<Self>, purpose: Purpose) {
+        let pool = Arc::clone(self);
+        let work = move || pool.arrived(pool.dial.as_ref().and_then(|dial| dial(purpose).ok()));
+        self.expect();
+        if std::thread::Builder::new().spawn(work).is_err() {
+            self.coming.fetch_sub(1, Ordering::Relaxed);
         }
     }
 

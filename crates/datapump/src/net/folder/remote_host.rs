@@ -214,6 +214,11 @@ impl RemoteHost {
         Ok((number, answer, charge))
     }
 
+    /// A connection for the blocks of a lane that can be done without; none where the other side agreed to fewer.
+    pub(crate) fn spare_blocks(&self, is_over: &dyn Fn() -> bool) -> Option<Channel> {
+        self.blocks.take_spare(Purpose::Blocks, is_over)
+    }
+
     /// A connection for the blocks of one lane.
     pub(crate) fn blocks(&self) -> Result<Channel, Problem> {
         self.blocks.take(Purpose::Blocks).map_err(|fault| self.lost(&fault))

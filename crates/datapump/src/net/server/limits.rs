@@ -25,7 +25,12 @@ pub(crate) struct Limits<'server> {
 impl<'server> Limits<'server> {
     pub(crate) fn of(state: &'server ServerState, connections: u32) -> Limits<'server> {
         let is_own = matches!(state.root, ServedRoot::User(_));
-        Limits { options: &state.options, is_own, lanes: connections, lanes_max: state.options.connections_max }
+        Limits {
+            options: &state.options,
+            is_own,
+            lanes: connections,
+            lanes_max: state.options.connections_max,
+        }
     }
 }
 

@@ -104,9 +104,8 @@ fn life(flow: &[TracedSample]) -> TracedFlow {
     let (first, last) = (&flow[0], &flow[flow.len() - 1]);
     let elapsed_s = seconds(last.time_ns - first.time_ns).max(1e-9);
     let bytes_per_s = acked(flow) as f64 / elapsed_s;
-    let window = |pair: &[TracedSample]| {
-        f64::from(pair[0].cwnd_segments) * seconds(pair[1].time_ns - pair[0].time_ns)
-    };
+    let window =
+        |pair: &[TracedSample]| f64::from(pair[0].cwnd_segments) * seconds(pair[1].time_ns - pair[0].time_ns);
     let falls = falls(flow);
     let began: Vec<f64> = falls.iter().map(|fall| seconds(flow[fall.peak].time_ns)).collect();
     let back: Vec<f64> = falls.iter().filter_map(|fall| fall.back_after_s(flow)).collect();
@@ -190,12 +189,7 @@ fn parts(flows: &[Vec<TracedSample>], periods: u32) -> Vec<TracedPeriod> {
             .map(|flow| (acked_at(flow, until) - acked_at(flow, from)) / seconds(each).max(1e-9))
             .collect();
         let some: Vec<f64> = bytes_per_s.iter().copied().filter(|rate| *rate > 0.0).collect();
-        TracedPeriod {
-            from_s: seconds(from),
-            until_s: seconds(until),
-            jain: jain_index(&some),
-            bytes_per_s,
-        }
+        TracedPeriod { from_s: seconds(from), until_s: seconds(until), jain: jain_index(&some), bytes_per_s }
     };
     (0..u64::from(periods)).map(part).collect()
 }

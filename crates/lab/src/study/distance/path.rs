@@ -157,7 +157,9 @@ mod tests {
         let loopback = |it: &mut PathTemplate| it.path = "loopback".into();
         let (key, wrong) = filled(loopback).expect_err("a rate");
         assert!(key == "rate" && wrong.contains("loopback cannot be given '50Mbit'"), "{key}: {wrong}");
-        let kind = filled(|it| (*it).clone_from(&PathTemplate { path: "loopback".into(), ..PathTemplate::default() }));
+        let kind = filled(|it| {
+            (*it).clone_from(&PathTemplate { path: "loopback".into(), ..PathTemplate::default() })
+        });
         assert_eq!(kind, Ok(PathKind::Loopback));
     }
 

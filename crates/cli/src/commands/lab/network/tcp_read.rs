@@ -48,7 +48,9 @@ fn read(path: &Path) -> anyhow::Result<Vec<TracedSample>> {
         let line = line.with_context(|| format!("read {shown}"))?;
         let parsed = serde_json::from_str::<SeriesLine>(&line).ok().filter(|line| line.event == "tcp");
         let Some(line) = parsed else {
-            bail!("{shown}, line {number}: no sample of a connection; name a file of --tcp-trace or tcp-watch --out");
+            bail!(
+                "{shown}, line {number}: no sample of a connection; name a file of --tcp-trace or tcp-watch --out"
+            );
         };
         samples.push(line.sample);
     }
