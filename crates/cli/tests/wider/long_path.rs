@@ -15,10 +15,10 @@ fn small_buffers(path: &BoxPath) {
     }
 }
 
-/// The report of a copy over a path of 60 ms, to the right end or from it.
-fn report(path: &BoxPath, pushes: bool, words: &[&str]) -> Value {
+/// The report of a copy to the right end of a path or from it.
+fn report(path: &BoxPath, pushes: bool, mib: usize, words: &[&str]) -> Value {
     let home = Home::new();
-    let content = noise_file(&home, "sent", 48 << 20, 1);
+    let content = noise_file(&home, "sent", mib << 20, 1);
     std::fs::create_dir(home.path("served")).expect("room");
     std::fs::copy(home.path("sent"), home.path("served/sent")).expect("room");
     let serve = ["serve", "served", "--ticket-file", "ticket", "--listen", &format!("{RIGHT}:0")];
@@ -38,11 +38,11 @@ fn where_buffers_bound_a_connection_there_are_more_of_them() {
     let Some(path) = BoxPath::lay("buffers", &["--rtt", "60ms", "--rate", "800Mbit"]) else { return };
     small_buffers(&path);
     for pushes in [true, false] {
-        let report = report(&path, pushes, &[]);
+        let report = report(&path, pushes, 36, &[]);
         let lanes = report["lanes"].as_u64().expect("a number");
         assert!((8..=16).contains(&lanes), "pushes {pushes}: {report}");
         assert!(report["lanes_why"].is_string(), "pushes {pushes}: {report}");
-        let asked = self::report(&path, pushes, &["--connections", "2"]);
+        let asked = self::report(&path, pushes, 4, &["--connections", "2"]);
         assert_eq!((&asked["lanes"], &asked["lanes_why"]), (&2.into(), &Value::Null), "pushes {pushes}");
     }
 }
@@ -52,7 +52,7 @@ fn a_full_path_is_not_given_more_connections() {
     let words = ["--rtt", "20ms", "--rate", "100Mbit"];
     let Some(path) = BoxPath::lay("full", &words) else { return };
     for pushes in [true, false] {
-        let report = report(&path, pushes, &[]);
+        let report = report(&path, pushes, 36, &[]);
         assert_eq!(report["lanes"], 2, "pushes {pushes}: {report}");
     }
 }

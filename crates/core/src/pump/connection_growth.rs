@@ -50,7 +50,7 @@ impl GrowthState {
     pub fn words(self) -> &'static str {
         match self {
             GrowthState::Growing => "the copy was over before more were needed",
-            GrowthState::Queue => "a queue stands before the path: it is full",
+            GrowthState::Queue => "round trips are longer than the path's own: it is full, and a queue stands",
             GrowthState::NoGain => "more of them moved no more",
             GrowthState::Most => "each more moved more, and there may be no more",
         }

@@ -58,7 +58,8 @@ pub struct ConnectionProbe(OwnedFd);
 pub struct ConnectionLook {
     /// Received in order until now.
     pub received_bytes: u64,
-    /// A round trip, smoothed; 0 where nothing was sent yet.
+    /// A round trip, smoothed; 0 where nothing was sent yet. Who only receives sends too little to learn it: of its own
+    /// and that of the data the longer one.
     pub round_trip_ns: u64,
     /// The shortest of the last minutes.
     pub path_round_trip_ns: u64,
@@ -74,7 +75,7 @@ impl ConnectionProbe {
         let info = tcp_info(self.0.as_fd()).ok()?;
         Some(ConnectionLook {
             received_bytes: info.received_bytes,
-            round_trip_ns: u64::from(info.rtt_us) * 1000,
+            round_trip_ns: u64::from(info.rtt_us.max(info.receiver_rtt_us)) * 1000,
             path_round_trip_ns: u64::from(info.min_rtt_us) * 1000,
         })
     }

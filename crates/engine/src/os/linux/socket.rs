@@ -36,6 +36,8 @@ pub struct TcpInfo {
     pub rtt_us: u32,
     /// The shortest round trip that was seen: without the queues on the way.
     pub min_rtt_us: u32,
+    /// A round trip as the receiver sees it, by the time stamps that come back with the data; 0 where none did.
+    pub receiver_rtt_us: u32,
     /// Segments that were sent again.
     pub retransmitted_segments: u64,
     /// Segments with data that were sent, those sent again included.
@@ -83,6 +85,7 @@ impl TcpInfo {
             rtt_us: u32_at(68),
             // The kernel's word for "not measured yet" is all ones.
             min_rtt_us: if min_rtt_us == u32::MAX { 0 } else { min_rtt_us },
+            receiver_rtt_us: u32_at(92),
             retransmitted_segments: u32_at(100).into(),
             sent_segments: u32_at(156).into(),
             delivered_bytes_per_second: u64_at(160),
