@@ -50,7 +50,9 @@ impl GrowthState {
     pub fn words(self) -> &'static str {
         match self {
             GrowthState::Growing => "the copy was over before more were needed",
-            GrowthState::Queue => "round trips are longer than the path's own: it is full, and a queue stands",
+            GrowthState::Queue => {
+                "round trips are longer than the path's own: it is full, and a queue stands"
+            }
             GrowthState::NoGain => "more of them moved no more",
             GrowthState::Most => "each more moved more, and there may be no more",
         }

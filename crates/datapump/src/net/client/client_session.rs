@@ -176,19 +176,21 @@ impl RemoteCopy {
             reach(&remote.host, &reaching, &cancel, notice)?;
         let (outbox, inbox) = boxes()?;
         let clock = Platform::real().clock;
+        // Streams through one connection of ssh are no more of them.
+        let has_own_connections = channel.probe().is_some();
         let mut control = Control::new(channel, Session::caller(), (inbox, patience), clock);
         let is_far = self.reads_ahead(round_trip_ns);
         let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
         connections.decide(is_far);
         let before = *last.lock().unwrap_or_else(PoisonError::into_inner);
+        let further = self.further_lanes(round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
             instead_of: before.map(|(session, _)| session),
             round_trip_ns,
             sends_ahead: Some(is_far),
             reads_on: Some(self.options.read_ahead != Choice::Never),
-            ..self.wishes(way, remote, self.further_lanes(round_trip_ns), is_name_of(last))
+            ..self.wishes(way, remote, further, is_name_of(last))
         };
-        let further = self.further_lanes(round_trip_ns);
         let start = Instant::now();
         control.say(Message::Begin(begin))?;
         let answer = control.hear()?;
