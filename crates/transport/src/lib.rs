@@ -25,11 +25,11 @@ mod web;
 
 pub use accept::{Caller, Handshake, Waiting};
 pub use cancel::{CancelToken, CutOnPanic, Stopping};
-pub use channel::{Channel, ConnectionStats, Digest, HANDSHAKE_MAX};
+pub use channel::{Channel, ConnectionStats, Digest, HANDSHAKE_MAX, SocketFacts};
 pub use dial::{Dial, Dialer, FAR_NS, Pool, Route, Welcome, is_far};
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
-pub use sockets::{Assembly, SocketOptions};
+pub use sockets::{Assembly, SocketOptions, host_facts};
 pub use ssh::{RemoteEnd, Shell, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
 pub use web::{WebError, WebFault, WebFile, WebUrl};

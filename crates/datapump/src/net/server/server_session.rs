@@ -18,9 +18,10 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
+use datapump_core::wire::session::{Begin, Direction, HostFacts, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, Pool, SocketOptions, Stopping, is_far,
+    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, SocketOptions, Stopping, host_facts,
+    is_far,
 };
 
 use crate::job::Job;
@@ -32,13 +33,14 @@ use crate::net::client::root::ServedRoot;
 use crate::net::folder::event_codec::{self, progress};
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
-use crate::net::server::connections::NewSession;
+use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
+use crate::net::server::connections::{JoinedPools, NewSession};
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
 use crate::net::server::served_connection::gave_by;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
+use crate::report::account::version;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
@@ -46,6 +48,8 @@ use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
+/// Null bytes for who looks at the path, from a server that may not be read from.
+const LOOK_BYTES_MAX: u64 = 64 << 20;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -80,7 +84,8 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             state.agree(&left, wanted.connections, wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
-            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead })?;
+            let host = (begin.asks_host == Some(true)).then(|| Box::new(own_facts(&control)));
+            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead, host })?;
             control.join(&cancel);
             let done = match begin.way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
@@ -91,6 +96,13 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         }
         Err(answer) => control.say(*answer),
     }
+}
+
+/// What a caller is told of this host.
+fn own_facts(control: &Control) -> HostFacts {
+    let socket = control.socket_facts();
+    let congestion = socket.as_ref().and_then(|socket| socket.congestion.as_deref());
+    host_facts(&version(), socket.as_ref().map(|socket| socket.local.ip()), congestion)
 }
 
 fn refusal(problem: Problem) -> Box<Message> {
@@ -139,6 +151,11 @@ fn served(
     }
 }
 
+/// Whether a caller looks at the path alone: it gets a few null bytes, and nothing of what is served.
+fn looks_only(begin: &Begin, options: &Options) -> bool {
+    begin.asks_host == Some(true) && options.far_null_bytes.is_some_and(|bytes| bytes <= LOOK_BYTES_MAX)
+}
+
 fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     let shown = path(if begin.way == Direction::Push {
@@ -146,17 +163,17 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     } else {
         begin.sources.first().map_or(b"", |it| it)
     });
+    let options: Options = serde_json::from_str(&begin.options)
+        .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
     match begin.way {
         Direction::Push if !state.options.writes => {
             return Err(refused(&shown, "this server may only be read from"));
         }
-        Direction::Pull if !state.options.reads => {
+        Direction::Pull if !state.options.reads && !looks_only(begin, &options) => {
             return Err(refused(&shown, "this server may only be written to"));
         }
         _ => {}
     }
-    let options: Options = serde_json::from_str(&begin.options)
-        .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
     options.check().map_err(Problem::usage)?;
     let refused_here = |words| Problem::usage(format!("the other host: {words}"));
     options.sockets.check().map_err(refused_here)?;
@@ -357,33 +374,6 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
         .remote_host(remote_host);
     let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
     job.found(wanted.target).shared_rate(state.rate.clone())
-}
-
-/// Connections that the caller made, by what they are for.
-struct JoinedPools([Arc<Pool>; 3]);
-
-impl JoinedPools {
-    fn new(cancel: &CancelToken) -> JoinedPools {
-        JoinedPools([0; 3].map(|_| Arc::new(Pool::joined(cancel.clone()))))
-    }
-
-    fn of(&self, purpose: Purpose) -> &Arc<Pool> {
-        match purpose {
-            Purpose::Names | Purpose::Control => &self.0[0],
-            Purpose::Blocks => &self.0[1],
-            Purpose::Ahead => &self.0[2],
-        }
-    }
-
-    fn pools(&self, sends_ahead: bool) -> Pools {
-        let of = |purpose| Arc::clone(self.of(purpose));
-        let ahead = sends_ahead.then(|| of(Purpose::Ahead));
-        Pools { names: of(Purpose::Names), blocks: of(Purpose::Blocks), ahead }
-    }
-
-    fn close(&self) {
-        self.0.iter().for_each(|pool| pool.close());
-    }
 }
 
 /// This side writes, and asks the caller for what it reads.
