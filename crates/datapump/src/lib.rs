@@ -49,9 +49,9 @@ pub mod host {
     };
 }
 
+pub use datapump_core::wire::session::{HostFacts, LinkFacts, ShortText, TcpStats};
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
-pub use datapump_core::wire::session::{HostFacts, LinkFacts, ShortText, TcpStats};
 pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, Ticket, WayIn};
 
 pub(crate) use datapump_core::problem;

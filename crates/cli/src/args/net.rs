@@ -51,7 +51,7 @@ fn parse_silence(word: &str) -> Result<Duration, String> {
 
 /// How another host is reached.
 #[derive(Debug, Args)]
-pub struct HostArguments {
+pub struct ReachArguments {
     /// The command that runs another on the host of HOST:PATH
     ///
     /// The host and the far command follow as further words. Spaces part its words, quotes keep them together; no shell
@@ -81,25 +81,6 @@ pub struct HostArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOSTS)]
     pub ticket_file: Option<PathBuf>,
 
-    /// Connections for data to the other host
-    ///
-    /// A count from 1 to 256, the network's name for --lanes. The other host may allow fewer. Default: 2, as
-    /// measured.
-    ///
-    /// Example: pump copy --connections 4 big.bin pump://host:4000/
-    #[arg(long, value_name = "COUNT", env = "PUMP_CONNECTIONS", help_heading = HOSTS, conflicts_with = "lanes")]
-    #[arg(value_parser = value_parser!(u32).range(1..=256))]
-    pub connections: Option<u32>,
-
-    /// How long a connection that is lost, or a host that is busy, is tried again
-    ///
-    /// Counted from the last byte that came. The copy then goes on where it was; what a pipe gave is not there again,
-    /// and its copy ends. Default: 60s.
-    ///
-    /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
-    #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]
-    pub retry_for: Option<Duration>,
-
     /// Silence after which the other host is taken for dead
     ///
     /// A slow one is not silent. At least 1s. Default: 30s.
@@ -118,6 +99,32 @@ pub struct HostArguments {
     #[arg(long, value_name = "WHAT", help_heading = HOSTS, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "open")]
     pub insecure: Option<Insecure>,
+}
+
+/// How another host is reached, and the connections to it.
+#[derive(Debug, Args)]
+pub struct HostArguments {
+    #[command(flatten)]
+    pub reach: ReachArguments,
+
+    /// Connections for data to the other host
+    ///
+    /// A count from 1 to 256, the network's name for --lanes. The other host may allow fewer. Default: 2, as
+    /// measured.
+    ///
+    /// Example: pump copy --connections 4 big.bin pump://host:4000/
+    #[arg(long, value_name = "COUNT", env = "PUMP_CONNECTIONS", help_heading = HOSTS, conflicts_with = "lanes")]
+    #[arg(value_parser = value_parser!(u32).range(1..=256))]
+    pub connections: Option<u32>,
+
+    /// How long a connection that is lost, or a host that is busy, is tried again
+    ///
+    /// Counted from the last byte that came. The copy then goes on where it was; what a pipe gave is not there again,
+    /// and its copy ends. Default: 60s.
+    ///
+    /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
+    #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]
+    pub retry_for: Option<Duration>,
 
     #[command(flatten)]
     pub sockets: SocketArguments,

@@ -68,7 +68,9 @@ impl Tree {
             kernel: self.words("proc/sys/kernel/osrelease"),
             congestion: self.words(&self.tcp("congestion_control")),
             congestion_available: self.words(&self.tcp("available_congestion_control")),
-            slow_start_after_idle: self.number::<u8>(self.tcp("slow_start_after_idle")).map(|value| value != 0),
+            slow_start_after_idle: self
+                .number::<u8>(self.tcp("slow_start_after_idle"))
+                .map(|value| value != 0),
             mtu_probing: self.number(self.tcp("mtu_probing")),
             default_qdisc: self.words("proc/sys/net/core/default_qdisc"),
             receive_buffer: self.three(&self.tcp("rmem")),

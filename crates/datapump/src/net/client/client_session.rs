@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Direction, HostFacts, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, Dialer, FAR_NS, Host, NetFault, Reached, Reaching, RemoteEnd, SocketFacts, Stopping, Welcome,
-    is_far, random, reach,
+    CancelToken, Channel, Dialer, FAR_NS, Host, NetFault, Reached, Reaching, RemoteEnd, SocketFacts,
+    Stopping, Welcome, is_far, random, reach,
 };
 
 use crate::job::defaults::Reads;

@@ -123,7 +123,7 @@ impl RemoteCopy {
         let (pools, lanes) = (session.connections.pools(false), session.lanes);
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave: Option<SenderStats> = None;
-        let (probed, talked) = std::thread::scope(|scope| {
+        let ((probed, fault), talked) = std::thread::scope(|scope| {
             let prober = scope.spawn(|| {
                 let probed = path_probe::run(&pools, lanes, &self.stop);
                 connections.close();
@@ -145,6 +145,6 @@ impl RemoteCopy {
         facts.probed = Some(probed);
         let round_trip_ns = facts.round_trip_ns().unwrap_or(session.round_trip_ns);
         facts.choice = Some(PathChoice::of(round_trip_ns, lanes));
-        talked.map_err(|fault| fault.problem(&remote.to_string()))
+        talked.and_then(|()| fault.map_or(Ok(()), Err)).map_err(|fault| fault.problem(&remote.to_string()))
     }
 }

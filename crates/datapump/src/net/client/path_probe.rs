@@ -57,14 +57,16 @@ struct ProbeLane {
     /// When how many bytes came, since the transfer began.
     came: Vec<(Duration, u64)>,
     socket: Option<SocketFacts>,
+    fault: Option<NetFault>,
 }
 
-/// Moves null bytes over the session's connections. Whatever goes wrong ends it: the session tells what it was.
-pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> Probed {
-    let Ok(mut names) = pools.names.take(Purpose::Names) else { return Probed::default() };
-    if open(&mut names).is_err() {
-        return Probed::default();
-    }
+/// Moves null bytes over the session's connections. Whatever goes wrong ends it, and is told with what came.
+pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Option<NetFault>) {
+    let opened = pools.names.take(Purpose::Names).and_then(|mut names| open(&mut names).map(|()| names));
+    let mut names = match opened {
+        Ok(names) => names,
+        Err(fault) => return (Probed::default(), Some(fault)),
+    };
     let lanes = u64::from(lanes.max(1));
     let share = BYTES_MAX / lanes / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
     let start = Instant::now();
@@ -77,10 +79,12 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> Probed {
             .collect();
         begun.into_iter().filter_map(|lane| lane.join().ok()).collect()
     });
+    let fault = done.iter().find_map(|lane| lane.fault.clone());
     let probed = sum(done);
     let is_stopped = stop.load(Ordering::Relaxed);
     let came_nothing = probed.bytes == 0 && !probed.sockets.is_empty() && !is_stopped;
-    Probed { is_black_hole: came_nothing && look(&mut names).is_ok(), ..probed }
+    let is_black_hole = came_nothing && fault.is_none() && look(&mut names).is_ok();
+    (Probed { is_black_hole, ..probed }, fault)
 }
 
 /// Opens the place.
@@ -104,9 +108,14 @@ fn asked(names: &mut Channel, request: &PeerRequest) -> Result<Answer, NetFault>
 
 fn probe_lane(pools: &Pools, range: (u64, u64), (start, stop): (Instant, &AtomicBool)) -> ProbeLane {
     let mut lane = ProbeLane::default();
-    if let Ok(mut channel) = pools.blocks.take(Purpose::Blocks) {
-        let _ = lane.receive(&mut channel, range, (start, stop));
-        lane.socket = channel.socket_facts();
+    match pools.blocks.take(Purpose::Blocks) {
+        Ok(mut channel) => {
+            let received = lane.receive(&mut channel, range, (start, stop));
+            // A wait that ended with the time is how a slow path ends.
+            lane.fault = received.err().filter(|_| start.elapsed() < lane.time_max());
+            lane.socket = channel.socket_facts();
+        }
+        Err(fault) => lane.fault = Some(fault),
     }
     lane
 }
@@ -134,6 +143,11 @@ impl Requests {
 }
 
 impl ProbeLane {
+    /// For how long what was requested is waited for.
+    fn time_max(&self) -> Duration {
+        if self.came.is_empty() { NOTHING_MAX } else { RECEIVING_MAX }
+    }
+
     fn receive(
         &mut self,
         channel: &mut Channel,
@@ -153,8 +167,7 @@ impl ProbeLane {
                 return Ok(());
             }
             channel.flush()?;
-            let most = if requests.came == 0 { NOTHING_MAX } else { RECEIVING_MAX };
-            let left = most.saturating_sub(start.elapsed());
+            let left = self.time_max().saturating_sub(start.elapsed());
             let bytes = channel.within(left, |channel| receive_block(channel, &mut block))?;
             requests.came += bytes;
             requests.under_way -= bytes;
@@ -229,7 +242,7 @@ mod tests {
     fn the_rate_is_that_of_the_later_half() {
         let lane = |came: &[(u32, u64)]| ProbeLane {
             came: came.iter().map(|(ms, bytes)| (MS * *ms, *bytes)).collect(),
-            socket: None,
+            ..ProbeLane::default()
         };
         let probed = sum(vec![lane(&[(100, 1000), (300, 1000)]), lane(&[(200, 1000), (400, 1000)])]);
         assert_eq!((probed.bytes, probed.elapsed_ns), (4000, 400_000_000));

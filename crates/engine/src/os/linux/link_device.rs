@@ -117,7 +117,10 @@ mod tests {
     fn offloads_are_told_or_why_not() {
         for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
             let told = has_offload("lo", offload);
-            assert!(told.is_ok() || told.as_ref().is_err_and(|error| error.raw_os_error().is_some()), "{told:?}");
+            assert!(
+                told.is_ok() || told.as_ref().is_err_and(|error| error.raw_os_error().is_some()),
+                "{told:?}"
+            );
             assert!(has_offload("no-such-device0", offload).is_err());
             assert!(has_offload("a name longer than any device has", offload).is_err());
         }
