@@ -143,7 +143,8 @@ fn offloads(link: &LinkFacts, device: Option<&str>) -> Finding {
         return Finding::good("offloads", format!("unavailable: {why}"));
     }
     let value = states.join(", ");
-    match known.iter().any(|(_, state)| *state == Some(false)) {
+    // What is made by software hands on what it gets.
+    match link.is_virtual != Some(true) && known.iter().any(|(_, state)| *state == Some(false)) {
         true => Finding::change(
             "offloads",
             value,

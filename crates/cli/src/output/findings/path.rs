@@ -148,7 +148,10 @@ fn loses(facts: &PathFacts) -> bool {
 }
 
 fn loss(facts: &PathFacts, remote: &str) -> Finding {
-    let Some(sender) = &facts.sender else { return loss_unknown(facts, remote) };
+    let Some(sender) = facts.sender.filter(|_| !is_black_hole(facts)) else {
+        return loss_unknown(facts, remote);
+    };
+    let sender = &sender;
     let (lost, sent) = lost(sender);
     let percent = 100.0 * fraction_lost(sender);
     let value = format!("{lost} of {sent} segments from {remote} were sent again ({percent:.3} %)");
@@ -172,6 +175,7 @@ fn loss_unknown(facts: &PathFacts, remote: &str) -> Finding {
         (late + u64::from(info.out_of_order_segments), all + u64::from(info.received_segments))
     });
     match sum {
+        _ if is_black_hole(facts) => Finding::good("loss", "unavailable: nothing came"),
         (_, 0) => Finding::good("loss", format!("unavailable: {remote} told no counts")),
         (late, all) => {
             let value = format!("{late} of {all} segments came out of order; {remote} told no counts");

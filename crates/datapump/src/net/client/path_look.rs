@@ -5,6 +5,7 @@
 //!
 //! Must not know: what is good or bad about a path, how it is shown.
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use crate::report::Report;
 use crate::report::account::version;
 use crate::target::place::{Place, Remote};
 use datapump_files::disk::boot;
+
+/// How long the other side may take to tell what it counted: one that cannot send what was requested takes long.
+const AGREEING_MAX: Duration = Duration::from_secs(3);
 
 /// What was found of a path.
 #[derive(Clone, Debug, Default)]
@@ -123,12 +127,17 @@ impl RemoteCopy {
         let (pools, lanes) = (session.connections.pools(false), session.lanes);
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave: Option<SenderStats> = None;
+        let (ended, end) = channel::<()>();
         let ((probed, fault), talked) = std::thread::scope(|scope| {
-            let prober = scope.spawn(|| {
-                let probed = path_probe::run(&pools, lanes, &self.stop);
+            let (cancel, stop) = (session.cancel.clone(), Arc::clone(&self.stop));
+            let prober = scope.spawn(move || {
+                let probed = path_probe::run(&pools, lanes, &stop);
                 connections.close();
                 let report = Report { version: version(), ..Report::default() };
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
+                if end.recv_timeout(AGREEING_MAX) == Err(RecvTimeoutError::Timeout) {
+                    cancel.cut();
+                }
                 probed
             });
             let mut answer = |message| {
@@ -139,12 +148,14 @@ impl RemoteCopy {
             };
             let talked = session.talk_until(&self.stop, &mut answer);
             session.cancel.cut();
+            drop(ended);
             (prober.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
         });
         facts.sender = gave.and_then(|gave| gave.path);
         facts.probed = Some(probed);
         let round_trip_ns = facts.round_trip_ns().unwrap_or(session.round_trip_ns);
         facts.choice = Some(PathChoice::of(round_trip_ns, lanes));
-        talked.and_then(|()| fault.map_or(Ok(()), Err)).map_err(|fault| fault.problem(&remote.to_string()))
+        // Where the transfer went well, a session that ends badly has lost nothing but the other side's counts.
+        fault.map_or(Ok(()), |fault| Err(talked.err().unwrap_or(fault).problem(&remote.to_string())))
     }
 }

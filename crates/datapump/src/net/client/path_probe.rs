@@ -79,11 +79,11 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
             .collect();
         begun.into_iter().filter_map(|lane| lane.join().ok()).collect()
     });
-    let fault = done.iter().find_map(|lane| lane.fault.clone());
+    let lost = done.iter().find_map(|lane| lane.fault.clone());
     let probed = sum(done);
-    let is_stopped = stop.load(Ordering::Relaxed);
-    let came_nothing = probed.bytes == 0 && !probed.sockets.is_empty() && !is_stopped;
-    let is_black_hole = came_nothing && fault.is_none() && look(&mut names).is_ok();
+    // Whether small messages pass: who went away meanwhile is told from a path that takes its time.
+    let fault = lost.or_else(|| look(&mut names).err());
+    let is_black_hole = fault.is_none() && probed.bytes == 0 && !stop.load(Ordering::Relaxed);
     (Probed { is_black_hole, ..probed }, fault)
 }
 
