@@ -49,7 +49,7 @@ pub mod host {
     };
 }
 
-pub use datapump_core::wire::session::{HostFacts, LinkFacts, ShortText, TcpStats};
+pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpStats};
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
 pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, Ticket, WayIn};

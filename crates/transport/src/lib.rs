@@ -29,7 +29,7 @@ pub use channel::{Channel, ConnectionStats, Digest, HANDSHAKE_MAX, SocketFacts};
 pub use dial::{Dial, Dialer, FAR_NS, Pool, Route, Welcome, is_far};
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
-pub use sockets::{Assembly, SocketOptions, host_facts};
+pub use sockets::{Assembly, SocketOptions, host_settings};
 pub use ssh::{RemoteEnd, Shell, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
 pub use web::{WebError, WebFault, WebFile, WebUrl};

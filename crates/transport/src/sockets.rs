@@ -3,7 +3,7 @@
 //!
 //! Must not know: sessions, what is sent.
 
-mod host_facts;
+mod host_settings;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 use serde::{Deserialize, Serialize};
 
-pub use host_facts::host_facts;
+pub use host_settings::host_settings;
 
 /// Who puts together a block that arrives in parts. Sealed bytes are opened before they are: it concerns others alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

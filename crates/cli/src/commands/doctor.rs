@@ -51,7 +51,9 @@ fn path_to(remote: Remote, arguments: &DoctorArguments, output: &Output) -> i32 
         host => host.to_string(),
     };
     if !remote.path.as_os_str().is_empty() {
-        output.line(&format!("pump: the host and the path to it are looked at, not its folders; run pump doctor on {host} for those"));
+        output.line(&format!(
+            "pump: the path and both hosts are looked at, not the folder there; for that run pump doctor on {host}"
+        ));
     }
     output.line(&format!("pump: at most 64 MiB of null data come from {host}, requested for at most 1 s"));
     let runner = Runner::new(output, Shown::Nothing);

@@ -7,6 +7,7 @@
 mod buffers;
 mod network;
 mod path;
+mod words;
 
 use datapump::units::bytes_words;
 use schemars::JsonSchema;

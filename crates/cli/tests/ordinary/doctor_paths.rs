@@ -1,5 +1,5 @@
-//! `pump doctor` of another host: the path and both hosts are told, each finding with its side, and a host that refuses,
-//! is not there, is older, goes away or means harm.
+//! `pump doctor` of another host: the path and both hosts are told, each finding with its side, also of a host that
+//! refuses, is not there, is older, goes away or means harm.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::process::Command;
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply};
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
-use datapump_core::wire::session::{HostFacts, LinkFacts, Message, ShortText};
+use datapump_core::wire::session::{HostSettings, LinkFacts, Message, ShortText};
 use datapump_core::wire::{VERSION, decode, encode};
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn people_see_which_side_a_finding_is_of() {
     make_folder(&home, "served");
     let serving = Serving::new(&home, &["--once"]);
     let run = home.pump(&["doctor", "--ticket-file", "ticket", &serving.at("some/folder")]);
-    expect(&run, 0, &["not its folders"], "a path");
+    expect(&run, 0, &["not the folder there"], "a path");
     let headings: Vec<&str> = run.out.lines().filter(|line| line.ends_with(':')).collect();
     assert_eq!(headings.len(), 3, "{run:?}");
     assert!(headings[0] == "The path:" && headings[2].contains(&serving.address), "{headings:?}");
@@ -169,7 +169,7 @@ enum Peer {
 }
 
 /// A server of ours without encryption, until the test ends.
-fn serve(host: Option<HostFacts>, peer: Peer) -> SocketAddr {
+fn serve(host: Option<HostSettings>, peer: Peer) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it has one");
     std::thread::spawn(move || {
@@ -203,7 +203,7 @@ impl Heard {
     }
 }
 
-fn converse(stream: TcpStream, host: Option<HostFacts>, peer: Peer) -> Option<()> {
+fn converse(stream: TcpStream, host: Option<HostSettings>, peer: Peer) -> Option<()> {
     let mut heard = Heard(stream, Messages::default());
     let greeting: Greeting = decode(&heard.next()?.1).ok()?;
     let is_control = greeting.purpose == Purpose::Control;
@@ -247,7 +247,7 @@ fn converse(stream: TcpStream, host: Option<HostFacts>, peer: Peer) -> Option<()
 fn words_of_a_stranger_move_no_cursor_and_are_no_command() {
     let text = |words: &str| Some(ShortText::of(words));
     let link = LinkFacts { name: text("x; touch HARM"), tso: Some(false), ..LinkFacts::default() };
-    let host = HostFacts {
+    let host = HostSettings {
         kernel: text("6\x1b[2J\nok      all is good"),
         congestion: text("\u{202e}bbr"),
         receive_buffer: Some([u64::MAX; 3]),
@@ -255,7 +255,7 @@ fn words_of_a_stranger_move_no_cursor_and_are_no_command() {
         cpus: Some(u32::MAX),
         mtu_probing: Some(255),
         link: Some(link),
-        ..HostFacts::default()
+        ..HostSettings::default()
     };
     let home = Home::new();
     let place = format!("pump://{}/", serve(Some(host), Peer::Serves));
@@ -273,7 +273,7 @@ fn words_of_a_stranger_move_no_cursor_and_are_no_command() {
 #[test]
 fn a_peer_that_is_older_goes_away_or_talks_nonsense_is_told_with_what_was_found() {
     let home = Home::new();
-    let told = HostFacts { kernel: Some(ShortText::of("9.9")), ..HostFacts::default() };
+    let told = HostSettings { kernel: Some(ShortText::of("9.9")), ..HostSettings::default() };
     for (row, host, peer, status) in [
         ("older", None, Peer::Serves, 0),
         ("gone", Some(told.clone()), Peer::Gone, 10),

@@ -9,7 +9,7 @@
 //!
 //! Must not know: sockets, time, how a job is done.
 
-mod host_facts;
+mod host_settings;
 mod sender_stats;
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use super::bounds::{ErrorNumber, FileSize, HasCounts, counted};
 use super::lists;
 use super::{WireError, decode, encode};
 
-pub use host_facts::{HostFacts, LinkFacts, ShortText};
+pub use host_settings::{HostSettings, LinkFacts, ShortText};
 pub use sender_stats::{STAGES_MAX, SenderStats, TcpStats};
 
 /// Which side writes.
@@ -209,7 +209,7 @@ pub enum Message {
         sends_ahead: Option<bool>,
         /// The facts of this host, where they were asked for.
         #[n(3)]
-        host: Option<Box<HostFacts>>,
+        host: Option<Box<HostSettings>>,
     },
     /// Of the called side: it will not be done, and why: a problem.
     #[n(2)]

@@ -12,7 +12,7 @@ use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
 use super::peer_request::{Answer, Fault, PeerRequest, Range};
 use super::session::{
-    Begin, Direction, HostFacts, Message, Progress, STAGES_MAX, SenderStats, Session, SessionEvent,
+    Begin, Direction, HostSettings, Message, Progress, STAGES_MAX, SenderStats, Session, SessionEvent,
     ShortText, TcpStats,
 };
 use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
@@ -52,7 +52,8 @@ impl Talker {
 }
 
 fn begun() -> Message {
-    let host = HostFacts { mtu_probing: Some(1), kernel: Some(ShortText::of("6.1")), ..HostFacts::default() };
+    let host =
+        HostSettings { mtu_probing: Some(1), kernel: Some(ShortText::of("6.1")), ..HostSettings::default() };
     let (receives, reads_on, sends_ahead) = (Some(true), Some(true), Some(true));
     Message::Begun { receives, reads_on, sends_ahead, host: Some(Box::new(host)) }
 }

@@ -1,15 +1,15 @@
-//! Whether the greatest socket buffers of both hosts hold what a path holds: the bandwidth-delay product at the measured
-//! round trip. What a host receives into is its receive buffer, what it sends from its send buffer; the smaller of the
-//! two that a transfer uses limits it.
+//! Whether the greatest socket buffers of both hosts hold what a path holds: the bandwidth-delay product at the
+//! measured round trip. A host receives into its receive buffer and sends from its send buffer; the smaller of the two
+//! that a transfer uses limits it.
 //!
 //! Must not know: how settings are found.
 
-use datapump::HostFacts;
+use datapump::HostSettings;
 use datapump::units::bytes_words;
 use datapump_lab::judge::congestion::{buffer_needed_bytes, limited_by_buffer_bytes_per_s};
 
 use super::Finding;
-use super::path::{bit_words, ms_words};
+use super::words::{bit_words, ms_words};
 
 /// The two rates that paths usually have.
 const GIGABIT_BYTES_PER_S: f64 = 125e6;
@@ -28,7 +28,7 @@ pub(super) struct BufferNeeds {
 }
 
 /// Both buffers of a host.
-pub(super) fn buffer_findings(facts: &HostFacts, needs: BufferNeeds) -> Vec<Finding> {
+pub(super) fn buffer_findings(facts: &HostSettings, needs: BufferNeeds) -> Vec<Finding> {
     let kinds = [
         ("receive buffer", "tcp_rmem", "receives", facts.receive_buffer),
         ("send buffer", "tcp_wmem", "sends", facts.send_buffer),
@@ -79,10 +79,10 @@ mod tests {
     fn a_buffer_is_held_against_the_product_of_rate_and_round_trip() {
         let needs =
             |ms: f64, is_ten_gigabit| BufferNeeds { round_trip_s: ms / 1e3, connections: 2, is_ten_gigabit };
-        let facts = |most: u64| HostFacts {
+        let facts = |most: u64| HostSettings {
             receive_buffer: Some([4096, 131_072, most]),
             send_buffer: Some([4096, 16_384, 4 << 20]),
-            ..HostFacts::default()
+            ..HostSettings::default()
         };
         // 1 Gbit/s over 20 ms is 2.5 MB: two times half of 6 MiB hold it, two times half of 1 MiB do not.
         for (most, needs, is_good) in [
@@ -101,14 +101,15 @@ mod tests {
         assert_eq!(command, "sudo sysctl -w net.ipv4.tcp_rmem='4096 131072 5242880'");
         assert!(found[0].advice.as_ref().is_some_and(|words| words.contains("419 Mbit/s")), "{found:?}");
         assert!(found[1].good && found[1].value.contains("does not hold 10 Gbit/s"), "{found:?}");
-        assert!(buffer_findings(&HostFacts::default(), needs(20.0, false)).is_empty());
+        assert!(buffer_findings(&HostSettings::default(), needs(20.0, false)).is_empty());
     }
 
     /// Whatever a stranger tells, there is a finding.
     #[test]
     fn any_number_of_a_stranger_is_taken() {
         let most = Some([u64::MAX; 3]);
-        let facts = HostFacts { receive_buffer: most, send_buffer: Some([0; 3]), ..HostFacts::default() };
+        let facts =
+            HostSettings { receive_buffer: most, send_buffer: Some([0; 3]), ..HostSettings::default() };
         for round_trip_s in [0.0, 1e-9, 1e9] {
             let needs = BufferNeeds { round_trip_s, connections: u32::MAX, is_ten_gigabit: true };
             assert_eq!(buffer_findings(&facts, needs).len(), 2);

@@ -3,7 +3,7 @@
 //!
 //! Must not know: how settings are found, what the path does.
 
-use datapump::{HostFacts, LinkFacts, ShortText, shown};
+use datapump::{HostSettings, LinkFacts, ShortText, shown};
 
 use super::{Finding, governor};
 
@@ -21,7 +21,7 @@ pub(super) struct PathNeeds {
 const BBR: &str = "sudo sysctl -w net.ipv4.tcp_congestion_control=bbr";
 
 /// The findings about a host.
-pub(super) fn host_findings(facts: &HostFacts, needs: PathNeeds) -> Vec<Finding> {
+pub(super) fn host_findings(facts: &HostSettings, needs: PathNeeds) -> Vec<Finding> {
     let plain = |name, text: &Option<ShortText>| words(text).map(|value| Finding::good(name, value));
     let device = facts.link.as_ref().and_then(|link| plain_name(link.name.as_ref()));
     let found = [
@@ -52,7 +52,7 @@ pub(super) fn plain_name(name: Option<&ShortText>) -> Option<&str> {
     (!name.is_empty() && !name.starts_with('-') && name.bytes().all(is_plain)).then_some(name)
 }
 
-fn congestion(name: &str, facts: &HostFacts, needs: PathNeeds) -> Finding {
+fn congestion(name: &str, facts: &HostSettings, needs: PathNeeds) -> Finding {
     let available = words(&facts.congestion_available).unwrap_or_else(|| "unknown".into());
     let value = format!("{name} (available: {available})");
     let has = |wanted: &str| available.split_whitespace().any(|one| one == wanted);
@@ -99,7 +99,7 @@ fn mtu_probing(mode: u8, needs: PathNeeds) -> Finding {
     }
 }
 
-fn qdisc(name: &str, facts: &HostFacts, device: Option<&str>) -> Finding {
+fn qdisc(name: &str, facts: &HostSettings, device: Option<&str>) -> Finding {
     let is_paced = words(&facts.congestion).is_some_and(|name| name.starts_with("bbr"));
     // Loopback and tunnels have no queue of their own.
     let is_virtual = facts.link.as_ref().is_some_and(|link| link.is_virtual == Some(true));
@@ -124,8 +124,8 @@ fn name_of(link: &LinkFacts) -> String {
 fn link_words(link: &LinkFacts) -> Finding {
     let mtu = link.mtu_bytes.map(|bytes| format!("MTU {bytes}"));
     let speed = match link.mbit_per_s {
+        _ if link.is_virtual == Some(true) => Some("made by software".into()),
         Some(speed) => Some(format!("{speed} Mbit/s")),
-        None if link.is_virtual == Some(true) => Some("made by software".into()),
         None => Some("speed unknown".into()),
     };
     let parts: Vec<String> = [Some(name_of(link)), mtu, speed].into_iter().flatten().collect();
@@ -208,7 +208,7 @@ mod tests {
         Some(ShortText::of(words))
     }
 
-    fn one(facts: &HostFacts, needs: PathNeeds, name: &str) -> Finding {
+    fn one(facts: &HostSettings, needs: PathNeeds, name: &str) -> Finding {
         let found = host_findings(facts, needs);
         found
             .iter()
@@ -219,14 +219,14 @@ mod tests {
 
     #[test]
     fn a_setting_is_changed_where_the_path_needs_it() {
-        let facts = HostFacts {
+        let facts = HostSettings {
             congestion: text("reno"),
             congestion_available: text("reno cubic bbr"),
             slow_start_after_idle: Some(true),
             mtu_probing: Some(0),
             default_qdisc: text("pfifo_fast"),
             link: Some(LinkFacts { gro: Some(false), tso: Some(true), ..LinkFacts::default() }),
-            ..HostFacts::default()
+            ..HostSettings::default()
         };
         let far = PathNeeds { is_far: true, ..PathNeeds::default() };
         let hole = PathNeeds { is_black_hole: true, ..PathNeeds::default() };
@@ -245,7 +245,7 @@ mod tests {
         for name in ["congestion", "idle restart", "MTU probing", "queue", "NUMA", "interrupts"] {
             assert!(one(&facts, PathNeeds::default(), name).good, "{name}");
         }
-        let paced = HostFacts { congestion: text("bbr"), ..facts };
+        let paced = HostSettings { congestion: text("bbr"), ..facts };
         assert!(!one(&paced, far, "queue").good && one(&paced, loses, "congestion").good);
     }
 
@@ -259,7 +259,7 @@ mod tests {
             ..LinkFacts::default()
         };
         let facts =
-            HostFacts { link: Some(link), numa_nodes: Some(2), cpus: Some(8), ..HostFacts::default() };
+            HostSettings { link: Some(link), numa_nodes: Some(2), cpus: Some(8), ..HostSettings::default() };
         assert!(one(&facts, PathNeeds::default(), "NUMA").command.is_some_and(|it| it.contains("=1 ")));
         assert!(!one(&facts, PathNeeds::default(), "interrupts").good);
     }
@@ -268,12 +268,12 @@ mod tests {
     #[test]
     fn words_of_a_stranger_do_no_harm() {
         let link = LinkFacts { name: text("eth0; rm -rf ~"), tso: Some(false), ..LinkFacts::default() };
-        let facts = HostFacts {
+        let facts = HostSettings {
             congestion: text("bbr"),
             default_qdisc: text("\x1b[2Jx"),
             kernel: text("a\nok      pump"),
             link: Some(link),
-            ..HostFacts::default()
+            ..HostSettings::default()
         };
         for finding in host_findings(&facts, PathNeeds::default()) {
             let all = format!("{} {:?}", finding.value, finding.command);

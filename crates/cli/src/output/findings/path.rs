@@ -3,11 +3,12 @@
 //! Must not know: how a path is looked at, how findings are shown.
 
 use datapump::units::bytes_words;
-use datapump::{HostFacts, PathChoice, PathFacts, TcpStats};
+use datapump::{HostSettings, PathChoice, PathFacts, TcpStats};
 use datapump_lab::judge::congestion::{Stack, response_segments};
 
 use super::buffers::{BufferNeeds, buffer_findings};
 use super::network::{PathNeeds, host_findings};
+use super::words::{bit_words, ms_words};
 use super::{Finding, FindingSide, process_findings};
 use crate::run::inspection::Inspection;
 
@@ -43,7 +44,7 @@ pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<
     of_path.chain(local).chain(remote_found).collect()
 }
 
-fn of_host(host: &HostFacts, facts: &PathFacts, needs: PathNeeds) -> Vec<Finding> {
+fn of_host(host: &HostSettings, facts: &PathFacts, needs: PathNeeds) -> Vec<Finding> {
     let mut found = host_findings(host, needs);
     if let Some(round_trip_s) = round_trip_s(facts) {
         let connections = facts.choice.map_or(CONNECTIONS, |choice| choice.connections);
@@ -63,7 +64,9 @@ fn older() -> Finding {
 }
 
 fn is_ten_gigabit(facts: &PathFacts) -> bool {
-    let speed = |host: &HostFacts| host.link.as_ref().and_then(|link| link.mbit_per_s);
+    // What is made by software tells any speed.
+    let device = |host: &HostSettings| host.link.clone().filter(|link| link.is_virtual == Some(false));
+    let speed = |host: &HostSettings| device(host).and_then(|link| link.mbit_per_s);
     let both = [speed(&facts.local), facts.remote.as_ref().and_then(speed)];
     both.iter().all(|speed| speed.is_some_and(|speed| speed >= TEN_GIGABIT))
 }
@@ -155,6 +158,10 @@ fn loss(facts: &PathFacts, remote: &str) -> Finding {
     let (lost, sent) = lost(sender);
     let percent = 100.0 * fraction_lost(sender);
     let value = format!("{lost} of {sent} segments from {remote} were sent again ({percent:.3} %)");
+    if lost > 0 && has_queue(facts) {
+        let words = "a queue stood meanwhile, and may have dropped them while the transfer found its rate";
+        return Finding::good("loss", format!("{value}: {words}"));
+    }
     match cubic_bytes_per_s(facts) {
         Some(each) if loses(facts) => {
             let advice = format!(
@@ -234,28 +241,6 @@ fn copy_choice(choice: PathChoice, round_trip_ns: Option<u64>) -> Finding {
         ),
     };
     Finding::good("copy", value)
-}
-
-/// A rate of a network in bit/s.
-pub(super) fn bit_words(bytes_per_second: f64) -> String {
-    let bits = bytes_per_second * 8.0;
-    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
-    let (size, unit) = units.into_iter().find(|(size, _)| bits >= *size).unwrap_or((1.0, "bit/s"));
-    let number = bits / size;
-    if number >= 100.0 || number.fract() < 0.05 {
-        format!("{number:.0} {unit}")
-    } else {
-        format!("{number:.1} {unit}")
-    }
-}
-
-/// A round trip.
-pub(super) fn ms_words(seconds: f64) -> String {
-    match seconds * 1e3 {
-        ms if ms >= 10.0 => format!("{ms:.0} ms"),
-        ms if ms >= 0.1 => format!("{ms:.1} ms"),
-        ms => format!("{:.0} µs", ms * 1e3),
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, HostFacts, Message, SenderStats, Session};
+use datapump_core::wire::session::{Begin, Direction, HostSettings, Message, SenderStats, Session};
 use datapump_transport::{
     CancelToken, Channel, Dialer, FAR_NS, Host, NetFault, Reached, Reaching, RemoteEnd, SocketFacts,
     Stopping, Welcome, is_far, random, reach,
@@ -329,7 +329,7 @@ pub(crate) struct ClientSession {
     /// Over a long path blocks may be requested before they have slots.
     pub(crate) reads_on: bool,
     /// What the other host said of its settings.
-    pub(crate) peer_host: Option<Box<HostFacts>>,
+    pub(crate) peer_host: Option<Box<HostSettings>>,
     /// Ends when the session is over.
     _far_end: Option<RemoteEnd>,
 }

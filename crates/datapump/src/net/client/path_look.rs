@@ -9,8 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use datapump_core::wire::session::{Direction, HostFacts, Message, SenderStats, TcpStats};
-use datapump_transport::{SocketFacts, host_facts, is_far};
+use datapump_core::wire::session::{Direction, HostSettings, Message, SenderStats, TcpStats};
+use datapump_transport::{SocketFacts, host_settings, is_far};
 
 use crate::job::defaults::{Defaults, Reads};
 use crate::job::options::{Choice, Options};
@@ -31,9 +31,9 @@ const AGREEING_MAX: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug, Default)]
 pub struct PathFacts {
     /// This host.
-    pub local: HostFacts,
+    pub local: HostSettings,
     /// The other host; `None` where it was not reached, or its pump does not know the question.
-    pub remote: Option<HostFacts>,
+    pub remote: Option<HostSettings>,
     /// A session has begun: the other host answers.
     pub has_begun: bool,
     /// Both are one host.
@@ -97,9 +97,9 @@ impl PathFacts {
     }
 }
 
-fn local_facts(first: Option<&SocketFacts>) -> HostFacts {
+fn local_facts(first: Option<&SocketFacts>) -> HostSettings {
     let congestion = first.and_then(|first| first.congestion.as_deref());
-    host_facts(&version(), first.map(|first| first.local.ip()), congestion)
+    host_settings(&version(), first.map(|first| first.local.ip()), congestion)
 }
 
 impl RemoteCopy {

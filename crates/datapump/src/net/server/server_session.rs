@@ -18,9 +18,9 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, HostFacts, Message, SenderStats, Session};
+use datapump_core::wire::session::{Begin, Direction, HostSettings, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, SocketOptions, Stopping, host_facts,
+    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, SocketOptions, Stopping, host_settings,
     is_far,
 };
 
@@ -99,10 +99,10 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
 }
 
 /// What a caller is told of this host.
-fn own_facts(control: &Control) -> HostFacts {
+fn own_facts(control: &Control) -> HostSettings {
     let socket = control.socket_facts();
     let congestion = socket.as_ref().and_then(|socket| socket.congestion.as_deref());
-    host_facts(&version(), socket.as_ref().map(|socket| socket.local.ip()), congestion)
+    host_settings(&version(), socket.as_ref().map(|socket| socket.local.ip()), congestion)
 }
 
 fn refusal(problem: Problem) -> Box<Message> {

@@ -67,10 +67,10 @@ pub fn device_with_address(address: IpAddr) -> Option<String> {
         return None;
     }
     let (mut found, mut entry) = (None, first);
-    // SAFETY: each entry was made by getifaddrs, is not changed, and is not given back before the end of the list;
-    // its name is a C string.
+    // SAFETY: each entry was made by getifaddrs, is not changed, and is not given back before the end of the list.
     while let Some(one) = unsafe { entry.as_ref() } {
         if address_of(one) == Some(address) {
+            // SAFETY: the name of an entry is a C string (getifaddrs(3)), which lives as long as the entry.
             let name = unsafe { CStr::from_ptr(one.ifa_name) };
             found = name.to_str().ok().map(str::to_owned);
             break;

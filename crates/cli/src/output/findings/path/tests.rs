@@ -1,3 +1,5 @@
+//! Findings about paths that were never laid.
+
 use datapump::{PathFacts, Probed, ShortText, SocketFacts};
 
 use super::*;
@@ -30,7 +32,7 @@ fn path(lost: u64, rtt_us: u64) -> PathFacts {
     let probed = Probed { bytes: 64 << 20, bytes_per_second: 1e8, ..Probed::default() };
     PathFacts {
         has_begun: true,
-        remote: Some(HostFacts { congestion: Some(ShortText::of("cubic")), ..HostFacts::default() }),
+        remote: Some(HostSettings { congestion: Some(ShortText::of("cubic")), ..HostSettings::default() }),
         first: Some(socket(20_100)),
         sender: Some(sender),
         probed: Some(probed),
@@ -71,7 +73,7 @@ fn the_smallest_round_trip_is_that_of_any_kernel() {
 #[test]
 fn a_black_hole_is_named_with_what_to_set_on_both_hosts() {
     let probed = Probed { is_black_hole: true, sockets: vec![socket(20_000)], ..Probed::default() };
-    let settings = HostFacts { mtu_probing: Some(0), ..HostFacts::default() };
+    let settings = HostSettings { mtu_probing: Some(0), ..HostSettings::default() };
     let (local, remote) = (settings.clone(), Some(settings));
     let facts = PathFacts { probed: Some(probed), sender: None, local, remote, ..path(0, 0) };
     let segments = one(&facts, "segments", FindingSide::Path);
@@ -89,15 +91,4 @@ fn a_host_that_does_not_tell_leaves_the_local_half() {
     let unreached = PathFacts { has_begun: false, remote: None, ..path(0, 21_000) };
     let found = path_findings(&unreached, &here(), "there");
     assert!(found.iter().all(|finding| finding.side == FindingSide::Local), "{found:?}");
-}
-
-#[test]
-fn rates_and_times_are_told_as_networks_have_them() {
-    for (bytes, words) in [(125e6, "1 Gbit/s"), (1e6, "8 Mbit/s"), (117e6, "936 Mbit/s"), (0.0, "0 bit/s")] {
-        assert_eq!(bit_words(bytes), words);
-    }
-    assert_eq!(
-        (ms_words(0.02), ms_words(0.0000_4), ms_words(0.0015)),
-        ("20 ms".into(), "40 µs".into(), "1.5 ms".into())
-    );
 }

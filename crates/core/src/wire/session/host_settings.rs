@@ -55,7 +55,7 @@ impl<'bytes, C> Decode<'bytes, C> for ShortText {
 
 /// The facts of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct HostFacts {
+pub struct HostSettings {
     /// Version of its pump.
     #[n(0)]
     pub version: Option<ShortText>,
@@ -146,18 +146,19 @@ mod tests {
     #[test]
     fn words_are_cut_where_they_are_told_and_refused_where_they_come() {
         let long = "ä".repeat(ShortText::BYTES_MAX);
-        let facts = HostFacts { kernel: Some(ShortText::of(&long)), ..HostFacts::default() };
+        let facts = HostSettings { kernel: Some(ShortText::of(&long)), ..HostSettings::default() };
         assert_eq!(facts.kernel.as_ref().map(|words| words.as_str().len()), Some(ShortText::BYTES_MAX));
-        assert_eq!(decode::<HostFacts>(&encode(&facts)), Ok(facts));
-        let longer = HostFacts { kernel: Some(ShortText(long)), ..HostFacts::default() };
-        assert!(decode::<HostFacts>(&encode(&longer)).is_err());
+        assert_eq!(decode::<HostSettings>(&encode(&facts)), Ok(facts));
+        let longer = HostSettings { kernel: Some(ShortText(long)), ..HostSettings::default() };
+        assert!(decode::<HostSettings>(&encode(&longer)).is_err());
     }
 
     #[test]
     fn what_another_version_does_not_tell_is_missing() {
-        assert_eq!(decode::<HostFacts>(&[0x80]), Ok(HostFacts::default()));
+        assert_eq!(decode::<HostSettings>(&[0x80]), Ok(HostSettings::default()));
         let link = LinkFacts { tso: Some(false), ..LinkFacts::default() };
-        let facts = HostFacts { link: Some(link), receive_buffer: Some([1, 2, 3]), ..HostFacts::default() };
-        assert_eq!(decode::<HostFacts>(&encode(&facts)), Ok(facts));
+        let facts =
+            HostSettings { link: Some(link), receive_buffer: Some([1, 2, 3]), ..HostSettings::default() };
+        assert_eq!(decode::<HostSettings>(&encode(&facts)), Ok(facts));
     }
 }

@@ -9,14 +9,14 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use datapump_core::wire::session::{HostFacts, LinkFacts, ShortText};
+use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText};
 use datapump_engine::os::linux::{Offload, device_with_address, has_offload};
 
 /// The facts of this host, of the pump of this version. Of a connection: the device that has its address, and its own
 /// congestion control instead of the usual one.
-pub fn host_facts(version: &str, address: Option<IpAddr>, congestion: Option<&str>) -> HostFacts {
-    let facts = Tree::of_system().facts();
-    HostFacts {
+pub fn host_settings(version: &str, address: Option<IpAddr>, congestion: Option<&str>) -> HostSettings {
+    let facts = SettingsTree::of_system().facts();
+    HostSettings {
         version: Some(ShortText::of(version)),
         congestion: congestion.map(ShortText::of).or(facts.congestion.clone()),
         link: address.and_then(link_facts),
@@ -27,7 +27,7 @@ pub fn host_facts(version: &str, address: Option<IpAddr>, congestion: Option<&st
 /// The device that has this address.
 fn link_facts(address: IpAddr) -> Option<LinkFacts> {
     let name = device_with_address(address.to_canonical())?;
-    let mut link = Tree::of_system().link(&name);
+    let mut link = SettingsTree::of_system().link(&name);
     for (offload, told) in
         [(Offload::Tso, &mut link.tso), (Offload::Gso, &mut link.gso), (Offload::Gro, &mut link.gro)]
     {
@@ -40,11 +40,11 @@ fn link_facts(address: IpAddr) -> Option<LinkFacts> {
 }
 
 /// Where `/proc` and `/sys` are.
-struct Tree(PathBuf);
+struct SettingsTree(PathBuf);
 
-impl Tree {
-    fn of_system() -> Tree {
-        Tree(PathBuf::from("/"))
+impl SettingsTree {
+    fn of_system() -> SettingsTree {
+        SettingsTree(PathBuf::from("/"))
     }
 
     fn text(&self, path: impl AsRef<Path>) -> Option<String> {
@@ -63,8 +63,8 @@ impl Tree {
         format!("proc/sys/net/ipv4/tcp_{name}")
     }
 
-    fn facts(&self) -> HostFacts {
-        HostFacts {
+    fn facts(&self) -> HostSettings {
+        HostSettings {
             kernel: self.words("proc/sys/kernel/osrelease"),
             congestion: self.words(&self.tcp("congestion_control")),
             congestion_available: self.words(&self.tcp("available_congestion_control")),
@@ -79,7 +79,7 @@ impl Tree {
             smt: self.number::<u8>("sys/devices/system/cpu/smt/active").map(|value| value != 0),
             cpus: self.text("sys/devices/system/cpu/online").and_then(|list| count(&list)),
             numa_nodes: self.text("sys/devices/system/node/online").and_then(|list| count(&list)),
-            ..HostFacts::default()
+            ..HostSettings::default()
         }
     }
 
@@ -157,14 +157,14 @@ mod tests {
     use super::*;
 
     /// A tree with these files.
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, SettingsTree) {
         let folder = tempfile::tempdir().expect("a folder");
         for (path, text) in files {
             let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().expect("below the folder")).expect("room");
             std::fs::write(path, text).expect("room");
         }
-        let tree = Tree(folder.path().to_owned());
+        let tree = SettingsTree(folder.path().to_owned());
         (folder, tree)
     }
 
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn this_host_tells_its_settings() {
-        let facts = host_facts("1.2.3", None, None);
+        let facts = host_settings("1.2.3", None, None);
         assert!(facts.kernel.is_some() && facts.congestion.is_some(), "{facts:?}");
         assert!(facts.receive_buffer.is_some_and(|[least, _, most]| least <= most), "{facts:?}");
         assert_eq!(facts.link, None);
