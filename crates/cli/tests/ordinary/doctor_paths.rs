@@ -1,4 +1,4 @@
-//! `pump doctor` of another host: the path and both hosts are told, each finding with its side, also of a host that
+//! `pump doctor` of another host: the path and both hosts are looked at, each finding with its side, also of a host that
 //! refuses, is not there, is older, goes away or means harm.
 
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::support::serving::Serving;
 use crate::support::{Home, Outcome, PUMP, expect, make_folder, outcome, schema, set_mode};
 
-/// What is told of either host on any machine.
+/// Findings about either host on any machine.
 const OF_A_HOST: [&str; 8] = [
     "pump",
     "kernel",
@@ -43,7 +43,7 @@ fn finding<'out>(events: &'out [Value], side: &str, name: &str) -> &'out Value {
 }
 
 #[test]
-fn the_path_and_both_hosts_are_told() {
+fn the_path_and_both_hosts_are_looked_at() {
     for words in [&[][..], &["--read-only"], &["--write-only"]] {
         let home = Home::new();
         make_folder(&home, "served");
@@ -114,7 +114,7 @@ fn a_host_that_is_not_there_or_refuses_leaves_the_local_half() {
 }
 
 #[test]
-fn what_is_no_place_and_who_has_no_ticket_is_told_before_anything_is_sent() {
+fn what_is_no_place_and_a_missing_ticket_are_usage_errors_before_anything_is_sent() {
     let home = Home::new();
     for (words, part) in [
         (&["pump://host/"][..], "has no port"),
@@ -271,14 +271,14 @@ fn words_of_a_stranger_move_no_cursor_and_are_no_command() {
 }
 
 #[test]
-fn a_peer_that_is_older_goes_away_or_talks_nonsense_is_told_with_what_was_found() {
+fn a_peer_that_is_older_goes_away_or_talks_nonsense_leaves_what_was_found() {
     let home = Home::new();
-    let told = HostSettings { kernel: Some(ShortText::of("9.9")), ..HostSettings::default() };
+    let settings = HostSettings { kernel: Some(ShortText::of("9.9")), ..HostSettings::default() };
     for (row, host, peer, status) in [
         ("older", None, Peer::Serves, 0),
-        ("gone", Some(told.clone()), Peer::Gone, 10),
-        ("nonsense", Some(told.clone()), Peer::Garbage, 10),
-        ("another thing", Some(told), Peer::Refuses, 10),
+        ("gone", Some(settings.clone()), Peer::Gone, 10),
+        ("nonsense", Some(settings.clone()), Peer::Garbage, 10),
+        ("another thing", Some(settings), Peer::Refuses, 10),
     ] {
         let is_older = host.is_none();
         let place = format!("pump://{}/", serve(host, peer));

@@ -1,5 +1,5 @@
 //! `pump doctor` of another host over paths of a box, over a cable that swallows large packets or everything, and over
-//! a real sshd: what is wrong is told with its side and the command.
+//! a real sshd: what is wrong is named with its side and the command.
 
 use std::path::Path;
 

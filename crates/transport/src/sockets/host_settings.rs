@@ -28,11 +28,11 @@ pub fn host_settings(version: &str, address: Option<IpAddr>, congestion: Option<
 fn link_facts(address: IpAddr) -> Option<LinkFacts> {
     let name = device_with_address(address.to_canonical())?;
     let mut link = SettingsTree::of_system().link(&name);
-    for (offload, told) in
+    for (offload, state) in
         [(Offload::Tso, &mut link.tso), (Offload::Gso, &mut link.gso), (Offload::Gro, &mut link.gro)]
     {
         match has_offload(&name, offload) {
-            Ok(is_on) => *told = Some(is_on),
+            Ok(is_on) => *state = Some(is_on),
             Err(error) => link.offloads_unknown = Some(ShortText::of(&error.to_string())),
         }
     }
@@ -131,8 +131,8 @@ fn interrupts(device: &Path) -> Vec<String> {
 
 /// The node of memory of a device, or of the one that it is a part of; a machine with one node says -1.
 fn node(device: &Path) -> Option<u32> {
-    let told = |folder: &Path| read_to_string(folder.join("numa_node")).ok()?.trim().parse::<u32>().ok();
-    device.ancestors().take(2).find_map(told)
+    let number = |folder: &Path| read_to_string(folder.join("numa_node")).ok()?.trim().parse::<u32>().ok();
+    device.ancestors().take(2).find_map(number)
 }
 
 /// No host has more CPUs.
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_read_and_what_is_missing_is_not_told() {
+    fn settings_are_read_and_what_is_missing_stays_unknown() {
         let (_folder, tree) = tree(&[
             ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
             ("proc/sys/net/ipv4/tcp_slow_start_after_idle", "1\n"),

@@ -42,7 +42,7 @@ fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferN
     let data_bytes = sizes[2] as f64 * DATA_SHARE * f64::from(connections.max(1));
     let needed = |rate: f64| buffer_needed_bytes(rate, round_trip_s);
     let holds = |rate: f64| data_bytes >= needed(rate);
-    let told = |rate: f64| {
+    let fit_words = |rate: f64| {
         let word = if holds(rate) { "holds" } else { "does not hold" };
         format!("{word} {} ({})", bit_words(rate), bytes_words(needed(rate) as u64))
     };
@@ -50,8 +50,8 @@ fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferN
         "{key} up to {}, {connections} connections: at {} {}, {}",
         bytes_words(sizes[2]),
         ms_words(round_trip_s),
-        told(GIGABIT_BYTES_PER_S),
-        told(TEN_GIGABIT_BYTES_PER_S)
+        fit_words(GIGABIT_BYTES_PER_S),
+        fit_words(TEN_GIGABIT_BYTES_PER_S)
     );
     let wanted = if is_ten_gigabit { TEN_GIGABIT_BYTES_PER_S } else { GIGABIT_BYTES_PER_S };
     if holds(wanted) {

@@ -157,7 +157,11 @@ fn offloads(link: &LinkFacts, device: Option<&str>) -> Finding {
 
 fn interrupts(link: &LinkFacts, cpus: Option<u32>) -> Finding {
     let (Some(interrupts), Some(taken_by)) = (link.interrupts, link.interrupt_cpus) else {
-        let why = if link.is_virtual == Some(true) { "no device is behind it" } else { "not told here" };
+        let why = if link.is_virtual == Some(true) {
+            "no device is behind it"
+        } else {
+            "this system does not show them"
+        };
         return Finding::good("interrupts", format!("unavailable: {why}"));
     };
     let value = format!("{interrupts}, taken by {taken_by} CPU(s)");
@@ -250,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_a_machine_with_nodes_is_told_with_its_own() {
+    fn a_device_of_a_machine_with_nodes_is_shown_with_its_own() {
         let link = LinkFacts {
             name: text("eth0"),
             interrupts: Some(8),

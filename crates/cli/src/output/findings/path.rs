@@ -18,10 +18,10 @@ const WANTED_BYTES_PER_S: f64 = 125e6;
 const LOST_MIN: u64 = 2;
 /// From here on a device is one of 10 Gbit/s.
 const TEN_GIGABIT: u32 = 10_000;
-/// Where no session told how many: the default of a copy.
+/// Where no session has agreed on a number: the default of a copy.
 const CONNECTIONS: u32 = 2;
 
-/// All findings: of the path, of this host, and of the other one as far as it told.
+/// All findings: of the path, of this host, and of of the other one as far as it answered.
 pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<Finding> {
     let needs = PathNeeds {
         is_far: facts.choice.is_some_and(|choice| choice.is_far),
@@ -36,7 +36,7 @@ pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<
     // The null data came from there.
     let needs = PathNeeds { loses: loses(facts), ..needs };
     let remote_found = match (&facts.remote, facts.has_begun) {
-        (Some(told), _) => of_host(told, facts, needs),
+        (Some(settings), _) => of_host(settings, facts, needs),
         (None, true) => vec![older()],
         (None, false) => Vec::new(),
     };
@@ -57,7 +57,7 @@ fn of_host(host: &HostSettings, facts: &PathFacts, needs: PathNeeds) -> Vec<Find
 fn older() -> Finding {
     Finding::change(
         "settings",
-        "not told: its pump is older and does not know the question",
+        "unknown: the pump there is older and does not know the question",
         "what its kernel is set to is not known here",
         "install the same version of pump there, or run there: pump doctor",
     )
@@ -183,9 +183,9 @@ fn loss_unknown(facts: &PathFacts, remote: &str) -> Finding {
     });
     match sum {
         _ if is_black_hole(facts) => Finding::good("loss", "unavailable: nothing came"),
-        (_, 0) => Finding::good("loss", format!("unavailable: {remote} told no counts")),
+        (_, 0) => Finding::good("loss", format!("unavailable: {remote} sent no counts")),
         (late, all) => {
-            let value = format!("{late} of {all} segments came out of order; {remote} told no counts");
+            let value = format!("{late} of {all} segments came out of order; {remote} sent no counts");
             Finding::good("loss", value)
         }
     }
@@ -206,13 +206,13 @@ fn segments(facts: &PathFacts) -> Option<Finding> {
     let first = facts.first.as_ref()?;
     let sockets = || facts.probed.iter().flat_map(|probed| &probed.sockets).chain([first]);
     let mtu = sockets().map(|socket| socket.info.path_mtu_bytes).filter(|bytes| *bytes > 0).min();
-    let told = |name: &str, bytes: Option<u32>| bytes.map(|bytes| format!("{name} {bytes}"));
+    let part = |name: &str, bytes: Option<u32>| bytes.map(|bytes| format!("{name} {bytes}"));
     let sender = facts.sender.as_ref();
     let parts = [
-        told("MSS", Some(first.info.segment_bytes)),
-        told("path MTU", mtu),
-        told("from there MSS", sender.and_then(|sender| sender.segment_bytes)),
-        told("path MTU", sender.and_then(|sender| sender.path_mtu_bytes)),
+        part("MSS", Some(first.info.segment_bytes)),
+        part("path MTU", mtu),
+        part("from there MSS", sender.and_then(|sender| sender.segment_bytes)),
+        part("path MTU", sender.and_then(|sender| sender.path_mtu_bytes)),
     ];
     let value = parts.into_iter().flatten().collect::<Vec<String>>().join(", ");
     Some(match is_black_hole(facts) {

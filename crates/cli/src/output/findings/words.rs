@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_and_times_are_told_as_networks_have_them() {
+    fn rates_and_times_have_the_units_of_networks() {
         for (bytes, words) in
             [(125e6, "1 Gbit/s"), (1e6, "8 Mbit/s"), (117e6, "936 Mbit/s"), (0.0, "0 bit/s")]
         {

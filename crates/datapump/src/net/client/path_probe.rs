@@ -60,7 +60,7 @@ struct ProbeLane {
     fault: Option<NetFault>,
 }
 
-/// Moves null bytes over the session's connections. Whatever goes wrong ends it, and is told with what came.
+/// Moves null bytes over the session's connections. Whatever goes wrong ends it, and is given with what came.
 pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Option<NetFault>) {
     let opened = pools.names.take(Purpose::Names).and_then(|mut names| open(&mut names).map(|()| names));
     let mut names = match opened {
@@ -81,7 +81,7 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
     });
     let lost = done.iter().find_map(|lane| lane.fault.clone());
     let probed = sum(done);
-    // Whether small messages pass: who went away meanwhile is told from a path that takes its time.
+    // Whether small messages pass: a host that went away is not a path that takes its time.
     let fault = lost.or_else(|| look(&mut names).err());
     let is_black_hole = fault.is_none() && probed.bytes == 0 && !stop.load(Ordering::Relaxed);
     (Probed { is_black_hole, ..probed }, fault)

@@ -114,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn offloads_are_told_or_why_not() {
+    fn offloads_are_known_or_why_not() {
         for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
-            let told = has_offload("lo", offload);
+            let answer = has_offload("lo", offload);
             assert!(
-                told.is_ok() || told.as_ref().is_err_and(|error| error.raw_os_error().is_some()),
-                "{told:?}"
+                answer.is_ok() || answer.as_ref().is_err_and(|error| error.raw_os_error().is_some()),
+                "{answer:?}"
             );
             assert!(has_offload("no-such-device0", offload).is_err());
             assert!(has_offload("a name longer than any device has", offload).is_err());

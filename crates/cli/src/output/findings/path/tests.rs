@@ -47,7 +47,7 @@ fn one(facts: &PathFacts, name: &str, side: FindingSide) -> Finding {
 }
 
 #[test]
-fn losses_without_a_queue_are_the_paths_and_the_sender_is_told() {
+fn losses_without_a_queue_are_the_paths_and_the_sender_should_change() {
     for (lost, rtt_us, is_good) in
         [(0, 21_000, true), (1, 21_000, true), (40, 21_000, false), (40, 60_000, true)]
     {
