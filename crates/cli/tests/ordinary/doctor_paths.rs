@@ -1,4 +1,4 @@
-//! `pump doctor` of another host: the path and both hosts are looked at, each finding with its side, also of a host that
+//! `pump doctor` of another host: the path and both hosts are looked at, each finding has its side. Also of a host that
 //! refuses, is not there, is older, goes away or means harm.
 
 use std::io::{Read, Write};
