@@ -23,6 +23,8 @@ struct Input {
     role: Role,
     /// Of the real side.
     writes: bool,
+    /// The real client looks at the path instead of copying.
+    looks: bool,
     /// What the peer chooses, as JSON: numbers for some of its options.
     options: [Option<peer_parts::Number>; 4],
     says: Vec<Say>,
@@ -61,7 +63,7 @@ fn serve(peer: impl FnOnce(SocketAddr)) {
 }
 
 /// The real client, whose peer is a server of ours.
-fn copy(address: SocketAddr, writes: bool) {
+fn copy(address: SocketAddr, writes: bool, looks: bool) {
     let there = Place::Remote(Remote { host: Host::Served(address.to_string()), path: "tree".into() });
     let here = |name: &str| Place::Path(home().join(name));
     let (source, target) = if writes { (there, here("copied")) } else { (here("served/tree"), there) };
@@ -78,18 +80,23 @@ fn copy(address: SocketAddr, writes: bool) {
         stop: Arc::new(AtomicBool::new(false)),
         watch: Arc::new(Watch::default()),
     };
+    if looks && writes {
+        let (facts, problem) = copy.look_at_path(&|event| drop(format!("{event:?}")));
+        let _ = (facts.round_trip_ns(), problem.map(|problem| problem.to_string()));
+        return;
+    }
     let report = copy.run(&|event| drop(format!("{event:?}")));
     let _ = (report.sentence(), report.line());
     let _ = std::fs::remove_dir_all(home().join("copied"));
 }
 
 fuzz_target!(|input: Input| {
-    let Input { role, writes, options, says } = input;
+    let Input { role, writes, looks, options, says } = input;
     match role {
         Role::Caller => {
             serve(|address| caller(address, writes, &options, says).unwrap_or_default());
             let _ = std::fs::remove_dir_all(home().join("served/copied"));
         }
-        Role::Called => called(says, |address| copy(address, writes)),
+        Role::Called => called(says, |address| copy(address, writes, looks)),
     }
 });

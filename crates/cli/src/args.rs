@@ -35,7 +35,7 @@ pub use lab::{
 pub use look::{
     CompletionsArguments, DemoArguments, DoctorArguments, HashArguments, ManArguments, VerifyArguments,
 };
-pub use net::{HostArguments, Insecure, ServeArguments};
+pub use net::{HostArguments, Insecure, ReachArguments, ServeArguments};
 pub use trace::TraceArguments;
 pub use tune::TuneArguments;
 pub use watch::WatchArguments;

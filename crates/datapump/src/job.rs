@@ -102,9 +102,6 @@ struct Began {
     quota: Quota,
 }
 
-/// Less is moved before a connection that is opened for it has left slow start: 3.7 MB in eight round trips.
-const LANE_BYTES_MIN: u64 = 4 << 20;
-
 impl Job {
     /// Copies the sources to the target, by cp's rules for the target.
     pub fn copy(sources: Vec<Place>, target: Place) -> Job {
@@ -314,7 +311,8 @@ impl Job {
             return self.refused(Problem::usage(words), events);
         }
         let is_far = self.is_far();
-        let most = self.most_lanes(&shared, is_far, lanes);
+        let bytes = self.watch.snapshot().bytes_total;
+        let most = request_plan::most_lanes(&shared.settings, is_far, lanes, bytes);
         shared.settings.shape =
             request_plan::for_path(shape, is_far, (lanes, most), shared.settings.has_twins);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
@@ -421,12 +419,12 @@ impl Job {
             numbers: AtomicU32::new(0),
             trees,
             gate: LaneGate::new((1, 1, 1), 0),
-            plan: Plan::new(
-                items.into_iter().map(Box::new).map(Work::Item),
-                shape.request_bytes,
-                self.is_far(),
-            ),
+            plan: self.pieces_of(items, shape.request_bytes),
         }
+    }
+
+    fn pieces_of(&self, items: Vec<Item>, request_bytes: u32) -> Plan<Work> {
+        Plan::new(items.into_iter().map(Box::new).map(Work::Item), request_bytes, self.is_far())
     }
 
     fn ledger<'run>(&'run self, events: &'run (dyn Fn(Event) + Sync), is_full_told: bool) -> Ledger<'run> {
@@ -471,25 +469,6 @@ impl Job {
     /// What is read comes over a long path.
     fn is_far(&self) -> bool {
         self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()))
-    }
-
-    /// To so many lanes it may grow: only files from another host over a long path.
-    fn most_lanes(&self, shared: &Shared<'_>, is_far: bool, lanes: u32) -> u32 {
-        let settings = &shared.settings;
-        let is_alone = settings.has_trees || settings.shape.source_serial || settings.shape.sink_serial;
-        let worth = self
-            .watch
-            .snapshot()
-            .bytes_total
-            .map_or(u32::MAX, |bytes| u32::try_from(bytes / LANE_BYTES_MIN).unwrap_or(u32::MAX));
-        match self.options.lanes_max.map(|most| most.min(worth.max(lanes))) {
-            Some(most) if is_far && !is_alone && !self.options.dry_run => {
-                let Shape { source_depth, source_depth_max, sink_depth, .. } = settings.shape;
-                let slots = (source_depth + sink_depth, source_depth_max + sink_depth);
-                request_plan::lanes_in_memory((lanes, most), slots)
-            }
-            _ => lanes,
-        }
     }
 
     fn report(

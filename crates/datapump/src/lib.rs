@@ -49,9 +49,10 @@ pub mod host {
     };
 }
 
+pub use datapump_core::wire::session::{HostSettings, LinkFacts, ShortText, TcpStats};
 pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
-pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn};
+pub use datapump_transport::{Assembly, Host, Shell, SocketFacts, SocketOptions, Ticket, WayIn};
 
 pub(crate) use datapump_core::problem;
 
@@ -61,6 +62,8 @@ pub use job::defaults::{Defaults, Reads};
 pub use job::options::{Choice, EngineChoice, Keep, Options, Selection, Sync, Update, WaitChoice};
 pub use job::platform::Platform;
 pub use job::{Job, Planned};
+pub use net::client::path_look::{PathChoice, PathFacts};
+pub use net::client::path_probe::Probed;
 pub use net::client::remote_copy::RemoteCopy;
 pub use net::server::Server;
 pub use net::server::serve_options::ServeOptions;

@@ -5,6 +5,7 @@
 //!
 //! Must not know: what frames mean, who may connect.
 
+mod black_hole;
 mod greeting;
 mod sending;
 mod stats;
@@ -24,9 +25,10 @@ use crate::sockets::SocketOptions;
 use crate::timed::{POLL_INTERVAL, Timed};
 use crate::tls::{Outgoing, PublicKey, Seal, Turn};
 
-pub use stats::{ConnectionLook, ConnectionProbe, ConnectionStats};
+pub use stats::{ConnectionLook, ConnectionProbe, ConnectionStats, SocketFacts};
 
-use stats::path;
+use black_hole::explained;
+use stats::{path, socket_facts};
 
 /// Sealed bytes that are received at a time.
 const RECEIVED_BYTES: usize = 256 << 10;
@@ -80,7 +82,8 @@ impl Channel {
         patience: Duration,
     ) -> Result<Channel, NetFault> {
         let mut channel = Channel::prepared(link.into(), seal, cancel)?;
-        channel.within(patience, Channel::shake_hands)?;
+        let shaken = channel.within(patience, Channel::shake_hands);
+        shaken.map_err(|fault| explained(fault, channel.socket_facts().as_ref()))?;
         Ok(channel)
     }
 
@@ -188,6 +191,11 @@ impl Channel {
     /// Looks at it from beside, if it is one of TCP.
     pub fn probe(&self) -> Option<ConnectionProbe> {
         self.timed.link.tcp().and_then(ConnectionProbe::of)
+    }
+
+    /// The ends of the connection and what its kernel says of it, if it is one of TCP.
+    pub fn socket_facts(&self) -> Option<SocketFacts> {
+        self.timed.link.tcp().and_then(socket_facts)
     }
 
     /// Belongs to a session from now on.

@@ -25,11 +25,13 @@ mod web;
 
 pub use accept::{Caller, Handshake, Waiting};
 pub use cancel::{CancelToken, CutOnPanic, Stopping};
-pub use channel::{Channel, ConnectionLook, ConnectionProbe, ConnectionStats, Digest, HANDSHAKE_MAX};
+pub use channel::{
+    Channel, ConnectionLook, ConnectionProbe, ConnectionStats, Digest, HANDSHAKE_MAX, SocketFacts,
+};
 pub use dial::{Dial, Dialer, FAR_NS, Pool, Route, Welcome, is_far};
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};
-pub use sockets::{Assembly, SocketOptions, kernel_buffer_bytes};
+pub use sockets::{Assembly, SocketOptions, host_settings, kernel_buffer_bytes};
 pub use ssh::{RemoteEnd, Shell, SshMux};
 pub use tls::{CalledConfig, Outgoing, PublicKey, Seal, Seed, Ticket, Turn, called_config, random};
 pub use web::{WebError, WebFault, WebFile, WebUrl};

@@ -3,6 +3,8 @@
 //!
 //! Must not know: sessions, what is sent.
 
+mod host_settings;
+
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use datapump_engine::os::linux::set_busy_poll;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 use serde::{Deserialize, Serialize};
+
+pub use host_settings::host_settings;
 
 /// Who puts together a block that arrives in parts. Sealed bytes are opened before they are: it concerns others alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! What a peer says of its own accord: honest answers, and what is told to say instead.
 
+mod words;
+
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +9,7 @@ use std::sync::{Mutex, atomic::AtomicBool, atomic::Ordering};
 use std::time::{Duration, Instant};
 
 use arbitrary::Arbitrary;
-use datapump_core::wire::attributes::{Entry, EntryKind, OwnerName, TimeNs, WireMeta};
+use datapump_core::wire::attributes::{Entry, EntryKind, TimeNs, WireMeta};
 use datapump_core::wire::bounds::{ErrorNumber, FileSize, OwnerId};
 use datapump_core::wire::frame::{Head, Messages, framed};
 use datapump_core::wire::hello::{Greeting, Purpose, Reply, greet};
@@ -75,6 +77,8 @@ pub enum Say {
     Stop,
     Message(Vec<u8>),
     Bytes(Vec<u8>),
+    /// If it is the first: the settings of the host that is called.
+    Host(Number, Vec<u8>),
     Gone,
 }
 
@@ -178,30 +182,6 @@ fn honest(ask: &PeerRequest, listed: &mut bool) -> Answer {
     }
 }
 
-/// Names that this host has, and others.
-fn named(mut answer: Answer, said: &[(bool, Number, u8)]) -> Answer {
-    let name = |which: u8| match which % 5 {
-        0 => b"root".to_vec(),
-        1 => b"daemon".to_vec(),
-        2 => vec![b'x'; usize::from(which) * 3],
-        3 => vec![which; 2],
-        _ => format!("user{which}").into_bytes(),
-    };
-    let called = |&(is_group, id, which): &(bool, Number, u8)| OwnerName {
-        is_group,
-        id: OwnerId(id.value() as u32),
-        name: name(which).into(),
-    };
-    if let Answer::Meta { owners, .. }
-    | Answer::Folder { owners, .. }
-    | Answer::Names { owners, .. }
-    | Answer::File { owners, .. } = &mut answer
-    {
-        *owners = Some(said.iter().map(called).collect());
-    }
-    answer
-}
-
 /// An answer as it is told to be, with the kind of answer that was asked for.
 fn told(ask: &PeerRequest, say: &Say, listed: &mut bool) -> Option<Answer> {
     let errno = |number: Number| Some(ErrorNumber(number.value() as i32));
@@ -232,7 +212,7 @@ fn told(ask: &PeerRequest, say: &Say, listed: &mut bool) -> Option<Answer> {
             more: *more,
             owners: None,
         },
-        Say::Owners(owners) => named(honest(ask, listed), owners),
+        Say::Owners(owners) => words::named(honest(ask, listed), owners),
         Say::Honest => honest(ask, listed),
         _ => return None,
     })
@@ -405,6 +385,7 @@ pub fn caller(
         round_trip_ns: options[1].map(|_| 180_000_000),
         sends_ahead: None,
         reads_on: Some(true),
+        asks_host: options[2].map(|_| true),
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;
@@ -486,7 +467,8 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
         return end.converse(says);
     }
     end.wait()?;
-    let reply = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None };
+    let host = words::host(says).map(Box::new);
+    let reply = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None, host };
     end.say(&framed(&encode(&reply), 0).ok()?)?;
     while let Some(heard) = end.hear() {
         if heard.is_some_and(|(_, body)| matches!(decode(&body), Ok(Message::Report(_)))) {

@@ -10,7 +10,7 @@ use clap::{ArgAction, Args};
 use clap_complete::Shell;
 
 use crate::args::copy::tuning::{OutputArguments, TuningArguments};
-use crate::args::net::HostArguments;
+use crate::args::net::{HostArguments, ReachArguments};
 use crate::args::{OUTPUT, WHAT};
 
 /// Compare two places and print each difference
@@ -85,15 +85,29 @@ pub struct HashArguments {
     pub output: OutputArguments,
 }
 
-/// Say what this host offers and what to change, with the command to do so
+/// Say what this host, or the path to another one, offers and what to change, with the command to do so
 ///
-/// Looks at the engines, limits and the CPU, and at the file system and the device of PATH. Changes nothing; makes two
-/// small files in PATH for a moment to see whether blocks can be shared.
+/// Of a folder: looks at the engines, limits and the CPU, and at its file system and device. Changes nothing; makes two
+/// small files in it for a moment to see whether blocks can be shared.
+///
+/// Of another host (HOST: or pump://HOST:PORT/): connects as pump copy does and looks at the path and at both hosts:
+/// round trip, losses, segment size, socket buffers beside what 1 and 10 Gbit/s need, congestion control, queue,
+/// offloads, CPU governor, SMT, NUMA node and interrupts of the network device. Each finding says which side it is
+/// about. For the losses at most 64 MiB of null data come from the other host, requested for at most 1 s. Nothing is
+/// written there, and its folder is not looked at; a server with --once has had its session then. Needs no root. A
+/// pump of an older version on the other host does not tell its settings: what this side sees is told.
+///
+/// Exit status: 0 all was looked at, whatever was found; 1 the folder cannot be looked at; 2 usage; 5 the other host
+/// refuses; 10 it was not reached, or was lost meanwhile: what was found until then is printed.
 #[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_EXAMPLES)]
 pub struct DoctorArguments {
-    /// The folder to look at [default: the current one]
-    #[arg(value_name = "PATH", help_heading = WHAT, display_order = 0)]
-    pub path: Option<PathBuf>,
+    /// The folder, or the other host, to look at [default: the current folder]
+    #[arg(value_name = "PLACE", help_heading = WHAT, display_order = 0)]
+    pub place: Option<OsString>,
+
+    #[command(flatten)]
+    pub reach: ReachArguments,
 
     /// Print findings as JSON, one object a line, the last one a report
     ///
@@ -104,6 +118,12 @@ pub struct DoctorArguments {
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub json: bool,
 }
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  pump doctor /mnt/disk                               a folder of this host
+  pump doctor user@host:                              the path to a host over ssh
+  pump doctor --ticket-file ticket pump://host:4000/  the path to a server";
 
 /// Copy a sample, verify it, say what limited it, and remove it all
 ///

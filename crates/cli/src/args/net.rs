@@ -51,7 +51,7 @@ fn parse_silence(word: &str) -> Result<Duration, String> {
 
 /// How another host is reached.
 #[derive(Debug, Args)]
-pub struct HostArguments {
+pub struct ReachArguments {
     /// The command that runs another on the host of HOST:PATH
     ///
     /// The host and the far command follow as further words. Spaces part its words, quotes keep them together; no shell
@@ -81,6 +81,32 @@ pub struct HostArguments {
     #[arg(long, value_name = "FILE", env = "PUMP_TICKET_FILE", help_heading = HOSTS)]
     pub ticket_file: Option<PathBuf>,
 
+    /// Silence after which the other host is taken for dead
+    ///
+    /// A slow one is not silent. At least 1s. Default: 30s.
+    ///
+    /// Example: pump copy --peer-timeout 5s big.bin pump://host:4000/
+    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOSTS, value_parser = parse_silence)]
+    pub peer_timeout: Option<Duration>,
+
+    /// Leave out what makes a transfer safe, to measure what it costs
+    ///
+    /// For a lab only, and both ends must ask for the same. open: nothing is encrypted, there is no ticket, and whoever
+    /// reaches the other end can read and write there. unhashed: what is damaged on the way stays damaged. bare: both.
+    /// Has no environment variable, because it gives up that safety. Default: off; without a value open.
+    ///
+    /// Example: pump copy --insecure big.bin pump://127.0.0.1:4000/
+    #[arg(long, value_name = "WHAT", help_heading = HOSTS, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "open")]
+    pub insecure: Option<Insecure>,
+}
+
+/// How another host is reached, and the connections to it.
+#[derive(Debug, Args)]
+pub struct HostArguments {
+    #[command(flatten)]
+    pub reach: ReachArguments,
+
     /// Connections for data to the other host
     ///
     /// A count from 1 to 256, the network's name for --lanes. The other host may allow fewer. Default: 2, as measured;
@@ -100,25 +126,6 @@ pub struct HostArguments {
     /// Example: pump copy --retry-for 10m photos pump://host:4000/photos
     #[arg(long, value_name = "TIME", env = "PUMP_RETRY_FOR", help_heading = HOSTS, value_parser = parse_duration)]
     pub retry_for: Option<Duration>,
-
-    /// Silence after which the other host is taken for dead
-    ///
-    /// A slow one is not silent. At least 1s. Default: 30s.
-    ///
-    /// Example: pump copy --peer-timeout 5s big.bin pump://host:4000/
-    #[arg(long, value_name = "TIME", env = "PUMP_PEER_TIMEOUT", help_heading = HOSTS, value_parser = parse_silence)]
-    pub peer_timeout: Option<Duration>,
-
-    /// Leave out what makes a transfer safe, to measure what it costs
-    ///
-    /// For a lab only, and both ends must ask for the same. open: nothing is encrypted, there is no ticket, and whoever
-    /// reaches the other end can read and write there. unhashed: what is damaged on the way stays damaged. bare: both.
-    /// Has no environment variable, because it gives up that safety. Default: off; without a value open.
-    ///
-    /// Example: pump copy --insecure big.bin pump://127.0.0.1:4000/
-    #[arg(long, value_name = "WHAT", help_heading = HOSTS, num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "open")]
-    pub insecure: Option<Insecure>,
 
     #[command(flatten)]
     pub sockets: SocketArguments,

@@ -1,6 +1,13 @@
-//! What the facts about a host mean for moving data: what is good, what to change, and the command to do so.
+//! What the facts about a host, or about the path to another one, mean for moving data: what is good, what to change,
+//! on which side, and the command to do so. Of this host and a folder here; of the path `path`, of the two hosts at its
+//! ends `network` and `buffers`.
 //!
 //! Must not know: how facts are found, how findings are shown.
+
+mod buffers;
+mod network;
+mod path;
+mod words;
 
 use datapump::units::bytes_words;
 use schemars::JsonSchema;
@@ -9,10 +16,25 @@ use serde::Serialize;
 use crate::output::path_words::path_words;
 use crate::run::inspection::{EngineState, FolderState, Inspection};
 
+pub use path::path_findings;
+
 /// Slots and rings of usual jobs fit in this.
 const LOCKED_MEMORY_MIN_BYTES: u64 = 8 << 20;
 /// Two files and a ring for each lane, with room for trees.
 const OPEN_FILES_MIN: u64 = 1024;
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingSide {
+    /// This host.
+    #[default]
+    Local,
+    /// The other host.
+    Remote,
+    /// The path between the two.
+    Path,
+}
 
 /// One finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -27,6 +49,10 @@ pub struct Finding {
     pub advice: Option<String>,
     /// How to change it.
     pub command: Option<String>,
+    /// What it is about: this host, the other one, or the path between them.
+    pub side: FindingSide,
+    /// The host to run the command on, as it is called here; none of a path.
+    pub host: Option<String>,
 }
 
 impl Finding {
@@ -36,24 +62,36 @@ impl Finding {
 
     fn change(name: &str, value: impl Into<String>, advice: &str, command: &str) -> Finding {
         let command = (!command.is_empty()).then(|| command.to_owned());
-        Finding { name: name.into(), good: false, value: value.into(), advice: Some(advice.into()), command }
+        let (name, value) = (name.into(), value.into());
+        Finding { name, good: false, value, advice: Some(advice.into()), command, ..Finding::default() }
+    }
+
+    /// The same of this side.
+    fn of(self, side: FindingSide, host: Option<&str>) -> Finding {
+        Finding { side, host: host.map(str::to_owned), ..self }
     }
 }
 
-/// All findings; those about the folder only if it could be looked at.
-pub fn findings(facts: &Inspection) -> Vec<Finding> {
+/// What this process may use of its host.
+fn process_findings(facts: &Inspection) -> Vec<Finding> {
     let mut found: Vec<Finding> = facts.engines.iter().map(engine).collect();
     found.push(locked_memory(facts.locked_memory_bytes));
     found.push(open_files(facts.open_files));
+    found
+}
+
+/// All findings; those about the folder only if it could be looked at.
+pub fn findings(facts: &Inspection, folder: Option<&FolderState>) -> Vec<Finding> {
+    let mut found = process_findings(facts);
     found.extend(facts.governor.as_deref().map(governor));
-    if let Ok(folder) = &facts.folder {
+    if let Some(folder) = folder {
         found.extend([file_system(folder), room(folder), discard(folder)]);
         match &folder.unwritable {
             None => found.extend([direct(folder), reflink(folder)]),
             Some(why) => found.push(unwritable(folder, why)),
         }
     }
-    found
+    found.into_iter().map(|finding| finding.of(FindingSide::Local, Some(&facts.host))).collect()
 }
 
 fn engine(engine: &EngineState) -> Finding {

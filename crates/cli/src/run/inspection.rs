@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use datapump::{EngineChoice, Fill, InWords, Job, Operation, Options, Place, Problem};
+use datapump::{EngineChoice, Fill, InWords, Job, Operation, Options, Place, Problem, shown};
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::process::{Resource, getrlimit};
 
@@ -26,8 +26,8 @@ pub struct Inspection {
     pub open_files: Option<u64>,
     /// How the CPU's speed is governed; `None` where that is not visible.
     pub governor: Option<String>,
-    /// The folder, or why it cannot be looked at.
-    pub folder: Result<FolderState, Problem>,
+    /// What this host is called.
+    pub host: String,
 }
 
 /// An engine, and why it cannot be had.
@@ -62,15 +62,16 @@ pub struct FolderState {
     pub reflink_refused: Option<String>,
 }
 
-/// Looks at this host and at a folder (of a file: the folder it is in).
-pub fn inspect(path: &Path) -> Inspection {
+/// Looks at this host.
+pub fn inspect() -> Inspection {
+    let host = read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let governor = read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
     Inspection {
         engines: engines(),
         locked_memory_bytes: getrlimit(Resource::Memlock).current,
         open_files: getrlimit(Resource::Nofile).current,
         governor: governor.map(|words| words.trim().to_owned()),
-        folder: inspect_folder(path),
+        host: shown(host.trim().as_bytes()),
     }
 }
 
@@ -87,7 +88,8 @@ fn try_engine(name: &str, engine: EngineChoice) -> Option<String> {
     (report.engine.got != name).then_some(report.engine.why)
 }
 
-fn inspect_folder(path: &Path) -> Result<FolderState, Problem> {
+/// Looks at a folder (of a file: the folder it is in).
+pub fn inspect_folder(path: &Path) -> Result<FolderState, Problem> {
     let failed = |operation, error: std::io::Error| {
         Problem::system(operation, path, error.raw_os_error().unwrap_or_default())
     };
@@ -215,10 +217,12 @@ mod tests {
 
     #[test]
     fn this_host_can_be_looked_at() {
-        let here = inspect(Path::new(env!("CARGO_MANIFEST_DIR")));
+        let here = inspect();
         assert_eq!(here.engines.len(), 3);
         assert_eq!(here.engines[2].refused, None, "inline works everywhere");
-        assert!(here.folder.expect("the folder is there").total_bytes > 0);
-        assert!(inspect(Path::new("/no/such/folder")).folder.is_err());
+        assert!(!here.host.is_empty());
+        let folder = inspect_folder(Path::new(env!("CARGO_MANIFEST_DIR")));
+        assert!(folder.expect("the folder is there").total_bytes > 0);
+        assert!(inspect_folder(Path::new("/no/such/folder")).is_err());
     }
 }

@@ -2,13 +2,16 @@
 //!
 //! Must not know: which command it is for, how hosts talk.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use datapump::{Event, Host, Options, Place, Remote, RemoteCopy, Report, Shell, WayIn};
+use datapump::{
+    Event, Fill, Host, Options, PathFacts, Place, Problem, Remote, RemoteCopy, Report, Shell, WayIn,
+};
 
 use datapump_lab::advise::explain::Move;
 
-use crate::args::{HostArguments, Insecure};
+use crate::args::{HostArguments, Insecure, ReachArguments};
 use crate::run::Runner;
 use crate::run::ticket::ticket;
 
@@ -47,6 +50,30 @@ pub fn perform(
     }))
 }
 
+/// Looks at the path to a place. An error is one of usage.
+pub fn look(
+    reach: &ReachArguments,
+    place: Place,
+    runner: &Runner<'_>,
+) -> Result<(PathFacts, Option<Problem>), String> {
+    let way_in = way_in(reach, std::iter::once(&place))?;
+    let unhashed = reach.insecure.is_some_and(Insecure::is_unhashed);
+    let copy = RemoteCopy {
+        sources: vec![place],
+        target: Place::Null { bytes: None, fill: Fill::Noise },
+        compares: false,
+        options: Options { unhashed, ..Options::default() },
+        way_in,
+        connections: None,
+        peer_timeout: reach.peer_timeout,
+        retry_for: None,
+        tells_files: false,
+        stop: runner.stop(),
+        watch: Arc::default(),
+    };
+    Ok(copy.look_at_path(&|event| runner.output.event(event)))
+}
+
 /// Who is let in, as often as he calls.
 #[derive(Debug)]
 pub struct RemoteCaller<'host> {
@@ -60,16 +87,16 @@ impl<'host> RemoteCaller<'host> {
         host: &'host HostArguments,
         places: impl Iterator<Item = &'place Place>,
     ) -> Result<RemoteCaller<'host>, String> {
-        Ok(RemoteCaller { host, way_in: way_in(host, places)? })
+        Ok(RemoteCaller { host, way_in: way_in(&host.reach, places)? })
     }
 
     /// A copy, as the flags have it. What is only measured is not tried twice.
     pub fn copy(&self, wanted: Move) -> RemoteCopy {
         let host = self.host;
-        let unhashed = host.insecure.is_some_and(Insecure::is_unhashed);
+        let unhashed = host.reach.insecure.is_some_and(Insecure::is_unhashed);
         RemoteCopy {
             connections: host.connections.or(wanted.options.lanes),
-            peer_timeout: host.peer_timeout,
+            peer_timeout: host.reach.peer_timeout,
             retry_for: if wanted.is_real { host.retry_for } else { Some(Duration::ZERO) },
             options: Options { unhashed, ..wanted.options },
             tells_files: false,
@@ -85,7 +112,7 @@ impl<'host> RemoteCaller<'host> {
 
 /// What lets us in where the places are.
 fn way_in<'place>(
-    host: &HostArguments,
+    host: &ReachArguments,
     mut places: impl Iterator<Item = &'place Place>,
 ) -> Result<WayIn, String> {
     let is_over_ssh = |place: &Place| matches!(place, Place::Remote(Remote { host: Host::Ssh(_), .. }));

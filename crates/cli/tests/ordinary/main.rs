@@ -14,6 +14,7 @@ mod changes;
 mod charges;
 mod cli;
 mod copies;
+mod doctor_paths;
 mod file_flags;
 mod hard_links;
 mod hosts;

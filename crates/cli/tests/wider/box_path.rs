@@ -15,10 +15,10 @@ use crate::support::serving::Serving;
 use crate::support::{Home, PUMP, expect, has_content, noise_file};
 
 const LEFT: &str = "10.89.0.1";
-pub(crate) const RIGHT: &str = "10.89.0.2";
+pub const RIGHT: &str = "10.89.0.2";
 
 /// A path between two namespaces whose names no other test has.
-pub(crate) struct BoxPath {
+pub struct BoxPath {
     pump: Child,
     output: BufReader<std::process::ChildStdout>,
     spaces: [String; 2],
@@ -26,7 +26,7 @@ pub(crate) struct BoxPath {
 
 impl BoxPath {
     /// Lays it; none without root.
-    pub(crate) fn lay(name: &str, words: &[&str]) -> Option<BoxPath> {
+    pub fn lay(name: &str, words: &[&str]) -> Option<BoxPath> {
         if !geteuid().is_root() {
             eprintln!("not tested: {name}: only root makes network namespaces");
             return None;
@@ -48,12 +48,12 @@ impl BoxPath {
     }
 
     /// Something in the namespace of the left end (0) or the right one.
-    pub(crate) fn inside<T: Send>(&self, side: usize, run: impl FnOnce() -> T + Send) -> T {
+    pub fn inside<T: Send>(&self, side: usize, run: impl FnOnce() -> T + Send) -> T {
         in_net_space(&self.file(side), || Ok(run())).expect("a namespace")
     }
 
     /// Ends it, and gives what went from left to right, and back.
-    fn end(mut self) -> (Value, Value) {
+    pub fn end(mut self) -> (Value, Value) {
         kill_process(Pid::from_child(&self.pump), Signal::TERM).expect("it runs");
         let mut text = String::new();
         self.output.read_to_string(&mut text).expect("text");

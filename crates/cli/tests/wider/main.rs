@@ -18,6 +18,7 @@ mod devices;
 mod differential;
 mod disks;
 mod distance;
+mod doctor;
 mod file_systems;
 mod filters;
 mod hosts_kills;

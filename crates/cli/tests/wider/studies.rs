@@ -1,4 +1,5 @@
-//! Every study of the file lab, and of TCP, runs in its small form: each cell has a row in each round, and what failed says why.
+//! Every study of the file lab, and of TCP, runs in its small form: each cell has a row in each round, and what failed
+//! says why.
 
 use std::collections::BTreeSet;
 

@@ -12,7 +12,8 @@ use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
 use super::peer_request::{Answer, Fault, PeerRequest, Range};
 use super::session::{
-    Begin, Direction, Message, Progress, STAGES_MAX, SenderStats, Session, SessionEvent, TcpStats,
+    Begin, Direction, HostSettings, Message, Progress, STAGES_MAX, SenderStats, Session, SessionEvent,
+    ShortText, TcpStats,
 };
 use super::{ATTRIBUTES_MAX, NAMES_MAX, OWNERS_MAX, RANGES_MAX, VERSION, WireError, decode, encode};
 
@@ -50,6 +51,13 @@ impl Talker {
     }
 }
 
+fn begun() -> Message {
+    let host =
+        HostSettings { mtu_probing: Some(1), kernel: Some(ShortText::of("6.1")), ..HostSettings::default() };
+    let (receives, reads_on, sends_ahead) = (Some(true), Some(true), Some(true));
+    Message::Begun { receives, reads_on, sends_ahead, host: Some(Box::new(host)) }
+}
+
 fn begin(way: Direction) -> Message {
     Message::Begin(Begin {
         way,
@@ -63,6 +71,7 @@ fn begin(way: Direction) -> Message {
         round_trip_ns: Some(180_000_000),
         sends_ahead: Some(true),
         reads_on: Some(true),
+        asks_host: Some(true),
     })
 }
 
@@ -77,21 +86,8 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
     let agreed =
         Message::Agreed(Box::new(SenderStats { blocks: 1, bytes: 7, spent_ns, ..SenderStats::default() }));
     match way {
-        Direction::Push => (
-            vec![begin(way), agreed],
-            [
-                vec![Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) }],
-                job,
-            ]
-            .concat(),
-        ),
-        Direction::Pull => (
-            [vec![begin(way)], job].concat(),
-            vec![
-                Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) },
-                agreed,
-            ],
-        ),
+        Direction::Push => (vec![begin(way), agreed], [vec![begun()], job].concat()),
+        Direction::Pull => ([vec![begin(way)], job].concat(), vec![begun(), agreed]),
     }
 }
 
@@ -155,10 +151,7 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 fn what_is_out_of_turn_is_refused() {
     let agreed = || Message::Agreed(Box::default());
     for (says, unexpected) in [
-        (
-            vec![Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) }],
-            "that a session has begun",
-        ),
+        (vec![begun()], "that a session has begun"),
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),

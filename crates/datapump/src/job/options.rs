@@ -213,6 +213,9 @@ pub struct Options {
     pub rehearsal_bytes: Option<u64>,
     /// The place on the other host is null: as a source it has so many bytes. Only measurements ask for it.
     pub far_null_bytes: Option<u64>,
+    /// The other host is asked for its network settings. Only who looks at a path does so.
+    #[serde(skip)]
+    pub asks_host: bool,
     /// What is kept of a file besides its bytes.
     pub keep: Keep,
     /// What is left alone for its size and time.

@@ -8,6 +8,7 @@ use datapump_core::{Shape, StripeMap};
 
 use crate::job::defaults::Reads;
 use crate::job::options::Options;
+use crate::job::settings::Settings;
 use crate::net::folder::remote_host::AheadWish;
 use crate::target::place::{Fill, Place};
 use crate::target::{Item, Target};
@@ -56,6 +57,23 @@ fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
         _ => None,
     });
     [from, to]
+}
+
+/// Less is moved before a connection that is opened for it has left slow start: 3.7 MB in eight round trips.
+const LANE_BYTES_MIN: u64 = 4 << 20;
+
+/// To so many lanes a job of so many bytes may grow: only files from another host over a long path do.
+pub(crate) fn most_lanes(settings: &Settings<'_>, is_far: bool, lanes: u32, bytes: Option<u64>) -> u32 {
+    let Shape { source_depth, source_depth_max, sink_depth, source_serial, sink_serial, .. } = settings.shape;
+    let is_alone = settings.has_trees || source_serial || sink_serial || settings.options.dry_run;
+    let worth = bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes / LANE_BYTES_MIN).unwrap_or(u32::MAX));
+    match settings.options.lanes_max {
+        Some(most) if is_far && !is_alone => {
+            let slots = (source_depth + sink_depth, source_depth_max + sink_depth);
+            lanes_in_memory((lanes, most.min(worth.max(lanes))), slots)
+        }
+        _ => lanes,
+    }
 }
 
 /// To so many lanes a copy may grow where the first have memory for the greatest number of slots, and each needs the

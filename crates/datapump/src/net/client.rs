@@ -3,6 +3,8 @@
 //! Must not know: how a server admits sessions.
 
 pub(crate) mod client_session;
+pub(crate) mod path_look;
+pub(crate) mod path_probe;
 pub(crate) mod remote_copy;
 pub(crate) mod remote_job;
 pub(crate) mod remote_verdict;

@@ -2,10 +2,12 @@
 //!
 //! Must not know: what was sent, who judges it.
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use datapump_core::wire::session::TcpStats;
-use datapump_engine::os::linux::tcp_info;
+use datapump_engine::os::linux::{TcpInfo, tcp_info};
+use rustix::net::{getpeername, getsockname, sockopt};
 
 /// What a connection for blocks did, or several together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,5 +95,28 @@ pub(crate) fn path(socket: BorrowedFd<'_>) -> Option<TcpStats> {
         busy_ns: info.busy_ns,
         receive_window_limited_ns: info.receive_window_limited_ns,
         send_buffer_limited_ns: info.send_buffer_limited_ns,
+        segment_bytes: Some(info.segment_bytes),
+        path_mtu_bytes: Some(info.path_mtu_bytes),
+        rtt_variation_us: Some(info.rtt_variation_us),
     })
+}
+
+/// The ends of a connection and what the kernel says of it.
+#[derive(Clone, Debug)]
+pub struct SocketFacts {
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// Its congestion control.
+    pub congestion: Option<String>,
+    /// What the kernel counts.
+    pub info: TcpInfo,
+}
+
+pub(crate) fn socket_facts(socket: BorrowedFd<'_>) -> Option<SocketFacts> {
+    let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
+    let peer = SocketAddr::try_from(getpeername(socket).ok()??).ok()?;
+    let congestion = sockopt::tcp_congestion(socket).ok();
+    Some(SocketFacts { local, peer, congestion, info: tcp_info(socket).ok()? })
 }

@@ -11,10 +11,10 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
+use datapump_core::wire::session::{Begin, Direction, HostSettings, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, Dialer, FAR_NS, Host, NetFault, Reached, Reaching, RemoteEnd, Stopping, Welcome,
-    is_far, kernel_buffer_bytes, random, reach,
+    CancelToken, Channel, Dialer, FAR_NS, Host, NetFault, Reached, Reaching, RemoteEnd, SocketFacts,
+    Stopping, Welcome, is_far, kernel_buffer_bytes, random, reach,
 };
 
 use crate::job::defaults::{LONG_PATH_CONNECTIONS, Reads};
@@ -137,13 +137,14 @@ impl RemoteCopy {
             session => session.map_err(lost)?,
         };
         match (session, answer) {
-            (mut session, Message::Begun { receives, reads_on, sends_ahead }) => {
+            (mut session, Message::Begun { receives, reads_on, sends_ahead, host }) => {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 let receives = last.map_or(receives.or_else(|| self.receives()), |(_, first)| first);
                 *last = Some((session.welcome.session, receives));
                 drop(last);
                 session.reads_on &= reads_on == Some(true);
                 session.ahead &= sends_ahead != Some(false);
+                session.peer_host = host;
                 // From now on a stop lets come what was asked for.
                 session.control.join(&session.cancel);
                 Ok(Beginning::Begun(Box::new(session)))
@@ -212,6 +213,7 @@ impl RemoteCopy {
             connecting,
             ahead,
             reads_on: self.options.read_ahead != Choice::Never,
+            peer_host: None,
             _far_end: far_end,
         };
         Ok((session, answer))
@@ -295,6 +297,7 @@ impl RemoteCopy {
             round_trip_ns: None,
             sends_ahead: None,
             reads_on: None,
+            asks_host: self.options.asks_host.then_some(true),
         }
     }
 }
@@ -351,6 +354,8 @@ pub(crate) struct ClientSession {
     pub(crate) ahead: bool,
     /// Over a long path blocks may be requested before they have slots.
     pub(crate) reads_on: bool,
+    /// What the other host said of its settings.
+    pub(crate) peer_host: Option<Box<HostSettings>>,
     /// Ends when the session is over.
     _far_end: Option<RemoteEnd>,
 }
@@ -363,6 +368,11 @@ impl ClientSession {
         let round_trips =
             report.round_trips.map(|RoundTrips { listing, data, .. }| RoundTrips { listing, data, ..own });
         Report { round_trips, ..report }
+    }
+
+    /// What this side's kernel says of the first connection.
+    pub(crate) fn socket_facts(&self) -> Option<SocketFacts> {
+        self.control.socket_facts()
     }
 
     /// The connections over which the other side asks go to `sender` as they come. Why one could not be had is known

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Reply;
 use datapump_core::wire::session::{Message, SenderStats, Session};
 use datapump_core::wire::talk::Talk;
-use datapump_transport::{CancelToken, Channel, NetFault};
+use datapump_transport::{CancelToken, Channel, NetFault, SocketFacts};
 
 use crate::job::platform::Clock;
 use crate::lane::Stepped;
@@ -115,6 +115,11 @@ impl Control {
     /// What the other side replied to the greeting.
     pub(crate) fn take_reply(&mut self) -> Option<Reply> {
         self.channel.take_reply()
+    }
+
+    /// The ends of the connection, and what its kernel says of it.
+    pub(crate) fn socket_facts(&self) -> Option<SocketFacts> {
+        self.channel.socket_facts()
     }
 
     /// Its waits are those of this line from now on.

@@ -6,6 +6,8 @@
 //!
 //! Must not know: how callers are let in, how a copy is made.
 
+mod reserve;
+
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,28 +20,26 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::{Begin, Direction, Message, SenderStats, Session};
+use datapump_core::wire::session::{Begin, Direction, HostSettings, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, Pool, SocketOptions, Stopping, is_far,
+    CancelToken, Channel, CutOnPanic, HANDSHAKE_MAX, Host, NetFault, SocketOptions, Stopping, host_settings,
 };
 
 use crate::job::Job;
-use crate::job::budget::Reserved;
-use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::job::platform::Platform;
-use crate::job::request_plan;
 use crate::net::client::root::ServedRoot;
 use crate::net::folder::event_codec::{self, progress};
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
-use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
-use crate::net::server::connections::NewSession;
+use crate::net::folder::remote_host::{PeerFacts, RemoteHost};
+use crate::net::server::connections::{JoinedPools, NewSession};
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
 use crate::net::server::served_connection::gave_by;
 use crate::net::server::server_state::ServerState;
 use crate::problem::{Class, Operation, Problem};
+use crate::report::account::version;
 use crate::report::watch::Watch;
 use crate::run::event::Event;
 use crate::target::place::{Fill, Place, Remote};
@@ -47,6 +47,8 @@ use datapump_files::disk::{Disk, FileKind, Meta, PathAt};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
+/// Null bytes for who looks at the path, from a server that may not be read from.
+const LOOK_BYTES_MAX: u64 = 64 << 20;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -73,7 +75,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         state.end(before, &number);
     }
     let checked = checked(state, &begin).map_err(refusal).and_then(|mut wanted| {
-        let memory = reserve(state, &mut wanted)?;
+        let memory = reserve::reserve(state, &mut wanted)?;
         Ok((wanted, memory))
     });
     match checked {
@@ -81,7 +83,8 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
-            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead })?;
+            let host = (begin.asks_host == Some(true)).then(|| Box::new(own_facts(&control)));
+            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead, host })?;
             control.join(&cancel);
             let done = match begin.way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
@@ -92,6 +95,13 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         }
         Err(answer) => control.say(*answer),
     }
+}
+
+/// What a caller is told of this host.
+fn own_facts(control: &Control) -> HostSettings {
+    let socket = control.socket_facts();
+    let congestion = socket.as_ref().and_then(|socket| socket.congestion.as_deref());
+    host_settings(&version(), socket.as_ref().map(|socket| socket.local.ip()), congestion)
 }
 
 fn refusal(problem: Problem) -> Box<Message> {
@@ -140,6 +150,11 @@ fn served(
     }
 }
 
+/// Whether a caller looks at the path alone: it gets a few null bytes, and nothing of what is served.
+fn looks_only(begin: &Begin, options: &Options) -> bool {
+    begin.asks_host == Some(true) && options.far_null_bytes.is_some_and(|bytes| bytes <= LOOK_BYTES_MAX)
+}
+
 fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     let shown = path(if begin.way == Direction::Push {
@@ -147,17 +162,17 @@ fn checked(state: &ServerState, begin: &Begin) -> Result<Wanted, Problem> {
     } else {
         begin.sources.first().map_or(b"", |it| it)
     });
+    let options: Options = serde_json::from_str(&begin.options)
+        .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
     match begin.way {
         Direction::Push if !state.options.writes => {
             return Err(refused(&shown, "this server may only be read from"));
         }
-        Direction::Pull if !state.options.reads => {
+        Direction::Pull if !state.options.reads && !looks_only(begin, &options) => {
             return Err(refused(&shown, "this server may only be written to"));
         }
         _ => {}
     }
-    let options: Options = serde_json::from_str(&begin.options)
-        .map_err(|error| refused(&shown, &format!("the options cannot be read: {error}")))?;
     options.check().map_err(Problem::usage)?;
     let refused_here = |words| Problem::usage(format!("the other host: {words}"));
     options.sockets.check().map_err(refused_here)?;
@@ -258,72 +273,6 @@ impl Wanted {
     fn gives_ahead(&self) -> bool {
         self.sends_ahead && self.target.is_none()
     }
-
-    /// To so many connections for blocks the session may grow.
-    fn connections_max(&self) -> u32 {
-        self.options.lanes_max.unwrap_or(0).max(self.connections)
-    }
-
-    /// As far as its memory goes, with so many requests at the source of each that it begins with.
-    fn bound_lanes(&mut self, source_depth_max: u32) {
-        let usual = Options::defaults(Reads::FarFiles);
-        let sink_depth = self.options.sink_depth.unwrap_or(usual.sink_depth);
-        let least = self.options.source_depth.unwrap_or(usual.source_depth) + sink_depth;
-        let slots = (least, source_depth_max.max(least - sink_depth) + sink_depth);
-        let most = |most| request_plan::lanes_in_memory((self.connections, most), slots);
-        self.options.lanes_max = self.options.lanes_max.map(most);
-    }
-
-    /// What its slots take with so many requests at the source, unless the caller asks for another number.
-    fn slots_bytes(&self, usual_depth: u32) -> u64 {
-        let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
-        let slots =
-            options.source_depth.unwrap_or(usual_depth) + options.sink_depth.unwrap_or(usual.sink_depth);
-        let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
-        let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
-        // What is sent ahead has slots of its own at the side that reads.
-        let ahead = u64::from(self.gives_ahead());
-        (u64::from(self.connections) + ahead).saturating_mul(of_one)
-    }
-}
-
-/// Reserves what the slots of a session take; where that is too much, without those for what is sent ahead.
-fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
-    let reserved = reserve_all(state, wanted);
-    if reserved.is_ok() || !wanted.gives_ahead() {
-        return reserved;
-    }
-    wanted.sends_ahead = false;
-    reserve_all(state, wanted)
-}
-
-/// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
-/// now. Where little is free, a long path is filled with fewer requests, and trees are asked for as files are.
-fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
-    let memory_bytes = state.options.memory_bytes;
-    let [files, trees] = [Reads::FarFiles, Reads::FarTrees].map(Options::defaults);
-    if wanted.slots_bytes(files.source_depth) > memory_bytes {
-        let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
-        let problem = Problem::of(Class::Refused, Operation::Open, words);
-        return Err(refusal(problem));
-    }
-    // The greater depths leave room for others.
-    let parts = (2..).map(|part| trees.source_depth_max * 2 / part);
-    // Over a short path nothing is gained by them.
-    let is_short = wanted.round_trip_ns != u64::MAX && !is_far(wanted.round_trip_ns);
-    let greater = parts.take_while(|depth| *depth > trees.source_depth && !is_short);
-    let greater = greater.map(|depth| (depth, memory_bytes / 2));
-    let least = [(trees.source_depth, memory_bytes / 2), (files.source_depth, memory_bytes)];
-    let reserved = |(depth, most)| Some((depth, state.budget.reserve(wanted.slots_bytes(depth), most)?));
-    let Some((depth, reserved)) = greater.chain(least).find_map(reserved) else {
-        return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
-    };
-    wanted.options.source_depth_max = Some(depth);
-    wanted.bound_lanes(depth);
-    if depth == files.source_depth {
-        wanted.options.source_depth.get_or_insert(depth);
-    }
-    Ok(reserved)
 }
 
 /// The session's connections: whether they go on, and those that join.
@@ -374,33 +323,6 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
         .remote_host(remote_host);
     let job = if matches!(state.root, ServedRoot::User(_)) { job } else { job.confined() };
     job.found(wanted.target).shared_rate(state.rate.clone())
-}
-
-/// Connections that the caller made, by what they are for.
-struct JoinedPools([Arc<Pool>; 3]);
-
-impl JoinedPools {
-    fn new(cancel: &CancelToken) -> JoinedPools {
-        JoinedPools([0; 3].map(|_| Arc::new(Pool::joined(cancel.clone()))))
-    }
-
-    fn of(&self, purpose: Purpose) -> &Arc<Pool> {
-        match purpose {
-            Purpose::Names | Purpose::Control => &self.0[0],
-            Purpose::Blocks => &self.0[1],
-            Purpose::Ahead => &self.0[2],
-        }
-    }
-
-    fn pools(&self, sends_ahead: bool) -> Pools {
-        let of = |purpose| Arc::clone(self.of(purpose));
-        let ahead = sends_ahead.then(|| of(Purpose::Ahead));
-        Pools { names: of(Purpose::Names), blocks: of(Purpose::Blocks), ahead }
-    }
-
-    fn close(&self) {
-        self.0.iter().for_each(|pool| pool.close());
-    }
 }
 
 /// This side writes, and asks the caller for what it reads.

@@ -12,6 +12,8 @@ pub struct TcpInfo {
     pub state: u8,
     /// Largest payload of a segment that is sent.
     pub segment_bytes: u32,
+    /// Bytes of the largest packet that the path is known to take.
+    pub path_mtu_bytes: u32,
     /// Segments that may be under way: the congestion window.
     pub congestion_window_segments: u32,
     /// Where slow start ends; `None` as long as no loss has set it.
@@ -34,6 +36,8 @@ pub struct TcpInfo {
     pub window_bytes: u32,
     /// The smoothed round trip.
     pub rtt_us: u32,
+    /// By how much the round trip varies: the mean deviation from the smoothed one.
+    pub rtt_variation_us: u32,
     /// The shortest round trip that was seen: without the queues on the way.
     pub min_rtt_us: u32,
     /// A round trip as the receiver sees it, by the time stamps that come back with the data; 0 where none did.
@@ -42,6 +46,10 @@ pub struct TcpInfo {
     pub retransmitted_segments: u64,
     /// Segments with data that were sent, those sent again included.
     pub sent_segments: u64,
+    /// Segments that came before others that were sent earlier.
+    pub out_of_order_segments: u32,
+    /// Segments with data that were received.
+    pub received_segments: u32,
     /// How fast the other side has got what was sent, most recently.
     pub delivered_bytes_per_second: u64,
     /// How long something was to be sent or acknowledged.
@@ -72,6 +80,7 @@ impl TcpInfo {
         TcpInfo {
             state: told.first().copied().unwrap_or(0),
             segment_bytes: u32_at(16),
+            path_mtu_bytes: u32_at(60),
             congestion_window_segments: u32_at(80),
             slow_start_threshold_segments: (threshold < NO_THRESHOLD).then_some(threshold),
             unacknowledged_segments: u32_at(24),
@@ -83,11 +92,14 @@ impl TcpInfo {
             peer_window_bytes: u32_at(228),
             window_bytes: u32_at(232),
             rtt_us: u32_at(68),
+            rtt_variation_us: u32_at(72),
             // The kernel's word for "not measured yet" is all ones.
             min_rtt_us: if min_rtt_us == u32::MAX { 0 } else { min_rtt_us },
             receiver_rtt_us: u32_at(92),
             retransmitted_segments: u32_at(100).into(),
             sent_segments: u32_at(156).into(),
+            received_segments: u32_at(152),
+            out_of_order_segments: u32_at(224),
             delivered_bytes_per_second: u64_at(160),
             busy_ns: u64_at(168).saturating_mul(1000),
             receive_window_limited_ns: u64_at(176).saturating_mul(1000),

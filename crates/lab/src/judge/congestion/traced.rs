@@ -144,8 +144,8 @@ impl WindowFall {
     }
 }
 
-/// A window falls in several samples, as segments leave the path: from the sample before something was sent again to the
-/// smallest window before it rises again.
+/// A window falls in several samples, as segments leave the path: from the last peak to the smallest window before it
+/// rises again.
 fn falls(flow: &[TracedSample]) -> Vec<WindowFall> {
     let mut falls = Vec::<WindowFall>::new();
     let (mut at, mut peak) = (1, 0);

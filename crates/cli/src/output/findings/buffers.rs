@@ -1,0 +1,118 @@
+//! Whether the greatest socket buffers of both hosts hold what a path holds: the bandwidth-delay product at the
+//! measured round trip. A host receives into its receive buffer and sends from its send buffer; the smaller of the two
+//! that a transfer uses limits it.
+//!
+//! Must not know: how settings are found.
+
+use datapump::HostSettings;
+use datapump::units::bytes_words;
+use datapump_lab::judge::congestion::{buffer_needed_bytes, limited_by_buffer_bytes_per_s};
+
+use super::Finding;
+use super::words::{bit_words, ms_words};
+
+/// The two rates that paths usually have.
+const GIGABIT_BYTES_PER_S: f64 = 125e6;
+const TEN_GIGABIT_BYTES_PER_S: f64 = 1250e6;
+/// Of a buffer so much is data; the rest is the kernel's own bookkeeping (tcp(7), tcp_adv_win_scale).
+const DATA_SHARE: f64 = 0.5;
+
+/// What buffers are held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BufferNeeds {
+    pub(super) round_trip_s: f64,
+    /// Of a copy: each has buffers of its own.
+    pub(super) connections: u32,
+    /// Both network devices are known to be that fast.
+    pub(super) is_ten_gigabit: bool,
+}
+
+/// Both buffers of a host.
+pub(super) fn buffer_findings(facts: &HostSettings, needs: BufferNeeds) -> Vec<Finding> {
+    let kinds = [
+        ("receive buffer", "tcp_rmem", "receives", facts.receive_buffer),
+        ("send buffer", "tcp_wmem", "sends", facts.send_buffer),
+    ];
+    let known = kinds.into_iter().filter_map(|(name, key, verb, sizes)| Some((name, key, verb, sizes?)));
+    known.map(|(name, key, verb, sizes)| buffer((name, key, verb), sizes, needs)).collect()
+}
+
+fn buffer((name, key, verb): (&str, &str, &str), sizes: [u64; 3], needs: BufferNeeds) -> Finding {
+    let BufferNeeds { round_trip_s, connections, is_ten_gigabit } = needs;
+    let data_bytes = sizes[2] as f64 * DATA_SHARE * f64::from(connections.max(1));
+    let needed = |rate: f64| buffer_needed_bytes(rate, round_trip_s);
+    let holds = |rate: f64| data_bytes >= needed(rate);
+    let fit_words = |rate: f64| {
+        let word = if holds(rate) { "holds" } else { "does not hold" };
+        format!("{word} {} ({})", bit_words(rate), bytes_words(needed(rate) as u64))
+    };
+    let value = format!(
+        "{key} up to {}, {connections} connections: at {} {}, {}",
+        bytes_words(sizes[2]),
+        ms_words(round_trip_s),
+        fit_words(GIGABIT_BYTES_PER_S),
+        fit_words(TEN_GIGABIT_BYTES_PER_S)
+    );
+    let wanted = if is_ten_gigabit { TEN_GIGABIT_BYTES_PER_S } else { GIGABIT_BYTES_PER_S };
+    if holds(wanted) {
+        return Finding::good(name, value);
+    }
+    let most = limited_by_buffer_bytes_per_s(wanted, round_trip_s, data_bytes);
+    let advice = format!(
+        "what this host {verb} cannot exceed {} over this round trip: about half of a buffer is data",
+        bit_words(most)
+    );
+    Finding::change(name, value, &advice, &command(key, sizes, needed(wanted) / DATA_SHARE))
+}
+
+/// One connection alone fills the path then.
+fn command(key: &str, [least, first, _]: [u64; 3], bytes: f64) -> String {
+    let most = (bytes as u64).div_ceil(1 << 20).max(1) << 20;
+    format!("sudo sysctl -w net.ipv4.{key}='{least} {first} {most}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_held_against_the_product_of_rate_and_round_trip() {
+        let needs =
+            |ms: f64, is_ten_gigabit| BufferNeeds { round_trip_s: ms / 1e3, connections: 2, is_ten_gigabit };
+        let facts = |most: u64| HostSettings {
+            receive_buffer: Some([4096, 131_072, most]),
+            send_buffer: Some([4096, 16_384, 4 << 20]),
+            ..HostSettings::default()
+        };
+        // 1 Gbit/s over 20 ms is 2.5 MB: two times half of 6 MiB hold it, two times half of 1 MiB do not.
+        for (most, needs, is_good) in [
+            (6 << 20, needs(20.0, false), true),
+            (1 << 20, needs(20.0, false), false),
+            (6 << 20, needs(20.0, true), false),
+            (6 << 20, needs(180.0, false), false),
+            (1 << 20, needs(0.1, true), true),
+        ] {
+            let found = buffer_findings(&facts(most), needs);
+            assert_eq!(found[0].good, is_good, "{found:?}");
+        }
+        let found = buffer_findings(&facts(1 << 20), needs(20.0, false));
+        assert_eq!(found.len(), 2);
+        let command = found[0].command.as_deref().expect("it says how");
+        assert_eq!(command, "sudo sysctl -w net.ipv4.tcp_rmem='4096 131072 5242880'");
+        assert!(found[0].advice.as_ref().is_some_and(|words| words.contains("419 Mbit/s")), "{found:?}");
+        assert!(found[1].good && found[1].value.contains("does not hold 10 Gbit/s"), "{found:?}");
+        assert!(buffer_findings(&HostSettings::default(), needs(20.0, false)).is_empty());
+    }
+
+    /// Whatever a stranger tells, there is a finding.
+    #[test]
+    fn any_number_of_a_stranger_is_taken() {
+        let most = Some([u64::MAX; 3]);
+        let facts =
+            HostSettings { receive_buffer: most, send_buffer: Some([0; 3]), ..HostSettings::default() };
+        for round_trip_s in [0.0, 1e-9, 1e9] {
+            let needs = BufferNeeds { round_trip_s, connections: u32::MAX, is_ten_gigabit: true };
+            assert_eq!(buffer_findings(&facts, needs).len(), 2);
+        }
+    }
+}

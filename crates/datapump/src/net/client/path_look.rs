@@ -1,0 +1,166 @@
+//! A session that copies nothing: it asks the other host for its network settings, moves a bounded number of null bytes
+//! over connections as a copy makes them, and gives what both kernels say of the path.
+//!
+//! What was found when a session is lost is given with the problem.
+//!
+//! Must not know: what is good or bad about a path, how it is shown.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use datapump_core::wire::session::{Direction, HostSettings, Message, SenderStats, TcpStats};
+use datapump_transport::{SocketFacts, host_settings, is_far};
+
+use crate::job::defaults::{Defaults, Reads};
+use crate::job::options::{Choice, Options};
+use crate::net::client::client_session::ClientSession;
+use crate::net::client::path_probe::{self, Probed};
+use crate::net::client::remote_copy::{Events, RemoteCopy};
+use crate::net::server::control::Follows;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::report::account::version;
+use crate::target::place::{Place, Remote};
+use datapump_files::disk::boot;
+
+/// How long the other side may take to tell what it counted: one that cannot send what was requested takes long.
+const AGREEING_MAX: Duration = Duration::from_secs(3);
+
+/// What was found of a path.
+#[derive(Clone, Debug, Default)]
+pub struct PathFacts {
+    /// This host.
+    pub local: HostSettings,
+    /// The other host; `None` where it was not reached, or its pump does not know the question.
+    pub remote: Option<HostSettings>,
+    /// A session has begun: the other host answers.
+    pub has_begun: bool,
+    /// Both are one host.
+    pub same_host: bool,
+    /// The first connection, as this side's kernel saw it; `None` where connections go through ssh.
+    pub first: Option<SocketFacts>,
+    /// How long the handshake or the beginning took: what both programs computed is part of it.
+    pub session_round_trip_ns: Option<u64>,
+    /// What the transfer of null bytes did.
+    pub probed: Option<Probed>,
+    /// What the other side's kernel says of the connections that it sent over.
+    pub sender: Option<TcpStats>,
+    /// What a copy would choose.
+    pub choice: Option<PathChoice>,
+}
+
+/// What a copy of files over a path chooses where nothing is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathChoice {
+    /// Connections for data.
+    pub connections: u32,
+    /// Requests under way on each.
+    pub requests: u32,
+    /// To so many they may grow.
+    pub requests_max: u32,
+    /// Bytes of one.
+    pub request_bytes: u32,
+    /// The path is taken for a long one.
+    pub is_far: bool,
+}
+
+impl PathChoice {
+    /// For a path of this round trip, and so many connections, or with how many more a copy begins.
+    fn of(round_trip_ns: u64, lanes: u32, further: Option<(u32, u32)>) -> PathChoice {
+        let Defaults { request_bytes, source_depth, source_depth_max, .. } =
+            Options::defaults(Reads::FarFiles);
+        let is_far = is_far(round_trip_ns);
+        let sink_depth = Options::defaults(Reads::FarFiles).sink_depth;
+        let (connections, shared_by) =
+            further.map_or((lanes, lanes), |(at_first, most)| (at_first.max(lanes), most));
+        let each =
+            (lanes * (source_depth_max + sink_depth) / shared_by.max(lanes)).saturating_sub(sink_depth);
+        let requests_max = if is_far { each.max(source_depth) } else { source_depth };
+        PathChoice { connections, requests: source_depth, requests_max, request_bytes, is_far }
+    }
+}
+
+impl PathFacts {
+    /// The shortest round trip that a kernel saw, or else the session's.
+    pub fn round_trip_ns(&self) -> Option<u64> {
+        let of_ours = self.first.iter().map(|first| first.info.min_rtt_us.into());
+        let of_probe = self.probed.iter().flat_map(|probed| &probed.sockets);
+        let of_probe = of_probe.map(|socket| u64::from(socket.info.min_rtt_us));
+        let of_sender = self.sender.iter().map(|sender| sender.min_rtt_us);
+        let shortest_us = of_ours.chain(of_probe).chain(of_sender).filter(|us| *us > 0).min();
+        shortest_us.map(|us| us.saturating_mul(1000)).or(self.session_round_trip_ns)
+    }
+
+    fn begin(&mut self, session: &ClientSession) {
+        self.has_begun = true;
+        self.first = session.socket_facts();
+        self.same_host = session.welcome.boot == Some(boot());
+        self.session_round_trip_ns = Some(session.round_trip_ns);
+        self.remote = session.peer_host.as_deref().cloned();
+        self.local = local_facts(self.first.as_ref());
+    }
+}
+
+fn local_facts(first: Option<&SocketFacts>) -> HostSettings {
+    let congestion = first.and_then(|first| first.congestion.as_deref());
+    host_settings(&version(), first.map(|first| first.local.ip()), congestion)
+}
+
+impl RemoteCopy {
+    /// Looks at the path to the host of the first source, and at both hosts. A problem is given with what was found
+    /// until then; a host that is busy is not waited for.
+    pub fn look_at_path(mut self, events: Events<'_>) -> (PathFacts, Option<Problem>) {
+        let mut facts = PathFacts { local: local_facts(None), ..PathFacts::default() };
+        self.target = Place::null();
+        self.retry_for = Some(Duration::ZERO);
+        self.options = Options {
+            far_null_bytes: Some(path_probe::BYTES_MAX),
+            asks_host: true,
+            // What comes without a request would be part of the transfer.
+            read_ahead: Choice::Never,
+            ..self.options
+        };
+        let looked = self.way().and_then(|(_, remote)| self.looked(&remote, &mut facts, events));
+        (facts, looked.err())
+    }
+
+    fn looked(&self, remote: &Remote, facts: &mut PathFacts, events: Events<'_>) -> Result<(), Problem> {
+        let last = Mutex::default();
+        let mut session = self.begin(Direction::Pull, remote, &last, (events, None))?;
+        facts.begin(&session);
+        let (pools, lanes) = (session.connections.pools(false), session.lanes);
+        let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
+        let mut gave: Option<SenderStats> = None;
+        let (ended, end) = channel::<()>();
+        let ((probed, fault), talked) = std::thread::scope(|scope| {
+            let (cancel, stop) = (session.cancel.clone(), Arc::clone(&self.stop));
+            let prober = scope.spawn(move || {
+                let probed = path_probe::run(&pools, lanes, &stop);
+                connections.close();
+                let report = Report { version: version(), ..Report::default() };
+                outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
+                if end.recv_timeout(AGREEING_MAX) == Err(RecvTimeoutError::Timeout) {
+                    cancel.cut();
+                }
+                probed
+            });
+            let mut answer = |message| {
+                if let Message::Agreed(given) = message {
+                    gave = Some(*given);
+                }
+                Follows::Go
+            };
+            let talked = session.talk_until(&self.stop, &mut answer);
+            session.cancel.cut();
+            drop(ended);
+            (prober.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
+        });
+        facts.sender = gave.and_then(|gave| gave.path);
+        facts.probed = Some(probed);
+        let round_trip_ns = facts.round_trip_ns().unwrap_or(session.round_trip_ns);
+        facts.choice = Some(PathChoice::of(round_trip_ns, lanes, session.further));
+        // Where the transfer went well, a session that ends badly has lost nothing but the other side's counts.
+        fault.map_or(Ok(()), |fault| Err(talked.err().unwrap_or(fault).problem(&remote.to_string())))
+    }
+}

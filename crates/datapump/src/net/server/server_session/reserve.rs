@@ -1,0 +1,81 @@
+//! What a session takes of its server's memory, and to how many connections it may grow with that.
+//!
+//! Must not know: what the session moves, who asks for it.
+
+use datapump_core::wire::session::Message;
+use datapump_transport::is_far;
+
+use super::{CONNECTION_BYTES, ServerState, Wanted, refusal};
+use crate::job::budget::Reserved;
+use crate::job::defaults::Reads;
+use crate::job::options::Options;
+use crate::job::request_plan;
+use crate::problem::{Class, Operation, Problem};
+
+impl Wanted {
+    /// To so many connections for blocks the session may grow.
+    pub(super) fn connections_max(&self) -> u32 {
+        self.options.lanes_max.unwrap_or(0).max(self.connections)
+    }
+
+    /// As far as its memory goes, with so many requests at the source of each that it begins with.
+    fn bound_lanes(&mut self, source_depth_max: u32) {
+        let usual = Options::defaults(Reads::FarFiles);
+        let sink_depth = self.options.sink_depth.unwrap_or(usual.sink_depth);
+        let least = self.options.source_depth.unwrap_or(usual.source_depth) + sink_depth;
+        let slots = (least, source_depth_max.max(least - sink_depth) + sink_depth);
+        let most = |most| request_plan::lanes_in_memory((self.connections, most), slots);
+        self.options.lanes_max = self.options.lanes_max.map(most);
+    }
+
+    /// What its slots take with so many requests at the source, unless the caller asks for another number.
+    fn slots_bytes(&self, usual_depth: u32) -> u64 {
+        let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
+        let slots =
+            options.source_depth.unwrap_or(usual_depth) + options.sink_depth.unwrap_or(usual.sink_depth);
+        let slot_bytes = options.request_bytes.unwrap_or(usual.request_bytes);
+        let of_one = (u64::from(slots) * u64::from(slot_bytes)).max(CONNECTION_BYTES);
+        // What is sent ahead has slots of its own at the side that reads.
+        let ahead = u64::from(self.gives_ahead());
+        (u64::from(self.connections) + ahead).saturating_mul(of_one)
+    }
+}
+
+/// Reserves what the slots of a session take; where that is too much, without those for what is sent ahead.
+pub(super) fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
+    let reserved = reserve_all(state, wanted);
+    if reserved.is_ok() || !wanted.gives_ahead() {
+        return reserved;
+    }
+    wanted.sends_ahead = false;
+    reserve_all(state, wanted)
+}
+
+/// Reserves what the slots of a session take. What it has in all is a limit for good, what others have of it one for
+/// now. Where little is free, a long path is filled with fewer requests, and trees are asked for as files are.
+fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
+    let memory_bytes = state.options.memory_bytes;
+    let [files, trees] = [Reads::FarFiles, Reads::FarTrees].map(Options::defaults);
+    if wanted.slots_bytes(files.source_depth) > memory_bytes {
+        let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
+        let problem = Problem::of(Class::Refused, Operation::Open, words);
+        return Err(refusal(problem));
+    }
+    // The greater depths leave room for others.
+    let parts = (2..).map(|part| trees.source_depth_max * 2 / part);
+    // Over a short path nothing is gained by them.
+    let is_short = wanted.round_trip_ns != u64::MAX && !is_far(wanted.round_trip_ns);
+    let greater = parts.take_while(|depth| *depth > trees.source_depth && !is_short);
+    let greater = greater.map(|depth| (depth, memory_bytes / 2));
+    let least = [(trees.source_depth, memory_bytes / 2), (files.source_depth, memory_bytes)];
+    let reserved = |(depth, most)| Some((depth, state.budget.reserve(wanted.slots_bytes(depth), most)?));
+    let Some((depth, reserved)) = greater.chain(least).find_map(reserved) else {
+        return Err(Box::new(Message::Busy("this server has not so much memory free".into())));
+    };
+    wanted.options.source_depth_max = Some(depth);
+    wanted.bound_lanes(depth);
+    if depth == files.source_depth {
+        wanted.options.source_depth.get_or_insert(depth);
+    }
+    Ok(reserved)
+}
