@@ -17,7 +17,6 @@ pub mod attributes;
 pub mod bounds;
 pub mod frame;
 pub mod hello;
-mod lists;
 pub mod opening;
 pub mod peer_request;
 pub mod session;

@@ -9,14 +9,16 @@
 //!
 //! Must not know: sockets, time, how a job is done.
 
+mod stats;
+
 use std::collections::VecDeque;
 
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
-use super::bounds::{ErrorNumber, FileSize, HasCounts, counted};
-use super::lists;
+use super::bounds::{ErrorNumber, FileSize, HasCounts, counted, lists};
 use super::{WireError, decode, encode};
+pub use stats::{STAGES_MAX, SenderStats, TcpStats};
 
 /// Which side writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -70,124 +72,6 @@ pub struct Begin {
     /// The caller knows `PeerRequest::ReadOn`.
     #[n(14)]
     pub reads_on: Option<bool>,
-}
-
-/// What was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct SenderStats {
-    /// Blocks that were sent.
-    #[n(0)]
-    pub blocks: u64,
-    /// Their bytes.
-    #[n(1)]
-    pub bytes: u64,
-    /// Nanoseconds that the reading side waited for its disk.
-    #[n(2)]
-    pub source_wait_ns: Option<u64>,
-    /// Nanoseconds that it waited for the network to take its bytes.
-    #[n(3)]
-    pub network_wait_ns: Option<u64>,
-    /// Nanoseconds of CPU in user mode.
-    #[n(4)]
-    pub user_ns: Option<u64>,
-    /// Nanoseconds of CPU in the kernel.
-    #[n(5)]
-    pub system_ns: Option<u64>,
-    /// Nanoseconds of hashing.
-    #[n(10)]
-    pub hashing_ns: Option<u64>,
-    /// Nanoseconds of sealing what was sent.
-    #[n(11)]
-    pub sealing_ns: Option<u64>,
-    /// Nanoseconds that a rate limit held it back.
-    #[n(12)]
-    pub rate_wait_ns: Option<u64>,
-    /// Nanoseconds that its lanes were there, summed over them.
-    #[n(13)]
-    pub lanes_ns: Option<u64>,
-    /// Nanoseconds of CPU of these lanes alone.
-    #[n(14)]
-    pub lanes_cpu_ns: Option<u64>,
-    /// What its kernel tells of the connections for blocks.
-    #[n(15)]
-    pub path: Option<TcpStats>,
-    /// Nanoseconds of CPU by stage, in their order, where a bill was asked for. The last places are free.
-    #[n(16)]
-    pub spent_ns: Option<[u64; STAGES_MAX]>,
-    /// Nanoseconds of CPU of its system's own threads meanwhile.
-    #[n(17)]
-    pub kernel_ns: Option<u64>,
-}
-
-/// Room for the stages of a bill: a list that is always as long needs no other limit.
-pub const STAGES_MAX: usize = 16;
-
-/// What a kernel that sends tells of its connections (`TCP_INFO`), summed over them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct TcpStats {
-    /// The longest smoothed round trip of a connection, in microseconds.
-    #[n(0)]
-    pub rtt_us: u64,
-    /// The longest of the connections' shortest round trips, in microseconds: without the queues on the way.
-    #[n(1)]
-    pub min_rtt_us: u64,
-    /// Segments with data that were sent, again or not.
-    #[n(2)]
-    pub sent_segments: u64,
-    /// Segments that were sent again.
-    #[n(3)]
-    pub retransmitted_segments: u64,
-    /// How fast data arrived most recently.
-    #[n(4)]
-    pub delivered_bytes_per_second: u64,
-    /// Nanoseconds in which there was something to send or to be acknowledged.
-    #[n(5)]
-    pub busy_ns: u64,
-    /// Nanoseconds of these in which the other side's window was full.
-    #[n(6)]
-    pub receive_window_limited_ns: u64,
-    /// Nanoseconds of these in which the send buffer was too small.
-    #[n(7)]
-    pub send_buffer_limited_ns: u64,
-}
-
-impl TcpStats {
-    fn counts(&self) -> [u64; 8] {
-        let TcpStats { rtt_us, min_rtt_us, sent_segments, retransmitted_segments, .. } = *self;
-        let TcpStats { delivered_bytes_per_second, busy_ns, .. } = *self;
-        let TcpStats { receive_window_limited_ns, send_buffer_limited_ns, .. } = *self;
-        let [window, buffer] = [receive_window_limited_ns, send_buffer_limited_ns];
-        let [sent, again] = [sent_segments, retransmitted_segments];
-        [rtt_us, min_rtt_us, sent, again, delivered_bytes_per_second, busy_ns, window, buffer]
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(&self, other: &TcpStats) -> TcpStats {
-        TcpStats {
-            rtt_us: self.rtt_us.max(other.rtt_us),
-            min_rtt_us: self.min_rtt_us.max(other.min_rtt_us),
-            sent_segments: self.sent_segments + other.sent_segments,
-            retransmitted_segments: self.retransmitted_segments + other.retransmitted_segments,
-            delivered_bytes_per_second: self.delivered_bytes_per_second + other.delivered_bytes_per_second,
-            busy_ns: self.busy_ns + other.busy_ns,
-            receive_window_limited_ns: self.receive_window_limited_ns + other.receive_window_limited_ns,
-            send_buffer_limited_ns: self.send_buffer_limited_ns + other.send_buffer_limited_ns,
-        }
-    }
-}
-
-impl HasCounts for Box<SenderStats> {
-    fn counts(&self) -> impl Iterator<Item = u64> {
-        let SenderStats { blocks, bytes, path, spent_ns, .. } = **self;
-        let SenderStats { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
-        let SenderStats { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
-        let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
-        let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
-        let told = waits.into_iter().chain(times).flatten();
-        let of_path = path.into_iter().flat_map(|path| path.counts());
-        [blocks, bytes].into_iter().chain(told).chain(of_path).chain(spent_ns.into_iter().flatten())
-    }
 }
 
 /// How far a job is.
