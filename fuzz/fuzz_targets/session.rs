@@ -26,6 +26,7 @@ fuzz_target!(|input: (bool, u8, Vec<Vec<u8>>, Vec<u8>)| {
                             receives: None,
                             reads_on: None,
                             sends_ahead: None,
+                            datagrams: None,
                         });
                     }
                     Err(_) => return,

@@ -53,6 +53,15 @@ pub use datapump_core::{InWords, units};
 pub use datapump_engine::CpuStage;
 pub use datapump_transport::{Assembly, Host, Shell, SocketOptions, Ticket, WayIn};
 
+/// What is agreed about datagrams of a session, and counted of them.
+pub mod datagrams {
+    pub use datapump_core::wire::datagrams::{
+        DATAGRAM_BYTES_MAX, DATAGRAM_HEAD_BYTES, DATAGRAMS_LAST_MAX_NS, DATAGRAMS_MAX, DatagramCounter,
+        DatagramCounts, DatagramGrant, DatagramHead, DatagramRequest, DatagramUse, HISTOGRAM_BUCKETS,
+        LossGaps, TimeHistogram, packet_bytes,
+    };
+}
+
 pub(crate) use datapump_core::problem;
 
 pub use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Waits, Why};

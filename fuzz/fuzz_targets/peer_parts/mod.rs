@@ -405,6 +405,7 @@ pub fn caller(
         round_trip_ns: options[1].map(|_| 180_000_000),
         sends_ahead: None,
         reads_on: Some(true),
+        datagrams: None,
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;
@@ -486,7 +487,7 @@ fn serve(stream: TcpStream, says: &Says) -> Option<()> {
         return end.converse(says);
     }
     end.wait()?;
-    let reply = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None };
+    let reply = Message::Begun { receives: None, reads_on: Some(true), sends_ahead: None, datagrams: None };
     end.say(&framed(&encode(&reply), 0).ok()?)?;
     while let Some(heard) = end.hear() {
         if heard.is_some_and(|(_, body)| matches!(decode(&body), Ok(Message::Report(_)))) {

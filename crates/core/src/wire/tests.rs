@@ -8,6 +8,7 @@ use super::attributes::{
     Attribute, Entry, EntryKind, OWNER_NAME_BYTES_MAX, OwnerName, TimeNs, WireMeta, is_plain,
 };
 use super::bounds::{COUNT_MAX, ErrorNumber, FileSize, OwnerId};
+use super::datagrams::{DatagramCounts, DatagramGrant, DatagramRequest, DatagramUse};
 use super::frame::{Messages, framed};
 use super::hello::{Purpose, Reason, Reply, greet, read_greeting, read_reply};
 use super::peer_request::{Answer, Fault, PeerRequest, Range};
@@ -63,7 +64,20 @@ fn begin(way: Direction) -> Message {
         round_trip_ns: Some(180_000_000),
         sends_ahead: Some(true),
         reads_on: Some(true),
+        datagrams: Some(DatagramRequest {
+            wanted: DatagramUse::Reflect,
+            datagrams: 7,
+            payload_bytes: 1472,
+            bytes_per_second: 1 << 40,
+            lasts_ns: 1,
+        }),
     })
+}
+
+fn begun() -> Message {
+    let grant = DatagramGrant { port: 4000, token: [9; 16], bytes_per_second: 7, buffer_bytes: 8 };
+    let sends_ahead = Some(true);
+    Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead, datagrams: Some(grant) }
 }
 
 /// What the two sides say, the caller first.
@@ -77,18 +91,15 @@ fn talk(way: Direction) -> (Vec<Message>, Vec<Message>) {
     let agreed =
         Message::Agreed(Box::new(SenderStats { blocks: 1, bytes: 7, spent_ns, ..SenderStats::default() }));
     match way {
-        Direction::Push => (
-            vec![begin(way), agreed],
-            [
-                vec![Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) }],
-                job,
-            ]
-            .concat(),
-        ),
+        Direction::Push => (vec![begin(way), agreed], [vec![begun()], job].concat()),
         Direction::Pull => (
-            [vec![begin(way)], job].concat(),
+            [vec![begin(way), Message::DatagramsSent(7)], job].concat(),
             vec![
-                Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) },
+                begun(),
+                Message::DatagramsCounted(Box::new(DatagramCounts {
+                    received: COUNT_MAX,
+                    ..Default::default()
+                })),
                 agreed,
             ],
         ),
@@ -155,10 +166,7 @@ fn a_cut_at_every_byte_is_never_taken_for_the_end() {
 fn what_is_out_of_turn_is_refused() {
     let agreed = || Message::Agreed(Box::default());
     for (says, unexpected) in [
-        (
-            vec![Message::Begun { receives: Some(true), reads_on: Some(true), sends_ahead: Some(true) }],
-            "that a session has begun",
-        ),
+        (vec![begun()], "that a session has begun"),
         (vec![Message::Report("{}".into())], "a report"),
         (vec![agreed()], "its agreement"),
         (vec![Message::Stop], "a wish to stop"),

@@ -88,6 +88,7 @@ impl HostileStage {
             round_trip_ns: None,
             sends_ahead,
             reads_on: None,
+            datagrams: None,
         };
         control.send_message(&encode(&Message::Begin(begin)), 0).expect("sent");
         let (answer, _) = control.message_within(WAIT_MAX).expect("an answer");

@@ -166,6 +166,7 @@ impl TwoHosts {
                     receives: Some(false),
                     reads_on: Some(true),
                     sends_ahead: Some(true),
+                    datagrams: None,
                 })?;
             }
         }
@@ -217,6 +218,7 @@ fn begin(way: Direction) -> Begin {
         round_trip_ns: None,
         sends_ahead: None,
         reads_on: None,
+        datagrams: None,
     }
 }
 
@@ -225,7 +227,12 @@ fn goes_on(control: &mut Control, is_over: &mut bool) -> bool {
     let mut said = None;
     let mut hear = |message| match message {
         Message::Begin(_) => {
-            said = Some(Message::Begun { receives: None, reads_on: Some(true), sends_ahead: Some(true) });
+            said = Some(Message::Begun {
+                receives: None,
+                reads_on: Some(true),
+                sends_ahead: Some(true),
+                datagrams: None,
+            });
             Follows::Go
         }
         Message::Report(_) => Follows::Agree,

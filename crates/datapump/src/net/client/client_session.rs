@@ -137,7 +137,7 @@ impl RemoteCopy {
             session => session.map_err(lost)?,
         };
         match (session, answer) {
-            (mut session, Message::Begun { receives, reads_on, sends_ahead }) => {
+            (mut session, Message::Begun { receives, reads_on, sends_ahead, .. }) => {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 let receives = last.map_or(receives.or_else(|| self.receives()), |(_, first)| first);
                 *last = Some((session.welcome.session, receives));
@@ -278,6 +278,7 @@ impl RemoteCopy {
             round_trip_ns: None,
             sends_ahead: None,
             reads_on: None,
+            datagrams: None,
         }
     }
 }

@@ -80,7 +80,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             state.agree(&left, wanted.connections, wanted.sends_ahead);
             let receives = wanted.target.as_ref().map(PathAt::is_folder);
             let sends_ahead = Some(wanted.sends_ahead);
-            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead })?;
+            control.say(Message::Begun { receives, reads_on: Some(true), sends_ahead, datagrams: None })?;
             control.join(&cancel);
             let done = match begin.way {
                 Direction::Push => write(state, control, (cancel, acceptor), outbox, wanted),
