@@ -3,6 +3,8 @@
 //!
 //! Must not know: sessions, what is sent.
 
+pub(crate) mod datagram;
+
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 

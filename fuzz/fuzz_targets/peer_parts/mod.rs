@@ -41,7 +41,7 @@ pub enum Number {
 }
 
 impl Number {
-    fn value(self) -> u64 {
+    pub fn value(self) -> u64 {
         match self {
             Number::Small(number) => number.into(),
             Number::MinusOne | Number::Most => u64::MAX,
@@ -373,10 +373,8 @@ fn greeted(
 ) -> Option<(End, Option<[u8; 16]>)> {
     let mut end = End::new(TcpStream::connect(address).ok()?)?;
     end.say(&framed(&greet(purpose, session, None, "fuzz"), 0).ok()?)?;
-    match decode::<Reply>(&end.wait()?.1).ok()? {
-        Reply::Welcome { session, .. } => Some((end, session)),
-        Reply::Refused { .. } => None,
-    }
+    let Reply::Welcome { session, .. } = decode::<Reply>(&end.wait()?.1).ok()? else { return None };
+    Some((end, session))
 }
 
 /// Whether a server lets another one in.
@@ -405,7 +403,7 @@ pub fn caller(
         round_trip_ns: options[1].map(|_| 180_000_000),
         sends_ahead: None,
         reads_on: Some(true),
-        datagrams: None,
+        datagrams: options[3].map(crate::datagrams),
     };
     control.say(&framed(&encode(&Message::Begin(begin)), 0).ok()?)?;
     control.wait()?;

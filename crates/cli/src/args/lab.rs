@@ -39,6 +39,7 @@ pub use compare::{CompareAsked, LabCompareArguments};
 
 use network::path::LabPathArguments;
 use network::tcp_watch::TcpWatchArguments;
+use network::udp::LabUdpArguments;
 use simulate::SimulateArguments;
 
 /// Measure: run studies and look at their rows
@@ -70,6 +71,7 @@ pub enum LabCommand {
     Profile(LabProfileArguments),
     TcpWatch(TcpWatchArguments),
     Path(LabPathArguments),
+    Udp(LabUdpArguments),
     Compare(LabCompareArguments),
     Simulate(SimulateArguments),
     Access(LabAccessArguments),
@@ -169,6 +171,7 @@ impl LabCommand {
             LabCommand::Profile(profile) => profile.json,
             LabCommand::TcpWatch(watch) => watch.json,
             LabCommand::Path(path) => path.json,
+            LabCommand::Udp(udp) => udp.command.json(),
             LabCommand::Compare(compare) => compare.files.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::Access(access) => access.json,

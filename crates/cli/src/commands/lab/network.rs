@@ -4,3 +4,4 @@
 
 pub mod path;
 pub mod tcp_watch;
+pub mod udp;

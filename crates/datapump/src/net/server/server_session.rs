@@ -29,12 +29,13 @@ use crate::job::defaults::Reads;
 use crate::job::options::Options;
 use crate::job::platform::Platform;
 use crate::net::client::root::ServedRoot;
-use crate::net::folder::event_codec::{self, progress};
+use crate::net::folder::event_codec::{self, progress, refusal};
 use crate::net::folder::handle_table::{Flow, HandlePlace, HandleTable};
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
 use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
+use crate::net::server::datagram_session;
 use crate::net::server::limits::{Limits, bounded_by_server, left_out};
 use crate::net::server::served_connection::gave_by;
 use crate::net::server::server_state::ServerState;
@@ -71,6 +72,10 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     if let Some(before) = &begin.instead_of {
         state.end(before, &number);
     }
+    if let Some(request) = begin.datagrams {
+        control.join(&cancel);
+        return datagram_session::held(state, control, (cancel, outbox), request);
+    }
     let checked = checked(state, &begin).map_err(refusal).and_then(|mut wanted| {
         let memory = reserve(state, &mut wanted)?;
         Ok((wanted, memory))
@@ -91,10 +96,6 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         }
         Err(answer) => control.say(*answer),
     }
-}
-
-fn refusal(problem: Problem) -> Box<Message> {
-    Box::new(Message::Refused(event_codec::to_wire(Event::Problem(problem))))
 }
 
 /// What is wanted, as far as it is allowed.

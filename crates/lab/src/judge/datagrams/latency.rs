@@ -17,7 +17,7 @@ const SECTION_PARAMETERS: f64 = 3.0;
 /// Bins in a standard deviation.
 const BINS_PER_DEVIATION: f64 = 5.0;
 /// Bins at most: what lies beyond is in the last one.
-const BINS_MAX: usize = 400;
+const BINS_MAX: usize = 100;
 
 /// A part of the curve over which latency grows evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
