@@ -29,7 +29,7 @@ pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
 
 /// Names that a factor may have.
-pub const FACTORS: [&str; 46] = [
+pub const FACTORS: [&str; 48] = [
     "command",
     "size",
     "request_size",
@@ -58,6 +58,8 @@ pub const FACTORS: [&str; 46] = [
     "spacing",
     "file",
     "path",
+    "batch",
+    "offload",
     "sync",
     "growth",
     "fill",

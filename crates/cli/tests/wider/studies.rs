@@ -6,7 +6,7 @@ use crate::support::{Home, expect};
 use serde_json::Value;
 
 /// The studies. What a machine cannot do is a row with a reason, and status 23.
-const STUDIES: [&str; 11] = [
+const STUDIES: [&str; 13] = [
     "seqio",
     "seqio-fio",
     "access",
@@ -18,6 +18,8 @@ const STUDIES: [&str; 11] = [
     "stripe",
     "disks",
     "disk-net",
+    "udp-latency",
+    "udp-throughput",
 ];
 
 fn rows(home: &Home, name: &str) -> Vec<Value> {

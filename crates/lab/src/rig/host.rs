@@ -21,6 +21,7 @@ const FUNCTIONS: &str = include_str!("host.sh");
 /// What else commands may read: each reads the one before it.
 const DISK: &str = include_str!("disk.sh");
 const CABLE: &str = include_str!("cable.sh");
+const BOX: &str = include_str!("box.sh");
 /// The name under which ssh looks up the host's key, whichever port it connects to.
 const ALIAS: &str = "pump-lab";
 
@@ -78,6 +79,7 @@ impl RigHost {
         self.write("host.sh", &functions)?;
         self.write("disk.sh", &format!(". {}/host.sh\n{DISK}", self.folder.display()))?;
         self.write("cable.sh", &format!(". {}/disk.sh\n{CABLE}", self.folder.display()))?;
+        self.write("box.sh", &format!(". {}/disk.sh\n{BOX}", self.folder.display()))?;
         self.write("rsyncd.conf", &self.rsync())?;
         self.write("sshd_config", &self.sshd())?;
         self.write("ssh_config", &self.ssh(self.port))?;

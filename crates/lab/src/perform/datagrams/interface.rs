@@ -46,9 +46,10 @@ impl InterfaceFacts {
     fn of(name: &str) -> InterfaceFacts {
         let folder = Path::new("/sys/class/net").join(name);
         let number = |file: &str| read_to_string(folder.join(file)).ok()?.trim().parse().ok();
-        let coalescing = match folder.join("device").exists() {
-            true => format!("unavailable: sysfs has no such setting; see ethtool -c {name}"),
-            false => format!("unavailable: {name} has no hardware"),
+        let coalescing = match (folder.exists(), folder.join("device").exists()) {
+            (_, true) => format!("unavailable: sysfs has no such setting; see ethtool -c {name}"),
+            (true, false) => format!("unavailable: {name} has no hardware"),
+            (false, false) => format!("unavailable: sysfs of this network namespace does not show {name}"),
         };
         InterfaceFacts {
             interface: Some(name.into()),

@@ -21,6 +21,9 @@ impl fmt::Display for UdpThroughput {
             0.0 => writeln!(out, "; asked: as close as the server allows")?,
             asked => writeln!(out, "; asked: {asked:.2} us")?,
         }
+        if self.late_us > 0.0 {
+            writeln!(out, "the sender was late by {:.1} ms in all and did not catch up", self.late_us / 1e3)?;
+        }
         writeln!(
             out,
             "received {}, lost {} ({:.3} %), duplicates {}, reordered {}, jitter {:.1} us",
