@@ -135,8 +135,11 @@ impl DatagramSocket {
         };
         for (bytes, meta) in slices.iter().zip(&meta[..count]) {
             let (from, to) = (meta.addr, meta.dst_ip);
-            let payloads = bytes[..meta.len].chunks(meta.stride.max(1));
-            payloads.for_each(|payload| take(ReceivedDatagram { payload, from, to }));
+            let mut take = |payload| take(ReceivedDatagram { payload, from, to });
+            match meta.len {
+                0 => take(&[]),
+                len => bytes[..len].chunks(meta.stride.max(1)).for_each(take),
+            }
         }
         Ok(count > 0)
     }
