@@ -251,11 +251,21 @@ fn a_blocked_port_is_told_apart_from_losses() {
     expect(&run, 1, &[&said, "Allow UDP to port"], "a stream");
     let run = udp(&home, "latency", &["--count", "20", "--frame-size", "64", "--json"], &relay.place());
     expect(&run, 1, &[&said, "\"class\":\"denied\""], "round trips");
-    // They come, and nothing comes back.
+}
+
+#[test]
+fn answers_that_do_not_come_back_are_told_apart_from_losses() {
+    let home = Home::new();
+    let server = serving(&home, &["--allow-udp", "10Mbit"]);
     let relay = UdpRelay::start(&server, Some(|_, _| Fate::OneWay));
     let run = udp(&home, "latency", &["--count", "20", "--frame-size", "64"], &relay.place());
     expect(&run, 1, &["3 datagrams arrived and no answer came back"], "answers");
-    // All but one lost are losses.
+}
+
+#[test]
+fn all_lost_but_one_are_losses() {
+    let home = Home::new();
+    let server = serving(&home, &["--allow-udp", "10Mbit"]);
     let relay =
         UdpRelay::start(&server, Some(|number, _| if number == 3 { Fate::Passes } else { Fate::Lost }));
     let figures = figures(&stream(&home, &["--rate", "1Mbit", "--count", "20", "--json"], &relay.place()));
